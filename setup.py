@@ -1,0 +1,167 @@
+"""Build the Cython extensions; everything else about the package stands in `pyproject.toml`.
+
+The folders `grammar/`, `earley/`, `trie/` and `integration/` are imported as `earleymask.grammar` and so on. setuptools
+learns that from `package-dir`. Cython finds a `cimport`ed module by its path alone, so before translating we lay out the
+installed shape of the package once more under `build/layout/`, as links into the real folders (copies where links cannot
+be made), and translate from there.
+
+This file is the one place for compiler directives and flags. Environment variables:
+
+    EARLEYMASK_DEBUG=1            the debug build: every check of Cython and the `check()` invariants of the core are on
+    EARLEYMASK_COMPILE_GRAMMAR=0  leave `grammar/*.py` as plain Python (for editing it without rebuilding)
+    EARLEYMASK_ANNOTATE=1         write Cython's annotated HTML beside the C files under `build/cython-*/`
+"""
+
+import os
+import shutil
+import sysconfig
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+ROOT = Path(__file__).resolve().parent
+LAYOUT = ROOT / "build" / "layout"
+PACKAGE = "earleymask"
+SUBPACKAGES = ("grammar", "earley", "trie", "integration")
+
+
+def is_on(variable: str, default: bool) -> bool:
+    return os.environ.get(variable, "1" if default else "0").strip().lower() not in ("", "0", "no", "off", "false")
+
+
+DEBUG = is_on("EARLEYMASK_DEBUG", default=False)
+COMPILE_GRAMMAR = is_on("EARLEYMASK_COMPILE_GRAMMAR", default=True)
+ANNOTATE = is_on("EARLEYMASK_ANNOTATE", default=False)
+VARIANT = "debug" if DEBUG else "release"
+
+# For .pyx files. Negative indexes and division mean the same in both variants (`wraparound`, `cdivision`), so that a debug
+# build checks the code that ships; `overflowcheck` stays off because hashes are meant to wrap.
+CYTHON_DIRECTIVES = {
+    "language_level": 3,
+    "cdivision": True,
+    "wraparound": False,
+    "boundscheck": DEBUG,
+    "initializedcheck": DEBUG,
+    "nonecheck": DEBUG,
+    "overflowcheck": False,
+}
+# For .py files, which must mean what the interpreter means by them: `parts[-1]` is the last part, an annotation is a hint.
+PYTHON_DIRECTIVES = {
+    "language_level": 3,
+    "annotation_typing": False,
+}
+MACROS = [("EARLEYMASK_DEBUG", str(int(DEBUG))), ("CYTHON_WITHOUT_ASSERTIONS", None)]
+if DEBUG:
+    MACROS.pop()  # `assert` statements run as well
+FLAGS = {
+    "unix": ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3"],
+    "mingw32": ["-O1", "-g"] if DEBUG else ["-O3"],
+    "msvc": ["/Od", "/Zi"] if DEBUG else ["/O2"],
+}
+
+
+def extensions() -> list[Extension]:
+    """One extension for every .pyx file in `earley/` and `trie/` and every module of `grammar/`."""
+    files = [*Path("trie").glob("*.pyx"), *Path("earley").glob("*.pyx"), *Path("grammar").glob("*.pyx")]
+    if COMPILE_GRAMMAR:
+        files += [path for path in Path("grammar").glob("*.py") if path.name != "__init__.py"]
+    return [
+        Extension(f"{PACKAGE}.{path.parent.name}.{path.stem}", [path.as_posix()], define_macros=MACROS)
+        for path in sorted(files)
+    ]
+
+
+def make_layout() -> None:
+    """Make `build/layout/earleymask/` look like the installed package; what is there already is made anew."""
+    shutil.rmtree(LAYOUT, ignore_errors=True)
+    (LAYOUT / PACKAGE).mkdir(parents=True)
+    for name in SUBPACKAGES:
+        place(ROOT / name, LAYOUT / PACKAGE / name)
+    for path in (ROOT / PACKAGE).iterdir():
+        if path.name != "__pycache__":
+            place(path, LAYOUT / PACKAGE / path.name)
+
+
+def place(source: Path, link: Path) -> None:
+    """Link `link` to `source`, or copy where the platform or the file system makes no links."""
+    try:
+        link.symlink_to(os.path.relpath(source, link.parent), target_is_directory=source.is_dir())
+    except OSError:
+        if source.is_dir():
+            shutil.copytree(source, link, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(source, link)
+
+
+def translate(modules: list[Extension], force: bool) -> None:
+    """Let Cython write the C files, each variant into a folder of its own, and make them the modules' sources.
+
+    Cython runs inside the layout, so that tracebacks name `earleymask/grammar/...`, a path below `site-packages` that
+    `linecache` finds: they show the source lines of compiled modules too.
+    """
+    from Cython.Build import cythonize
+
+    make_layout()
+    for module in modules:
+        module.sources = [f"{PACKAGE}/{source}" for source in module.sources]
+    translated = []
+    os.chdir(LAYOUT)
+    try:
+        for suffix, directives in ((".pyx", CYTHON_DIRECTIVES), (".py", PYTHON_DIRECTIVES)):
+            chosen = [module for module in modules if module.sources[0].endswith(suffix)]
+            translated += cythonize(
+                chosen,
+                build_dir=f"../cython-{VARIANT}",
+                include_path=["."],
+                compiler_directives=directives,
+                annotate=ANNOTATE,
+                force=force or ANNOTATE,
+                show_all_warnings=False,
+            )
+    finally:
+        os.chdir(ROOT)
+    # Cython answers with new objects; setuptools has noted its own things on ours.
+    by_name = {module.name: module for module in translated}
+    for module in modules:
+        made = by_name[module.name]
+        module.language = made.language
+        module.sources = [os.path.relpath(LAYOUT / source, ROOT) for source in made.sources]
+        module.depends = [os.path.relpath(LAYOUT / source, ROOT) for source in made.depends]
+
+
+class BuildExtensions(build_ext):
+    """Translate with Cython only when extensions are really built (not for `sdist` or metadata), then compile."""
+
+    def build_extensions(self) -> None:
+        stamp = Path(self.build_temp) / "variant"
+        built = stamp.read_text() if stamp.exists() else None
+        self.force = self.force or built not in (None, VARIANT)
+        translate(self.extensions, self.force)
+        for module in self.extensions:
+            module.extra_compile_args = FLAGS.get(self.compiler.compiler_type, [])
+        self.remove_stale()
+        super().build_extensions()
+        stamp.parent.mkdir(parents=True, exist_ok=True)
+        stamp.write_text(VARIANT)
+
+    def remove_stale(self) -> None:
+        """Delete extensions of this Python that an earlier build left and that have no source now.
+
+        A compiled module hides the .py file beside it, so one that is no longer built must not stay.
+        """
+        suffix = sysconfig.get_config_var("EXT_SUFFIX")
+        wanted = {self.get_ext_filename(module.name) for module in self.extensions}
+        for name in SUBPACKAGES:
+            in_place = ROOT / name if getattr(self, "editable_mode", False) or self.inplace_requested else None
+            for folder in (in_place, Path(self.build_lib) / PACKAGE / name):
+                for path in folder.glob(f"*{suffix}") if folder else ():
+                    if os.path.join(PACKAGE, name, path.name) not in wanted:
+                        path.unlink()
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.inplace_requested = bool(self.inplace)  # setuptools clears `inplace` while it builds
+
+
+setup(ext_modules=extensions(), cmdclass={"build_ext": BuildExtensions})
