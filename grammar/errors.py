@@ -53,3 +53,25 @@ def _grammar_error(
 ) -> GrammarError:
     """Rebuild the error from its pickle: `Exception` alone does not carry keyword arguments over."""
     return GrammarError(message, line=line, column=column, text=text, hint=hint)
+
+
+class RegexSyntaxError(EarleymaskError, ValueError):
+    """A regular expression is malformed, or uses something that is not supported.
+
+    Front ends turn it into a `GrammarError` with the line and column in their own text.
+
+    Attributes:
+        message: what is wrong, in one sentence.
+        position: where, as an offset in the pattern (plus the `offset` given to `regex_syntax.parse`).
+        hint: what to write instead, or None.
+    """
+
+    def __init__(self, message: str, position: int, hint: str | None = None) -> None:
+        super().__init__(message, position, hint)
+        self.message = message
+        self.position = position
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.message} at position {self.position}"
+        return text if self.hint is None else f"{text}\nhint: {self.hint}"

