@@ -1,4 +1,10 @@
-"""Vocabularies: the bytes that token ids stand for, and the prefix trie over them.
+"""Vocabularies: token bytes of real tokenizers, and the flat prefix trie over them.
 
-Speaks token ids and bytes only. The lowest layer: it imports nothing else of this package.
+Read in this order: `errors`, `vocabulary`, `_trie.pxd`, `_trie.pyx`, then one module per source of token bytes.
+Nothing here knows a grammar or a framework; numpy is not needed either.
 """
+
+from .errors import EarleymaskError, VocabularyError
+from .vocabulary import Vocabulary
+
+__all__ = ["EarleymaskError", "Vocabulary", "VocabularyError"]

@@ -1,0 +1,231 @@
+"""A vocabulary: which bytes each token id adds to the output text, which ids are special, and the trie over the text tokens.
+
+The output text is the concatenation of token bytes. That is what a grammar constrains, and it is not always what a tokenizer's
+`decode` returns: decoders drop a leading space, tidy punctuation, or put U+FFFD for half a character.
+
+Text and special tokens never meet: a special token (every EOS id among them) has no bytes here, so text that looks like
+`<|eot_id|>` is spelled by ordinary tokens only, and the special token is matched only where a grammar names it.
+
+A vocabulary never changes, so threads and grammars share it. Making one costs the sort of its tokens (about 0.1 s for
+131,072). Not here: how tokenizers are read (`from_*` modules), what walks the trie (`earley/`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from ._trie import TokenTrie
+from .errors import VocabularyError
+from .token_source import TokenSource
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["Vocabulary"]
+
+BYTES_EOS_ID = 256
+
+
+class Vocabulary:
+    """The tokens of one model, immutable and shared freely between threads; equal when their fingerprints are.
+
+    Make one with `from_tokens`, `from_transformers`, `from_tiktoken`, `from_mistral`, `from_sentencepiece` or `bytes`. In all of them
+
+    - `eos_token_id` is one id or several and replaces what the tokenizer says (models often have more EOS ids than their
+      tokenizer: give `model.generation_config.eos_token_id`);
+    - `special_token_ids` replaces the tokenizer's own choice of special tokens; EOS ids are special in any case;
+    - `size` is the number of logits where that is more than the tokenizer has ids (padded embeddings). It may also be less, as
+      long as only special tokens other than EOS are left out.
+
+    Anything that cannot be right raises `VocabularyError`.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "eos_token_ids",
+        "fingerprint",
+        "missing_bytes",
+        "size",
+        "special_token_ids",
+        "special_tokens",
+        "trie",
+    )
+
+    size: int
+    """Ids are 0 .. size - 1, gaps and padding included."""
+    eos_token_ids: tuple[int, ...]
+    """Ascending; empty for a vocabulary without EOS, with which no matcher can be made."""
+    special_token_ids: frozenset[int]
+    """Ids that text never matches. EOS ids are always among them."""
+    special_tokens: Mapping[str, int]
+    """Special tokens by name, as a grammar names them: `"<|eot_id|>"` -> 128009. Ids without a known name are missing."""
+    missing_bytes: bytes
+    """The bytes that no text token spells by itself, ascending. Where it is not empty, a grammar can lead to a position from
+    which no sequence of tokens goes on."""
+    fingerprint: str
+    """SHA-256 in hex over size, token bytes, special tokens with their names, and EOS ids: equal for the same vocabulary in
+    another process, different for any two that could give different masks."""
+    trie: TokenTrie
+    """The text tokens as a prefix trie, for the mask walk."""
+
+    def __init__(self, source: TokenSource, *, size: int | None = None) -> None:
+        """Make a vocabulary from what a source module found. Most callers want one of the class methods instead."""
+        set_once = object.__setattr__
+        tokens, special_ids, eos_ids = _fit(source, size)
+        names = {}
+        for token_id in sorted(special_ids, reverse=True):      # the smallest id keeps a name that several share
+            name = source.names.get(token_id) or _readable(tokens[token_id])
+            if name:
+                names[name] = token_id
+        for token_id in special_ids:
+            tokens[token_id] = b""
+
+        set_once(self, "size", len(tokens))
+        set_once(self, "eos_token_ids", tuple(sorted(eos_ids)))
+        set_once(self, "special_token_ids", special_ids)
+        set_once(self, "special_tokens", MappingProxyType(dict(sorted(names.items(), key=lambda item: item[1]))))
+        set_once(self, "trie", TokenTrie(tokens))
+        single = {token[0] for token in tokens if len(token) == 1}
+        set_once(self, "missing_bytes", bytes(byte for byte in range(256) if byte not in single))
+        set_once(self, "fingerprint", _fingerprint(tokens, special_ids, eos_ids, self.special_tokens))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Vocabulary never changes: cannot set {name!r}; make another one")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a Vocabulary never changes: cannot delete {name!r}")
+
+    # -- where token bytes come from -----------------------------------------------------------------------------------
+
+    @classmethod
+    def from_tokens(
+        cls,
+        tokens: Iterable[bytes],
+        *,
+        eos_token_id: SupportsIndex | Iterable[SupportsIndex] | None,
+        special_token_ids: Iterable[SupportsIndex] = (),
+        special_tokens: Mapping[str, int] | None = None,
+        size: int | None = None,
+    ) -> Vocabulary:
+        """A vocabulary from the bytes of each token, in order of ids; `b""` for ids that are never text.
+
+        `special_token_ids`, the ids in `special_tokens` (name -> id) and EOS ids are special; their bytes serve only as their names.
+        """
+        names = {} if special_tokens is None else {operator.index(i): name for name, i in special_tokens.items()}
+        if special_tokens is not None and len(names) != len(special_tokens):
+            raise VocabularyError("special_tokens: two names for one id; keep the one that grammars use")
+        special_ids = _ids("special_token_ids", special_token_ids) | frozenset(names)
+        return cls(TokenSource(list(tokens), special_ids, tuple(_ids("eos_token_id", eos_token_id)), names), size=size)
+
+    @classmethod
+    def bytes(cls) -> Vocabulary:
+        """The smallest complete vocabulary: ids 0..255 are the single bytes, 256 is EOS, named `<eos>`."""
+        return cls.from_tokens(
+            [bytes([byte]) for byte in range(256)],
+            eos_token_id=BYTES_EOS_ID,
+            special_tokens={"<eos>": BYTES_EOS_ID},
+            size=BYTES_EOS_ID + 1,
+        )
+
+    # -- what it holds -------------------------------------------------------------------------------------------------
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes that this token adds to the text; `b""` for special tokens, gaps and padding."""
+        return self.trie.token_bytes(token_id)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vocabulary) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Vocabulary of {self.size:,} ids: {self.trie.n_text_tokens:,} text tokens, {len(self.special_token_ids):,} special, "
+            f"EOS {', '.join(map(str, self.eos_token_ids)) or 'none'}, {self.fingerprint[:12]}>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        tokens = [self.trie.token_bytes(token_id) for token_id in range(self.size)]
+        names = {token_id: name for name, token_id in self.special_tokens.items()}
+        return _unpickle, (TokenSource(tokens, self.special_token_ids, self.eos_token_ids, names), self.fingerprint)
+
+
+def _unpickle(source: TokenSource, fingerprint: str) -> Vocabulary:
+    vocabulary = Vocabulary(source)
+    if vocabulary.fingerprint != fingerprint:
+        raise VocabularyError(
+            f"pickled vocabulary: fingerprint {vocabulary.fingerprint[:12]} after loading, {fingerprint[:12]} when saved; "
+            "it was made by another version or damaged: make it anew from its tokenizer"
+        )
+    return vocabulary
+
+
+def _ids(what: str, given: SupportsIndex | Iterable[SupportsIndex] | None) -> frozenset[int]:
+    """Ids given as nothing, one or several (numpy and torch integers too)."""
+    if given is None:
+        return frozenset()
+    if isinstance(given, str | bytes):
+        raise VocabularyError(f"{what}: expected token ids, got {given!r}; look its id up first")
+    try:
+        if isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0:
+            return frozenset(operator.index(token_id) for token_id in given)
+        return frozenset((operator.index(given),))      # type: ignore[arg-type]
+    except TypeError as error:
+        raise VocabularyError(f"{what}: expected token ids, got {given!r}") from error
+
+
+def _fit(source: TokenSource, size: int | None) -> tuple[list[bytes], frozenset[int], frozenset[int]]:
+    """Tokens padded or cut to `size`, with the special and EOS ids in range, EOS ids special."""
+    tokens = list(source.tokens)
+    eos_ids = frozenset(source.eos_ids)
+    special_ids = source.special_ids | eos_ids
+    if size is None:
+        size = len(tokens)
+    size = operator.index(size)
+    if size < len(tokens):
+        cut = [i for i in range(max(size, 0), len(tokens)) if i in eos_ids or (tokens[i] and i not in special_ids)]
+        if cut:
+            raise VocabularyError(
+                f"size {size:,} leaves out {'EOS' if cut[0] in eos_ids else 'text'} token {cut[0]} ({tokens[cut[0]]!r}), {len(cut):,} "
+                f"such in all; the tokenizer has ids up to {len(tokens) - 1:,}: give size={len(tokens)} or more, or leave it out"
+            )
+        special_ids = frozenset(i for i in special_ids if i < size or i >= len(tokens))
+        del tokens[size:]
+    tokens.extend([b""] * (size - len(tokens)))
+    for what, ids in ("EOS", eos_ids), ("special", special_ids):
+        wrong = [token_id for token_id in sorted(ids) if not 0 <= token_id < size]
+        if wrong:
+            raise VocabularyError(
+                f"{what} token id {wrong[0]} is not in a vocabulary of {size:,} ids (0 .. {size - 1}); "
+                "give size= where the model has more logits than the tokenizer has ids"
+            )
+    return tokens, special_ids, eos_ids
+
+
+def _readable(token: bytes) -> str:
+    """The token's bytes as a name, empty where they are not UTF-8."""
+    try:
+        return token.decode("utf-8")
+    except (UnicodeDecodeError, AttributeError):        # AttributeError: not bytes; TokenTrie says so with the id
+        return ""
+
+
+def _fingerprint(tokens: Sequence[bytes], special_ids: frozenset[int], eos_ids: frozenset[int], names: Mapping[str, int]) -> str:
+    """SHA-256 over everything that a mask can depend on; every part is preceded by its length, so no two inputs run together."""
+    digest = hashlib.sha256(b"earleymask vocabulary 1\n")
+    for numbers in [list(map(len, tokens)), sorted(special_ids), sorted(eos_ids)]:
+        digest.update(struct.pack(f"<Q{len(numbers)}I", len(numbers), *numbers))
+    digest.update(b"".join(tokens))
+    for name, token_id in names.items():
+        encoded = name.encode("utf-8", "surrogatepass")
+        digest.update(struct.pack("<QI", len(encoded), token_id) + encoded)
+    return digest.hexdigest()
