@@ -51,14 +51,11 @@ PYTHON_DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": False,
 }
-MACROS = [("EARLEYMASK_DEBUG", str(int(DEBUG))), ("CYTHON_WITHOUT_ASSERTIONS", None)]
-if DEBUG:
-    MACROS.pop()  # `assert` statements run as well
-FLAGS = {
-    "unix": ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3"],
-    "mingw32": ["-O1", "-g"] if DEBUG else ["-O3"],
-    "msvc": ["/Od", "/Zi"] if DEBUG else ["/O2"],
-}
+# `EARLEYMASK_DEBUG` is read by `trie/_build.pxd`. A release leaves `assert` statements out, as `python -O` does.
+MACROS = [("EARLEYMASK_DEBUG", "1")] if DEBUG else [("EARLEYMASK_DEBUG", "0"), ("CYTHON_WITHOUT_ASSERTIONS", "1")]
+# Added after the flags of the Python that builds. `-g0`: debug information makes extensions five times as large.
+UNIX_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3", "-g0"]
+FLAGS = {"unix": UNIX_FLAGS, "mingw32": UNIX_FLAGS, "msvc": ["/Od", "/Zi"] if DEBUG else ["/O2"]}
 
 
 def extensions() -> list[Extension]:
@@ -97,8 +94,8 @@ def place(source: Path, link: Path) -> None:
 def translate(modules: list[Extension], force: bool) -> None:
     """Let Cython write the C files, each variant into a folder of its own, and make them the modules' sources.
 
-    Cython runs inside the layout, so that tracebacks name `earleymask/grammar/...`, a path below `site-packages` that
-    `linecache` finds: they show the source lines of compiled modules too.
+    Cython runs inside the layout, so that tracebacks name `earleymask/grammar/model.py` and not a path of the machine
+    that built it.
     """
     from Cython.Build import cythonize
 
