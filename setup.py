@@ -1,9 +1,9 @@
 """Build the Cython extensions; everything else about the package stands in `pyproject.toml`.
 
 The folders `grammar/`, `earley/`, `trie/` and `integration/` are imported as `earleymask.grammar` and so on. setuptools
-learns that from `package-dir`. Cython finds a `cimport`ed module by its path alone, so before translating we lay out the
-installed shape of the package once more under `build/layout/`, as links into the real folders (copies where links cannot
-be made), and translate from there.
+learns that from `package-dir`. Cython finds a `cimport`ed module by its path alone, so before translating we lay out
+the installed shape of the package once more under `build/layout/`, as links into the real folders (copies where links
+cannot be made), and translate from there.
 
 This file is the one place for compiler directives and flags. Environment variables:
 
@@ -35,8 +35,8 @@ COMPILE_GRAMMAR = is_on("EARLEYMASK_COMPILE_GRAMMAR", default=True)
 ANNOTATE = is_on("EARLEYMASK_ANNOTATE", default=False)
 VARIANT = "debug" if DEBUG else "release"
 
-# For .pyx files. Negative indexes and division mean the same in both variants (`wraparound`, `cdivision`), so that a debug
-# build checks the code that ships; `overflowcheck` stays off because hashes are meant to wrap.
+# For .pyx files. Negative indexes and division mean the same in both variants (`wraparound`, `cdivision`), so that a
+# debug build checks the code that ships; `overflowcheck` stays off because hashes are meant to wrap.
 CYTHON_DIRECTIVES = {
     "language_level": 3,
     "cdivision": True,
@@ -46,7 +46,8 @@ CYTHON_DIRECTIVES = {
     "nonecheck": DEBUG,
     "overflowcheck": False,
 }
-# For .py files, which must mean what the interpreter means by them: `parts[-1]` is the last part, an annotation is a hint.
+# For .py files, which must mean what the interpreter means by them: `parts[-1]` is the last part, an annotation is a
+# hint. Cython's defaults do, but for annotations.
 PYTHON_DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": False,

@@ -143,7 +143,9 @@ def test_every_cython_module_has_a_header_or_a_stub() -> None:
     """A module that Python imports has a stub beside it; one that only C uses has a header."""
     modules = [path for folder in ("trie", "earley") for path in (ROOT / folder).glob("*.pyx")]
     assert modules
-    bare = [path.name for path in modules if not path.with_suffix(".pyi").exists() and not path.with_suffix(".pxd").exists()]
+    bare = [
+        path.name for path in modules if not path.with_suffix(".pyi").exists() and not path.with_suffix(".pxd").exists()
+    ]
     assert not bare
 
 

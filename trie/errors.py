@@ -8,6 +8,6 @@ class EarleymaskError(Exception):
 class VocabularyError(EarleymaskError, ValueError):
     """A vocabulary cannot be made from what was given, or does not fit where it is used.
 
-    Raised for tokenizers whose token bytes cannot be told, for a vocabulary without EOS or without a special token that the
-    grammar names, and where something made for one vocabulary meets another one.
+    Raised for tokenizers whose token bytes cannot be told, for a vocabulary without EOS or without a special token that
+    the grammar names, and where something made for one vocabulary meets another one.
     """
