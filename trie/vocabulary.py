@@ -12,6 +12,7 @@ A vocabulary never changes, so threads and grammars share it. Making one costs t
 
 from __future__ import annotations
 
+import builtins  # `bytes` is a class method here, and annotations in the class body would mean that one
 import hashlib
 import operator
 import struct
@@ -64,7 +65,7 @@ class Vocabulary:
     """Ids that text never matches. EOS ids are always among them."""
     special_tokens: Mapping[str, int]
     """Special tokens by name, as a grammar names them: `"<|eot_id|>"` -> 128009. Ids without a known name are missing."""
-    missing_bytes: bytes
+    missing_bytes: builtins.bytes
     """The bytes that no text token spells by itself, ascending. Where it is not empty, a grammar can lead to a position from
     which no sequence of tokens goes on."""
     fingerprint: str
@@ -105,7 +106,7 @@ class Vocabulary:
     @classmethod
     def from_tokens(
         cls,
-        tokens: Iterable[bytes],
+        tokens: Iterable[builtins.bytes],
         *,
         eos_token_id: SupportsIndex | Iterable[SupportsIndex] | None,
         special_token_ids: Iterable[SupportsIndex] = (),
@@ -134,7 +135,7 @@ class Vocabulary:
 
     # -- what it holds -------------------------------------------------------------------------------------------------
 
-    def token_bytes(self, token_id: int) -> bytes:
+    def token_bytes(self, token_id: int) -> builtins.bytes:
         """The bytes that this token adds to the text; `b""` for special tokens, gaps and padding."""
         return self.trie.token_bytes(token_id)
 

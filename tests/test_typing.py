@@ -1,0 +1,69 @@
+"""The stubs and annotations as users meet them: mypy accepts right uses and rejects wrong ones.
+
+Each file in `typing_snippets/` is checked against the package as installed. A line that must be rejected names its
+error codes in a comment, `# error: arg-type`; any other error, and any error that does not come, fails.
+"""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+SNIPPETS = Path(__file__).with_name("typing_snippets")
+FOLDERS = ("", "trie", "earley", "grammar", "integration")
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Counter[tuple[int, str]]]:
+    """What mypy says about each snippet: file name -> (line, error code) -> times. One run for all: it is slow."""
+    # An editable install is found by an import hook, which no type checker follows: collect what is installed.
+    work = tmp_path_factory.mktemp("typing")
+    for folder in FOLDERS:
+        spec = importlib.util.find_spec(".".join(filter(None, ("earleymask", folder))))
+        assert spec is not None
+        assert spec.origin is not None
+        target = work / "site" / "earleymask" / folder
+        target.mkdir(parents=True)
+        for path in Path(spec.origin).parent.iterdir():
+            if path.suffix in (".py", ".pyi") or path.name == "py.typed":
+                shutil.copy(path, target)
+    config = work / "mypy.ini"
+    config.write_text("[mypy]\nstrict = True\nignore_missing_imports = True\nfollow_imports = silent\n")
+    run = subprocess.run(
+        [
+            *(sys.executable, "-m", "mypy", "--config-file", config, "--cache-dir", work / "cache"),
+            *("--no-color-output", "--no-error-summary", "--hide-error-context"),
+            *sorted(SNIPPETS.glob("*.py")),
+        ],
+        env={**os.environ, "MYPYPATH": str(work / "site")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode in (0, 1), run.stdout + run.stderr
+    found: dict[str, Counter[tuple[int, str]]] = {path.name: Counter() for path in SNIPPETS.glob("*.py")}
+    for line in run.stdout.splitlines():
+        match = re.match(r"(.*?):(\d+): error: .*\[([\w-]+)\]$", line)
+        if match:
+            assert Path(match[1]).name in found, f"an error outside the snippets: {line}"
+            found[Path(match[1]).name][int(match[2]), match[3]] += 1
+        else:
+            assert ": note: " in line, line
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in SNIPPETS.glob("*.py")))
+def test_mypy_says_what_the_snippet_expects(name: str, report: dict[str, Counter[tuple[int, str]]]) -> None:
+    expected: Counter[tuple[int, str]] = Counter()
+    for number, line in enumerate((SNIPPETS / name).read_text(encoding="utf-8").splitlines(), 1):
+        _, _, codes = line.partition("  # error: ")
+        for code in filter(None, map(str.strip, codes.split(","))):
+            expected[number, code] += 1
+    assert bool(expected) == name.startswith("rejected_"), "misuses stand in rejected_*.py, right uses in accepted_*.py"
+    assert report[name] == expected
