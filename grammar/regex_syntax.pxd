@@ -1,0 +1,40 @@
+# Types for regex_syntax.py as compiled: C integers for places and flags, C calls between the methods.
+
+cimport cython
+
+from earleymask.grammar.regex_ast cimport Node
+
+
+@cython.final
+cdef class _Parser:
+    cdef str pattern
+    cdef Py_ssize_t at
+    cdef Py_ssize_t end
+    cdef int flags
+    cdef object offset
+    cdef int depth
+    cdef set names
+
+    cdef Node alternation(self)
+    @cython.locals(pattern=str, parts=list, text=str, state=int, start=Py_ssize_t, char=Py_UCS4, node=Node, flags=int)
+    cdef Node sequence(self, bint first)
+    cdef skip_plain(self)
+    cdef skip_line(self)
+    cdef skip_digits(self)
+    @cython.locals(start=Py_ssize_t, found=bint)
+    cdef bint is_count(self)
+    @cython.locals(char=Py_UCS4, comma=Py_ssize_t)
+    cdef tuple quantifier(self, Py_ssize_t start)
+    cdef Node character(self, code)
+    @cython.locals(char=Py_UCS4)
+    cdef Node escape(self, Py_ssize_t start)
+    @cython.locals(pattern=str, negative=bint, pairs=list, opening=Py_ssize_t, item=Py_ssize_t, first=int, last=int)
+    cdef Node char_class(self, Py_ssize_t start)
+    @cython.locals(char=Py_UCS4, start=Py_ssize_t)
+    cdef int class_member(self, list categories) except -2
+    cdef Node group(self, Py_ssize_t start, bint first)
+    @cython.locals(outside=int)
+    cdef Node contents(self, Py_ssize_t start, int flags)
+
+
+cdef bint _is_special(Py_UCS4 char)
