@@ -17,6 +17,7 @@ import hashlib
 import operator
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -26,6 +27,14 @@ from .token_source import TokenSource
 
 if TYPE_CHECKING:
     import os
+
+    from mistral_common.tokens.tokenizers.mistral import MistralTokenizer
+    from mistral_common.tokens.tokenizers.sentencepiece import SentencePieceTokenizer
+    from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+    from sentencepiece import SentencePieceProcessor
+    from tiktoken import Encoding
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerBase
 
 __all__ = ["Vocabulary"]
 
@@ -124,6 +133,66 @@ class Vocabulary:
         return cls(TokenSource(list(tokens), special_ids, tuple(_ids("eos_token_id", eos_token_id)), names), size=size)
 
     @classmethod
+    def from_transformers(
+        cls,
+        tokenizer: PreTrainedTokenizerBase | Tokenizer,
+        *,
+        eos_token_id: SupportsIndex | Iterable[SupportsIndex] | None = None,
+        special_token_ids: Iterable[SupportsIndex] | None = None,
+        size: int | None = None,
+    ) -> Vocabulary:
+        """The vocabulary of a `transformers` tokenizer, fast or slow, or of a `tokenizers.Tokenizer`.
+
+        Byte-level BPE and SentencePiece-like BPE and Unigram; WordPiece and others whose tokens have no bytes of their own are
+        refused. Give `size=model.config.vocab_size` where the model's embeddings are padded.
+        """
+        from .from_transformers import read_transformers
+
+        return cls(_override(read_transformers(tokenizer), eos_token_id, special_token_ids), size=size)
+
+    @classmethod
+    def from_tiktoken(
+        cls,
+        encoding: Encoding,
+        *,
+        eos_token_id: SupportsIndex | Iterable[SupportsIndex] | None = None,
+        special_token_ids: Iterable[SupportsIndex] | None = None,
+        size: int | None = None,
+    ) -> Vocabulary:
+        """The vocabulary of a `tiktoken.Encoding`; EOS is `<|endoftext|>` unless given (Llama 3: `eos_token_id=[128001, 128008, 128009]`)."""
+        from .from_tiktoken import read_tiktoken
+
+        return cls(_override(read_tiktoken(encoding), eos_token_id, special_token_ids), size=size)
+
+    @classmethod
+    def from_mistral(
+        cls,
+        tokenizer: MistralTokenizer | Tekkenizer | SentencePieceTokenizer,
+        *,
+        eos_token_id: SupportsIndex | Iterable[SupportsIndex] | None = None,
+        special_token_ids: Iterable[SupportsIndex] | None = None,
+        size: int | None = None,
+    ) -> Vocabulary:
+        """The vocabulary of a mistral-common tokenizer, tekken or SentencePiece."""
+        from .from_mistral import read_mistral
+
+        return cls(_override(read_mistral(tokenizer), eos_token_id, special_token_ids), size=size)
+
+    @classmethod
+    def from_sentencepiece(
+        cls,
+        model: SentencePieceProcessor | str | os.PathLike[str],
+        *,
+        eos_token_id: SupportsIndex | Iterable[SupportsIndex] | None = None,
+        special_token_ids: Iterable[SupportsIndex] | None = None,
+        size: int | None = None,
+    ) -> Vocabulary:
+        """The vocabulary of a SentencePiece model, loaded or as the path of a `.model` file."""
+        from .from_sentencepiece import read_sentencepiece
+
+        return cls(_override(read_sentencepiece(model), eos_token_id, special_token_ids), size=size)
+
+    @classmethod
     def bytes(cls) -> Vocabulary:
         """The smallest complete vocabulary: ids 0..255 are the single bytes, 256 is EOS, named `<eos>`."""
         return cls.from_tokens(
@@ -182,6 +251,19 @@ def _ids(what: str, given: SupportsIndex | Iterable[SupportsIndex] | None) -> fr
         return frozenset((operator.index(given),))      # type: ignore[arg-type]
     except TypeError as error:
         raise VocabularyError(f"{what}: expected token ids, got {given!r}") from error
+
+
+def _override(
+    source: TokenSource,
+    eos_token_id: SupportsIndex | Iterable[SupportsIndex] | None,
+    special_token_ids: Iterable[SupportsIndex] | None,
+) -> TokenSource:
+    """The source with the user's choice of EOS and special tokens in place of the tokenizer's."""
+    if eos_token_id is not None:
+        source = replace(source, eos_ids=tuple(_ids("eos_token_id", eos_token_id)))
+    if special_token_ids is not None:
+        source = replace(source, special_ids=_ids("special_token_ids", special_token_ids))
+    return source
 
 
 def _fit(source: TokenSource, size: int | None) -> tuple[list[bytes], frozenset[int], frozenset[int]]:

