@@ -38,8 +38,7 @@ def normalize(pairs: Iterable[tuple[int, int]]) -> Ranges:
     first, last = ordered[0]
     for next_first, next_last in ordered:
         if next_first <= last + 1:
-            if next_last > last:
-                last = next_last
+            last = max(last, next_last)
         else:
             merged.append((first, last))
             first = next_first
@@ -99,7 +98,8 @@ def category(name: str, ascii_only: bool) -> Ranges:
 def fold(ranges: Ranges, ascii_only: bool) -> Ranges:
     """Every code point that matches a member of `ranges` under IGNORECASE; with the ASCII flag only letters fold.
 
-    `re` (3.10 to 3.13 at least) forgets capitals beyond U+FFFF written singly in a class, `(?i)[\\U00010400x]`; here they match.
+    `re` (3.10 to 3.13 at least) forgets capitals beyond U+FFFF that stand singly in a class, `(?i)[\\U00010400x]`; here
+    they match.
     """
     if not ranges:
         return ranges

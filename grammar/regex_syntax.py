@@ -4,10 +4,10 @@ A recursive descent parser in the shape of CPython's `re/_parser.py` (3.11), who
 escapes, verbose blanks and "nothing to repeat" are followed to the letter; anything `re` refuses is refused here too.
 Flags and case folding are resolved while reading, so the nodes carry none.
 
-What looks beyond one place of the text is refused by name, with its position, and never ignored: lookahead, `\\b`, `\\B`,
-`$`, `\\Z`, `^` and `\\A` other than after a newline with MULTILINE, lookbehind of more than one code point, backreferences,
-conditionals, possessive quantifiers, atomic groups. Lookbehind of one code point becomes a `Behind` node;
-`regex_lower` decides whether it stays inside its terminal.
+What is not supported is refused by name, with its position, and never ignored: lookahead, `\\b`, `\\B`, `$`, `\\Z`,
+`\\A`, `^` without MULTILINE, lookbehind of more than one code point, backreferences, conditionals, possessive
+quantifiers, atomic groups. Lookbehind of one code point becomes a `Behind` node; `regex_lower` decides whether it stays
+inside its terminal.
 
 Cost: some 5 µs for a pattern of 30 characters as compiled (`regex_syntax.pxd` gives the types).
 """
@@ -255,7 +255,8 @@ class _Parser:
         if len(digits) > 10 or int(digits) > MAX_COUNT:
             digits = digits if len(digits) <= 20 else f"{digits[:20]}..."
             raise LimitError(
-                f"repetition count {digits} at position {self.offset + start}, limit {MAX_COUNT}; leave the count open: {{n,}}"
+                f"repetition count {digits} at position {self.offset + start}, limit {MAX_COUNT}; "
+                "leave the count open, {n,}"
             )
         return int(digits)
 
@@ -489,7 +490,7 @@ class _Parser:
         return Behind(Chars(ranges), char == "!", self.offset + start)
 
     def flag_group(self, start: int, char: str, first: bool) -> Node | None:
-        """`(?i)`, which holds to the end of the pattern, or `(?i-s:...)`; `char`, its first flag or `-`, has been read."""
+        """`(?i)`, which holds to the end of the pattern, or `(?i-s:...)`, read up to and including `char`."""
         added = removed = 0
         while char != ")" and char != ":" and char != "-":
             added |= self.flag(char)

@@ -1,8 +1,8 @@
 """What `\\d`, `\\s`, `\\w` and IGNORECASE mean to the `re` of one Python, asked of that `re` itself.
 
 The answers are a property of the Python version (its Unicode data), take a quarter of a second to collect, and are
-wanted within microseconds. So `setup.py` runs `source()` when the package is built and puts the text beside this file as
-`_unicode_data.py`; `codepoints` reads that, and calls `collect()` only where it is missing or was made by another
+wanted within microseconds. So `setup.py` runs `source()` when the package is built and puts the text beside this file
+as `_unicode_data.py`; `codepoints` reads that, and calls `collect()` only where it is missing or was made by another
 Python. Imports nothing from the package, so that `setup.py` can run it from its path.
 """
 

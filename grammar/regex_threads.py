@@ -1,0 +1,267 @@
+"""Terminals with lazy quantifiers as ordered programs: the order in which `re` backtracks, kept.
+
+`re` tries the ways of matching one after the other and takes the first that succeeds. The program lists the same ways
+in the same order, for threads that advance side by side (Pike's simulation; Cox 2010, "Regular expression matching: the
+virtual machine approach"). Threads that meet at an instruction have the same future, so the less preferred one is
+dropped; for that to be `re`'s order, an instruction must know all that `re` knows there:
+
+- how often a repetition has turned: counts are written out;
+- whether the current turn has consumed anything: after an empty turn `re` never turns again but goes on behind the
+  repetition (`SRE_OP_MAX_UNTIL` in CPython's sre_lib.h). So every node is compiled towards two exits, one for "nothing
+  consumed since the turn began", one for "something consumed", and what may be empty is compiled once for each;
+- the code point before, where a lookbehind asks: atoms before a lookbehind are split by the cells of
+  `regex_lookbehind`, and the lookbehind is decided here. Then every thread can still match, and no state is a dead end.
+
+Cost: a program as long as the terminal with its counts written out; bodies that may be empty double at each nesting of
+repetitions, which MAX_INSTRUCTIONS bounds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..earley.errors import LimitError
+from .regex_ast import Behind, Chars, Concat, Literal, Node, Ranges, Repeat, Union
+from .regex_lookbehind import ANY_CELL, AT_START, allows, can_be_empty, cells_of, ending, refuse
+
+if TYPE_CHECKING:
+    from ..earley._regex import Regexes
+
+MAX_INSTRUCTIONS = 1 << 15
+
+# The instructions of `Regexes.ordered`; BEHIND is taken out before.
+ATOM = 0
+SPLIT = 1
+JUMP = 2
+BEHIND = 3
+MATCH = 4
+
+_FAIL = -1
+
+
+def compile_threads(node: Node, regexes: Regexes) -> int:
+    """The id in `regexes` of { w : the way of matching a prefix of w that `re` finds first consumes all of w }."""
+    graph = _Graph()
+    start = graph.compile(node, graph.match, graph.match)
+    if graph.has_behind:
+        graph, start = _decide_lookbehinds(graph, start, cells_of(node))
+    graph.lower_atoms(regexes)
+    alive = graph.living(regexes.EMPTY)
+    return regexes.ordered(graph.program(start, alive)) if alive[start] else regexes.EMPTY
+
+
+class _Graph:
+    """Instructions that name their successors, made back to front.
+
+    ATOM: `first` is a Chars or Literal (after `lower_atoms` a node id), `second` the successor. BEHIND likewise, of a
+    Behind.
+    SPLIT: both are successors, `first` preferred. MATCH: the end, instruction 0.
+    """
+
+    def __init__(self) -> None:
+        self.ops: list[int] = []
+        self.first: list[Any] = []
+        self.second: list[int] = []
+        self.has_behind = False
+        self.compiled: dict[tuple[int, int, int], int] = {}
+        self.match = self.add(MATCH, None, _FAIL)
+
+    def add(self, op: int, first: object, second: int) -> int:
+        if len(self.ops) >= MAX_INSTRUCTIONS:
+            raise LimitError(
+                f"terminal with lazy quantifiers: more than {MAX_INSTRUCTIONS} instructions; lower its counts"
+            )
+        self.ops.append(op)
+        self.first.append(first)
+        self.second.append(second)
+        return len(self.ops) - 1
+
+    # ---- from nodes ---------------------------------------------------------------------------------------------
+
+    def compile(self, node: Node, unmoved: int, moved: int) -> int:
+        """Where to enter `node`, which leaves for `moved` if it or something since the turn began has consumed."""
+        kind = type(node)
+        if kind is Chars or (kind is Literal and node.text):
+            return self.add(ATOM, node, moved)
+        if kind is Literal:
+            return unmoved
+        if kind is Behind:
+            self.has_behind = True
+            return self.add(BEHIND, node, unmoved)
+        key = (id(node), unmoved, moved)
+        entry = self.compiled.get(key)
+        if entry is None:
+            if kind is Concat:
+                entry = self.concat(node.parts, unmoved, moved)
+            elif kind is Union:
+                entry = self.compile(node.alternatives[-1], unmoved, moved)
+                for alternative in node.alternatives[-2::-1]:
+                    entry = self.add(SPLIT, self.compile(alternative, unmoved, moved), entry)
+            else:
+                entry = self.repeat(node, unmoved, moved)
+            self.compiled[key] = entry
+        return entry
+
+    def concat(self, parts: tuple[Node, ...], unmoved: int, moved: int) -> int:
+        # Up to the first part that must consume something, a part is entered both ways; from there on, moved.
+        leading = 0
+        while leading < len(parts) and can_be_empty(parts[leading]):
+            leading += 1
+        for index in reversed(range(len(parts))):
+            if index >= leading:
+                unmoved = moved = self.compile(parts[index], moved, moved)
+            else:
+                entry = self.compile(parts[index], unmoved, moved)
+                if index:
+                    moved = self.compile(parts[index], moved, moved)
+                unmoved = entry
+        return unmoved
+
+    def repeat(self, node: Repeat, unmoved: int, moved: int) -> int:
+        entry = moved
+        if node.maximum is None:
+            entry = self.add(SPLIT, _FAIL, _FAIL)
+            again = self.choice(node, moved, entry)
+            self.first[entry], self.second[entry] = self.first[again], self.second[again]
+            unmoved = entry if unmoved == moved else self.choice(node, unmoved, entry)
+        else:
+            for turn in reversed(range(node.maximum - node.minimum)):
+                after = entry
+                entry = self.choice(node, moved, after)
+                if turn == 0:  # the later ones follow a turn that has consumed something
+                    unmoved = entry if unmoved == moved else self.choice(node, unmoved, after)
+        for _ in range(node.minimum):  # counted even if they are empty
+            turn = self.compile(node.body, unmoved, entry)
+            entry = self.compile(node.body, entry, entry)
+            unmoved = turn
+        return unmoved
+
+    def choice(self, node: Repeat, leave: int, again: int) -> int:
+        """Between leaving the repetition and a turn that goes on at `again`, or leaves if it was empty."""
+        turn = self.compile(node.body, leave if can_be_empty(node.body) else again, again)
+        return self.add(SPLIT, leave, turn) if node.lazy else self.add(SPLIT, turn, leave)
+
+    # ---- to a program -------------------------------------------------------------------------------------------
+
+    def asking(self) -> list[bool]:
+        """For each instruction, whether a lookbehind may be met there before an atom."""
+        asks = [op == BEHIND for op in self.ops]
+        changed = True
+        while changed:  # successors are mostly made first, so there are few rounds
+            changed = False
+            for i, op in enumerate(self.ops):
+                if op == SPLIT and not asks[i] and (asks[self.first[i]] or asks[self.second[i]]):
+                    asks[i] = changed = True
+        return asks
+
+    def lower_atoms(self, regexes: Regexes) -> None:
+        """Replace the nodes of atoms by their ids in `regexes`."""
+        known: dict[int, int] = {}
+        for i, op in enumerate(self.ops):
+            if op == ATOM:
+                node = self.first[i]
+                lowered = known.get(id(node))
+                if lowered is None:
+                    known[id(node)] = lowered = lower_atom(node, regexes)
+                self.first[i] = lowered
+
+    def living(self, empty: int) -> list[bool]:
+        """For each instruction, whether the match can be reached; `empty` is the id of the node without strings."""
+        alive = [op == MATCH for op in self.ops]
+        changed = True
+        while changed:
+            changed = False
+            for i, op in enumerate(self.ops):
+                if not alive[i]:
+                    if op == ATOM:
+                        alive[i] = self.first[i] != empty and alive[self.second[i]]
+                    elif op == SPLIT:
+                        alive[i] = alive[self.first[i]] or alive[self.second[i]]
+                    changed = changed or alive[i]
+        return alive
+
+    def program(self, start: int, alive: list[bool]) -> list[tuple[int, int, int]]:
+        """The living instructions in a line, `start` first; an atom's successor follows it, or a jump to it does."""
+
+        def living(i: int) -> int:
+            while self.ops[i] == SPLIT and not (alive[self.first[i]] and alive[self.second[i]]):
+                i = self.first[i] if alive[self.first[i]] else self.second[i]
+            return i
+
+        place: dict[int, int] = {}
+        line: list[tuple[int, int, int]] = []
+        waiting = [living(start)]
+        while waiting:
+            i = waiting.pop()
+            while i not in place:
+                place[i] = len(line)
+                op = self.ops[i]
+                if op == SPLIT:
+                    preferred, other = living(self.first[i]), living(self.second[i])
+                    line.append((SPLIT, preferred, other))
+                    waiting += (other, preferred)
+                    break
+                line.append((op, self.first[i], 0))
+                if op == MATCH:
+                    break
+                i = living(self.second[i])
+                if i in place:
+                    line.append((JUMP, i, i))
+        return [(op, place[x], place[y]) if op in (SPLIT, JUMP) else (op, x, y) for op, x, y in line]
+
+
+def _decide_lookbehinds(graph: _Graph, start: int, cells: list[Ranges]) -> tuple[_Graph, int]:
+    """The graph without BEHIND: an instruction becomes one for each cell that may precede it, where that matters."""
+    asks = graph.asking()
+    decided = _Graph()
+    dead = decided.add(ATOM, Chars(()), decided.match)
+    states: dict[tuple[int, int], int] = {}
+    waiting: list[tuple[int, int]] = []
+
+    def state(i: int, cell: int) -> int:
+        while graph.ops[i] == BEHIND:
+            if cell == AT_START:
+                raise refuse(graph.first[i])
+            if not allows(graph.first[i], cells[cell]):
+                return dead
+            i = graph.second[i]
+        if graph.ops[i] == MATCH:
+            return decided.match
+        key = (i, cell if asks[i] else ANY_CELL)
+        if key not in states:
+            # Filled in below. One instruction, or as many as there are cells to tell apart, chained by splits.
+            states[key] = decided.add(SPLIT, dead, dead)
+            waiting.append(key)
+        return states[key]
+
+    begin = state(start, AT_START)
+    while waiting:
+        i, cell = waiting.pop()
+        here = states[i, cell]
+        after = graph.second[i]
+        if graph.ops[i] == SPLIT:
+            decided.first[here] = state(graph.first[i], cell)
+            decided.second[here] = state(after, cell)
+            continue
+        atom = graph.first[i]
+        if asks[after]:
+            pieces = [(ending(atom, ranges), state(after, number)) for number, ranges in enumerate(cells)]
+        else:
+            pieces = [(atom, state(after, ANY_CELL))]
+        # No two pieces match the same code point, so their order does not matter.
+        entries = [decided.add(ATOM, piece, successor) for piece, successor in pieces]
+        for entry in entries:
+            decided.first[here] = entry
+            if entry != entries[-1]:
+                decided.second[here] = here = decided.add(SPLIT, dead, dead)
+    return decided, begin
+
+
+def lower_atom(node: Node, regexes: Regexes) -> int:
+    """The id of a Chars or Literal; a Literal with a surrogate matches nothing, for no UTF-8 text has one."""
+    if type(node) is Chars:
+        return regexes.char_class(node.ranges)
+    try:
+        return regexes.literal(node.text.encode())
+    except UnicodeEncodeError:
+        return regexes.EMPTY
