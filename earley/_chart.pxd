@@ -1,0 +1,90 @@
+# Rows, continuations and positions of one sequence and its forks.
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from earleymask.earley._engine cimport Engine
+from earleymask.earley._lexer cimport Lexer
+from earleymask.earley._rules cimport Rules
+from earleymask.earley._skeletons cimport Skeletons
+from earleymask.earley._tables cimport ByteSet, Sequences, Words
+
+cdef enum:
+    DEAD = 0                    # position: no sentence begins like this
+    FINISHED = 1                # position: an EOS token has been accepted
+    UNKNOWN = 0xFFFFFFFF        # transition not visited yet
+    NO_ROW = 0xFFFFFFFF         # in a position: no lexeme ends here
+
+# The accepted tokens of one matcher. The chart keeps a list of them: their positions must survive `collect`.
+cdef struct History:
+    Words tokens
+    Words positions             # positions[i]: after i tokens; one more than tokens
+    History* next
+    bint dropped                # its matcher is gone; freed at the next `collect`
+
+cdef class Chart:
+    cdef Engine engine
+    cdef Rules rules                # the engine's
+    cdef Lexer lexer
+    cdef Skeletons skeletons
+    cdef Sequences continuations    # shape, continuations ...: those of lower id
+    cdef Sequences rows             # skeleton, continuations ...
+    # A position: the row at which a lexeme ends here (or NO_ROW), then the live pairs (row, lexer state) sorted. A
+    # pair says: a lexeme began at the row and its bytes so far lead the lexer to the state.
+    cdef Sequences positions
+    cdef Words table_of             # per position: its table, or NONE
+    cdef uint32_t* tables           # tables[table * 256 + byte]: the next position, DEAD or UNKNOWN
+    cdef size_t n_tables
+    cdef History* histories
+    cdef size_t collect_at          # words kept that start a collection
+
+    # scratch
+    cdef uint64_t* items            # of the row being made: dotted rule << 32 | continuation
+    cdef size_t n_items, items_capacity
+    cdef bint accepts
+    cdef uint32_t* stamps           # per continuation: epoch in which it was last met
+    cdef uint32_t* locals           # and the number it got then
+    cdef size_t stamps_capacity, locals_capacity
+    cdef uint32_t epoch
+    cdef Words pops, frame, made, words, vector, sources
+    cdef uint64_t* pairs
+    cdef size_t n_pairs, pairs_capacity
+
+    # counters
+    cdef readonly uint64_t n_steps          # byte steps worked out (all others were looked up)
+    cdef readonly uint64_t n_rows_made      # rows worked out, new or met before
+    cdef readonly uint64_t n_rows_static    # of these, by a remembered skeleton alone
+    cdef readonly uint64_t n_collections, n_flushes
+
+    # Position after `byte`; `same` becomes the bytes that surely lead to the same one.
+    cdef uint32_t step(self, uint32_t position, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
+    # The same by table, worked out where unknown. May flush the tables.
+    cdef uint32_t advance(self, uint32_t position, uint32_t byte) except? 0xFFFFFFFF nogil
+    cdef uint32_t fill(self, uint32_t position, uint32_t table, uint32_t byte) except? 0xFFFFFFFF nogil
+    # Table of a position, made if there is room; NONE where the tables must be flushed first.
+    cdef uint32_t table(self, uint32_t position) noexcept nogil
+    cdef void flush_tables(self) noexcept nogil
+    # Position after a special token.
+    cdef uint32_t step_special(self, uint32_t position, uint32_t symbol) except? 0xFFFFFFFF nogil
+    cdef bint expects_special(self, uint32_t position, uint32_t symbol) except -1 nogil
+    cdef bint is_accepting(self, uint32_t position) noexcept nogil
+    cdef uint32_t initial(self) except? 0xFFFFFFFF nogil
+    cdef int collect(self) except -1 nogil
+    cdef size_t n_words(self) noexcept nogil
+    cdef size_t n_words_reached(self) except? 0 nogil
+
+    cdef int mark(self, uint8_t** marks) except -1 nogil
+    cdef uint32_t position_of(self, uint32_t row) except? 0xFFFFFFFF nogil
+    cdef uint32_t next_row(self) except? 0xFFFFFFFF nogil
+    cdef uint32_t row_of_outcome(self, uint32_t outcome, uint32_t row) except? 0xFFFFFFFF nogil
+    cdef uint32_t row_of_items(self) except? 0xFFFFFFFF nogil
+    cdef int absorb(self, uint32_t outcome) except -1 nogil
+    cdef int absorb_pops(self) except -1 nogil
+    cdef int absorb_row(self, uint32_t row) except -1 nogil
+    cdef int make_continuations(self, uint32_t outcome) except -1 nogil
+    cdef int new_epoch(self) except -1 nogil
+    cdef int push_item(self, uint32_t dot, uint32_t continuation) except -1 nogil
+    cdef uint32_t intern_position(self, uint32_t row) except? 0xFFFFFFFF nogil
+
+
+cdef inline uint32_t row_at(Chart chart, uint32_t position) noexcept nogil:
+    return chart.positions.words.data[chart.positions.starts[position]]

@@ -1,0 +1,511 @@
+"""Rows, continuations and positions: where a sequence is in its grammar.
+
+`_skeletons` knows what a terminal makes of a row without its stack; here the stack is real. A *continuation* is a shape and
+the continuations it goes on with, a *row* a skeleton and its continuations (together: Tomita's graph-structured stack,
+1986). Both are interned values, never changed, so rollback moves an index, a fork shares everything, and a situation met
+before is recognised.
+
+A *position* is what lies between two bytes: a set of live pairs (row in which the current lexeme began, lexer state). A
+byte moves every pair; where a lexer state accepts terminals, the row after them is a new pair *in addition*: no
+lexing decision is ever taken. All lexemes that end at one byte feed one row, and an ignored lexeme returns to the row
+it began at. Positions are interned too, and their transitions by byte remembered in tables: the automaton of a
+grammar, whose states are made when first visited. One live pair, one table look-up a byte, is the usual case.
+
+Tables are a cache and are flushed when there are too many. Rows, continuations and positions that no history of a
+matcher reaches any more (mask walks make most of them) are dropped by `collect`, a copying collection, between calls.
+
+All functions need the engine's lock. Not here: tokens (`_walk`, `_matcher`).
+"""
+
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+from earleymask.earley._skeletons cimport (
+    NEW, O_ACCEPTS, O_HEADER, O_N_ARGUMENTS, O_N_ITEMS, O_N_POPS, O_N_RECIPES, O_SKELETON, ROOT_SHAPE, Closure, Skeletons,
+)
+from earleymask.earley._lexer cimport DEAD_STATE, Lexer
+from earleymask.earley._rules cimport Rules
+from earleymask.earley._tables cimport (
+    NONE, byteset_and, byteset_fill, byteset_has, reserve, sequence, sequence_length, sort_u64, words_extend,
+    words_free, words_push,
+)
+
+cdef enum:
+    MAX_TABLES = 4096           # 1 KB each
+    COLLECT_WORDS = 1 << 18     # kept at least before a collection
+    IGNORED = 0xFFFFFFFF        # source: an ignored lexeme instead of an outcome
+
+
+cdef class Chart:
+    """Rows, continuations and positions of one sequence and its forks, over one engine."""
+
+    def __cinit__(self, Engine engine not None):
+        cdef uint32_t words[2]
+        if engine.skeletons is None:
+            raise ValueError("the engine's grammar is not finished")
+        self.engine = engine
+        self.rules = engine.rules
+        self.lexer = engine.lexer
+        self.skeletons = engine.skeletons
+        self.continuations = Sequences("parser stack", 1 << 27)
+        self.rows = Sequences("parser rows", 1 << 27)
+        self.positions = Sequences("positions", 1 << 27)
+        self.collect_at = COLLECT_WORDS
+        words[0] = ROOT_SHAPE
+        self.continuations.intern(words, 1)
+        words[0] = NO_ROW
+        self.positions.intern(words, 1)                 # DEAD: no row, no pair
+        words[0] = NO_ROW - 1
+        self.positions.intern(words, 1)                 # FINISHED: never stepped
+        words_push(&self.table_of, NONE)
+        words_push(&self.table_of, NONE)
+        # Reserved, not touched: the pages come as tables are made.
+        self.tables = <uint32_t*> malloc(MAX_TABLES * 256 * sizeof(uint32_t))
+        if self.tables == NULL:
+            raise MemoryError("tables")
+
+    def __dealloc__(self):
+        cdef History* history
+        while self.histories != NULL:
+            history = self.histories
+            self.histories = history.next
+            history_free(history)
+        free(self.tables)
+        free(self.items)
+        free(self.stamps)
+        free(self.locals)
+        free(self.pairs)
+        words_free(&self.table_of)
+        words_free(&self.pops)
+        words_free(&self.frame)
+        words_free(&self.made)
+        words_free(&self.words)
+        words_free(&self.vector)
+        words_free(&self.sources)
+
+    # ---- bytes --------------------------------------------------------------------------------------------------
+
+    cdef uint32_t initial(self) except? 0xFFFFFFFF nogil:
+        self.n_items = 0
+        self.accepts = self.rules.symbols[self.rules.dots.data[self.rules.start]].nullable
+        self.push_item(self.rules.start, 0)
+        return self.position_of(self.row_of_items())
+
+    cdef uint32_t advance(self, uint32_t position, uint32_t byte) except? 0xFFFFFFFF nogil:
+        cdef uint32_t table = self.table(position), target
+        if table == NONE:
+            self.flush_tables()
+            table = self.table(position)
+        target = self.tables[table * 256 + byte]
+        return target if target != UNKNOWN else self.fill(position, table, byte)
+
+    cdef uint32_t fill(self, uint32_t position, uint32_t table, uint32_t byte) except? 0xFFFFFFFF nogil:
+        cdef ByteSet same
+        cdef uint32_t target = self.step(position, byte, &same), other
+        cdef uint32_t* row = self.tables + table * 256
+        for other in range(256):
+            if byteset_has(&same, other):
+                row[other] = target
+        return target
+
+    cdef uint32_t table(self, uint32_t position) noexcept nogil:
+        cdef uint32_t table = self.table_of.data[position]
+        if table == NONE and self.n_tables < MAX_TABLES:
+            table = <uint32_t> self.n_tables
+            self.n_tables += 1
+            memset(self.tables + table * 256, 0xFF, 256 * sizeof(uint32_t))
+            self.table_of.data[position] = table
+        return table
+
+    cdef void flush_tables(self) noexcept nogil:
+        memset(self.table_of.data, 0xFF, self.table_of.n * sizeof(uint32_t))
+        self.n_tables = 0
+        self.n_flushes += 1
+
+    cdef uint32_t step(self, uint32_t position, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
+        cdef size_t i, k, n = sequence_length(self.positions, position)
+        cdef uint32_t row, state, transition, terminal, outcome
+        self.n_steps += 1
+        byteset_fill(same, <uint64_t> -1)
+        self.n_pairs = self.sources.n = 0
+        for i in range(1, n, 2):
+            row = sequence(self.positions, position)[i]
+            state = sequence(self.positions, position)[i + 1]
+            transition = self.lexer.transition(state, byte)
+            byteset_and(same, &self.lexer.transitions[transition].bytes)
+            state = self.lexer.transitions[transition].target
+            if state == DEAD_STATE:
+                continue
+            reserve(<void**> &self.pairs, &self.pairs_capacity, self.n_pairs + 2, sizeof(uint64_t))
+            self.pairs[self.n_pairs] = (<uint64_t> row << 32) | state
+            self.n_pairs += 1
+            for k in range(self.lexer.accepted_starts[state], self.lexer.accepted_starts[state + 1]):
+                terminal = self.lexer.accepted.data[k]
+                outcome = self.skeletons.scan(sequence(self.rows, row)[0], terminal)
+                if outcome != NONE:
+                    words_push(&self.sources, outcome)
+                    words_push(&self.sources, row)
+                if self.rules.symbols[terminal].ignored:
+                    words_push(&self.sources, IGNORED)
+                    words_push(&self.sources, row)
+        if self.sources.n == 0:
+            return self.intern_position(NO_ROW)
+        return self.position_of(self.next_row())
+
+    cdef uint32_t position_of(self, uint32_t row) except? 0xFFFFFFFF nogil:
+        """The position at which `row` stands beside the live pairs gathered so far."""
+        cdef Closure* closure = self.skeletons.closure(sequence(self.rows, row)[0])
+        if closure.start_state != DEAD_STATE:
+            reserve(<void**> &self.pairs, &self.pairs_capacity, self.n_pairs + 1, sizeof(uint64_t))
+            self.pairs[self.n_pairs] = (<uint64_t> row << 32) | closure.start_state
+            self.n_pairs += 1
+        return self.intern_position(row)
+
+    cdef uint32_t intern_position(self, uint32_t row) except? 0xFFFFFFFF nogil:
+        cdef size_t i
+        cdef uint32_t position
+        sort_u64(self.pairs, self.n_pairs)
+        self.words.n = 0
+        words_push(&self.words, row)
+        for i in range(self.n_pairs):
+            if i and self.pairs[i] == self.pairs[i - 1]:
+                continue
+            words_push(&self.words, <uint32_t> (self.pairs[i] >> 32))
+            words_push(&self.words, <uint32_t> self.pairs[i])
+        self.n_pairs = 0
+        reserve(<void**> &self.table_of.data, &self.table_of.capacity, self.positions.n + <size_t> 1, sizeof(uint32_t))
+        position = self.positions.intern(self.words.data, self.words.n)
+        if position == self.table_of.n:
+            words_push(&self.table_of, NONE)
+        return position
+
+    # ---- special tokens and the end -----------------------------------------------------------------------------
+
+    cdef uint32_t step_special(self, uint32_t position, uint32_t symbol) except? 0xFFFFFFFF nogil:
+        cdef uint32_t row = row_at(self, position), outcome
+        if position <= FINISHED or row == NO_ROW:
+            return DEAD
+        outcome = self.skeletons.scan(sequence(self.rows, row)[0], symbol)
+        if outcome == NONE:
+            return DEAD
+        self.n_pairs = self.sources.n = 0
+        words_push(&self.sources, outcome)
+        words_push(&self.sources, row)
+        return self.position_of(self.next_row())
+
+    cdef bint expects_special(self, uint32_t position, uint32_t symbol) except -1 nogil:
+        cdef uint32_t row = row_at(self, position)
+        if position <= FINISHED or row == NO_ROW:
+            return False
+        return self.skeletons.scan(sequence(self.rows, row)[0], symbol) != NONE
+
+    cdef bint is_accepting(self, uint32_t position) noexcept nogil:
+        cdef uint32_t row = row_at(self, position)
+        if position <= FINISHED or row == NO_ROW:
+            return False
+        return sequence(self.skeletons.skeletons, sequence(self.rows, row)[0])[0]
+
+    # ---- rows ---------------------------------------------------------------------------------------------------
+
+    cdef uint32_t next_row(self) except? 0xFFFFFFFF nogil:
+        """The row that the lexemes in `sources` lead to: pairs of an outcome (or IGNORED) and the row it starts from."""
+        cdef size_t i
+        cdef uint32_t row
+        self.n_rows_made += 1
+        if self.sources.n == 2:
+            if self.sources.data[0] == IGNORED:
+                return self.sources.data[1]
+            return self.row_of_outcome(self.sources.data[0], self.sources.data[1])
+        self.n_items = 0
+        self.accepts = False
+        self.new_epoch()
+        for i in range(0, self.sources.n, 2):
+            row = self.sources.data[i + 1]
+            if self.sources.data[i] == IGNORED:
+                self.absorb_row(row)
+                continue
+            self.frame.n = 0
+            words_extend(&self.frame, sequence(self.rows, row) + 1, sequence_length(self.rows, row) - 1)
+            self.absorb(self.sources.data[i])
+        self.absorb_pops()
+        return self.row_of_items()
+
+    cdef uint32_t row_of_outcome(self, uint32_t outcome, uint32_t row) except? 0xFFFFFFFF nogil:
+        cdef const uint32_t* w
+        cdef uint32_t continuation, ref, i, j
+        cdef size_t at
+        self.frame.n = 0
+        words_extend(&self.frame, sequence(self.rows, row) + 1, sequence_length(self.rows, row) - 1)
+        w = self.skeletons.outcomes.data + outcome
+        # While all that happens is that one older symbol is complete, what its continuation says is the outcome.
+        while w[O_N_ITEMS] == 0 and w[O_N_POPS] == 1 and w[O_ACCEPTS] == 0:
+            continuation = self.frame.data[w[O_HEADER]]
+            self.frame.n = 0
+            words_extend(&self.frame, sequence(self.continuations, continuation) + 1,
+                         sequence_length(self.continuations, continuation) - 1)
+            outcome = self.skeletons.pop(sequence(self.continuations, continuation)[0])
+            w = self.skeletons.outcomes.data + outcome
+        if w[O_SKELETON] != NONE:
+            self.make_continuations(outcome)
+            w = self.skeletons.outcomes.data + outcome
+            at = O_HEADER + 2 * w[O_N_ITEMS] + w[O_N_POPS]
+            self.words.n = 0
+            words_push(&self.words, w[O_SKELETON])
+            for i in range(w[O_N_ARGUMENTS]):
+                ref = w[at + i]
+                continuation = self.frame.data[ref] if ref < NEW else self.made.data[ref ^ NEW]
+                for j in range(1, self.words.n):
+                    if self.words.data[j] == continuation:
+                        break                           # two of its names mean the same: the skeleton is another one
+                else:
+                    words_push(&self.words, continuation)
+                    continue
+                break
+            else:
+                self.n_rows_static += 1
+                return self.rows.intern(self.words.data, self.words.n)
+        self.n_items = 0
+        self.accepts = False
+        self.new_epoch()
+        self.absorb(outcome)
+        self.absorb_pops()
+        return self.row_of_items()
+
+    cdef int make_continuations(self, uint32_t outcome) except -1 nogil:
+        """`made` becomes the continuations that the recipes of `outcome` ask for, over `frame`."""
+        cdef const uint32_t* w = self.skeletons.outcomes.data + outcome
+        cdef size_t at = O_HEADER + 2 * w[O_N_ITEMS] + w[O_N_POPS] + w[O_N_ARGUMENTS]
+        cdef uint32_t i, k
+        self.made.n = 0
+        for i in range(w[O_N_RECIPES]):
+            self.words.n = 0
+            words_push(&self.words, w[at])
+            for k in range(w[at + 1]):
+                words_push(&self.words, self.frame.data[w[at + 2 + k]])
+            words_push(&self.made, self.continuations.intern(self.words.data, self.words.n))
+            at += 2 + w[at + 1]
+        return 0
+
+    cdef int absorb(self, uint32_t outcome) except -1 nogil:
+        """Adds the items and pops of `outcome`, whose continuations are in `frame`."""
+        cdef const uint32_t* w
+        cdef uint32_t i, ref, continuation
+        self.make_continuations(outcome)
+        w = self.skeletons.outcomes.data + outcome
+        self.accepts |= w[O_ACCEPTS] != 0
+        for i in range(w[O_N_ITEMS]):
+            ref = w[O_HEADER + 2 * i + 1]
+            self.push_item(w[O_HEADER + 2 * i], self.frame.data[ref] if ref < NEW else self.made.data[ref ^ NEW])
+        for i in range(w[O_N_POPS]):
+            continuation = self.frame.data[w[O_HEADER + 2 * w[O_N_ITEMS] + i]]
+            # SAFETY: stamps reach to the continuations there were when the epoch began; those of a frame are older.
+            if self.stamps[continuation] != self.epoch:
+                self.stamps[continuation] = self.epoch
+                words_push(&self.pops, continuation)
+        return 0
+
+    cdef int absorb_pops(self) except -1 nogil:
+        cdef uint32_t continuation
+        while self.pops.n:
+            self.pops.n -= 1
+            continuation = self.pops.data[self.pops.n]
+            self.frame.n = 0
+            words_extend(&self.frame, sequence(self.continuations, continuation) + 1,
+                         sequence_length(self.continuations, continuation) - 1)
+            self.absorb(self.skeletons.pop(sequence(self.continuations, continuation)[0]))
+        return 0
+
+    cdef int absorb_row(self, uint32_t row) except -1 nogil:
+        cdef const uint32_t* vector = sequence(self.rows, row) + 1
+        cdef uint32_t skeleton = sequence(self.rows, row)[0], i
+        cdef const uint32_t* w = sequence(self.skeletons.skeletons, skeleton)
+        self.accepts |= w[0] != 0
+        for i in range(1, <uint32_t> sequence_length(self.skeletons.skeletons, skeleton), 2):
+            self.push_item(w[i], vector[w[i + 1]])
+        return 0
+
+    cdef int push_item(self, uint32_t dot, uint32_t continuation) except -1 nogil:
+        reserve(<void**> &self.items, &self.items_capacity, self.n_items + 1, sizeof(uint64_t))
+        self.items[self.n_items] = (<uint64_t> dot << 32) | continuation
+        self.n_items += 1
+        return 0
+
+    cdef uint32_t row_of_items(self) except? 0xFFFFFFFF nogil:
+        """The row of `items` and `accepts`: continuations are numbered as they appear in the sorted items."""
+        cdef size_t i
+        cdef uint32_t continuation, skeleton
+        sort_u64(self.items, self.n_items)
+        self.new_epoch()
+        self.words.n = self.vector.n = 0
+        words_push(&self.words, self.accepts)
+        words_push(&self.vector, 0)
+        for i in range(self.n_items):
+            if i and self.items[i] == self.items[i - 1]:
+                continue
+            continuation = <uint32_t> self.items[i]
+            if self.stamps[continuation] != self.epoch:
+                self.stamps[continuation] = self.epoch
+                self.locals[continuation] = <uint32_t> self.vector.n - 1
+                words_push(&self.vector, continuation)
+            words_push(&self.words, <uint32_t> (self.items[i] >> 32))
+            words_push(&self.words, self.locals[continuation])
+        skeleton = self.skeletons.skeleton(self.words.data, self.words.n)
+        self.vector.data[0] = skeleton
+        return self.rows.intern(self.vector.data, self.vector.n)
+
+    cdef int new_epoch(self) except -1 nogil:
+        """Forgets all stamps and makes room for one on every continuation there is."""
+        cdef size_t known = self.stamps_capacity
+        self.epoch += 1
+        if self.continuations.n > known:
+            reserve(<void**> &self.stamps, &self.stamps_capacity, self.continuations.n, sizeof(uint32_t))
+            reserve(<void**> &self.locals, &self.locals_capacity, self.continuations.n, sizeof(uint32_t))
+            memset(self.stamps + known, 0, (self.stamps_capacity - known) * sizeof(uint32_t))
+        return 0
+
+    # ---- memory -------------------------------------------------------------------------------------------------
+
+    cdef size_t n_words(self) noexcept nogil:
+        return self.continuations.words.n + self.rows.words.n + self.positions.words.n
+
+    cdef int mark(self, uint8_t** marks) except -1 nogil:
+        """marks[0][p], marks[1][r], marks[2][c]: positions, rows and continuations that some history reaches."""
+        cdef History* history = self.histories
+        cdef const uint32_t* w
+        cdef size_t i, k
+        marks[0][DEAD] = marks[0][FINISHED] = marks[2][0] = 1
+        while history != NULL:
+            if not history.dropped:
+                for i in range(history.positions.n):
+                    marks[0][history.positions.data[i]] = 1
+            history = history.next
+        for i in range(FINISHED + 1, self.positions.n):
+            if marks[0][i]:
+                w = sequence(self.positions, <uint32_t> i)
+                if w[0] != NO_ROW:
+                    marks[1][w[0]] = 1
+                for k in range(1, sequence_length(self.positions, <uint32_t> i), 2):
+                    marks[1][w[k]] = 1
+        for i in range(self.rows.n):
+            if marks[1][i]:
+                for k in range(1, sequence_length(self.rows, <uint32_t> i)):
+                    marks[2][sequence(self.rows, <uint32_t> i)[k]] = 1
+        for i in range(self.continuations.n, 0, -1):
+            if marks[2][i - 1]:
+                for k in range(1, sequence_length(self.continuations, <uint32_t> (i - 1))):
+                    marks[2][sequence(self.continuations, <uint32_t> (i - 1))[k]] = 1
+        return 0
+
+    cdef size_t n_words_reached(self) except? 0 nogil:
+        """Words that belong to the accepted text of some matcher; all others were made by mask walks or rolled back."""
+        cdef uint8_t* marks[3]
+        cdef size_t total = 0, i
+        try:
+            allocate_marks(self, marks)
+            self.mark(marks)
+            for i in range(self.positions.n):
+                total += sequence_length(self.positions, <uint32_t> i) if marks[0][i] else 0
+            for i in range(self.rows.n):
+                total += sequence_length(self.rows, <uint32_t> i) if marks[1][i] else 0
+            for i in range(self.continuations.n):
+                total += sequence_length(self.continuations, <uint32_t> i) if marks[2][i] else 0
+        finally:
+            free_marks(marks)
+        return total
+
+    cdef int collect(self) except -1 nogil:
+        """Drops everything that no history reaches, and numbers the rest anew."""
+        cdef uint8_t* marks[3]
+        cdef uint32_t* maps[3]
+        cdef History** link = &self.histories
+        cdef History* history
+        cdef size_t i
+        maps[0] = maps[1] = maps[2] = NULL
+        while link[0] != NULL:
+            history = link[0]
+            if history.dropped:
+                link[0] = history.next
+                history_free(history)
+            else:
+                link = &history.next
+        try:
+            allocate_marks(self, marks)
+            maps[0] = <uint32_t*> malloc((<size_t> self.positions.n + 1) * sizeof(uint32_t))
+            maps[1] = <uint32_t*> malloc((<size_t> self.rows.n + 1) * sizeof(uint32_t))
+            maps[2] = <uint32_t*> malloc((<size_t> self.continuations.n + 1) * sizeof(uint32_t))
+            if maps[0] == NULL or maps[1] == NULL or maps[2] == NULL:
+                with gil:
+                    raise MemoryError("collecting rows")
+            self.mark(marks)
+            # Ids only refer to lower ones or to another table, and keep their order: entries move down in place.
+            compact(self.continuations, marks[2], maps[2], maps[2], 1, 1, NULL)
+            compact(self.rows, marks[1], maps[1], maps[2], 1, 1, NULL)
+            compact(self.positions, marks[0], maps[0], maps[1], 1, 2, maps[1])
+            history = self.histories
+            while history != NULL:
+                for i in range(history.positions.n):
+                    history.positions.data[i] = maps[0][history.positions.data[i]]
+                history = history.next
+        finally:
+            free_marks(marks)
+            free(maps[0])
+            free(maps[1])
+            free(maps[2])
+        self.table_of.n = self.positions.n
+        self.flush_tables()
+        if self.stamps_capacity:
+            memset(self.stamps, 0, self.stamps_capacity * sizeof(uint32_t))
+        self.epoch = 0
+        self.n_collections += 1
+        self.collect_at = 2 * self.n_words()
+        if self.collect_at < COLLECT_WORDS:
+            self.collect_at = COLLECT_WORDS
+        return 0
+
+
+cdef int compact(Sequences table, const uint8_t* marked, uint32_t* map_, const uint32_t* references, size_t first,
+                 size_t stride, const uint32_t* row_map) except -1 nogil:
+    """Keeps the marked entries; words first, first + stride, ... refer through `references`. For positions word 0 too."""
+    cdef Words words
+    cdef size_t i, k, n = table.n
+    memset(&words, 0, sizeof(words))
+    try:
+        table.clear()
+        for i in range(n):
+            if not marked[i]:
+                continue
+            # SAFETY: `clear` leaves the contents in place and kept entries only move down, so entry i is still intact.
+            words.n = 0
+            words_extend(&words, table.words.data + table.starts[i], table.starts[i + 1] - table.starts[i])
+            k = first
+            while k < words.n:
+                words.data[k] = references[words.data[k]]
+                k += stride
+            if stride == 2 and words.data[0] < NO_ROW - 1:
+                words.data[0] = row_map[words.data[0]]
+            map_[i] = table.intern(words.data, words.n)
+    finally:
+        words_free(&words)
+    return 0
+
+
+cdef int allocate_marks(Chart chart, uint8_t** marks) except -1 nogil:
+    marks[0] = <uint8_t*> calloc(<size_t> chart.positions.n + 1, 1)
+    marks[1] = <uint8_t*> calloc(<size_t> chart.rows.n + 1, 1)
+    marks[2] = <uint8_t*> calloc(<size_t> chart.continuations.n + 1, 1)
+    if marks[0] == NULL or marks[1] == NULL or marks[2] == NULL:
+        with gil:
+            raise MemoryError("marking rows")
+    return 0
+
+
+cdef void free_marks(uint8_t** marks) noexcept nogil:
+    free(marks[0])
+    free(marks[1])
+    free(marks[2])
+
+
+cdef void history_free(History* history) noexcept nogil:
+    words_free(&history.tokens)
+    words_free(&history.positions)
+    free(history)

@@ -1,0 +1,124 @@
+"""The compiled form of a grammar.
+
+`earleymask.grammar` fills an `Engine` with terminals, nonterminals and productions and calls `finish`; from then on nothing
+of its meaning changes. What matchers learn about the grammar (regex derivatives, lexer states, skeletons) is kept
+here for all of them, under one lock.
+"""
+
+from cpython.pythread cimport (
+    PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock, PyThread_type_lock, WAIT_LOCK,
+    NOWAIT_LOCK,
+)
+
+from libc.stdint cimport uint32_t
+
+from earleymask.earley._rules cimport S_NONTERMINAL, S_SPECIAL, S_TERMINAL
+from earleymask.earley._tables cimport NONE
+
+
+cdef class Engine:
+    """A grammar over the nodes of `regexes`, built by `add_*` and then `finish`.
+
+    Symbols are ints. Every symbol that occurs in a production must be productive (derive at least one string): what
+    the parser predicts it must be able to finish, or masks would lead into dead ends. Front ends trim first;
+    `is_productive` answers for lazy symbols.
+    """
+
+    def __cinit__(self, Regexes regexes not None):
+        self.regexes = regexes
+        self.rules = Rules()
+        self.specials = {}
+        self.lock = <void*> PyThread_allocate_lock()
+        if self.lock == NULL:
+            raise MemoryError("lock")
+
+    def __dealloc__(self):
+        if self.lock != NULL:
+            PyThread_free_lock(<PyThread_type_lock> self.lock)
+
+    def add_terminal(self, str name not None, node, ignored=False) -> int:
+        """A terminal that matches `node`, maybe the empty string too; an `ignored` one may also stand between lexemes."""
+        self.open_for_changes()
+        if self.regexes.is_empty(node):
+            raise ValueError(f"terminal {name!r} matches nothing")
+        return self.rules.add_symbol(name, S_TERMINAL, self.regexes.is_nullable(node), node, ignored)
+
+    def add_special(self, str name not None) -> int:
+        """A special token, by its name in the vocabulary. The same name is the same symbol."""
+        if name not in self.specials:
+            self.open_for_changes()
+            self.specials[name] = self.rules.add_symbol(name, S_SPECIAL)
+        return self.specials[name]
+
+    def add_nonterminal(self, str name not None) -> int:
+        """A nonterminal, which needs at least one production before `finish`."""
+        self.open_for_changes()
+        return self.rules.add_symbol(name, S_NONTERMINAL)
+
+    def add_lazy(self, str name not None, expand, *, nullable=False) -> int:
+        """A nonterminal whose productions `expand()` makes when the parser first predicts it.
+
+        `expand` returns right-hand sides; it may add terminals and lazy symbols, but only with regex nodes that exist.
+        `nullable` says whether the symbol derives the empty string. Alternatives with unproductive symbols are left out.
+        """
+        return self.rules.add_lazy(name, nullable, expand)
+
+    def is_productive(self, symbol) -> bool:
+        """Whether the symbol derives a string. Expands lazy symbols only as far as it takes to know."""
+        return self.rules.is_productive(symbol)
+
+    def add_production(self, lhs, rhs) -> None:
+        """`lhs` may become the symbols `rhs`."""
+        self.open_for_changes()
+        self.rules.add_production(lhs, rhs)
+
+    def finish(self, start) -> None:
+        """Fixes the start symbol and opens the engine for matchers."""
+        cdef uint32_t symbol
+        self.open_for_changes()
+        for symbol in range(self.rules.n_symbols):
+            if self.rules.symbols[symbol].kind == S_NONTERMINAL and self.rules.symbols[symbol].first == NONE:
+                raise ValueError(f"nonterminal {self.rules.names[symbol]!r} has no production")
+        self.rules.find_nullable()
+        self.rules.set_start(start)
+        self.lexer = Lexer(self.regexes)
+        self.skeletons = Skeletons(self.rules, self.lexer)
+
+    def open_for_changes(self) -> None:
+        if self.lexer is not None:
+            raise ValueError("this engine is finished: its grammar cannot be changed any more")
+
+    @property
+    def special_names(self) -> tuple[str, ...]:
+        """Names of the special tokens that the grammar uses."""
+        return tuple(self.specials)
+
+    def stats(self) -> dict[str, int]:
+        """What has been learned about the grammar so far, in numbers of things and bytes."""
+        self.acquire()
+        try:
+            return {
+                "symbols": self.rules.n_symbols,
+                "productions": self.rules.n_productions,
+                "regex_nodes": self.regexes.nodes.n,
+                "lexer_states": self.lexer.states.n if self.lexer is not None else 0,
+                "lexer_transitions": self.lexer.n_transitions if self.lexer is not None else 0,
+                "skeletons": self.skeletons.skeletons.n if self.skeletons is not None else 0,
+                "closures": self.skeletons.n_closures if self.skeletons is not None else 0,
+                "outcomes": self.skeletons.n_outcomes if self.skeletons is not None else 0,
+                "shapes": self.skeletons.shapes.n if self.skeletons is not None else 0,
+                "grammar_bytes": (self.regexes.n_bytes() + self.lexer.n_bytes() + self.skeletons.n_bytes()
+                                  if self.skeletons is not None else self.regexes.n_bytes()),
+            }
+        finally:
+            self.release()
+
+    cdef int acquire(self) except -1:
+        if PyThread_acquire_lock(<PyThread_type_lock> self.lock, NOWAIT_LOCK):
+            return 0
+        with nogil:
+            PyThread_acquire_lock(<PyThread_type_lock> self.lock, WAIT_LOCK)
+        return 0
+
+    cdef void release(self) noexcept:
+        PyThread_release_lock(<PyThread_type_lock> self.lock)

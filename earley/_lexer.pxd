@@ -1,0 +1,32 @@
+# Lexer states: sets of (terminal, regex node), with transitions filled in on first use.
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from earleymask.earley._regex cimport Regexes
+from earleymask.earley._tables cimport ByteSet, Sequences, Words
+
+cdef struct Transition:
+    ByteSet bytes               # by any of these bytes
+    uint32_t target             # a lexer state, maybe DEAD_STATE
+
+cdef enum:
+    DEAD_STATE = 0              # no terminal is alive
+
+cdef class Lexer:
+    cdef Regexes regexes
+    cdef Sequences states       # terminal, node, terminal, node, ... by terminal; no node is empty
+    cdef uint32_t* table        # table[state * 256 + byte]: index into transitions, or NONE if not visited yet
+    cdef size_t table_capacity
+    cdef Transition* transitions
+    cdef size_t n_transitions, transitions_capacity
+    cdef Words accepted         # terminals that a state accepts, state after state
+    cdef size_t* accepted_starts    # those of state s: accepted[accepted_starts[s]:accepted_starts[s + 1]]
+    cdef size_t accepted_starts_capacity
+    cdef Words pairs            # scratch
+
+    # The state of these (terminal, node) pairs, sorted by terminal; pairs whose node is empty are left out.
+    cdef uint32_t state(self, const uint32_t* pairs, size_t n) except? 0xFFFFFFFF nogil
+    # Index of the transition of `state` by `byte`, worked out if it is new.
+    cdef uint32_t transition(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
+    cdef uint32_t visit(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
+    cdef size_t n_bytes(self) noexcept nogil

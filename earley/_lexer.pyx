@@ -1,0 +1,100 @@
+"""The lexer: a deterministic automaton over bytes whose states are made when first visited.
+
+A state is the set of terminals that may still match the bytes since the current lexeme began, each with its derivative.
+It takes no lexing decision: `_chart` keeps a set of live (row, state) pairs and parses at *every* byte at which a
+state accepts a terminal. A state whose terminals are all dead is DEAD_STATE; that is decided exactly (`_regex`), so a
+live state can always be brought to acceptance.
+
+A state accepts only after a byte: terminals that match the empty string are nullable symbols to the parser.
+"""
+
+from libc.stdlib cimport free
+from libc.string cimport memset
+
+from earleymask.earley._regex cimport nullable
+from earleymask.earley._tables cimport (
+    NONE, byteset_fill, byteset_has, reserve, sequence, sequence_length, words_free, words_push,
+)
+
+from earleymask.earley.errors import LimitError
+
+MAX_LEXER_STATES = 1 << 17      # 1 KB each
+cdef uint32_t max_states = MAX_LEXER_STATES
+
+
+cdef class Lexer:
+    """Lexer states over the nodes of one arena."""
+
+    def __cinit__(self, Regexes regexes not None):
+        self.regexes = regexes
+        self.states = Sequences("lexer states", 1 << 26)
+        reserve(<void**> &self.accepted_starts, &self.accepted_starts_capacity, 2, sizeof(size_t))
+        self.accepted_starts[0] = 0
+        if self.state(NULL, 0) != DEAD_STATE:
+            raise AssertionError("the first lexer state is the dead one")
+
+    def __dealloc__(self):
+        free(self.table)
+        free(self.transitions)
+        free(self.accepted_starts)
+        words_free(&self.accepted)
+        words_free(&self.pairs)
+
+    cdef uint32_t state(self, const uint32_t* pairs, size_t n) except? 0xFFFFFFFF nogil:
+        cdef size_t i
+        cdef uint32_t state, before = self.states.n
+        self.pairs.n = 0
+        for i in range(0, n, 2):
+            if not self.regexes.empty(pairs[i + 1]):
+                words_push(&self.pairs, pairs[i])
+                words_push(&self.pairs, pairs[i + 1])
+        if before >= max_states:
+            with gil:
+                raise LimitError(f"lexer states: more than {max_states}; simplify the terminals")
+        reserve(<void**> &self.table, &self.table_capacity, (<size_t> before + 1) * 256, sizeof(uint32_t))
+        reserve(<void**> &self.accepted_starts, &self.accepted_starts_capacity, before + 2, sizeof(size_t))
+        state = self.states.intern(self.pairs.data, self.pairs.n)
+        if state != before:
+            return state
+        memset(self.table + <size_t> state * 256, 0xFF, 256 * sizeof(uint32_t))
+        for i in range(0, self.pairs.n, 2):
+            if nullable(self.regexes, self.pairs.data[i + 1]):
+                words_push(&self.accepted, self.pairs.data[i])
+        self.accepted_starts[state + 1] = self.accepted.n
+        return state
+
+    cdef uint32_t transition(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil:
+        cdef uint32_t index = self.table[<size_t> state * 256 + byte]
+        if index != NONE:
+            return index
+        return self.visit(state, byte)
+
+    cdef uint32_t visit(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil:
+        cdef Words moved                # not self.pairs: `state` uses that
+        cdef size_t i, n = sequence_length(self.states, state)
+        cdef uint32_t terminal, node, target, index
+        cdef ByteSet same
+        byteset_fill(&same, <uint64_t> -1)
+        memset(&moved, 0, sizeof(moved))
+        try:
+            for i in range(0, n, 2):
+                terminal = sequence(self.states, state)[i]
+                node = self.regexes.derive(sequence(self.states, state)[i + 1], byte, &same)
+                words_push(&moved, terminal)
+                words_push(&moved, node)
+            target = self.state(moved.data, moved.n)
+        finally:
+            words_free(&moved)
+        reserve(<void**> &self.transitions, &self.transitions_capacity, self.n_transitions + 1, sizeof(Transition))
+        index = <uint32_t> self.n_transitions
+        self.n_transitions += 1
+        self.transitions[index].bytes = same
+        self.transitions[index].target = target
+        for i in range(256):
+            if byteset_has(&same, <uint32_t> i):
+                self.table[<size_t> state * 256 + i] = index
+        return index
+
+    cdef size_t n_bytes(self) noexcept nogil:
+        return (self.states.n_bytes() + <size_t> self.states.n * 1024 + self.n_transitions * sizeof(Transition)
+                + self.accepted.n * sizeof(uint32_t) + self.states.n * sizeof(size_t))

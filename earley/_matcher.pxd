@@ -1,0 +1,26 @@
+from libc.stdint cimport uint32_t
+
+from earleymask.earley._chart cimport Chart, History
+from earleymask.earley._engine cimport Engine
+from earleymask.earley._walk cimport Walk
+from earleymask.trie._trie cimport TokenTrie
+
+cdef class Matcher:
+    cdef readonly object grammar
+    cdef readonly object vocabulary
+    cdef Engine engine
+    cdef TokenTrie trie
+    cdef Chart chart                # shared with forks
+    cdef Walk walk                  # shared with forks
+    cdef History* history           # owned by the chart
+    cdef dict special_symbols       # token id -> symbol, of the special tokens that the grammar names
+    cdef tuple eos_token_ids
+
+    cdef int set_up(self) except -1
+    cdef uint32_t position(self) noexcept nogil
+    cdef int tidy(self) except -1
+    # The position after the token, DEAD where it is not allowed.
+    cdef uint32_t after(self, uint32_t position, object token_id) except? 0xFFFFFFFF
+    cdef uint32_t after_bytes(self, uint32_t position, const unsigned char* data, size_t n) except? 0xFFFFFFFF nogil
+    cdef int push(self, uint32_t token_id, uint32_t position) except -1
+    cdef int write_mask(self, uint32_t* words) except -1

@@ -1,0 +1,376 @@
+"""One sequence of tokens against a grammar: masks, accepting, going back, forking.
+
+All state that grows lies in the chart (`_chart`), which the forks of a matcher share; a matcher itself is a list of tokens
+and the positions after each. A call takes the engine's lock for its duration and works without the GIL.
+"""
+
+from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from earleymask.earley._chart cimport DEAD, FINISHED, NO_ROW, row_at
+from earleymask.earley._rules cimport S_SPECIAL
+from earleymask.earley._tables cimport (
+    NONE, ByteSet, byteset_fill, byteset_has, byteset_or, reserve, sequence, sequence_length, words_extend, words_push,
+)
+
+from earleymask.earley.errors import RejectedTokenError
+from earleymask.trie.errors import VocabularyError
+
+MAX_FORCED_BYTES = 1 << 16
+
+
+cdef class Matcher:
+    """Where one sequence of tokens stands in a grammar.
+
+    Args:
+        grammar: a `Grammar` (anything that carries an `engine`). Shared freely between matchers and threads.
+        vocabulary: the `Vocabulary` whose ids are accepted and masked.
+
+    Raises:
+        VocabularyError: the vocabulary has no EOS token, or lacks a special token that the grammar names.
+
+    A matcher belongs to one sequence and one thread at a time; its forks may be used from other threads. Any call may raise
+    `LimitError` where a grammar makes it too much work; the matcher is then as it was before the call.
+    """
+
+    def __cinit__(self, grammar, vocabulary):
+        self.grammar = grammar
+        self.vocabulary = vocabulary
+        self.engine = grammar.engine
+        self.trie = vocabulary.trie
+        self.eos_token_ids = tuple(vocabulary.eos_token_ids)
+        self.special_symbols = {}
+
+    def __init__(self, grammar, vocabulary):
+        if self.history != NULL:
+            return
+        if not self.eos_token_ids:
+            raise VocabularyError("the vocabulary has no EOS token, so no sequence could ever end; give eos_token_id=")
+        for name in self.engine.special_names:
+            token_id = vocabulary.special_tokens.get(name)
+            if token_id is None:
+                raise VocabularyError(f"the grammar names the special token {name!r}, which the vocabulary does not have")
+            self.special_symbols[token_id] = self.engine.add_special(name)
+        self.chart = Chart(self.engine)
+        self.walk = Walk(self.chart, self.trie)
+        self.engine.acquire()
+        try:
+            self.set_up()
+            words_push(&self.history.positions, self.chart.initial())
+        finally:
+            self.engine.release()
+
+    def __dealloc__(self):
+        # No lock here, and the chart outlives us: its next collection frees the history.
+        if self.history != NULL:
+            self.history.dropped = True
+
+    cdef int set_up(self) except -1:
+        cdef History* history = <History*> calloc(1, sizeof(History))
+        if history == NULL:
+            raise MemoryError("matcher")
+        history.next = self.chart.histories
+        self.chart.histories = history
+        self.history = history
+        return 0
+
+    # ---- masks --------------------------------------------------------------------------------------------------
+
+    def fill_bitmask(self, row) -> None:
+        """Writes the mask into `row`: bit `t % 32` of word `t // 32` is 1 where token `t` is allowed.
+
+        Args:
+            row: int32, shape (>= ceil(vocabulary.size / 32),), contiguous and writable: a numpy array or a torch tensor
+                on the CPU, written in place. Words and bits beyond the vocabulary become 0.
+
+        Raises:
+            TypeError, ValueError: dtype, shape, device or layout is another one. Nothing has been written then.
+        """
+        cdef int32_t[::1] view = bitmask_view(row)
+        cdef size_t n_words = self.trie.n_words
+        if <size_t> view.shape[0] < n_words:
+            raise ValueError(f"the bitmask row has {view.shape[0]} words; a vocabulary of {self.trie.n_tokens} tokens "
+                             f"needs {n_words}")
+        if n_words == 0:
+            return
+        self.write_mask(<uint32_t*> &view[0])
+        if <size_t> view.shape[0] > n_words:
+            memset(&view[n_words], 0, (view.shape[0] - n_words) * sizeof(int32_t))
+
+    def mask(self):
+        """The mask as a new numpy array: bool, shape (vocabulary.size,), True where the token is allowed."""
+        words = np.empty(self.trie.n_words, dtype=np.uint32)
+        cdef uint32_t[::1] view = words
+        if self.trie.n_words:
+            self.write_mask(&view[0])
+        return np.unpackbits(words.view(np.uint8), count=self.trie.n_tokens, bitorder="little").view(np.bool_)
+
+    cdef int write_mask(self, uint32_t* words) except -1:
+        cdef uint32_t position, token_id
+        self.engine.acquire()
+        try:
+            self.tidy()
+            position = self.position()
+            if position == FINISHED:
+                memset(words, 0, self.trie.n_words * sizeof(uint32_t))
+            else:
+                with nogil:
+                    self.walk.fill(position, words)
+                for token_id, symbol in self.special_symbols.items():
+                    if self.chart.expects_special(position, symbol):
+                        words[token_id >> 5] |= <uint32_t> 1 << (token_id & 31)
+            if position == FINISHED or self.chart.is_accepting(position):
+                for token_id in self.eos_token_ids:
+                    words[token_id >> 5] |= <uint32_t> 1 << (token_id & 31)
+        finally:
+            self.engine.release()
+        return 0
+
+    # ---- the sequence -------------------------------------------------------------------------------------------
+
+    def accept(self, token_id) -> bool:
+        """Appends the token if the mask allows it. Otherwise, ids outside the vocabulary included, returns False and
+        changes nothing."""
+        cdef uint32_t position
+        self.engine.acquire()
+        try:
+            self.tidy()
+            position = self.after(self.position(), token_id)
+            if position == DEAD:
+                return False
+            self.push(token_id, position)
+            return True
+        finally:
+            self.engine.release()
+
+    def validate(self, token_ids) -> int:
+        """How many of the tokens, from the first on, would be accepted one after the other. Changes nothing."""
+        cdef uint32_t position
+        cdef int n = 0
+        self.engine.acquire()
+        try:
+            self.tidy()
+            position = self.position()
+            for token_id in token_ids:
+                position = self.after(position, token_id)
+                if position == DEAD:
+                    break
+                n += 1
+            return n
+        finally:
+            self.engine.release()
+
+    cdef uint32_t after(self, uint32_t position, object token_id) except? 0xFFFFFFFF:
+        cdef uint32_t target, symbol
+        cdef size_t token, start, end
+        if not 0 <= token_id < self.trie.n_tokens:
+            return DEAD
+        token = token_id
+        if position != FINISHED:
+            start = self.trie.token_offsets[token]
+            end = self.trie.token_offsets[token + 1]
+            if start < end:
+                with nogil:
+                    target = self.after_bytes(position, self.trie.token_buffer + start, end - start)
+                if target != DEAD:
+                    return target
+            if token in self.special_symbols:
+                target = self.chart.step_special(position, self.special_symbols[token])
+                if target != DEAD:
+                    # A named EOS is a symbol like any other; if the text is then a sentence, that was its end.
+                    if token in self.eos_token_ids and (self.chart.is_accepting(target)
+                                                        or self.chart.is_accepting(position)):
+                        return FINISHED
+                    return target
+        if token in self.eos_token_ids and (position == FINISHED or self.chart.is_accepting(position)):
+            return FINISHED
+        return DEAD
+
+    cdef uint32_t after_bytes(self, uint32_t position, const unsigned char* data, size_t n) except? 0xFFFFFFFF nogil:
+        cdef size_t i
+        for i in range(n):
+            position = self.chart.advance(position, data[i])
+            if position == DEAD:
+                return DEAD
+        return position
+
+    cdef int push(self, uint32_t token_id, uint32_t position) except -1:
+        cdef History* history = self.history
+        reserve(<void**> &history.tokens.data, &history.tokens.capacity, history.tokens.n + 1, sizeof(uint32_t))
+        words_push(&history.positions, position)
+        words_push(&history.tokens, token_id)
+        return 0
+
+    def rollback(self, n) -> None:
+        """Takes the last `n` tokens back. Costs nothing: rows are values."""
+        if not 0 <= n <= self.history.tokens.n:
+            raise ValueError(f"cannot take back {n} tokens: {self.history.tokens.n} have been accepted")
+        self.engine.acquire()
+        self.history.tokens.n -= <size_t> n
+        self.history.positions.n -= <size_t> n
+        self.engine.release()
+
+    def reset(self) -> None:
+        """Back to the beginning."""
+        self.rollback(self.history.tokens.n)
+
+    def fork(self):
+        """An independent matcher at the same place. It shares all that was learned; the copy costs a few bytes a token."""
+        cdef type cls = type(self)
+        cdef Matcher other = cls.__new__(cls, self.grammar, self.vocabulary)
+        other.chart = self.chart
+        other.walk = self.walk
+        other.special_symbols = self.special_symbols
+        self.engine.acquire()
+        try:
+            other.set_up()
+            words_extend(&other.history.tokens, self.history.tokens.data, self.history.tokens.n)
+            words_extend(&other.history.positions, self.history.positions.data, self.history.positions.n)
+        finally:
+            self.engine.release()
+        return other
+
+    def is_accepting(self) -> bool:
+        """Whether the accepted text is a sentence, so that EOS is allowed (or has been accepted)."""
+        self.engine.acquire()
+        try:
+            return bool(self.position() == FINISHED or self.chart.is_accepting(self.position()))
+        finally:
+            self.engine.release()
+
+    def is_finished(self) -> bool:
+        """Whether an EOS token has been accepted. The mask holds EOS tokens alone from then on."""
+        return self.position() == FINISHED
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens accepted."""
+        return self.history.tokens.n
+
+    @property
+    def tokens(self) -> list[int]:
+        """The accepted token ids, a new list."""
+        cdef size_t i
+        return [self.history.tokens.data[i] for i in range(self.history.tokens.n)]
+
+    def __reduce__(self):
+        return rebuild, (type(self), self.grammar, self.vocabulary, self.tokens)
+
+    # ---- what comes next ----------------------------------------------------------------------------------------
+
+    def forced_bytes(self) -> bytes:
+        """The bytes that every continuation begins with (at most 65,536 of them)."""
+        cdef uint32_t position, target, byte, only = 0, choices, symbol
+        cdef ByteSet same, seen
+        forced = bytearray()
+        self.engine.acquire()
+        try:
+            self.tidy()
+            position = self.position()
+            while position != FINISHED and not self.chart.is_accepting(position) and len(forced) < MAX_FORCED_BYTES:
+                if any(self.chart.expects_special(position, symbol) for symbol in self.special_symbols.values()):
+                    break
+                choices = 0
+                for byte in range(256):
+                    if self.chart.advance(position, byte) != DEAD:
+                        choices += 1
+                        only = byte
+                        if choices > 1:
+                            break
+                if choices != 1:
+                    break
+                forced.append(only)
+                position = self.chart.advance(position, only)
+            return bytes(forced)
+        finally:
+            self.engine.release()
+
+    def expected(self) -> list[str]:
+        """Names of the terminals and special tokens that may begin or go on here, for messages; in the grammar's order."""
+        cdef uint32_t position, symbol
+        cdef size_t i, k
+        found = set()
+        self.engine.acquire()
+        try:
+            position = self.position()
+            if position == FINISHED:
+                return []
+            for i in range(1, sequence_length(self.chart.positions, position), 2):
+                state = sequence(self.chart.positions, position)[i + 1]
+                for k in range(0, sequence_length(self.engine.lexer.states, state), 2):
+                    found.add(sequence(self.engine.lexer.states, state)[k])
+            for symbol in self.special_symbols.values():
+                if self.chart.expects_special(position, symbol):
+                    found.add(symbol)
+            return [self.engine.rules.names[symbol] for symbol in sorted(found)]
+        finally:
+            self.engine.release()
+
+    def stats(self) -> dict[str, int]:
+        """Counters of this matcher and its forks, and of the grammar's engine (see `Engine.stats`).
+
+        `masks`, `nodes_visited`: mask walks and trie nodes they came by. `steps`: byte steps worked out; all others were
+        looked up. `rows_made`, `rows_static`: rows worked out, and how many of these by a remembered skeleton alone.
+        `rows`, `continuations`, `positions`, `tables`: kept at the moment. `text_bytes`: memory that the accepted tokens
+        of all forks need; `walk_bytes`: what else mask walks left behind, dropped at the next collection.
+        """
+        cdef size_t reached
+        self.engine.acquire()
+        try:
+            reached = self.chart.n_words_reached()
+            stats = {
+                "masks": self.walk.n_walks,
+                "nodes_visited": self.walk.n_nodes,
+                "steps": self.chart.n_steps,
+                "rows_made": self.chart.n_rows_made,
+                "rows_static": self.chart.n_rows_static,
+                "rows": self.chart.rows.n,
+                "continuations": self.chart.continuations.n,
+                "positions": self.chart.positions.n,
+                "tables": self.chart.n_tables,
+                "text_bytes": reached * sizeof(uint32_t),
+                "walk_bytes": (self.chart.n_words() - reached) * sizeof(uint32_t) + self.chart.n_tables * 1024,
+                "collections": self.chart.n_collections,
+                "flushes": self.chart.n_flushes,
+            }
+        finally:
+            self.engine.release()
+        stats.update(self.engine.stats())
+        return stats
+
+    # ---- inside -------------------------------------------------------------------------------------------------
+
+    cdef uint32_t position(self) noexcept nogil:
+        return self.history.positions.data[self.history.positions.n - 1]
+
+    cdef int tidy(self) except -1:
+        if self.chart.n_words() > self.chart.collect_at:
+            self.chart.collect()
+        return 0
+
+
+def rebuild(cls, grammar, vocabulary, tokens):
+    """A matcher from its pickle: grammar, vocabulary and tokens."""
+    matcher = cls(grammar, vocabulary)
+    for index, token_id in enumerate(tokens):
+        if not matcher.accept(token_id):
+            raise RejectedTokenError(f"token {token_id} at index {index} is not accepted by the pickled grammar",
+                                     index=index, token_id=token_id)
+    return matcher
+
+
+cdef object bitmask_view(object row):
+    """`row` as something with the buffer protocol, checked."""
+    if hasattr(row, "data_ptr"):                            # a torch tensor
+        if row.device.type != "cpu":
+            raise ValueError(f"the bitmask row is on {row.device}; fill one on the CPU and copy it over")
+        row = row.detach().numpy()
+    if not isinstance(row, np.ndarray):
+        raise TypeError(f"the bitmask row is a {type(row).__name__}; a numpy array or torch tensor of int32 is needed")
+    if row.dtype != np.int32 or row.ndim != 1 or not row.flags.c_contiguous or not row.flags.writeable:
+        raise ValueError(f"the bitmask row has dtype {row.dtype} and shape {row.shape}; a contiguous, writable int32 array "
+                         "of one dimension is needed")
+    return row

@@ -1,0 +1,99 @@
+# Regex nodes over bytes, hash-consed, with remembered derivatives.
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from earleymask.earley._tables cimport ByteSet, Sequences, Words
+
+# A node is a sequence of words: its kind, then
+cdef enum:
+    K_EMPTY         #                                     no string at all
+    K_EPSILON       #                                     the empty string
+    K_BYTES         # eight words of a byte set           one byte
+    K_CHAR          # class                               one code point of the class, in UTF-8
+    K_TAIL          # class, prefix, left, least          the last `left` bytes of such a code point: its leading bits are
+                    #                                     `prefix`, and it must be >= least (no overlong forms)
+    K_CONCAT        # first, rest                         first is no K_CONCAT
+    K_UNION         # sorted nodes, two or more
+    K_AND           # sorted nodes, two or more
+    K_NOT           # node                                relative to all byte strings
+    K_REPEAT        # body, minimum, maximum              maximum NONE: unbounded
+    K_ORDERED       # program, (instruction, node) ...    live threads in order of preference
+
+cdef enum:
+    R_EMPTY = 0                     # the first two nodes of every arena
+    R_EPSILON = 1
+
+cdef enum:                     # one byte a node
+    F_NULLABLE = 1                  # contains the empty string
+    F_SEARCH = 2                    # being EMPTY is not to be seen from the outside: search
+    F_KNOWN_EMPTY = 4               # outcome of that search
+    F_KNOWN_INHABITED = 8
+    F_MARK = 16                     # used within one search
+
+cdef enum:
+    OP_ATOM = 0
+    OP_SPLIT = 1
+    OP_JUMP = 2
+    OP_BEHIND = 3
+    OP_MATCH = 4
+
+cdef struct Edge:                   # a derivative that was worked out
+    ByteSet bytes                   # by any of these bytes
+    uint32_t target
+    uint32_t next                   # of the same node, or NONE
+
+cdef struct Instruction:
+    uint32_t op
+    uint32_t x
+    uint32_t y
+
+cdef class Regexes:
+    cdef Sequences nodes
+    cdef uint8_t* flags             # per node
+    cdef uint32_t* first_edge       # per node
+    cdef size_t flags_capacity, first_edge_capacity
+    cdef Edge* edges
+    cdef size_t n_edges, edges_capacity
+
+    cdef Sequences classes          # sorted, disjoint, maximal ranges of scalar values: lo, hi, lo, hi, ...
+    cdef Instruction* code          # of all programs, one after the other
+    cdef size_t n_code, code_capacity
+    cdef uint32_t any_char          # one Unicode scalar value
+
+    cdef Words stack                # operands of the n-ary constructors; each call leaves it as it found it
+    cdef Words threads              # K_ORDERED: the node being built
+    cdef Words agenda               # K_ORDERED: instructions to visit, last first
+    cdef uint32_t* visited          # K_ORDERED: per instruction, the closure that last saw it
+    cdef size_t visited_capacity
+    cdef uint32_t closure_number
+
+    # The derivative of `node` by `byte`; narrows `same` to bytes that surely have the same one.
+    cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
+    # True when the language of the node is empty. Exact (complement makes this a search).
+    cdef int empty(self, uint32_t node) except -1 nogil
+    cdef size_t n_bytes(self) noexcept nogil
+
+    cdef uint32_t known(self, object node) except? 0xFFFFFFFF
+    cdef uint32_t make(self, const uint32_t* words, size_t n) except? 0xFFFFFFFF nogil
+    cdef uint8_t flags_of(self, const uint32_t* words, size_t n) noexcept nogil
+    cdef uint32_t make_bytes(self, const ByteSet* s) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_concat(self, uint32_t first, uint32_t rest) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_union(self, size_t base) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_and(self, size_t base) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_sorted(self, uint32_t kind, size_t base) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_not(self, uint32_t node) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_repeat(self, uint32_t body, uint32_t minimum, uint32_t maximum) except? 0xFFFFFFFF nogil
+    cdef uint32_t work_out(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
+    cdef uint32_t derive_char(self, uint32_t class_, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
+    cdef uint32_t derive_tail(self, uint32_t class_, uint32_t prefix, uint32_t left, uint32_t least, uint32_t byte,
+                              ByteSet* same) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_tail(self, uint32_t class_, uint32_t prefix, uint32_t left, uint32_t least) except? 0xFFFFFFFF nogil
+    cdef uint32_t derive_ordered(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_ordered(self) except? 0xFFFFFFFF nogil
+    cdef int push_thread(self, uint32_t pc, uint32_t node) except -1 nogil
+    cdef int close_threads(self, uint32_t start, uint32_t byte, ByteSet* same) except -1 nogil
+    cdef int search(self, uint32_t start) except -1 nogil
+
+
+cdef inline bint nullable(Regexes regexes, uint32_t node) noexcept nogil:
+    return regexes.flags[node] & F_NULLABLE

@@ -1,0 +1,790 @@
+"""Regex nodes over bytes and their derivatives.
+
+The derivative of a language by a byte b is what may follow b: { w : bw in L }. Repeating it byte by byte turns a regex
+into an automaton whose states are regexes, with intersection and complement for free (Brzozowski 1964). Nodes are
+hash-consed and kept in a normal form (associative, commutative and idempotent union and intersection, neutral elements
+removed), so that there are finitely many (Owens, Reppy, Turon 2009, "Regular-expression derivatives reexamined").
+
+Where this departs from the textbook:
+- Each derivative comes with a set of bytes that have the same one (their "approximate classes", worked out in the same
+  recursion), so a state costs as many derivations as it has different continuations, not 256.
+- Counted repetition stays a count. A class of code points stays a class; its UTF-8 bytes appear as the text reaches them.
+- A terminal with lazy quantifiers is one K_ORDERED leaf: a list of threads in order of preference, cut at the first
+  match (Pike's simulation of backtracking; Cox 2010, "Regular expression matching: the virtual machine approach").
+  Its language is { w : the preferred match on w consumes all of w }.
+
+Not here: regex syntax (`earleymask.grammar`), sets of terminals (`_lexer`).
+"""
+
+from libc.stdlib cimport free
+from libc.string cimport memset
+
+from earleymask.earley._tables cimport (
+    NONE, byteset_add, byteset_and, byteset_and_not, byteset_fill, byteset_has, byteset_or,
+    reserve, sequence, sequence_length, sort_words, words_extend, words_free, words_push,
+)
+
+from earleymask.earley.errors import LimitError
+
+MAX_SEARCHED = 1 << 18      # nodes visited to decide one emptiness
+cdef uint32_t max_searched = MAX_SEARCHED
+cdef enum:
+    ANY = NONE              # K_TAIL: any continuation bytes
+
+
+cdef class Regexes:
+    """An arena of regex nodes. A node is an int; equal languages in normal form are the same int.
+
+    `EMPTY` (0) has no string, `EPSILON` (1) only the empty one. Nodes live as long as the arena. The constructors raise
+    `ValueError` for a node that is not of this arena, `LimitError` when the arena is full.
+    """
+
+    EMPTY = R_EMPTY
+    EPSILON = R_EPSILON
+
+    def __cinit__(self):
+        cdef uint32_t word
+        self.nodes = Sequences("regex nodes", 1 << 26)
+        self.classes = Sequences("character classes", 1 << 24)
+        word = K_EMPTY
+        self.make(&word, 1)
+        word = K_EPSILON
+        self.make(&word, 1)
+        self.any_char = self.char_class([(0, 0x10FFFF)])
+
+    def __dealloc__(self):
+        free(self.flags)
+        free(self.first_edge)
+        free(self.edges)
+        free(self.code)
+        free(self.visited)
+        words_free(&self.stack)
+        words_free(&self.threads)
+        words_free(&self.agenda)
+
+    # ---- constructors -------------------------------------------------------------------------------------------
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes made so far."""
+        return self.nodes.n
+
+    def byte_set(self, values) -> int:
+        """One byte out of `values` (ints 0..255)."""
+        cdef ByteSet s
+        byteset_fill(&s, 0)
+        for value in values:
+            if not 0 <= value <= 255:
+                raise ValueError(f"byte_set: {value!r} is not a byte value (0..255)")
+            byteset_add(&s, value)
+        return self.make_bytes(&s)
+
+    def literal(self, bytes data not None) -> int:
+        """Exactly these bytes."""
+        cdef const unsigned char* p = data
+        cdef uint32_t node = R_EPSILON
+        cdef Py_ssize_t i
+        cdef ByteSet s
+        for i in range(len(data) - 1, -1, -1):
+            byteset_fill(&s, 0)
+            byteset_add(&s, p[i])
+            node = self.make_concat(self.make_bytes(&s), node)
+        return node
+
+    def char_class(self, ranges) -> int:
+        """One code point out of sorted, disjoint, inclusive `ranges`, in UTF-8. Surrogates are left out."""
+        cdef Words words
+        cdef uint32_t key[2]
+        cdef ByteSet s
+        cdef uint32_t lo, hi, code, previous = 0
+        cdef size_t i
+        memset(&words, 0, sizeof(words))
+        byteset_fill(&s, 0)
+        try:
+            for lo, hi in ranges:
+                if lo > hi or hi > 0x10FFFF or (words.n and lo <= previous):
+                    raise ValueError(f"char_class: ranges must be sorted and disjoint code points, got {lo:#x}..{hi:#x}")
+                previous = hi
+                if lo < 0xD800 <= hi:
+                    push_range(&words, lo, 0xD7FF)
+                    lo = 0xE000
+                elif 0xD800 <= lo <= 0xDFFF:
+                    lo = 0xE000
+                if lo <= hi:
+                    push_range(&words, lo, hi)
+            if words.n == 0:
+                return R_EMPTY
+            if words.data[words.n - 1] < 0x80:
+                for i in range(0, words.n, 2):
+                    for code in range(words.data[i], words.data[i + 1] + 1):
+                        byteset_add(&s, code)
+                return self.make_bytes(&s)
+            key[0] = K_CHAR
+            key[1] = self.classes.intern(words.data, words.n)
+            return self.make(key, 2)
+        finally:
+            words_free(&words)
+
+    def concat(self, nodes) -> int:
+        """The nodes one after the other."""
+        cdef uint32_t node = R_EPSILON
+        for item in reversed(nodes):
+            node = self.make_concat(self.known(item), node)
+        return node
+
+    def union(self, nodes) -> int:
+        """Any of the nodes; none at all is EMPTY."""
+        cdef size_t base = self.stack.n
+        for item in nodes:
+            words_push(&self.stack, self.known(item))
+        return self.make_union(base)
+
+    def intersection(self, nodes) -> int:
+        """What all the nodes contain; there must be at least one."""
+        cdef size_t base = self.stack.n
+        for item in nodes:
+            words_push(&self.stack, self.known(item))
+        if self.stack.n == base:
+            raise ValueError("intersection of no nodes")
+        return self.make_and(base)
+
+    def complement(self, node) -> int:
+        """All sequences of Unicode scalar values, in UTF-8, that the node does not contain."""
+        cdef size_t base = self.stack.n
+        cdef uint32_t other = self.make_not(self.known(node))
+        words_push(&self.stack, other)
+        words_push(&self.stack, self.make_repeat(self.any_char, 0, NONE))
+        return self.make_and(base)
+
+    def repeat(self, node, minimum, maximum=None) -> int:
+        """`node` at least `minimum` and at most `maximum` times (None: unbounded)."""
+        cdef uint32_t most = NONE
+        if not 0 <= minimum < 0xFFFFFFFF or (maximum is not None and not minimum <= maximum < 0xFFFFFFFF):
+            raise ValueError(f"repeat: bad bounds {{{minimum},{maximum}}}")
+        if maximum is not None:
+            most = maximum
+        return self.make_repeat(self.known(node), minimum, most)
+
+    def ordered(self, program) -> int:
+        """Leftmost-first ordered threads: { w : the preferred match of the program on w consumes all of w }.
+
+        `program` is a sequence of (op, x, y):
+        ATOM=0, x a node in which no string is a prefix of another, goes on at the next instruction;
+        SPLIT=1 prefers instruction x to y; JUMP=2 to x;
+        BEHIND=3, x a `byte_set` node, goes on only where the byte just consumed is in the set;
+        MATCH=4. Instructions are numbered from 0, where threads start.
+        """
+        cdef size_t base = self.n_code, n = len(program), i
+        cdef Instruction* code
+        if n == 0 or program[n - 1][0] not in (OP_MATCH, OP_JUMP):
+            raise ValueError("ordered: a program ends in MATCH or JUMP")
+        reserve(<void**> &self.code, &self.code_capacity, base + n, sizeof(Instruction))
+        reserve(<void**> &self.visited, &self.visited_capacity, base + n, sizeof(uint32_t))
+        memset(self.visited + base, 0, n * sizeof(uint32_t))
+        code = self.code + base
+        for i, (op, x, y) in enumerate(program):
+            if op == OP_ATOM:
+                if nullable(self, self.known(x)):
+                    raise ValueError(f"ordered: instruction {i}: an atom must not contain the empty string")
+            elif op == OP_BEHIND:
+                if sequence(self.nodes, self.known(x))[0] != K_BYTES:
+                    raise ValueError(f"ordered: instruction {i}: BEHIND takes a byte_set node")
+            elif op in (OP_SPLIT, OP_JUMP):
+                if not 0 <= x < n or not 0 <= y < n:
+                    raise ValueError(f"ordered: instruction {i} leads out of the program")
+            elif op != OP_MATCH:
+                raise ValueError(f"ordered: instruction {i} has unknown op {op!r}")
+            code[i].op, code[i].x, code[i].y = op, x, y
+            if op in (OP_SPLIT, OP_JUMP):
+                code[i].x += base
+                code[i].y += base
+        self.n_code += n
+        self.threads.n = 0
+        words_push(&self.threads, K_ORDERED)
+        self.closure_number += 1
+        # No byte has been consumed yet, so BEHIND fails; front ends refuse lookbehind that reaches there.
+        self.close_threads(base, NONE, NULL)
+        return self.make_ordered()
+
+    # ---- questions ----------------------------------------------------------------------------------------------
+
+    def is_nullable(self, node) -> bool:
+        """Whether the node contains the empty string."""
+        return bool(nullable(self, self.known(node)))
+
+    def is_empty(self, node) -> bool:
+        """Whether the node contains no string at all. Exact; raises `LimitError` when that takes too long a search."""
+        return bool(self.empty(self.known(node)))
+
+    def matches(self, node, bytes data not None) -> bool:
+        """Whether the node contains `data`. For tests and tools; matchers go through the lexer."""
+        cdef ByteSet same
+        cdef uint32_t state = self.known(node)
+        cdef unsigned char byte
+        for byte in data:
+            state = self.derive(state, byte, &same)
+        return bool(nullable(self, state))
+
+    # ---- making nodes -------------------------------------------------------------------------------------------
+
+    cdef uint32_t known(self, object node) except? 0xFFFFFFFF:
+        if not 0 <= node < self.nodes.n:
+            raise ValueError(f"node {node!r} is not of this arena ({self.nodes.n} nodes)")
+        return node
+
+    cdef uint32_t make(self, const uint32_t* words, size_t n) except? 0xFFFFFFFF nogil:
+        cdef uint32_t before = self.nodes.n, node
+        reserve(<void**> &self.flags, &self.flags_capacity, before + 1, sizeof(uint8_t))
+        reserve(<void**> &self.first_edge, &self.first_edge_capacity, before + 1, sizeof(uint32_t))
+        node = self.nodes.intern(words, n)
+        if node == before:
+            self.flags[node] = self.flags_of(words, n)
+            self.first_edge[node] = NONE
+        return node
+
+    cdef uint8_t flags_of(self, const uint32_t* words, size_t n) noexcept nogil:
+        cdef uint8_t* flags = self.flags
+        cdef uint8_t result = 0
+        cdef uint32_t kind = words[0]
+        cdef size_t i
+        if kind == K_EPSILON:
+            return F_NULLABLE
+        if kind == K_CONCAT:
+            return (flags[words[1]] & flags[words[2]] & F_NULLABLE) | ((flags[words[1]] | flags[words[2]]) & F_SEARCH)
+        if kind == K_UNION:
+            for i in range(1, n):
+                result |= flags[words[i]] & (F_NULLABLE | F_SEARCH)
+            return result
+        if kind == K_AND:
+            result = F_NULLABLE
+            for i in range(1, n):
+                result &= flags[words[i]]
+            return result | F_SEARCH
+        if kind == K_NOT:
+            return ((flags[words[1]] & F_NULLABLE) ^ F_NULLABLE) | F_SEARCH
+        if kind == K_REPEAT:
+            if words[2] == 0:
+                result = F_NULLABLE
+            return result | (flags[words[1]] & F_SEARCH)
+        if kind == K_ORDERED:
+            # A thread that meets BEHIND may have nowhere to go.
+            if self.code[words[n - 2]].op == OP_MATCH:
+                result = F_NULLABLE
+            return result | F_SEARCH
+        return 0
+
+    cdef uint32_t make_bytes(self, const ByteSet* s) except? 0xFFFFFFFF nogil:
+        cdef uint32_t words[9]
+        cdef int i
+        if (s.w[0] | s.w[1] | s.w[2] | s.w[3]) == 0:
+            return R_EMPTY
+        words[0] = K_BYTES
+        for i in range(4):
+            words[1 + 2 * i] = <uint32_t> s.w[i]
+            words[2 + 2 * i] = <uint32_t> (s.w[i] >> 32)
+        return self.make(words, 9)
+
+    cdef uint32_t make_concat(self, uint32_t first, uint32_t rest) except? 0xFFFFFFFF nogil:
+        cdef uint32_t words[3]
+        cdef size_t base = self.stack.n
+        cdef const uint32_t* p
+        if first == R_EMPTY or rest == R_EMPTY:
+            return R_EMPTY
+        if first == R_EPSILON:
+            return rest
+        if rest == R_EPSILON:
+            return first
+        # (a b) c -> a (b c), however long the chain on the left
+        p = sequence(self.nodes, first)
+        while p[0] == K_CONCAT:
+            words_push(&self.stack, p[1])
+            first = p[2]
+            p = sequence(self.nodes, first)
+        words[0] = K_CONCAT
+        words[1] = first
+        words[2] = rest
+        rest = self.make(words, 3)
+        while self.stack.n > base:
+            self.stack.n -= 1
+            words[1] = self.stack.data[self.stack.n]
+            words[2] = rest
+            rest = self.make(words, 3)
+        return rest
+
+    cdef uint32_t make_union(self, size_t base) except? 0xFFFFFFFF nogil:
+        """The union of stack[base:], which is taken off."""
+        cdef ByteSet bytes_, other
+        cdef bint epsilon = False, other_nullable = False, any_bytes = False
+        cdef size_t i, n = base, end = self.stack.n, j
+        cdef uint32_t node
+        cdef const uint32_t* p
+        if end == base:
+            return R_EMPTY
+        if end == base + 1:
+            self.stack.n = base
+            return self.stack.data[base]
+        byteset_fill(&bytes_, 0)
+        # stack[base:n] are members in normal form, stack[i:end] wait; members of a union take the place of the union.
+        i = base
+        while i < self.stack.n:
+            node = self.stack.data[i]
+            i += 1
+            if node == R_EMPTY:
+                continue
+            p = sequence(self.nodes, node)
+            if p[0] == K_UNION:
+                for j in range(1, sequence_length(self.nodes, node)):
+                    words_push(&self.stack, p[j])
+            elif p[0] == K_BYTES:
+                load_bytes(p, &other)
+                byteset_or(&bytes_, &other)
+                any_bytes = True
+            elif p[0] == K_EPSILON:
+                epsilon = True
+            else:
+                other_nullable |= nullable(self, node)
+                self.stack.data[n] = node
+                n += 1
+        self.stack.n = n
+        if any_bytes:
+            words_push(&self.stack, self.make_bytes(&bytes_))
+        if epsilon and not other_nullable:
+            words_push(&self.stack, R_EPSILON)
+        return self.make_sorted(K_UNION, base)
+
+    cdef uint32_t make_and(self, size_t base) except? 0xFFFFFFFF nogil:
+        """The intersection of stack[base:], which is taken off; at least one."""
+        cdef size_t i, n = base, j
+        cdef uint32_t node
+        cdef const uint32_t* p
+        cdef ByteSet bytes_, other
+        cdef bint any_bytes = False, epsilon = False, all_nullable = True
+        byteset_fill(&bytes_, <uint64_t> -1)
+        i = base
+        while i < self.stack.n:
+            node = self.stack.data[i]
+            i += 1
+            p = sequence(self.nodes, node)
+            all_nullable &= nullable(self, node)
+            if p[0] == K_EMPTY:
+                self.stack.n = base
+                return R_EMPTY
+            if p[0] == K_AND:
+                for j in range(1, sequence_length(self.nodes, node)):
+                    words_push(&self.stack, p[j])
+            elif p[0] == K_BYTES:
+                load_bytes(p, &other)
+                byteset_and(&bytes_, &other)
+                any_bytes = True
+            elif p[0] == K_EPSILON:
+                epsilon = True
+            elif p[0] == K_NOT and p[1] == R_EMPTY:
+                continue                                    # everything: neutral
+            else:
+                self.stack.data[n] = node
+                n += 1
+        self.stack.n = n
+        if epsilon:
+            self.stack.n = base
+            return R_EPSILON if all_nullable else R_EMPTY
+        if any_bytes:
+            words_push(&self.stack, self.make_bytes(&bytes_))
+        if self.stack.n == base:
+            return self.make_not(R_EMPTY)
+        return self.make_sorted(K_AND, base)
+
+    cdef uint32_t make_sorted(self, uint32_t kind, size_t base) except? 0xFFFFFFFF nogil:
+        """A node of this kind over the set stack[base:], which is taken off."""
+        cdef size_t i, n = base
+        cdef uint32_t* data = self.stack.data
+        cdef uint32_t node
+        sort_words(data + base, self.stack.n - base)
+        for i in range(base, self.stack.n):
+            if n == base or data[n - 1] != data[i]:
+                data[n] = data[i]
+                n += 1
+        if n == base:
+            self.stack.n = base
+            return R_EMPTY
+        if n == base + 1:
+            self.stack.n = base
+            return data[base]
+        if kind == K_AND and data[base] == R_EMPTY:
+            self.stack.n = base
+            return R_EMPTY
+        self.stack.n = n
+        words_push(&self.stack, 0)                          # make room for the kind in front
+        data = self.stack.data
+        for i in range(n, base, -1):
+            data[i] = data[i - 1]
+        data[base] = kind
+        node = self.make(data + base, n - base + 1)
+        self.stack.n = base
+        return node
+
+    cdef uint32_t make_not(self, uint32_t node) except? 0xFFFFFFFF nogil:
+        cdef uint32_t words[2]
+        cdef const uint32_t* p = sequence(self.nodes, node)
+        if p[0] == K_NOT:
+            return p[1]
+        words[0] = K_NOT
+        words[1] = node
+        return self.make(words, 2)
+
+    cdef uint32_t make_repeat(self, uint32_t body, uint32_t minimum, uint32_t maximum) except? 0xFFFFFFFF nogil:
+        cdef uint32_t words[4]
+        cdef const uint32_t* p
+        if maximum == 0 or body == R_EPSILON:
+            return R_EPSILON
+        if body == R_EMPTY:
+            return R_EPSILON if minimum == 0 else R_EMPTY
+        if nullable(self, body):
+            minimum = 0
+        if minimum == 1 and maximum == 1:
+            return body
+        p = sequence(self.nodes, body)
+        if p[0] == K_REPEAT and p[2] == 0 and p[3] == NONE:
+            return body                                     # (r*){n,m} with m > 0 is r*
+        words[0] = K_REPEAT
+        words[1] = body
+        words[2] = minimum
+        words[3] = maximum
+        return self.make(words, 4)
+
+    # ---- derivatives --------------------------------------------------------------------------------------------
+
+    cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
+        cdef const uint32_t* p = sequence(self.nodes, node)
+        cdef uint32_t kind = p[0], edge, target
+        cdef ByteSet bytes_
+        if kind <= K_EPSILON:
+            return R_EMPTY
+        if kind == K_BYTES:
+            load_bytes(p, &bytes_)
+            if byteset_has(&bytes_, byte):
+                byteset_and(same, &bytes_)
+                return R_EPSILON
+            byteset_and_not(same, &bytes_)
+            return R_EMPTY
+        edge = self.first_edge[node]
+        while edge != NONE:
+            if byteset_has(&self.edges[edge].bytes, byte):
+                byteset_and(same, &self.edges[edge].bytes)
+                return self.edges[edge].target
+            edge = self.edges[edge].next
+        byteset_fill(&bytes_, <uint64_t> -1)
+        target = self.work_out(node, byte, &bytes_)
+        if self.n_edges >= NONE - 1:
+            with gil:
+                raise LimitError("regex derivatives: the arena is full; simplify the grammar")
+        reserve(<void**> &self.edges, &self.edges_capacity, self.n_edges + 1, sizeof(Edge))
+        edge = <uint32_t> self.n_edges
+        self.edges[edge].bytes = bytes_
+        self.edges[edge].target = target
+        self.edges[edge].next = self.first_edge[node]
+        self.first_edge[node] = edge
+        self.n_edges += 1
+        byteset_and(same, &bytes_)
+        return target
+
+    cdef uint32_t work_out(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
+        # The rules of Brzozowski 1964, section 3.
+        cdef const uint32_t* p = sequence(self.nodes, node)
+        cdef uint32_t kind = p[0], first, rest, minimum, maximum, part
+        cdef size_t base = self.stack.n, i, n
+        if kind == K_CHAR:
+            return self.derive_char(p[1], byte, same)
+        if kind == K_TAIL:
+            return self.derive_tail(p[1], p[2], p[3], p[4], byte, same)
+        if kind == K_ORDERED:
+            return self.derive_ordered(node, byte, same)
+        if kind == K_NOT:
+            return self.make_not(self.derive(p[1], byte, same))
+        if kind == K_REPEAT:
+            first = p[1]
+            minimum = p[2] - 1 if p[2] else 0
+            maximum = p[3] if p[3] == NONE else p[3] - 1
+            part = self.derive(first, byte, same)
+            if part == R_EMPTY:
+                return R_EMPTY
+            return self.make_concat(part, self.make_repeat(first, minimum, maximum))
+        if kind == K_CONCAT:
+            # d(a b c) = d(a) b c | [a nullable] d(b) c | ..., along the chain
+            while True:
+                p = sequence(self.nodes, node)
+                if p[0] != K_CONCAT:
+                    words_push(&self.stack, self.derive(node, byte, same))
+                    break
+                first = p[1]
+                rest = p[2]
+                part = self.derive(first, byte, same)
+                words_push(&self.stack, self.make_concat(part, rest))
+                if not nullable(self, first):
+                    break
+                node = rest
+            return self.make_union(base)
+        # K_UNION, K_AND: the members wait on the stack, which `derive` uses above them and leaves as it was.
+        n = sequence_length(self.nodes, node) - 1
+        words_extend(&self.stack, p + 1, n)
+        for i in range(n):
+            part = self.derive(self.stack.data[base + i], byte, same)
+            self.stack.data[base + i] = part
+        if kind == K_UNION:
+            return self.make_union(base)
+        return self.make_and(base)
+
+    cdef uint32_t derive_char(self, uint32_t class_, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
+        # SAFETY: the first byte of UTF-8 (RFC 3629): 00..7F, C2..DF, E0..EF, F0..F4; all others lead nowhere.
+        cdef uint32_t other, left, status = lead_status(self, class_, byte, &left)
+        cdef ByteSet alike
+        cdef uint32_t other_left
+        byteset_fill(&alike, 0)
+        if status == MIXED:
+            byteset_add(&alike, byte)
+        else:
+            for other in range(256):
+                if lead_status(self, class_, other, &other_left) == status and (status == VOID or other_left == left):
+                    byteset_add(&alike, other)
+        byteset_and(same, &alike)
+        if status == VOID:
+            return R_EMPTY
+        if left == 0:
+            return R_EPSILON
+        if status == FULL:
+            return self.make_tail(ANY, 0, left, 0)
+        return self.make_tail(class_, byte & (0x3F >> left), left, least_code(left))
+
+    cdef uint32_t derive_tail(self, uint32_t class_, uint32_t prefix, uint32_t left, uint32_t least, uint32_t byte,
+                              ByteSet* same) except? 0xFFFFFFFF nogil:
+        cdef uint32_t status = VOID, other
+        cdef ByteSet alike
+        byteset_fill(&alike, 0)
+        if 0x80 <= byte <= 0xBF:
+            status = FULL if class_ == ANY else tail_status(self, class_, (prefix << 6) | (byte & 0x3F), left - 1, least)
+        if status == MIXED:
+            byteset_add(&alike, byte)
+        else:
+            for other in range(256):
+                if not 0x80 <= other <= 0xBF:
+                    if status == VOID:
+                        byteset_add(&alike, other)
+                elif class_ == ANY:
+                    if status == FULL:
+                        byteset_add(&alike, other)
+                elif tail_status(self, class_, (prefix << 6) | (other & 0x3F), left - 1, least) == status:
+                    byteset_add(&alike, other)
+        byteset_and(same, &alike)
+        if status == VOID:
+            return R_EMPTY
+        if left == 1:
+            return R_EPSILON
+        if status == FULL:
+            return self.make_tail(ANY, 0, left - 1, 0)
+        return self.make_tail(class_, (prefix << 6) | (byte & 0x3F), left - 1, least)
+
+    cdef uint32_t make_tail(self, uint32_t class_, uint32_t prefix, uint32_t left, uint32_t least) except? 0xFFFFFFFF nogil:
+        cdef uint32_t words[5]
+        words[0] = K_TAIL
+        words[1] = class_
+        words[2] = prefix
+        words[3] = left
+        words[4] = least
+        return self.make(words, 5)
+
+    # ---- ordered threads ----------------------------------------------------------------------------------------
+
+    cdef uint32_t derive_ordered(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
+        # One step of Pike's machine. `threads` becomes the new list; a match cuts all that is less preferred.
+        cdef size_t base = self.stack.n, i, n = sequence_length(self.nodes, node) - 1
+        cdef uint32_t pc, part, result
+        words_extend(&self.stack, sequence(self.nodes, node) + 1, n)
+        self.closure_number += 1
+        self.threads.n = 0
+        words_push(&self.threads, K_ORDERED)
+        for i in range(base, base + n, 2):
+            pc = self.stack.data[i]
+            if self.code[pc].op == OP_MATCH:
+                break
+            part = self.derive(self.stack.data[i + 1], byte, same)
+            if part == R_EMPTY:
+                continue
+            if part != R_EPSILON:
+                self.push_thread(pc, part)
+            elif self.close_threads(pc + 1, byte, same):
+                break
+        result = self.make_ordered()
+        self.stack.n = base
+        return result
+
+    cdef uint32_t make_ordered(self) except? 0xFFFFFFFF nogil:
+        return R_EMPTY if self.threads.n == 1 else self.make(self.threads.data, self.threads.n)
+
+    cdef int push_thread(self, uint32_t pc, uint32_t node) except -1 nogil:
+        cdef size_t i
+        for i in range(1, self.threads.n, 2):
+            if self.threads.data[i] == pc and self.threads.data[i + 1] == node:
+                return 0                                    # a more preferred thread is there already
+        words_push(&self.threads, pc)
+        words_push(&self.threads, node)
+        return 0
+
+    cdef int close_threads(self, uint32_t start, uint32_t byte, ByteSet* same) except -1 nogil:
+        """Follows SPLIT, JUMP and BEHIND from `start` in order of preference; 1 when a match was met, which cuts."""
+        cdef uint32_t pc
+        cdef Instruction instruction
+        cdef ByteSet behind
+        self.agenda.n = 0
+        words_push(&self.agenda, start)
+        while self.agenda.n:
+            self.agenda.n -= 1
+            pc = self.agenda.data[self.agenda.n]
+            if self.visited[pc] == self.closure_number:
+                continue
+            self.visited[pc] = self.closure_number
+            instruction = self.code[pc]
+            if instruction.op == OP_MATCH:
+                words_push(&self.threads, pc)
+                words_push(&self.threads, R_EPSILON)
+                return 1
+            if instruction.op == OP_ATOM:
+                self.push_thread(pc, instruction.x)
+            elif instruction.op == OP_JUMP:
+                words_push(&self.agenda, instruction.x)
+            elif instruction.op == OP_SPLIT:
+                words_push(&self.agenda, instruction.y)
+                words_push(&self.agenda, instruction.x)
+            elif byte != NONE:
+                load_bytes(sequence(self.nodes, instruction.x), &behind)
+                if byteset_has(&behind, byte):
+                    byteset_and(same, &behind)
+                    words_push(&self.agenda, pc + 1)
+                else:
+                    byteset_and_not(same, &behind)
+        return 0
+
+    cdef size_t n_bytes(self) noexcept nogil:
+        return (self.nodes.n_bytes() + self.classes.n_bytes() + self.nodes.n * <size_t> 5 + self.n_edges * sizeof(Edge)
+                + self.n_code * (sizeof(Instruction) + sizeof(uint32_t)))
+
+    # ---- emptiness ----------------------------------------------------------------------------------------------
+
+    cdef int empty(self, uint32_t node) except -1 nogil:
+        cdef uint8_t flags = self.flags[node]
+        if not flags & F_SEARCH:
+            return node == R_EMPTY
+        if flags & (F_NULLABLE | F_KNOWN_INHABITED):
+            return 0
+        if flags & F_KNOWN_EMPTY:
+            return 1
+        return self.search(node)
+
+    cdef int search(self, uint32_t start) except -1 nogil:
+        """Breadth first over derivatives until something nullable turns up; nothing turning up proves all of it empty."""
+        cdef Words found
+        cdef size_t i = 0, j
+        cdef uint32_t node, byte, target, budget = max_searched
+        cdef ByteSet same, seen
+        cdef int result = 1
+        memset(&found, 0, sizeof(found))
+        try:
+            words_push(&found, start)
+            self.flags[start] |= F_MARK
+            while i < found.n and result:
+                if found.n > budget:
+                    with gil:
+                        raise LimitError(f"deciding whether a terminal can still match: more than {budget} regex states; "
+                                         "simplify its lookarounds or complements")
+                node = found.data[i]
+                i += 1
+                byteset_fill(&seen, 0)
+                for byte in range(256):
+                    if byteset_has(&seen, byte):
+                        continue
+                    byteset_fill(&same, <uint64_t> -1)
+                    target = self.derive(node, byte, &same)
+                    byteset_or(&seen, &same)
+                    if not self.flags[target] & F_SEARCH:
+                        if target == R_EMPTY:
+                            continue
+                        result = 0
+                        break
+                    if self.flags[target] & (F_NULLABLE | F_KNOWN_INHABITED):
+                        result = 0
+                        break
+                    if not self.flags[target] & (F_KNOWN_EMPTY | F_MARK):
+                        self.flags[target] |= F_MARK
+                        words_push(&found, target)
+            self.flags[start] |= F_KNOWN_EMPTY if result else F_KNOWN_INHABITED
+        finally:
+            for j in range(found.n):
+                self.flags[found.data[j]] &= <uint8_t> ~F_MARK
+                if result and i == found.n:
+                    self.flags[found.data[j]] |= F_KNOWN_EMPTY
+            words_free(&found)
+        return result
+
+
+cdef inline void load_bytes(const uint32_t* p, ByteSet* s) noexcept nogil:
+    cdef int i
+    for i in range(4):
+        s.w[i] = p[1 + 2 * i] | (<uint64_t> p[2 + 2 * i] << 32)
+
+
+cdef int push_range(Words* words, uint32_t lo, uint32_t hi) except -1:
+    if words.n and words.data[words.n - 1] + 1 == lo:
+        words.data[words.n - 1] = hi                        # adjacent: keep ranges maximal
+        return 0
+    words_push(words, lo)
+    words_push(words, hi)
+    return 0
+
+
+# How the code points in a block of them relate to a class.
+cdef enum:
+    VOID                # none is in it
+    FULL                # all are in it
+    MIXED
+
+
+cdef uint32_t block_status(Regexes self, uint32_t class_, uint32_t lo, uint32_t hi) noexcept nogil:
+    cdef const uint32_t* ranges = sequence(self.classes, class_)
+    cdef size_t low = 0, high = sequence_length(self.classes, class_) // 2, middle
+    while low < high:                                       # the first range that ends at lo or later
+        middle = (low + high) // 2
+        if ranges[2 * middle + 1] < lo:
+            low = middle + 1
+        else:
+            high = middle
+    if 2 * low == sequence_length(self.classes, class_) or ranges[2 * low] > hi:
+        return VOID
+    if ranges[2 * low] <= lo and ranges[2 * low + 1] >= hi:
+        return FULL
+    return MIXED
+
+
+cdef inline uint32_t least_code(uint32_t left) noexcept nogil:
+    """The smallest code point whose UTF-8 form has `left` continuation bytes."""
+    return 0x80 if left == 1 else (0x800 if left == 2 else 0x10000)
+
+
+cdef uint32_t lead_status(Regexes self, uint32_t class_, uint32_t byte, uint32_t* left) noexcept nogil:
+    """Status of the code points whose UTF-8 form begins with `byte`, and how many bytes follow it."""
+    left[0] = 0
+    if byte < 0x80:
+        return block_status(self, class_, byte, byte)
+    if byte < 0xC2 or byte > 0xF4:
+        return VOID
+    left[0] = 1 if byte < 0xE0 else (2 if byte < 0xF0 else 3)
+    cdef uint32_t status = tail_status(self, class_, byte & (0x3F >> left[0]), left[0], least_code(left[0]))
+    # A lead byte after which not every continuation byte may come is a case of its own, however full its block.
+    if status == FULL and (byte == 0xE0 or byte == 0xED or byte == 0xF0 or byte == 0xF4):
+        return MIXED
+    return status
+
+
+cdef uint32_t tail_status(Regexes self, uint32_t class_, uint32_t prefix, uint32_t left, uint32_t least) noexcept nogil:
+    """Status of the code points >= least that begin with the bits `prefix` and go on with `left` continuation bytes."""
+    cdef uint32_t lo = prefix << (6 * left), hi = lo + ((<uint32_t> 1 << (6 * left)) - 1)
+    if hi < least:
+        return VOID
+    return block_status(self, class_, lo if lo > least else least, hi)

@@ -1,0 +1,41 @@
+# Symbols and productions of one grammar.
+
+from libc.stdint cimport uint8_t, uint32_t
+
+from earleymask.earley._tables cimport Words
+
+cdef enum:
+    S_NONTERMINAL
+    S_LAZY              # a nonterminal whose productions have not been made yet
+    S_TERMINAL
+    S_SPECIAL           # a special token, spelled by no bytes
+
+cdef struct Symbol:
+    uint8_t kind
+    uint8_t nullable
+    uint8_t ignored     # terminal: may stand between any two lexemes
+    uint32_t node       # terminal: its regex node
+    uint32_t first      # nonterminal: its first production, or NONE
+    uint32_t last       # nonterminal: its last production
+
+cdef struct Production:
+    uint32_t start      # its dotted rule with the dot in front
+    uint32_t next       # of the same nonterminal, or NONE
+
+cdef class Rules:
+    cdef Symbol* symbols
+    cdef size_t symbols_capacity
+    cdef readonly uint32_t n_symbols
+    cdef Production* productions
+    cdef size_t productions_capacity
+    cdef readonly uint32_t n_productions
+    # dots[d] is the symbol after the dot of dotted rule d, NONE at the end of a production; d + 1 is the dot moved on.
+    cdef Words dots
+    cdef Words ignored              # ignored terminals, ascending
+    cdef readonly list names        # of the symbols
+    cdef dict expansions            # lazy symbol -> callable that makes its productions
+    cdef dict productive            # lazy symbol -> whether it derives a string, as far as known
+    cdef uint32_t start             # dotted rule "-> . start"
+
+    # Makes the productions of a lazy symbol.
+    cdef int expand(self, uint32_t symbol) except -1 nogil

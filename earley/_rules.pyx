@@ -1,0 +1,162 @@
+"""Symbols and productions, the compiled form that the front ends build.
+
+Symbols are small ints. Productions lie one after the other in `dots`, each ended by NONE, so a dotted rule ("item"
+without its origin) is one index and moving the dot is adding one.
+
+A *lazy* nonterminal comes with a function that makes its productions when the parser first predicts it. The parser must
+never predict what derives no string, so an alternative enters only once each of its symbols is proved productive: by a
+least fixpoint over lazy symbols that stops at the first productive alternative.
+"""
+
+from libc.stdlib cimport free
+
+from earleymask.earley._tables cimport NONE, reserve, words_free, words_push
+
+from earleymask.earley.errors import LimitError
+
+MAX_LAZY_PROOF = 10_000     # lazy symbols expanded to prove one productive
+
+
+cdef class Rules:
+    """Append-only tables of symbols and productions."""
+
+    def __cinit__(self):
+        self.names = []
+        self.expansions = {}
+        self.productive = {}
+        self.start = NONE
+
+    def __dealloc__(self):
+        free(self.symbols)
+        free(self.productions)
+        words_free(&self.dots)
+        words_free(&self.ignored)
+
+    def add_symbol(self, str name not None, uint8_t kind, bint nullable=False, uint32_t node=0, bint ignored=False) -> int:
+        cdef uint32_t symbol = self.n_symbols
+        reserve(<void**> &self.symbols, &self.symbols_capacity, symbol + 1, sizeof(Symbol))
+        self.symbols[symbol] = Symbol(kind, nullable, ignored, node, NONE, NONE)
+        self.n_symbols += 1
+        self.names.append(name)
+        if ignored:
+            words_push(&self.ignored, symbol)
+        return symbol
+
+    def add_lazy(self, str name not None, bint nullable, expand) -> int:
+        symbol = self.add_symbol(name, S_LAZY, nullable)
+        self.expansions[symbol] = expand
+        return symbol
+
+    def add_production(self, lhs, rhs) -> int:
+        cdef uint32_t production = self.n_productions, symbol
+        cdef Symbol* left = self.symbols + <uint32_t> self.checked(lhs)
+        if left.kind != S_NONTERMINAL:
+            raise ValueError(f"{self.names[lhs]!r} is not a nonterminal with productions of its own")
+        for item in rhs:
+            self.checked(item)
+        reserve(<void**> &self.productions, &self.productions_capacity, production + 1, sizeof(Production))
+        self.productions[production] = Production(<uint32_t> self.dots.n, NONE)
+        for symbol in rhs:
+            words_push(&self.dots, symbol)
+        words_push(&self.dots, NONE)
+        if left.first == NONE:
+            left.first = production
+        else:
+            self.productions[left.last].next = production
+        left.last = production
+        self.n_productions += 1
+        return production
+
+    def checked(self, symbol) -> int:
+        if not 0 <= symbol < self.n_symbols:
+            raise ValueError(f"symbol {symbol!r} is not of this grammar ({self.n_symbols} symbols)")
+        return symbol
+
+    def find_nullable(self) -> None:
+        """Marks the nonterminals that derive the empty string: a least fixpoint over the productions."""
+        cdef uint32_t symbol, production, dot
+        cdef bint changed = True
+        while changed:
+            changed = False
+            for symbol in range(self.n_symbols):
+                if self.symbols[symbol].kind != S_NONTERMINAL or self.symbols[symbol].nullable:
+                    continue
+                production = self.symbols[symbol].first
+                while production != NONE:
+                    dot = self.productions[production].start
+                    while self.dots.data[dot] != NONE and self.symbols[self.dots.data[dot]].nullable:
+                        dot += 1
+                    if self.dots.data[dot] == NONE:
+                        self.symbols[symbol].nullable = True
+                        changed = True
+                        break
+                    production = self.productions[production].next
+
+    def set_start(self, symbol) -> None:
+        self.start = <uint32_t> self.dots.n
+        words_push(&self.dots, self.checked(symbol))
+        words_push(&self.dots, NONE)
+
+    # ---- lazy symbols -------------------------------------------------------------------------------------------
+
+    cdef int expand(self, uint32_t symbol) except -1 nogil:
+        with gil:
+            self.make_productions(symbol)
+        return 0
+
+    def make_productions(self, symbol) -> None:
+        """Turns a lazy symbol into a nonterminal with its productive alternatives."""
+        productive = [rhs for rhs in self.alternatives(symbol) if all(self.is_productive(item) for item in rhs)]
+        self.symbols[<uint32_t> symbol].kind = S_NONTERMINAL
+        del self.expansions[symbol]
+        for rhs in productive:
+            self.add_production(symbol, rhs)
+
+    def alternatives(self, symbol) -> list:
+        """The right-hand sides of a lazy symbol, made once."""
+        made = self.expansions[symbol]
+        if callable(made):
+            made = [tuple(rhs) for rhs in made()]
+            self.expansions[symbol] = made
+        return made
+
+    def is_productive(self, symbol) -> bool:
+        """Whether the symbol derives a string. Symbols that are not lazy always do: front ends leave out the others."""
+        if self.symbols[<uint32_t> self.checked(symbol)].kind != S_LAZY:
+            return True
+        if symbol not in self.productive:
+            self.prove(symbol)
+        return self.productive[symbol]
+
+    def prove(self, goal) -> None:
+        # `waiting`: lazy symbols reached and not proved yet. Each round proves what the last one allowed; only when a round
+        # proves nothing are more of them expanded, breadth first, so the search stops at the first productive alternative.
+        cdef uint32_t symbol
+        waiting = [goal]
+        n_expanded = 0
+        reached = {goal}
+        while True:
+            changed = True
+            while changed and goal not in self.productive:
+                changed = False
+                for symbol in waiting[:n_expanded]:
+                    if symbol not in self.productive and any(
+                            all(self.symbols[<uint32_t> item].kind != S_LAZY or self.productive.get(item, False) for item in rhs)
+                            for rhs in self.alternatives(symbol)):
+                        self.productive[symbol] = True
+                        changed = True
+            if goal in self.productive:
+                return
+            if n_expanded == len(waiting):
+                for symbol in waiting:                      # all expanded, nothing more to prove: they derive nothing
+                    self.productive.setdefault(symbol, False)
+                return
+            if n_expanded >= MAX_LAZY_PROOF:
+                raise LimitError(f"{self.names[goal]!r}: more than {MAX_LAZY_PROOF} lazy symbols needed to find one sentence")
+            for rhs in self.alternatives(waiting[n_expanded]):
+                for item in rhs:
+                    if self.symbols[<uint32_t> self.checked(item)].kind == S_LAZY and item not in reached:
+                        reached.add(item)
+                        if item not in self.productive:
+                            waiting.append(item)
+            n_expanded += 1

@@ -1,0 +1,90 @@
+# Rows without their stack, and what a terminal makes of them.
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from earleymask.earley._lexer cimport Lexer
+from earleymask.earley._rules cimport Rules
+from earleymask.earley._tables cimport Map, Sequences, Words
+
+# A *ref* says what a completed item goes on with:
+#   i (< NEW)    the i-th continuation of the row at hand (or of the continuation at hand)
+#   NEW | j      a continuation that this row makes: of its j-th predicted symbol, or, in an outcome, of its j-th recipe
+cdef enum:
+    NEW = 0x80000000
+
+cdef struct Item:
+    uint32_t dot                # dotted rule
+    uint32_t ref
+
+cdef struct Scan:
+    uint32_t symbol             # terminal or special token after the dot
+    uint32_t dot                # with the dot moved on
+    uint32_t ref
+
+# What prediction makes of a skeleton. Indexed by j: predicted nonterminals.
+cdef struct Closure:
+    uint32_t n_predicted
+    uint32_t n_scans
+    uint32_t n_waiters
+    uint32_t start_state        # lexer state in which a lexeme begins here
+    uint32_t n_reach            # words a row of `reach`
+    uint32_t* symbols           # [j] nonterminal
+    uint32_t* refs              # [j] what its completion goes on with: NEW | j, or, by tail call, something older
+    uint32_t* waiters_starts    # [j] its waiters are waiters[waiters_starts[j]:waiters_starts[j + 1]]
+    Item* waiters               # items with the symbol after the dot
+    uint32_t* reach             # [j * n_reach] bits: kernel items from which it is predicted, directly or not
+    Scan* scans                 # sorted by symbol
+
+# An outcome: what becomes of a row by a terminal, or of a continuation when its symbol is complete. Words in `outcomes`.
+cdef enum:
+    O_ACCEPTS               # 1: a sentence may end here
+    O_N_ITEMS
+    O_N_POPS
+    O_N_RECIPES
+    O_SKELETON              # the next skeleton, where it depends on nothing else (no pops, each dot once); else NONE
+    O_N_ARGUMENTS           # and the refs of its continuations
+    O_HEADER                # then: items (dot, ref), pops (i), arguments (ref), recipes (shape, n, i ...)
+
+cdef class Skeletons:
+    cdef Rules rules
+    cdef Lexer lexer
+    cdef Sequences skeletons    # accepts, then (dot, i) ... sorted: a row with its continuations renamed 0, 1, ...
+    cdef Closure** closures     # per skeleton; NULL until first needed
+    cdef size_t closures_capacity
+    cdef Map transitions        # skeleton << 32 | symbol -> outcome
+    cdef Words outcomes
+    cdef Sequences shapes       # symbol, then (dot, i) ...: a continuation with its continuations renamed
+    cdef Words shape_origins    # per shape: skeleton, j; where its waiters are found
+    cdef Words shape_outcomes   # per shape: outcome of popping it, or NONE
+    cdef readonly size_t n_closures, n_outcomes, closure_bytes
+
+    cdef uint32_t* marks        # scratch: symbol -> j, valid where marks_epoch matches
+    cdef uint32_t* marks_epoch
+    cdef size_t marks_capacity, marks_epoch_capacity
+    cdef uint32_t epoch
+    cdef Words raw_waiters          # scratch: j, dot, source; a source is the index of a kernel item or NEW | j
+    cdef Words raw_scans            # scratch: symbol, dot moved on, source
+    cdef Words predicted, agenda, completed, pops, recipes, renamed, words
+    cdef uint64_t* keys             # scratch for sorting
+    cdef size_t n_keys, keys_capacity
+
+    cdef uint32_t skeleton(self, const uint32_t* words, size_t n) except? 0xFFFFFFFF nogil
+    cdef Closure* closure(self, uint32_t skeleton) except NULL nogil
+    # Outcome of scanning `symbol`; NONE where the skeleton does not expect it.
+    cdef uint32_t scan(self, uint32_t skeleton, uint32_t symbol) except? 0xFFFFFFFE nogil
+    cdef uint32_t pop(self, uint32_t shape) except? 0xFFFFFFFF nogil
+    cdef uint32_t add_shape(self, const uint32_t* words, size_t n, uint32_t skeleton, uint32_t j) except? 0xFFFFFFFF nogil
+    cdef Closure* predict(self, uint32_t skeleton) except NULL nogil
+    cdef int see(self, uint32_t dot, uint32_t source) except -1 nogil
+    cdef Closure* allocate(self, uint32_t n_kernel) except NULL nogil
+    cdef int lay_out(self, Closure* closure, const uint32_t* kernel) except -1 nogil
+    cdef uint32_t ref_of(self, const Closure* closure, const uint32_t* kernel, uint32_t source) noexcept nogil
+    cdef uint32_t tail_call(self, const Closure* closure, const uint32_t* kernel, uint32_t j) noexcept nogil
+    cdef uint32_t first_state(self, const Closure* closure) except? 0xFFFFFFFF nogil
+    cdef uint32_t rename(self, uint32_t ref) except? 0xFFFFFFFF nogil
+    cdef uint32_t work_out(self, Closure* closure, uint32_t skeleton) except? 0xFFFFFFFF nogil
+    cdef int add_recipe(self, const Closure* closure, uint32_t skeleton, uint32_t j) except -1 nogil
+    cdef size_t n_bytes(self) noexcept nogil
+
+cdef enum:
+    ROOT_SHAPE = 0              # the continuation of the start symbol: popping it ends the sentence

@@ -1,0 +1,478 @@
+"""Rows without their stack, and what a terminal makes of them: a pushdown automaton built as the text reaches it.
+
+A row (Earley 1970: "set") holds the items alive at one byte position, after completion and before prediction. In the
+textbook an item carries its origin row; completing `X` looks up there which items wait for `X`. Here it carries the thing
+looked up, a *continuation*: (X, the kernel items of that row whose next symbol has X as left corner). Two positions with
+equal items thus have equal rows, whatever text lies between them.
+
+A *skeleton* is a row whose continuations are renamed 0, 1, ...; a *shape* is a continuation treated likewise. What
+follows from them is free of the stack, so it is worked out once per grammar and remembered:
+
+- `closure`: prediction. Items before nullable symbols are advanced at once, so that completion within a row needs no second
+  pass (Aycock & Horspool 2002). Where everything that waits for `X` would be complete as soon as `X` is, `X` goes on
+  with *their* continuation: a tail call. Then the rows of a right recursion recur (Leo 1991 speeds up only the completion).
+- `scan`: the outcome of a terminal: items of the next row, recipes for the continuations they need, and *pops*, those
+  continuations of this row whose symbol is now complete and whose waiters must be asked for (by `_chart`).
+- `pop`: the outcome of completing a continuation's symbol, in terms of the continuation's own continuations.
+
+Cost: a closure is linear in the productions it predicts, an outcome in its items; both are made once.
+Not here: real rows and continuations (`_chart`), bytes (`_lexer`).
+"""
+
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from earleymask.earley._rules cimport S_LAZY, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
+from earleymask.earley._tables cimport (
+    NONE, reserve, sequence, sequence_length, sort_u64, sort_words, words_extend, words_free, words_push,
+)
+
+
+cdef class Skeletons:
+    """The remembered, stack-free part of parsing one grammar."""
+
+    def __cinit__(self, Rules rules not None, Lexer lexer not None):
+        cdef uint32_t word = NONE
+        self.rules = rules
+        self.lexer = lexer
+        self.skeletons = Sequences("parser skeletons", 1 << 27)
+        self.shapes = Sequences("parser continuations", 1 << 27)
+        self.transitions = Map()
+        self.add_shape(&word, 1, NONE, 0)
+        word = 1
+        self.shape_outcomes.data[ROOT_SHAPE] = <uint32_t> self.outcomes.n
+        for header in (1, 0, 0, 0, self.skeleton(&word, 1), 0):
+            words_push(&self.outcomes, header)
+
+    def __dealloc__(self):
+        cdef size_t i
+        if self.skeletons is not None and self.closures != NULL:
+            for i in range(self.skeletons.n):
+                free(self.closures[i])
+        free(self.closures)
+        free(self.marks)
+        free(self.marks_epoch)
+        free(self.keys)
+        words_free(&self.outcomes)
+        words_free(&self.shape_origins)
+        words_free(&self.shape_outcomes)
+        words_free(&self.raw_waiters)
+        words_free(&self.raw_scans)
+        words_free(&self.predicted)
+        words_free(&self.agenda)
+        words_free(&self.completed)
+        words_free(&self.pops)
+        words_free(&self.recipes)
+        words_free(&self.renamed)
+        words_free(&self.words)
+
+    cdef uint32_t skeleton(self, const uint32_t* words, size_t n) except? 0xFFFFFFFF nogil:
+        cdef uint32_t before = self.skeletons.n, entry
+        reserve(<void**> &self.closures, &self.closures_capacity, before + 1, sizeof(Closure*))
+        entry = self.skeletons.intern(words, n)
+        if entry == before:
+            self.closures[entry] = NULL
+        return entry
+
+    cdef uint32_t add_shape(self, const uint32_t* words, size_t n, uint32_t skeleton, uint32_t j) except? 0xFFFFFFFF nogil:
+        cdef uint32_t before = self.shapes.n, entry
+        # The parallel arrays grow first: an entry without them must not exist.
+        reserve(<void**> &self.shape_origins.data, &self.shape_origins.capacity, 2 * (<size_t> before + 1), sizeof(uint32_t))
+        reserve(<void**> &self.shape_outcomes.data, &self.shape_outcomes.capacity, before + 1, sizeof(uint32_t))
+        entry = self.shapes.intern(words, n)
+        if entry == before:
+            self.shape_origins.data[2 * entry] = skeleton
+            self.shape_origins.data[2 * entry + 1] = j
+            self.shape_outcomes.data[entry] = NONE
+        return entry
+
+    # ---- prediction ---------------------------------------------------------------------------------------------
+
+    cdef Closure* closure(self, uint32_t skeleton) except NULL nogil:
+        if self.closures[skeleton] == NULL:
+            self.closures[skeleton] = self.predict(skeleton)
+            self.n_closures += 1
+        return self.closures[skeleton]
+
+    cdef Closure* predict(self, uint32_t skeleton) except NULL nogil:
+        cdef const uint32_t* kernel = sequence(self.skeletons, skeleton) + 1
+        cdef uint32_t n_kernel = <uint32_t> ((sequence_length(self.skeletons, skeleton) - 1) // 2)
+        cdef uint32_t q, j, symbol, production, dot
+        cdef Closure* closure
+        self.epoch += 1
+        self.raw_waiters.n = self.raw_scans.n = self.predicted.n = 0
+        for q in range(n_kernel):
+            self.see(kernel[2 * q], q)
+        j = 0
+        while j < self.predicted.n:
+            symbol = self.predicted.data[j]
+            if self.rules.symbols[symbol].kind == S_LAZY:
+                self.rules.expand(symbol)
+            production = self.rules.symbols[symbol].first
+            while production != NONE:
+                dot = self.rules.productions[production].start
+                while self.rules.dots.data[dot] != NONE:
+                    self.see(dot, NEW | j)
+                    if not self.rules.symbols[self.rules.dots.data[dot]].nullable:
+                        break
+                    dot += 1
+                production = self.rules.productions[production].next
+            j += 1
+        closure = self.allocate(n_kernel)
+        closure.start_state = NONE
+        try:
+            self.lay_out(closure, kernel)
+            closure.start_state = self.first_state(closure)
+        finally:
+            if closure.start_state == NONE:             # an error is on its way
+                free(closure)
+        return closure
+
+    cdef int see(self, uint32_t dot, uint32_t source) except -1 nogil:
+        """Notes an item: it scans the symbol after its dot, or waits for it."""
+        cdef uint32_t symbol = self.rules.dots.data[dot]
+        cdef size_t known = self.marks_epoch_capacity
+        if self.rules.symbols[symbol].kind in (S_TERMINAL, S_SPECIAL):
+            words_push(&self.raw_scans, symbol)
+            words_push(&self.raw_scans, dot + 1)
+            words_push(&self.raw_scans, source)
+            return 0
+        if symbol >= known:
+            reserve(<void**> &self.marks, &self.marks_capacity, self.rules.n_symbols, sizeof(uint32_t))
+            reserve(<void**> &self.marks_epoch, &self.marks_epoch_capacity, self.rules.n_symbols, sizeof(uint32_t))
+            memset(self.marks_epoch + known, 0, (self.marks_epoch_capacity - known) * sizeof(uint32_t))
+        if self.marks_epoch[symbol] != self.epoch:
+            self.marks_epoch[symbol] = self.epoch
+            self.marks[symbol] = <uint32_t> self.predicted.n
+            words_push(&self.predicted, symbol)
+        words_push(&self.raw_waiters, self.marks[symbol])
+        words_push(&self.raw_waiters, dot)
+        words_push(&self.raw_waiters, source)
+        return 0
+
+    cdef Closure* allocate(self, uint32_t n_kernel) except NULL nogil:
+        """A closure for what was seen, in one block of memory."""
+        cdef size_t n_predicted = self.predicted.n, n_waiters = self.raw_waiters.n // 3, n_scans = self.raw_scans.n // 3
+        cdef size_t n_reach = (n_kernel + 31) // 32
+        cdef size_t size = (sizeof(Closure) + n_waiters * sizeof(Item) + n_scans * sizeof(Scan)
+                            + (n_predicted * (3 + n_reach) + 1) * sizeof(uint32_t))
+        cdef char* block = <char*> malloc(size)
+        if block == NULL:
+            with gil:
+                raise MemoryError(f"{size} bytes for a row's prediction")
+        cdef Closure* closure = <Closure*> block
+        memset(block, 0, size)
+        closure.n_predicted = <uint32_t> n_predicted
+        closure.n_waiters = <uint32_t> n_waiters
+        closure.n_scans = <uint32_t> n_scans
+        closure.n_reach = <uint32_t> n_reach
+        block += sizeof(Closure)
+        closure.waiters = <Item*> block
+        block += n_waiters * sizeof(Item)
+        closure.scans = <Scan*> block
+        block += n_scans * sizeof(Scan)
+        closure.symbols = <uint32_t*> block
+        closure.refs = closure.symbols + n_predicted
+        closure.waiters_starts = closure.refs + n_predicted
+        closure.reach = closure.waiters_starts + n_predicted + 1
+        self.closure_bytes += size
+        return closure
+
+    cdef int lay_out(self, Closure* closure, const uint32_t* kernel) except -1 nogil:
+        cdef uint32_t i, j, k, source, end = closure.n_predicted
+        cdef uint32_t* raw = self.raw_waiters.data
+        cdef uint32_t* starts = closure.waiters_starts
+        cdef uint32_t* reach
+        cdef uint32_t* from_
+        cdef uint32_t added
+        cdef bint changed
+        memcpy(closure.symbols, self.predicted.data, end * sizeof(uint32_t))
+        # Waiters grouped by j (counting sort); for now their ref is the source.
+        for i in range(closure.n_waiters):
+            starts[raw[3 * i] + 1] += 1
+        for j in range(end):
+            starts[j + 1] += starts[j]
+        for i in range(closure.n_waiters, 0, -1):
+            j = raw[3 * (i - 1)]
+            starts[j + 1] -= 1
+            closure.waiters[starts[j + 1]] = Item(raw[3 * (i - 1) + 1], raw[3 * (i - 1) + 2])
+        # Each starts[j + 1] has come down to the start of group j: move them into place.
+        for j in range(end):
+            starts[j] = starts[j + 1]
+        starts[end] = closure.n_waiters
+
+        # reach[j]: a least fixpoint over "predicted from"
+        changed = True
+        while changed:
+            changed = False
+            for j in range(end):
+                reach = closure.reach + j * closure.n_reach
+                for i in range(starts[j], starts[j + 1]):
+                    source = closure.waiters[i].ref
+                    if source < NEW:
+                        if not (reach[source >> 5] >> (source & 31)) & 1:
+                            reach[source >> 5] |= <uint32_t> 1 << (source & 31)
+                            changed = True
+                        continue
+                    from_ = closure.reach + (source ^ NEW) * closure.n_reach
+                    for k in range(closure.n_reach):
+                        added = from_[k] & ~reach[k]
+                        if added:
+                            reach[k] |= added
+                            changed = True
+
+        # Tail calls: chains are followed by `find`; what waits for itself (a: a | b) does not count.
+        for j in range(end):
+            closure.refs[j] = NEW | j
+        changed = True
+        while changed:
+            changed = False
+            for j in range(end):
+                if closure.refs[j] == NEW | j:
+                    source = self.tail_call(closure, kernel, j)
+                    if source != NONE:
+                        closure.refs[j] = source
+                        changed = True
+        for j in range(end):
+            closure.refs[j] = find(closure, NEW | j)
+        for i in range(closure.n_waiters):
+            closure.waiters[i].ref = self.ref_of(closure, kernel, closure.waiters[i].ref)
+
+        # scans by symbol
+        raw = self.raw_scans.data
+        reserve(<void**> &self.keys, &self.keys_capacity, closure.n_scans, sizeof(uint64_t))
+        for i in range(closure.n_scans):
+            self.keys[i] = (<uint64_t> raw[3 * i] << 32) | i
+        sort_u64(self.keys, closure.n_scans)
+        for i in range(closure.n_scans):
+            k = 3 * <uint32_t> self.keys[i]
+            closure.scans[i] = Scan(raw[k], raw[k + 1], self.ref_of(closure, kernel, raw[k + 2]))
+        return 0
+
+    cdef inline uint32_t ref_of(self, const Closure* closure, const uint32_t* kernel, uint32_t source) noexcept nogil:
+        return kernel[2 * source + 1] if source < NEW else find(closure, source)
+
+    cdef uint32_t tail_call(self, const Closure* closure, const uint32_t* kernel, uint32_t j) noexcept nogil:
+        """The one ref that everything waiting for symbol j completes to, or NONE."""
+        cdef uint32_t i, ref, common = NONE
+        for i in range(closure.waiters_starts[j], closure.waiters_starts[j + 1]):
+            if self.rules.dots.data[closure.waiters[i].dot + 1] != NONE:
+                return NONE
+            ref = self.ref_of(closure, kernel, closure.waiters[i].ref)
+            if ref == NEW | j:
+                continue
+            if common != NONE and ref != common:
+                return NONE
+            common = ref
+        return common
+
+    cdef uint32_t first_state(self, const Closure* closure) except? 0xFFFFFFFF nogil:
+        """The lexer state of everything that may begin here, ignored terminals included."""
+        cdef uint32_t i, symbol
+        self.agenda.n = self.words.n = 0
+        for i in range(closure.n_scans):
+            symbol = closure.scans[i].symbol
+            if self.rules.symbols[symbol].kind == S_TERMINAL and not self.rules.symbols[symbol].ignored:
+                if self.agenda.n == 0 or self.agenda.data[self.agenda.n - 1] != symbol:
+                    words_push(&self.agenda, symbol)
+        words_extend(&self.agenda, self.rules.ignored.data, self.rules.ignored.n)
+        sort_words(self.agenda.data, self.agenda.n)
+        for i in range(self.agenda.n):
+            symbol = self.agenda.data[i]
+            words_push(&self.words, symbol)
+            words_push(&self.words, self.rules.symbols[symbol].node)
+        return self.lexer.state(self.words.data, self.words.n)
+
+    # ---- outcomes -----------------------------------------------------------------------------------------------
+
+    cdef uint32_t scan(self, uint32_t skeleton, uint32_t symbol) except? 0xFFFFFFFE nogil:
+        cdef uint64_t key = (<uint64_t> skeleton << 32) | symbol
+        cdef uint32_t outcome = self.transitions.get(key)
+        cdef Closure* closure
+        cdef size_t low, high, middle
+        if outcome != NONE:
+            return outcome
+        closure = self.closure(skeleton)
+        low = 0
+        high = closure.n_scans
+        while low < high:
+            middle = (low + high) // 2
+            if closure.scans[middle].symbol < symbol:
+                low = middle + 1
+            else:
+                high = middle
+        self.agenda.n = 0
+        while low < closure.n_scans and closure.scans[low].symbol == symbol:
+            words_push(&self.agenda, closure.scans[low].dot)
+            words_push(&self.agenda, closure.scans[low].ref)
+            low += 1
+        if self.agenda.n == 0:
+            return NONE
+        self.renamed.n = 0
+        outcome = self.work_out(closure, skeleton)
+        self.transitions.put(key, outcome)
+        return outcome
+
+    cdef uint32_t pop(self, uint32_t shape) except? 0xFFFFFFFF nogil:
+        cdef uint32_t skeleton, j, i, ref
+        cdef Closure* closure
+        cdef const uint32_t* kernel
+        if self.shape_outcomes.data[shape] != NONE:
+            return self.shape_outcomes.data[shape]
+        skeleton = self.shape_origins.data[2 * shape]
+        j = self.shape_origins.data[2 * shape + 1]
+        closure = self.closure(skeleton)
+        # The continuation's own continuations are those of the kernel items it was made from, in order of appearance.
+        kernel = sequence(self.skeletons, skeleton) + 1
+        self.renamed.n = 0
+        for i in range(closure.n_reach * 32):
+            if (closure.reach[j * closure.n_reach + (i >> 5)] >> (i & 31)) & 1:
+                self.rename(kernel[2 * i + 1])
+        self.agenda.n = 0
+        for i in range(closure.waiters_starts[j], closure.waiters_starts[j + 1]):
+            words_push(&self.agenda, closure.waiters[i].dot + 1)
+            words_push(&self.agenda, closure.waiters[i].ref)
+        if self.renamed.n == 0:
+            words_push(&self.renamed, NONE)         # says "renamed", even if to nothing
+        ref = self.work_out(closure, skeleton)
+        self.shape_outcomes.data[shape] = ref
+        return ref
+
+    cdef uint32_t rename(self, uint32_t ref) except? 0xFFFFFFFF nogil:
+        """Position of `ref` in `renamed`, entered if new."""
+        cdef uint32_t i
+        for i in range(self.renamed.n):
+            if self.renamed.data[i] == ref:
+                return i
+        words_push(&self.renamed, ref)
+        return <uint32_t> self.renamed.n - 1
+
+    cdef uint32_t work_out(self, Closure* closure, uint32_t skeleton) except? 0xFFFFFFFF nogil:
+        """The outcome of the items on the agenda. `renamed`, where not empty, is the frame to speak in (see `pop`)."""
+        cdef uint32_t dot, ref, symbol, i, j, n_items, next_skeleton = NONE
+        cdef size_t base, at
+        cdef bint distinct = True
+        self.completed.n = self.pops.n = self.recipes.n = 0
+        self.n_keys = 0
+        while self.agenda.n:
+            self.agenda.n -= 2
+            dot = self.agenda.data[self.agenda.n]
+            ref = self.agenda.data[self.agenda.n + 1]
+            symbol = self.rules.dots.data[dot]
+            if symbol != NONE:
+                reserve(<void**> &self.keys, &self.keys_capacity, self.n_keys + 1, sizeof(uint64_t))
+                self.keys[self.n_keys] = (<uint64_t> dot << 32) | ref
+                self.n_keys += 1
+                if self.rules.symbols[symbol].nullable:
+                    words_push(&self.agenda, dot + 1)
+                    words_push(&self.agenda, ref)
+            elif contains(&self.completed, ref):
+                continue
+            else:
+                words_push(&self.completed, ref)
+                if ref < NEW:
+                    words_push(&self.pops, ref if self.renamed.n == 0 else self.rename(ref))
+                    continue
+                j = ref ^ NEW
+                for i in range(closure.waiters_starts[j], closure.waiters_starts[j + 1]):
+                    words_push(&self.agenda, closure.waiters[i].dot + 1)
+                    words_push(&self.agenda, closure.waiters[i].ref)
+        sort_u64(self.keys, self.n_keys)
+        n_items = 0
+        for i in range(self.n_keys):
+            if n_items == 0 or self.keys[n_items - 1] != self.keys[i]:
+                if n_items and self.keys[n_items - 1] >> 32 == self.keys[i] >> 32:
+                    distinct = False
+                self.keys[n_items] = self.keys[i]
+                n_items += 1
+        sort_words(self.pops.data, self.pops.n)
+
+        # Refs into this closure's own continuations become recipes, numbered as they appear.
+        self.predicted.n = 0
+        for i in range(n_items):
+            ref = <uint32_t> self.keys[i]
+            if ref >= NEW:
+                j = index_of(&self.predicted, ref)
+                if j == self.predicted.n:
+                    words_push(&self.predicted, ref)
+                    self.add_recipe(closure, skeleton, ref ^ NEW)
+                ref = NEW | j
+            elif self.renamed.n:
+                ref = self.rename(ref)
+            self.keys[i] = (self.keys[i] >> 32 << 32) | ref
+
+        # The next skeleton, where nothing else has a say in it.
+        self.completed.n = 0
+        if self.pops.n == 0 and distinct:
+            self.words.n = 0
+            words_push(&self.words, 0)
+            for i in range(n_items):
+                ref = <uint32_t> self.keys[i]
+                j = index_of(&self.completed, ref)
+                if j == self.completed.n:
+                    words_push(&self.completed, ref)
+                words_push(&self.words, <uint32_t> (self.keys[i] >> 32))
+                words_push(&self.words, j)
+            next_skeleton = self.skeleton(self.words.data, self.words.n)
+
+        base = self.outcomes.n
+        self.words.n = 0
+        words_push(&self.words, 0)
+        words_push(&self.words, n_items)
+        words_push(&self.words, <uint32_t> self.pops.n)
+        words_push(&self.words, <uint32_t> self.predicted.n)
+        words_push(&self.words, next_skeleton)
+        words_push(&self.words, <uint32_t> self.completed.n)
+        for i in range(n_items):
+            words_push(&self.words, <uint32_t> (self.keys[i] >> 32))
+            words_push(&self.words, <uint32_t> self.keys[i])
+        words_extend(&self.words, self.pops.data, self.pops.n)
+        words_extend(&self.words, self.completed.data, self.completed.n)
+        words_extend(&self.words, self.recipes.data, self.recipes.n)
+        words_extend(&self.outcomes, self.words.data, self.words.n)
+        self.n_outcomes += 1
+        return <uint32_t> base
+
+    cdef int add_recipe(self, const Closure* closure, uint32_t skeleton, uint32_t j) except -1 nogil:
+        """Appends shape, number of continuations and these continuations to `recipes`."""
+        cdef const uint32_t* kernel = sequence(self.skeletons, skeleton) + 1
+        cdef uint32_t i, local, shape
+        self.completed.n = 0
+        self.words.n = 0
+        words_push(&self.words, closure.symbols[j])
+        for i in range(closure.n_reach * 32):
+            if (closure.reach[j * closure.n_reach + (i >> 5)] >> (i & 31)) & 1:
+                local = index_of(&self.completed, kernel[2 * i + 1])
+                if local == self.completed.n:
+                    words_push(&self.completed, kernel[2 * i + 1])
+                words_push(&self.words, kernel[2 * i])
+                words_push(&self.words, local)
+        shape = self.add_shape(self.words.data, self.words.n, skeleton, j)
+        words_push(&self.recipes, shape)
+        words_push(&self.recipes, <uint32_t> self.completed.n)
+        for i in range(self.completed.n):
+            local = self.completed.data[i]
+            words_push(&self.recipes, local if self.renamed.n == 0 else self.rename(local))
+        return 0
+
+    cdef size_t n_bytes(self) noexcept nogil:
+        return (self.skeletons.n_bytes() + self.shapes.n_bytes() + self.transitions.n_bytes() + self.closure_bytes
+                + (self.outcomes.n + self.shape_origins.n + self.shape_outcomes.n) * sizeof(uint32_t))
+
+
+cdef inline uint32_t find(const Closure* closure, uint32_t ref) noexcept nogil:
+    while ref >= NEW and closure.refs[ref ^ NEW] != ref:
+        ref = closure.refs[ref ^ NEW]
+    return ref
+
+
+cdef inline uint32_t index_of(const Words* words, uint32_t word) noexcept nogil:
+    cdef uint32_t i
+    for i in range(words.n):
+        if words.data[i] == word:
+            return i
+    return <uint32_t> words.n
+
+
+cdef inline bint contains(const Words* words, uint32_t word) noexcept nogil:
+    return index_of(words, word) < words.n

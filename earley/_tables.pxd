@@ -1,0 +1,105 @@
+# Growable memory and hash-consing, the ground everything lazy stands on.
+#
+# All remembered things of the core (regex nodes, lexer states, skeletons, continuations, rows, positions) are short
+# sequences of 32-bit words that are interned: equal content has one id, ids count up from 0 and an entry never changes.
+# Pointers into a table are valid until the next insertion into the same table.
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+cdef enum:
+    NONE = 0xFFFFFFFF                       # "no id" in every table
+
+
+# A set of byte values.
+cdef struct ByteSet:
+    uint64_t w[4]
+
+
+cdef inline bint byteset_has(const ByteSet* s, uint32_t byte) noexcept nogil:
+    return (s.w[byte >> 6] >> (byte & 63)) & 1
+
+
+cdef inline void byteset_add(ByteSet* s, uint32_t byte) noexcept nogil:
+    s.w[byte >> 6] |= (<uint64_t> 1) << (byte & 63)
+
+
+cdef inline void byteset_fill(ByteSet* s, uint64_t word) noexcept nogil:
+    s.w[0] = s.w[1] = s.w[2] = s.w[3] = word
+
+
+cdef inline void byteset_and(ByteSet* s, const ByteSet* t) noexcept nogil:
+    s.w[0] &= t.w[0]; s.w[1] &= t.w[1]; s.w[2] &= t.w[2]; s.w[3] &= t.w[3]
+
+
+cdef inline void byteset_and_not(ByteSet* s, const ByteSet* t) noexcept nogil:
+    s.w[0] &= ~t.w[0]; s.w[1] &= ~t.w[1]; s.w[2] &= ~t.w[2]; s.w[3] &= ~t.w[3]
+
+
+cdef inline void byteset_or(ByteSet* s, const ByteSet* t) noexcept nogil:
+    s.w[0] |= t.w[0]; s.w[1] |= t.w[1]; s.w[2] |= t.w[2]; s.w[3] |= t.w[3]
+
+
+cdef inline bint byteset_is_empty(const ByteSet* s) noexcept nogil:
+    return (s.w[0] | s.w[1] | s.w[2] | s.w[3]) == 0
+
+
+# Makes *memory hold at least `needed` items of `item_size` bytes; *capacity is in items.
+cdef int reserve(void** memory, size_t* capacity, size_t needed, size_t item_size) except -1 nogil
+
+
+# A growable array of words, used as list and as stack.
+cdef struct Words:
+    uint32_t* data
+    size_t n
+    size_t capacity
+
+
+cdef inline int words_push(Words* words, uint32_t word) except -1 nogil:
+    if words.n == words.capacity:
+        reserve(<void**> &words.data, &words.capacity, words.n + 1, sizeof(uint32_t))
+    words.data[words.n] = word
+    words.n += 1
+    return 0
+
+cdef int words_extend(Words* words, const uint32_t* data, size_t n) except -1 nogil
+cdef void words_free(Words* words) noexcept nogil
+
+
+cdef class Sequences:
+    cdef Words words                # contents, one after the other
+    cdef size_t* starts             # entry i is words[starts[i]:starts[i + 1]]
+    cdef uint32_t* hashes           # of each entry
+    cdef size_t starts_capacity, hashes_capacity
+    cdef uint32_t* slots            # open addressing: id + 1, or 0
+    cdef size_t n_slots             # a power of two
+    cdef readonly uint32_t n        # entries
+    cdef str what                   # names the table in a LimitError
+    cdef size_t limit               # words it may hold
+
+    # The id of this content, entered if new. `data` must not point into this table.
+    cdef uint32_t intern(self, const uint32_t* data, size_t n) except? 0xFFFFFFFF nogil
+    cdef int clear(self) except -1 nogil
+    cdef size_t n_bytes(self) noexcept nogil
+
+
+cdef inline const uint32_t* sequence(Sequences table, uint32_t entry) noexcept nogil:
+    return table.words.data + table.starts[entry]
+
+
+cdef inline size_t sequence_length(Sequences table, uint32_t entry) noexcept nogil:
+    return table.starts[entry + 1] - table.starts[entry]
+
+
+# 64-bit keys to words, for lookups that may fail.
+cdef class Map:
+    cdef uint64_t* keys
+    cdef uint32_t* values           # NONE marks an empty slot
+    cdef size_t n, n_slots
+
+    cdef uint32_t get(self, uint64_t key) noexcept nogil
+    cdef int put(self, uint64_t key, uint32_t value) except -1 nogil
+    cdef size_t n_bytes(self) noexcept nogil
+
+
+cdef void sort_words(uint32_t* data, size_t n) noexcept nogil
+cdef void sort_u64(uint64_t* data, size_t n) noexcept nogil

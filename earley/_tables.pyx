@@ -1,0 +1,238 @@
+"""Growable memory and hash-consing (see the pxd for the map).
+
+Not here: what the words mean. `_regex`, `_lexer`, `_skeletons` and `_chart` each say so for theirs.
+"""
+
+from libc.stdlib cimport free, malloc, qsort, realloc
+from libc.string cimport memcmp, memcpy, memset
+
+from earleymask.earley.errors import LimitError
+
+
+cdef int reserve(void** memory, size_t* capacity, size_t needed, size_t item_size) except -1 nogil:
+    cdef size_t new_capacity
+    cdef void* grown
+    if needed <= capacity[0]:
+        return 0
+    new_capacity = capacity[0] + capacity[0] // 2 + 16
+    if new_capacity < needed:
+        new_capacity = needed
+    if new_capacity > (<size_t> -1) // 2 // item_size:
+        with gil:
+            raise MemoryError(f"{new_capacity} items of {item_size} bytes")
+    grown = realloc(memory[0], new_capacity * item_size)
+    if grown == NULL:
+        with gil:
+            raise MemoryError(f"{new_capacity} items of {item_size} bytes")
+    memory[0] = grown
+    capacity[0] = new_capacity
+    return 0
+
+
+cdef int words_extend(Words* words, const uint32_t* data, size_t n) except -1 nogil:
+    if words.n + n > words.capacity:
+        reserve(<void**> &words.data, &words.capacity, words.n + n, sizeof(uint32_t))
+    if n:
+        memcpy(words.data + words.n, data, n * sizeof(uint32_t))
+    words.n += n
+    return 0
+
+
+cdef void words_free(Words* words) noexcept nogil:
+    free(words.data)
+    words.data = NULL
+    words.n = words.capacity = 0
+
+
+cdef inline uint32_t hash_words(const uint32_t* data, size_t n) noexcept nogil:
+    # Multiply and fold (the mixing step of wyhash, Wang Yi 2019), a word at a time.
+    cdef uint64_t h = 0x9E3779B97F4A7C15u ^ n
+    cdef size_t i
+    for i in range(n):
+        h = (h ^ data[i]) * <uint64_t> 0xD6E8FEB86659FD93u
+        h ^= h >> 32
+    return <uint32_t> (h ^ (h >> 29))
+
+
+cdef class Sequences:
+    """Interned sequences of 32-bit words. `limit` bounds the words kept, as memory that a stranger's grammar may take."""
+
+    def __cinit__(self, str what, size_t limit=1 << 28):
+        self.what = what
+        self.limit = limit
+        reserve(<void**> &self.starts, &self.starts_capacity, 16, sizeof(size_t))
+        self.starts[0] = 0
+        self.n_slots = 64
+        self.slots = <uint32_t*> malloc(self.n_slots * sizeof(uint32_t))
+        if self.slots == NULL:
+            raise MemoryError()
+        memset(self.slots, 0, self.n_slots * sizeof(uint32_t))
+
+    def __dealloc__(self):
+        words_free(&self.words)
+        free(self.starts)
+        free(self.hashes)
+        free(self.slots)
+
+    cdef uint32_t intern(self, const uint32_t* data, size_t n) except? 0xFFFFFFFF nogil:
+        cdef uint32_t h = hash_words(data, n)
+        cdef size_t slot = h & (self.n_slots - 1)
+        cdef uint32_t entry
+        while self.slots[slot]:
+            entry = self.slots[slot] - 1
+            if (self.hashes[entry] == h and sequence_length(self, entry) == n
+                    and memcmp(sequence(self, entry), data, n * sizeof(uint32_t)) == 0):
+                return entry
+            slot = (slot + 1) & (self.n_slots - 1)
+        if self.words.n + n > self.limit or self.n >= NONE - 2:
+            with gil:
+                raise LimitError(f"{self.what}: more than {self.limit} words of memory; simplify the grammar")
+        entry = self.n
+        reserve(<void**> &self.starts, &self.starts_capacity, entry + 2, sizeof(size_t))
+        reserve(<void**> &self.hashes, &self.hashes_capacity, entry + 1, sizeof(uint32_t))
+        words_extend(&self.words, data, n)
+        self.starts[entry + 1] = self.words.n
+        self.hashes[entry] = h
+        self.n += 1
+        self.slots[slot] = self.n
+        if self.n * <size_t> 2 > self.n_slots:
+            sequences_rehash(self)
+        return entry
+
+    cdef int clear(self) except -1 nogil:
+        self.n = 0
+        self.words.n = 0
+        memset(self.slots, 0, self.n_slots * sizeof(uint32_t))
+        return 0
+
+    cdef size_t n_bytes(self) noexcept nogil:
+        return (self.words.n + self.n + self.n_slots) * sizeof(uint32_t) + self.n * sizeof(size_t)
+
+
+cdef int sequences_rehash(Sequences table) except -1 nogil:
+    cdef size_t n_slots = table.n_slots * 4, slot
+    cdef uint32_t* slots = <uint32_t*> malloc(n_slots * sizeof(uint32_t))
+    cdef uint32_t entry
+    if slots == NULL:
+        with gil:
+            raise MemoryError(f"{n_slots} hash slots")
+    memset(slots, 0, n_slots * sizeof(uint32_t))
+    for entry in range(table.n):
+        slot = table.hashes[entry] & (n_slots - 1)
+        while slots[slot]:
+            slot = (slot + 1) & (n_slots - 1)
+        slots[slot] = entry + 1
+    free(table.slots)
+    table.slots = slots
+    table.n_slots = n_slots
+    return 0
+
+
+cdef inline size_t hash_key(uint64_t key) noexcept nogil:
+    key *= <uint64_t> 0x9E3779B97F4A7C15u
+    return <size_t> (key ^ (key >> 32))
+
+
+cdef class Map:
+    """64-bit keys to words, open addressing, linear probing. NONE is not a value."""
+
+    def __cinit__(self):
+        map_allocate(self, 64)
+
+    def __dealloc__(self):
+        free(self.keys)
+        free(self.values)
+
+    cdef uint32_t get(self, uint64_t key) noexcept nogil:
+        cdef size_t slot = hash_key(key) & (self.n_slots - 1)
+        while self.values[slot] != NONE:
+            if self.keys[slot] == key:
+                return self.values[slot]
+            slot = (slot + 1) & (self.n_slots - 1)
+        return NONE
+
+    cdef int put(self, uint64_t key, uint32_t value) except -1 nogil:
+        cdef uint64_t* keys
+        cdef uint32_t* values
+        cdef size_t n_slots, i
+        if self.n * 2 >= self.n_slots:
+            keys = self.keys
+            values = self.values
+            n_slots = self.n_slots
+            map_allocate(self, n_slots * 4)
+            for i in range(n_slots):
+                if values[i] != NONE:
+                    map_insert(self, keys[i], values[i])
+            free(keys)
+            free(values)
+        map_insert(self, key, value)
+        return 0
+
+    cdef size_t n_bytes(self) noexcept nogil:
+        return self.n_slots * (sizeof(uint64_t) + sizeof(uint32_t))
+
+
+cdef void map_insert(Map self, uint64_t key, uint32_t value) noexcept nogil:
+    cdef size_t slot = hash_key(key) & (self.n_slots - 1)
+    while self.values[slot] != NONE and self.keys[slot] != key:
+        slot = (slot + 1) & (self.n_slots - 1)
+    if self.values[slot] == NONE:
+        self.n += 1
+    self.keys[slot] = key
+    self.values[slot] = value
+
+
+cdef int map_allocate(Map self, size_t n_slots) except -1 nogil:
+    cdef uint64_t* keys = <uint64_t*> malloc(n_slots * sizeof(uint64_t))
+    cdef uint32_t* values = <uint32_t*> malloc(n_slots * sizeof(uint32_t))
+    if keys == NULL or values == NULL:
+        free(keys)
+        free(values)
+        with gil:
+            raise MemoryError(f"{n_slots} hash slots")
+    memset(values, 0xFF, n_slots * sizeof(uint32_t))
+    self.keys = keys
+    self.values = values
+    self.n_slots = n_slots
+    self.n = 0
+    return 0
+
+
+cdef int compare_words(const void* a, const void* b) noexcept nogil:
+    cdef uint32_t x = (<const uint32_t*> a)[0], y = (<const uint32_t*> b)[0]
+    return (x > y) - (x < y)
+
+
+cdef int compare_u64(const void* a, const void* b) noexcept nogil:
+    cdef uint64_t x = (<const uint64_t*> a)[0], y = (<const uint64_t*> b)[0]
+    return (x > y) - (x < y)
+
+
+cdef void sort_words(uint32_t* data, size_t n) noexcept nogil:
+    cdef size_t i, j
+    cdef uint32_t word
+    if n > 24:
+        qsort(data, n, sizeof(uint32_t), compare_words)
+        return
+    for i in range(1, n):
+        word = data[i]
+        j = i
+        while j > 0 and data[j - 1] > word:
+            data[j] = data[j - 1]
+            j -= 1
+        data[j] = word
+
+
+cdef void sort_u64(uint64_t* data, size_t n) noexcept nogil:
+    cdef size_t i, j
+    cdef uint64_t word
+    if n > 24:
+        qsort(data, n, sizeof(uint64_t), compare_u64)
+        return
+    for i in range(1, n):
+        word = data[i]
+        j = i
+        while j > 0 and data[j - 1] > word:
+            data[j] = data[j - 1]
+            j -= 1
+        data[j] = word

@@ -1,0 +1,20 @@
+# The merged walk: the mask of a position over the whole trie.
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from earleymask.earley._chart cimport Chart
+from earleymask.trie._trie cimport TokenTrie
+
+cdef class Walk:
+    cdef Chart chart
+    cdef TokenTrie trie
+    cdef uint32_t* path             # path[d]: position after the first d bytes of the node at hand
+    cdef uint32_t* path_tables      # and the offset of its table in chart.tables
+    cdef uint32_t* shifted          # bit t + 1: token t is allowed; bit 0 takes the writes of nodes without a token
+    cdef readonly uint64_t n_nodes  # visited, over all walks
+    cdef readonly uint64_t n_walks
+
+    # Writes the mask of `position`, trie.n_words words; only text tokens.
+    cdef int fill(self, uint32_t position, uint32_t* words) except -1 nogil
+    cdef int descend(self, uint32_t position) except -1 nogil
+    cdef uint32_t enter(self, uint32_t depth, uint32_t position) noexcept nogil

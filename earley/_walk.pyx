@@ -1,0 +1,91 @@
+"""The merged walk: every token of the trie against the grammar, sharing what tokens share.
+
+Depth first over the trie; a node whose position is dead is skipped with all that hangs below it. The walk parses only
+where a lexeme ends, and only the first time it comes by a (position, class of bytes): everything else is one look-up in
+the tables of the chart. It visits up to every node of the trie (a few ns each), and stays as the reference that any
+faster way must equal.
+"""
+
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from earleymask.earley._chart cimport DEAD, UNKNOWN
+from earleymask.earley._tables cimport NONE
+from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
+
+
+cdef class Walk:
+    """Scratch memory and counters for walks of one chart over one trie. Needs the engine's lock."""
+
+    def __cinit__(self, Chart chart not None, TokenTrie trie not None):
+        self.chart = chart
+        self.trie = trie
+        self.path = <uint32_t*> malloc((<size_t> trie.max_depth + 1) * sizeof(uint32_t))
+        self.path_tables = <uint32_t*> malloc((<size_t> trie.max_depth + 1) * sizeof(uint32_t))
+        self.shifted = <uint32_t*> malloc((<size_t> trie.n_words + 1) * sizeof(uint32_t))
+        if self.path == NULL or self.path_tables == NULL or self.shifted == NULL:
+            raise MemoryError("walk")
+
+    def __dealloc__(self):
+        free(self.path)
+        free(self.path_tables)
+        free(self.shifted)
+
+    cdef int fill(self, uint32_t position, uint32_t* words) except -1 nogil:
+        cdef uint32_t n_words = self.trie.n_words, i, representative, duplicate
+        cdef uint32_t* shifted = self.shifted
+        memset(shifted, 0, (<size_t> n_words + 1) * sizeof(uint32_t))
+        self.n_walks += 1
+        self.descend(position)
+        for i in range(n_words):
+            words[i] = (shifted[i] >> 1) | (shifted[i + 1] << 31)
+        for i in range(self.trie.n_duplicates):
+            representative = self.trie.duplicates[2 * i]
+            duplicate = self.trie.duplicates[2 * i + 1]
+            words[duplicate >> 5] |= ((words[representative >> 5] >> (representative & 31)) & 1) << (duplicate & 31)
+        return 0
+
+    cdef int descend(self, uint32_t position) except -1 nogil:
+        cdef const node_t* nodes = self.trie.nodes
+        cdef uint32_t* path_tables = self.path_tables
+        cdef uint32_t* shifted = self.shifted
+        cdef uint32_t* tables
+        cdef uint32_t i = 0, n = self.trie.n_nodes, depth, token, target, table
+        cdef uint64_t n_visited = 0
+        cdef node_t node
+        if n == 0:
+            return 0
+        self.enter(0, position)
+        tables = self.chart.tables
+        while i < n:
+            node = nodes[i]
+            n_visited += 1
+            depth = node_depth(node)
+            # SAFETY: depth <= max_depth, and path_tables[depth - 1] was set when the walk entered the parent.
+            target = tables[path_tables[depth - 1] + node_byte(node)]
+            if target == UNKNOWN:
+                target = self.chart.fill(self.path[depth - 1], path_tables[depth - 1] >> 8, node_byte(node))
+            if target == DEAD:
+                i += node_skip(node)
+                continue
+            token = node_token(node)
+            shifted[token >> 5] |= <uint32_t> 1 << (token & 31)
+            if node_skip(node) != 1:
+                self.path[depth] = target
+                table = self.chart.table_of.data[target]
+                path_tables[depth] = table << 8 if table != NONE else self.enter(depth, target)
+            i += 1
+        self.n_nodes += n_visited
+        return 0
+
+    cdef uint32_t enter(self, uint32_t depth, uint32_t position) noexcept nogil:
+        """Puts the position on the path and returns the offset of its table, for which it may flush the others."""
+        cdef uint32_t table = self.chart.table(position), d
+        self.path[depth] = position
+        if table == NONE:
+            self.chart.flush_tables()
+            for d in range(depth):                      # the path itself needs its tables again
+                self.path_tables[d] = self.chart.table(self.path[d]) << 8
+            table = self.chart.table(position)
+        self.path_tables[depth] = table << 8
+        return table << 8
