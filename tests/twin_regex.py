@@ -1,0 +1,423 @@
+"""The twin of the regex side: plain threads over code points.  Never for production.
+
+Given one Python pattern (as lark composed it), decide byte by byte whether what was read so far can still become a
+word of the terminal, and whether it is one.  The pattern is parsed by `re` itself (`re._parser`), and which code points
+a class holds is asked of `re` itself, by running the compiled one-character pattern over every code point there is.
+Nothing of earleymask is used, and nothing works as it does there: no derivatives, no byte ranges.
+
+The automaton is the textbook thread simulation (Thompson 1968; Pike 1987; Cox, "Regular Expression Matching: the
+Virtual Machine Approach", 2010): a program of `Char`, `Split`, `Behind`, `Jump` and `Match`, and a state that is the
+list of places in it, best first.  UTF-8 stays outside: bytes are collected until a code point is whole, and bytes that
+begin one are viable when *some* code point beginning with them is.  (UTF-8 keeps the order of code points, so those
+form an interval.)
+
+Two meanings, as DESIGN.md settles them:
+
+* a plain terminal denotes `{w : re.fullmatch(T, w)}`: a set of threads;
+* a terminal with a lazy quantifier anywhere denotes `{w : re.match(T, w) consumes all of w}`: an ordered list of
+  threads, in which `Match` cuts off everything behind it.  With `lexemes="lark"` every terminal is read in this way,
+  which is what lark's `dynamic_complete` lexer really matches.
+
+States are numbered and steps remembered: a step is a pure function of (state, byte).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Iterable, Iterator, Optional, Union
+
+try:
+    from re import _compiler, _constants, _parser  # type: ignore[attr-defined]
+except ImportError:  # Python 3.10
+    import sre_compile as _compiler  # type: ignore[no-redef]
+    import sre_constants as _constants  # type: ignore[no-redef]
+    import sre_parse as _parser  # type: ignore[no-redef]
+
+Ranges = tuple[tuple[int, int], ...]
+"""Inclusive, sorted, disjoint ranges of code points."""
+
+LAST_CODE_POINT = 0x10FFFF
+ALL_SCALARS = "".join(chr(c) for c in range(LAST_CODE_POINT + 1) if not 0xD800 <= c <= 0xDFFF)
+TYPE_FLAGS = re.ASCII | re.LOCALE | re.UNICODE
+
+
+class Unsupported(Exception):
+    """The twin does not know this construct (it is no statement about whether earleymask should)."""
+
+
+# --- classes of code points, asked of `re` ---------------------------------------------------------------------------
+
+
+_classes: dict[tuple[str, int], Ranges] = {}
+
+
+def class_ranges(node: Any, flags: int) -> Ranges:
+    """The code points that the one-character parse node `node` matches under `flags`."""
+    if node[0] is _constants.LITERAL and not flags & re.IGNORECASE:
+        return () if 0xD800 <= node[1] <= 0xDFFF else ((node[1], node[1]),)
+    key = repr(node), flags
+    if key not in _classes:
+        state = _parser.State()
+        state.flags = flags
+        many = (_constants.MAX_REPEAT, (1, _constants.MAXREPEAT, _parser.SubPattern(state, [node])))
+        runs = _compiler.compile(_parser.SubPattern(state, [many]), flags).finditer(ALL_SCALARS)
+        _classes[key] = tuple(r for run in runs for r in _split(ord(run.group()[0]), ord(run.group()[-1])))
+    return _classes[key]
+
+
+def _split(first: int, last: int) -> list[tuple[int, int]]:
+    """A run of scalar values may pass over the surrogates, which are none."""
+    if first < 0xD800 and last > 0xDFFF:
+        return [(first, 0xD7FF), (0xE000, last)]
+    return [(first, last)]
+
+
+def contains(ranges: Ranges, code_point: int) -> bool:
+    place = bisect_right(ranges, (code_point, LAST_CODE_POINT + 1)) - 1
+    return place >= 0 and ranges[place][0] <= code_point <= ranges[place][1]
+
+
+# --- the program -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Char:
+    """Goes on at the next instruction with one code point of the class."""
+
+    ranges: Ranges
+
+
+@dataclass(frozen=True)
+class Behind:
+    """Goes on where the code point just read is in the class (or, negative, is not, or there is none)."""
+
+    ranges: Ranges
+    negative: bool
+
+
+@dataclass
+class Split:
+    """Prefers the first of `targets`, then the second, and so on."""
+
+    targets: list[int]
+
+
+@dataclass
+class Loop:
+    """The head of an optional repetition: into the body or out, in the order of preference.
+
+    An iteration that read nothing may only go out: `re` does not repeat an empty iteration (MAX_UNTIL, MIN_UNTIL in
+    its engine).  The copies of one counted repetition share their `identity` for this.
+    """
+
+    identity: int
+    body: int
+    out: int
+    lazy: bool
+
+
+@dataclass
+class Jump:
+    target: int
+
+
+@dataclass(frozen=True)
+class Match:
+    pass
+
+
+Instruction = Union[Char, Behind, Split, Loop, Jump, Match]
+
+
+class _Builder:
+    """Translates a parse tree into a program; counted repetitions are copied out."""
+
+    def __init__(self) -> None:
+        self.program: list[Instruction] = []
+        self.lazy = False
+
+    def sequence(self, nodes: Iterable[Any], flags: int) -> None:
+        for node in nodes:
+            self.node(node, flags)
+
+    def node(self, node: Any, flags: int) -> None:
+        op, argument = node
+        if op in (_constants.LITERAL, _constants.NOT_LITERAL, _constants.IN, _constants.ANY):
+            self.program.append(Char(class_ranges(node, flags)))
+        elif op is _constants.SUBPATTERN:
+            _, added, removed, body = argument
+            if added & TYPE_FLAGS:
+                flags &= ~TYPE_FLAGS
+            self.sequence(body, (flags | added) & ~removed)
+        elif op is _constants.BRANCH:
+            self.alternatives([list(branch) for branch in argument[1]], flags)
+        elif op in (_constants.MAX_REPEAT, _constants.MIN_REPEAT):
+            lazy = op is _constants.MIN_REPEAT
+            self.lazy = self.lazy or lazy
+            self.repeat(*argument, lazy=lazy, flags=flags)
+        elif op in (_constants.ASSERT, _constants.ASSERT_NOT):
+            self.lookaround(argument, op is _constants.ASSERT_NOT, flags)
+        else:
+            raise Unsupported(str(op))
+
+    def alternatives(self, branches: list[list[Any]], flags: int) -> None:
+        split = Split([])
+        self.program.append(split)
+        exits: list[Jump] = []
+        for branch in branches:
+            split.targets.append(len(self.program))
+            self.sequence(branch, flags)
+            exits.append(Jump(-1))
+            self.program.append(exits[-1])
+        for jump in exits:
+            jump.target = len(self.program)
+
+    def repeat(self, minimum: int, maximum: Any, body: Any, *, lazy: bool, flags: int) -> None:
+        for _ in range(minimum):
+            self.sequence(body, flags)
+        if maximum is _constants.MAXREPEAT or maximum == _constants.MAXREPEAT:
+            head = len(self.program)
+            loop = Loop(head, head + 1, -1, lazy)
+            self.program.append(loop)
+            self.sequence(body, flags)
+            self.program.append(Jump(head))
+            loop.out = len(self.program)
+            return
+        loops: list[Loop] = []
+        identity = len(self.program)
+        for _ in range(maximum - minimum):
+            loops.append(Loop(identity, len(self.program) + 1, -1, lazy))
+            self.program.append(loops[-1])
+            self.sequence(body, flags)
+        for loop in loops:
+            loop.out = len(self.program)
+
+    def lookaround(self, argument: Any, negative: bool, flags: int) -> None:
+        direction, body = argument
+        one = (_constants.LITERAL, _constants.NOT_LITERAL, _constants.IN, _constants.ANY)
+        if direction != -1 or len(body) != 1 or body[0][0] not in one:
+            raise Unsupported("a lookaround that is not a lookbehind of one code point")
+        self.program.append(Behind(class_ranges(body[0], flags), negative))
+
+
+# --- UTF-8 -----------------------------------------------------------------------------------------------------------
+
+
+def sequence_length(lead: int) -> Optional[int]:
+    """How many bytes the UTF-8 sequence beginning with `lead` has; None where no sequence begins so."""
+    if lead < 0x80:
+        return 1
+    if 0xC2 <= lead <= 0xDF:
+        return 2
+    if 0xE0 <= lead <= 0xEF:
+        return 3
+    if 0xF0 <= lead <= 0xF4:
+        return 4
+    return None
+
+
+def completions(prefix: bytes) -> Optional[tuple[int, int]]:
+    """The interval of code points whose UTF-8 form begins with `prefix` (a proper, non-empty prefix), or None.
+
+    Found by filling up with the lowest and the highest bytes that decode.
+    """
+    length = sequence_length(prefix[0])
+    if length is None or len(prefix) >= length:
+        return None
+    lows = [prefix + fill for fill in _fills(length - len(prefix), low=True)]
+    highs = [prefix + fill for fill in _fills(length - len(prefix), low=False)]
+    low = next((ord(text) for text in map(_decoded, lows) if text), None)
+    high = next((ord(text) for text in map(_decoded, highs) if text), None)
+    return None if low is None or high is None else (low, high)
+
+
+def _fills(n: int, low: bool) -> Iterator[bytes]:
+    """Continuation bytes in rising (or falling) order; only the first may have to move for a valid sequence."""
+    edge = b"\x80" if low else b"\xbf"
+    for first in range(0x80, 0xC0) if low else range(0xBF, 0x7F, -1):
+        yield bytes([first]) + edge * (n - 1)
+
+
+def _decoded(data: bytes) -> Optional[str]:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+# --- the automaton ---------------------------------------------------------------------------------------------------
+
+Threads = tuple[int, ...]
+"""Places of `Char` and `Match` instructions, best first; an unordered terminal keeps them sorted."""
+
+
+class TerminalTwin:
+    """One terminal.  `start` is a state; `step(state, byte)` gives the next or None; `accepts(state)` says a word ends."""
+
+    def __init__(self, pattern: str, flags: int = 0, *, lexemes: str = "earleymask") -> None:
+        self.pattern = pattern
+        tree = _parser.parse(pattern, flags)
+        builder = _Builder()
+        builder.sequence(tree, tree.state.flags)
+        builder.program.append(Match())
+        self.program = builder.program
+        self.ordered = builder.lazy or lexemes == "lark"
+        classes = tuple(i.ranges for i in self.program if isinstance(i, (Char, Behind)))
+        self.boundaries = _boundaries(classes)
+        self.representatives = _representatives(classes)
+        self._alive: dict[Threads, bool] = {}
+        self._numbers: dict[tuple[Threads, bytes], int] = {}
+        self._states: list[tuple[Threads, bytes]] = []
+        self._steps: list[dict[int, Optional[int]]] = []
+        start = self._closure([0], None)
+        self.nullable = self._has_match(start)
+        self.empty = not self._is_alive(start)
+        self.start = self._number(start, b"")
+
+    # The interface
+
+    def step(self, state: int, byte: int) -> Optional[int]:
+        """The state after one more byte, or None where no word of the terminal goes on so."""
+        steps = self._steps[state]
+        if byte not in steps:
+            steps[byte] = self._step(*self._states[state], byte)
+        return steps[byte]
+
+    def accepts(self, state: int) -> bool:
+        """Whether the bytes read so far are a word (the empty word counts here; the parser treats it apart)."""
+        threads, pending = self._states[state]
+        return not pending and self._has_match(threads)
+
+    def run(self, data: bytes, state: Optional[int] = None) -> Optional[int]:
+        """The state after `data`, read from `state` or the start; None where it is not a viable prefix of the terminal."""
+        if state is None:
+            state = None if self.empty else self.start
+        for byte in data:
+            if state is None:
+                return None
+            state = self.step(state, byte)
+        return state
+
+    def matches(self, data: bytes) -> bool:
+        state = self.run(data)
+        return state is not None and self.accepts(state)
+
+    # The simulation
+
+    def _closure(self, places: Iterable[int], previous: Optional[int]) -> Threads:
+        """Follows everything that reads nothing, depth first in the order of preference."""
+        found: list[int] = []
+        seen: set[tuple[int, frozenset[int]]] = set()
+        cut = False
+
+        def visit(place: int, entered: frozenset[int]) -> None:
+            nonlocal cut
+            if cut or (place, entered) in seen:
+                return
+            seen.add((place, entered))
+            instruction = self.program[place]
+            if isinstance(instruction, (Char, Match)):
+                if place not in found:
+                    found.append(place)
+                cut = self.ordered and isinstance(instruction, Match)
+            elif isinstance(instruction, Jump):
+                visit(instruction.target, entered)
+            elif isinstance(instruction, Split):
+                for target in instruction.targets:
+                    visit(target, entered)
+            elif isinstance(instruction, Behind):
+                if (previous is not None and contains(instruction.ranges, previous)) != instruction.negative:
+                    visit(place + 1, entered)
+            else:
+                inside = (instruction.body, entered | {instruction.identity})
+                outside = (instruction.out, entered - {instruction.identity})
+                if instruction.identity in entered:  # the iteration just made read nothing
+                    visit(*outside)
+                elif instruction.lazy:
+                    visit(*outside)
+                    visit(*inside)
+                else:
+                    visit(*inside)
+                    visit(*outside)
+
+        for start in places:
+            visit(start, frozenset())
+        return tuple(found) if self.ordered else tuple(sorted(found))
+
+    def _read(self, threads: Threads, code_point: int) -> Threads:
+        nexts = []
+        for place in threads:
+            instruction = self.program[place]
+            if isinstance(instruction, Char) and contains(instruction.ranges, code_point):
+                nexts.append(place + 1)
+        return self._closure(nexts, code_point)
+
+    def _has_match(self, threads: Threads) -> bool:
+        return any(isinstance(self.program[place], Match) for place in threads)
+
+    def _is_alive(self, threads: Threads) -> bool:
+        """Whether some (possibly empty) text leads from here to a word: a search over all states in reach."""
+        reached = {threads}
+        agenda = [threads]
+        while agenda:
+            current = agenda.pop()
+            if self._has_match(current) or self._alive.get(current):
+                self._alive[threads] = True
+                return True
+            if current in self._alive:
+                continue
+            for code_point in self.representatives:
+                following = self._read(current, code_point)
+                if following and following not in reached:
+                    reached.add(following)
+                    agenda.append(following)
+        for dead in reached:
+            self._alive[dead] = False
+        return False
+
+    def _number(self, threads: Threads, pending: bytes) -> int:
+        number = self._numbers.setdefault((threads, pending), len(self._states))
+        if number == len(self._states):
+            self._states.append((threads, pending))
+            self._steps.append({})
+        return number
+
+    def _step(self, threads: Threads, pending: bytes, byte: int) -> Optional[int]:
+        data = pending + bytes([byte])
+        text = _decoded(data)
+        if text is not None:
+            following = self._read(threads, ord(text))
+            return self._number(following, b"") if self._is_alive(following) else None
+        interval = completions(data)
+        if interval is None:
+            return None
+        low, high = interval
+        candidates = [low] + [c for c in self.boundaries if low <= c <= high]
+        if any(self._is_alive(self._read(threads, candidate)) for candidate in candidates):
+            return self._number(threads, data)
+        return None
+
+
+@lru_cache(maxsize=None)
+def _boundaries(classes: tuple[Ranges, ...]) -> list[int]:
+    """Every code point at which membership in some class changes; between two of them all behave alike."""
+    points = {0}
+    for ranges in classes:
+        for first, last in ranges:
+            points.add(first)
+            points.add(last + 1)
+    points |= {0xE000} if any(p >= 0xD800 for p in points) else set()
+    return sorted(p for p in points if p <= LAST_CODE_POINT and not 0xD800 <= p <= 0xDFFF)
+
+
+@lru_cache(maxsize=None)
+def _representatives(classes: tuple[Ranges, ...]) -> list[int]:
+    """One code point for each way of belonging to the classes."""
+    distinct = sorted(set(classes))
+    chosen: dict[tuple[bool, ...], int] = {}
+    for point in _boundaries(classes):
+        chosen.setdefault(tuple(contains(ranges, point) for ranges in distinct), point)
+    return sorted(chosen.values())
