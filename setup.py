@@ -12,18 +12,23 @@ This file is the one place for compiler directives and flags. Environment variab
     EARLEYMASK_ANNOTATE=1         write Cython's annotated HTML beside the C files under `build/cython-*/`
 """
 
+import importlib.util
 import os
 import shutil
+import sys
 import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 LAYOUT = ROOT / "build" / "layout"
 PACKAGE = "earleymask"
 SUBPACKAGES = ("grammar", "earley", "trie", "integration")
+# What `re` of the Python that builds means by \d, \s, \w and IGNORECASE: made here, ignored by git, never in an sdist.
+UNICODE_DATA = ROOT / "grammar" / "_unicode_data.py"
 
 
 def is_on(variable: str, default: bool) -> bool:
@@ -63,7 +68,7 @@ def extensions() -> list[Extension]:
     """One extension for every .pyx file in `earley/` and `trie/` and every module of `grammar/`."""
     files = [*Path("trie").glob("*.pyx"), *Path("earley").glob("*.pyx"), *Path("grammar").glob("*.pyx")]
     if COMPILE_GRAMMAR:
-        files += [path for path in Path("grammar").glob("*.py") if path.name != "__init__.py"]
+        files += [path for path in Path("grammar").glob("*.py") if path.name not in ("__init__.py", UNICODE_DATA.name)]
     return [
         Extension(f"{PACKAGE}.{path.parent.name}.{path.stem}", [path.as_posix()], define_macros=MACROS)
         for path in sorted(files)
@@ -128,10 +133,29 @@ def translate(modules: list[Extension], force: bool) -> None:
         module.depends = [os.path.relpath(LAYOUT / source, ROOT) for source in made.depends]
 
 
+def write_unicode_data() -> None:
+    """Collect the Unicode tables of this Python, unless they are there already (see `grammar/unicode_tables.py`)."""
+    spec = importlib.util.spec_from_file_location("unicode_tables", ROOT / "grammar" / "unicode_tables.py")
+    tables = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tables)
+    made_by = f"PYTHON = {sys.version_info[:2]!a}\n"
+    if not UNICODE_DATA.exists() or made_by not in UNICODE_DATA.read_text():
+        UNICODE_DATA.write_text(tables.source())
+
+
+class BuildModules(build_py):
+    """Copy the modules, with the one that is generated."""
+
+    def run(self) -> None:
+        write_unicode_data()
+        super().run()
+
+
 class BuildExtensions(build_ext):
     """Translate with Cython only when extensions are really built (not for `sdist` or metadata), then compile."""
 
     def build_extensions(self) -> None:
+        write_unicode_data()
         stamp = Path(self.build_temp) / "variant"
         built = stamp.read_text() if stamp.exists() else None
         self.force = self.force or built not in (None, VARIANT)
@@ -162,4 +186,4 @@ class BuildExtensions(build_ext):
         self.inplace_requested = bool(self.inplace)  # setuptools clears `inplace` while it builds
 
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": BuildExtensions})
+setup(ext_modules=extensions(), cmdclass={"build_py": BuildModules, "build_ext": BuildExtensions})

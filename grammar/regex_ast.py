@@ -29,7 +29,7 @@ class Node:
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._fields() == other._fields()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self._fields() == other._fields()  # type: ignore[attr-defined, unused-ignore]
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, self._fields()))
