@@ -33,18 +33,18 @@ class Encoder:
 def load(name: str) -> Vocabulary:
     """The vocabulary of this name; skips the running test where its package is absent."""
     if name in ("tekken", "mistral-spm-32k"):
-        return Vocabulary.from_mistral(_tokenizer(name))
+        return Vocabulary.from_mistral(load_tokenizer(name))
     if name == "deepseek":
-        return Vocabulary.from_transformers(_tokenizer(name), eos_token_id=1)
+        return Vocabulary.from_transformers(load_tokenizer(name), eos_token_id=1)
     if name in ("llama3", "llama4"):
-        tokenizer = _tokenizer(name)
+        tokenizer = load_tokenizer(name)
         return Vocabulary.from_tiktoken(tokenizer.model, eos_token_id=tokenizer.stop_tokens)
     raise ValueError(f"no vocabulary named {name!r}; there are {', '.join(NAMES)}")
 
 
 @lru_cache(maxsize=None)
 def load_encoder(name: str) -> Encoder:
-    tokenizer = _tokenizer(name)
+    tokenizer = load_tokenizer(name)
     if name in ("tekken", "mistral-spm-32k"):
         inner = tokenizer.instruct_tokenizer.tokenizer
         return Encoder(lambda text: inner.encode(text, bos=False, eos=False), " " if name == "mistral-spm-32k" else "")
@@ -54,7 +54,7 @@ def load_encoder(name: str) -> Encoder:
 
 
 @lru_cache(maxsize=None)
-def _tokenizer(name: str) -> Any:
+def load_tokenizer(name: str) -> Any:
     """The tokenizer object behind a name."""
     if name in ("tekken", "mistral-spm-32k"):
         module = pytest.importorskip("mistral_common.tokens.tokenizers.mistral", reason="needs mistral-common")

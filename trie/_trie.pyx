@@ -16,6 +16,8 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
+from ._build cimport DEBUG
+
 from .errors import VocabularyError
 
 NO_TOKEN = -1       # Python side only: what `node()` gives where no token ends
@@ -27,6 +29,8 @@ cdef class TokenTrie:
     def __cinit__(self, list tokens not None):
         self._copy_tokens(tokens)
         self._build(sorted(range(self.n_tokens), key=tokens.__getitem__))
+        if DEBUG:
+            self.check()
 
     def __dealloc__(self):
         free(self.nodes)

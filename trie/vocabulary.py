@@ -89,7 +89,7 @@ class Vocabulary:
         tokens, special_ids, eos_ids = _fit(source, size)
         names = {}
         for token_id in sorted(special_ids, reverse=True):      # the smallest id keeps a name that several share
-            name = source.names.get(token_id) or _readable(tokens[token_id])
+            name = source.names.get(token_id) or _readable(tokens[token_id], token_id)
             if name:
                 names[name] = token_id
         for token_id in special_ids:
@@ -294,11 +294,13 @@ def _fit(source: TokenSource, size: int | None) -> tuple[list[bytes], frozenset[
     return tokens, special_ids, eos_ids
 
 
-def _readable(token: bytes) -> str:
-    """The token's bytes as a name, empty where they are not UTF-8."""
+def _readable(token: bytes, token_id: int) -> str:
+    """A special token's bytes as a name, empty where they are not UTF-8."""
+    if not isinstance(token, bytes):
+        raise VocabularyError(f"token {token_id}: expected bytes, got {type(token).__name__}; encode its name as UTF-8")
     try:
         return token.decode("utf-8")
-    except (UnicodeDecodeError, AttributeError):        # AttributeError: not bytes; TokenTrie says so with the id
+    except UnicodeDecodeError:
         return ""
 
 
