@@ -1,6 +1,10 @@
-"""The error of grammars that cannot be used, shown with the line it is about."""
+"""The errors of grammars that cannot be used, shown with the line they are about."""
 
+from ..earley.errors import LimitError
 from ..trie.errors import EarleymaskError
+
+SHOWN_CHARS = 120
+"""A message shows no more than this many characters of the offending line, around the place."""
 
 
 class GrammarError(EarleymaskError, ValueError):
@@ -35,11 +39,7 @@ class GrammarError(EarleymaskError, ValueError):
             where = f"line {self.line}" if self.column is None else f"line {self.line}, column {self.column}"
             parts = [f"{where}: {self.message}"]
         if self.text is not None:
-            parts.append(f"    {self.text}")
-            if self.column is not None:
-                # Tabs before the place are kept, so that the caret stands under it however wide they are shown.
-                before = "".join("\t" if char == "\t" else " " for char in self.text[: self.column - 1])
-                parts.append(f"    {before}^")
+            parts += excerpt(self.text, self.column)
         if self.hint is not None:
             parts.append(f"hint: {self.hint}")
         return "\n".join(parts)
@@ -53,6 +53,39 @@ def _grammar_error(
 ) -> GrammarError:
     """Rebuild the error from its pickle: `Exception` alone does not carry keyword arguments over."""
     return GrammarError(message, line=line, column=column, text=text, hint=hint)
+
+
+class GrammarLimitError(GrammarError, LimitError):
+    """A grammar goes beyond a limit, such as the depth of its nesting; the message names the limit."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _grammar_limit_error, (self.message, self.line, self.column, self.text, self.hint)
+
+
+def _grammar_limit_error(
+    message: str, line: int | None, column: int | None, text: str | None, hint: str | None
+) -> GrammarLimitError:
+    return GrammarLimitError(message, line=line, column=column, text=text, hint=hint)
+
+
+def excerpt(text: str, column: int | None) -> list[str]:
+    """The line to show and, under it, a caret at `column` (counted from 1).
+
+    Long lines are cut to the neighbourhood of the place, and characters that a terminal would not show, or would act
+    on, are replaced: the text may come from anybody.
+    """
+    place = 0 if column is None else column - 1
+    begin = max(0, place - SHOWN_CHARS // 2) if len(text) > SHOWN_CHARS else 0
+    shown = text[begin : begin + SHOWN_CHARS]
+    head = "..." if begin else ""
+    tail = "..." if begin + len(shown) < len(text) else ""
+    shown = "".join(char if char == "\t" or char.isprintable() else "\ufffd" for char in shown)
+    lines = [f"    {head}{shown}{tail}"]
+    if column is not None:
+        # Tabs before the place are kept, so that the caret stands under it however wide they are shown.
+        before = "".join("\t" if char == "\t" else " " for char in shown[: place - begin])
+        lines.append(f"    {' ' * len(head)}{before}^")
+    return lines
 
 
 class RegexSyntaxError(EarleymaskError, ValueError):

@@ -1,0 +1,54 @@
+"""The lexemes of a Lark grammar text.
+
+One master expression splits the text; it keeps the lexical rules of Lark's own loader (`TERMINALS` in
+`lark/load_grammar.py`), of which three surprise: a comment takes the line breaks before it along, so a commented line
+is no line at all; `|` at the beginning of a line continues the definition above it; and `?` directly before a letter is
+the modifier of a rule, never the operator. Two things are new: `<|name|>`, a special token, and `%word` for any word,
+so that what we do not support is refused by its name.
+
+`findall` is used because it makes one string a lexeme and nothing else: half the time of match objects. Offsets are
+found by a second pass, and only for an error.
+
+Time is linear in the text whatever it holds. Lark's expressions for strings (`(\\\\"|\\\\\\\\|[^"\\n])*?`) and for line
+breaks (`(\\r?\\n)+\\s*\\|`) are exponential and quadratic on bad input; those here match the same lexemes.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SKIPPED = r"""(?:[ \t]+|\s*//[^\n]*|\s*\#[^\n]*|\\[ ]*\n)*"""
+
+_LEXEME = r"""
+      "[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"i?                # string
+    | /(?!/)[^/\\]*(?:\\[\s\S][^/\\]*)*/[imslux]*       # regexp; it may span lines
+    | (?:!\??|\?!?)?_?[a-z][_a-z0-9]*                   # rule, with its modifiers
+    | _?[A-Z][_A-Z0-9]*                                 # terminal
+    | \r?\n\s*\|?                                       # end of a definition, or `|` going on with it
+    | [+-]?\d+
+    | %[a-z]*                                           # directive
+    | <[^<>\s]+>                                        # special token
+    | -> | \.\. | [:|()\[\]{},.~*+] | \?(?![a-z_])
+"""
+
+# Where no lexeme fits, everything that is left is one lexeme "": the first such place is the error.
+_scan = re.compile(f"{_SKIPPED}(?:({_LEXEME})|\\Z|[\\s\\S]+)", re.VERBOSE)
+
+END = ""
+"""The last lexeme of every text; the second but last, too, where the text holds something that is no lexeme."""
+
+
+def scan(text: str) -> list[str]:
+    """The lexemes of `text`, which ends with a line break, and then END."""
+    return _scan.findall(text)
+
+
+def offset_of(text: str, index: int) -> int:
+    """Where lexeme `index` of `text` begins."""
+    for i, match in enumerate(_scan.finditer(text)):
+        if i == index:
+            if match.group(1) is not None:
+                return match.start(1)
+            skipped = re.compile(_SKIPPED, re.VERBOSE).match(text, match.start())
+            return skipped.end() if skipped else match.start()
+    return len(text)

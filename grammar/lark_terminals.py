@@ -1,0 +1,306 @@
+"""Terminals built from strings, regular expressions and other terminals, as one regex tree each.
+
+Lark builds the *text* of a regular expression (`TerminalTreeToPattern` in `lark/load_grammar.py`) and some of its
+meanings come from that: `A: /a|b/ "c"` is `a|bc`; the alternatives of a terminal are sorted, longest first, which
+decides what a lazy quantifier beside them matches; a piece may even begin with the quantifier of the piece before it.
+So there are two ways here:
+
+- trees are put together directly where every piece is self-contained and nothing is lazy, the usual case: then neither
+  order nor grouping can matter;
+- otherwise the text is built exactly as Lark does, and parsed once.
+
+Flags belong to the piece they are written on, in both ways. Terminals may not be recursive.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from . import regex_syntax
+from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
+from .lark_literals import LiteralError, range_ends, regexp_text, source_position, split, string_text
+from .lark_tree import Choice, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TerminalName
+from .regex_ast import Chars, Concat, Literal, Union
+from .regex_ast import Node as Regex
+from .regex_ast import Repeat as RegexRepeat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_DEPTH = 100
+"""Terminals within terminals, groups counted as well."""
+
+MAX_PIECES = 100_000
+"""Strings and regexps that one terminal may consist of, those of other terminals counted as often as they are used."""
+
+MAX_PATTERN = 1_000_000
+"""Characters of a regular expression that was put together from pieces."""
+
+# A piece that may mean something else beside others than alone: an alternative without a group, a quantifier, a number
+# or a brace at an end that its neighbour could go on with, a global flag; or one in which the order of alternatives
+# matters.
+_INTRICATE = re.compile(r"\||^[*+?{]|\\[0-9]+$|\{[0-9,]*$|\(\?[aiLmsux]+\)|[*+?}][?+]|\(\?>")
+
+
+class Context(Protocol):
+    """What the loader does for terminals: it finds named ones and makes the errors about its text."""
+
+    def terminal_tree(self, node: TerminalName) -> Node: ...
+
+    def error(self, message: str, node: Node, hint: str | None = None, shift: int = 0) -> GrammarError:
+        """The error about the text `shift` characters after the beginning of `node`."""
+        ...
+
+    def limit_error(self, message: str, node: Node, hint: str | None = None) -> GrammarLimitError: ...
+
+
+class Pattern(NamedTuple):
+    """What Lark calls a pattern: text, flags, and whether the text is a plain string."""
+
+    text: str
+    flags: str
+    is_string: bool
+
+    def regexp(self) -> str:
+        text = re.escape(self.text) if self.is_string else self.text
+        for flag in self.flags:
+            text = f"(?{flag}:{text})"
+        return text
+
+
+class TerminalBuilder:
+    """Makes the regex trees of one grammar's terminals; each named one is made once."""
+
+    __slots__ = ("_context", "_known", "_open", "_pieces")
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._known: dict[str, tuple[Regex | None, int]] = {}  # tree (None: intricate) and number of pieces, by name
+        self._open: list[str] = []  # the terminals that are being read, outermost first
+        self._pieces = 0
+
+    def build(self, tree: Node) -> Regex:
+        """The regex of one terminal's expression."""
+        if isinstance(tree, Regexp):
+            text, flags = self._regexp_text(tree)
+            return self._parse(text, flags, tree)
+        self._pieces = 0
+        regex = self.compose(tree, 0)
+        if regex is None:
+            regex = self._parse(self.pattern(tree, 0).regexp(), "", tree)
+        return regex
+
+    # The direct way.
+
+    def compose(self, tree: Node, depth: int) -> Regex | None:
+        """The regex of `tree`, or None where only Lark's text says what it means."""
+        if isinstance(tree, String):
+            self._count(tree, 1)
+            text, flags = self._string_text(tree)
+            return self._parse(re.escape(text), flags, tree) if flags else Literal(text)
+        if isinstance(tree, TerminalName):
+            return self._compose_named(tree, depth)
+        self._check_depth(tree, depth)
+        if isinstance(tree, Sequence):
+            parts = self._compose_all(tree.items, depth)
+            return Concat(parts) if parts else None if parts is None else Literal("")
+        if isinstance(tree, Choice):
+            parts = self._compose_all(tree.alternatives, depth)
+            return None if parts is None else Union(parts)
+        if isinstance(tree, Repeat):
+            body = self.compose(tree.body, depth + 1)
+            return None if body is None else RegexRepeat(body, tree.minimum, tree.maximum, False)
+        if isinstance(tree, Range):
+            self._count(tree, 1)
+            first, last = self._range_ends(tree)
+            return Chars(((ord(first), ord(last)),)) if first.isalnum() and last.isalnum() else None
+        if isinstance(tree, Regexp):
+            self._count(tree, 1)
+            text, flags = self._regexp_text(tree)
+            if "x" in flags or _INTRICATE.search(text):
+                return None
+            try:
+                return regex_syntax.parse(text, flags)
+            except RegexSyntaxError:  # it may be right beside its neighbours
+                return None
+        raise self._not_here(tree)
+
+    def _compose_all(self, trees: list[Node], depth: int) -> tuple[Regex, ...] | None:
+        parts = []
+        for tree in trees:
+            part = self.compose(tree, depth + 1)
+            if part is None:
+                return None
+            parts.append(part)
+        return tuple(parts)
+
+    def _compose_named(self, node: TerminalName, depth: int) -> Regex | None:
+        known = self._known.get(node.name)
+        if known is None:
+            before = self._pieces
+            tree = self._enter(node, depth)
+            regex = self.compose(tree, depth + 1)
+            self._open.pop()
+            self._known[node.name] = regex, self._pieces - before
+            return regex
+        self._count(node, known[1])
+        return known[0]
+
+    # Lark's way.
+
+    def pattern(self, tree: Node, depth: int) -> Pattern:
+        """What Lark's TerminalTreeToPattern makes of `tree`."""
+        self._check_depth(tree, depth)
+        flags = ""
+        if isinstance(tree, TerminalName):
+            pattern = self.pattern(self._enter(tree, depth), depth + 1)
+            self._open.pop()
+            return pattern
+        if isinstance(tree, String):
+            return Pattern(*self._string_text(tree), True)
+        if isinstance(tree, Regexp):
+            return Pattern(*self._regexp_text(tree), False)
+        if isinstance(tree, Range):
+            return Pattern(f"[{'-'.join(self._range_ends(tree))}]", "", False)
+        if isinstance(tree, Sequence):
+            text = "".join([self.pattern(item, depth + 1).regexp() for item in tree.items])
+        elif isinstance(tree, Choice):
+            patterns = [self.pattern(alternative, depth + 1) for alternative in tree.alternatives]
+            patterns.sort(key=lambda pattern: self._sort_key(pattern, tree))
+            text = f"(?:{'|'.join([pattern.regexp() for pattern in patterns])})"
+        elif isinstance(tree, Repeat):
+            pattern = self.pattern(tree.body, depth + 1)
+            text = f"(?:{pattern.regexp()}){tree.operator}"
+            flags = pattern.flags
+        else:
+            raise self._not_here(tree)
+        if len(text) > MAX_PATTERN:
+            raise self._context.limit_error(f"a terminal's pattern is longer than {MAX_PATTERN} characters", tree)
+        return Pattern(text, flags, False)
+
+    def _sort_key(self, pattern: Pattern, tree: Node) -> tuple[float, int, int]:
+        """Lark's order of alternatives: by the longest and then the shortest text they can match, then as written."""
+        if pattern.is_string:
+            shortest: int = len(pattern.text)
+            longest: float = shortest
+        else:
+            shortest, longest = widths(self._parse(pattern.regexp(), "", tree))
+        return -longest, -shortest, -len(pattern.text)
+
+    # What both need.
+
+    def _enter(self, node: TerminalName, depth: int) -> Node:
+        """The expression that a named terminal stands for. The caller takes the name from `_open` when it is read."""
+        if node.name in self._open:
+            raise self._context.error(f"terminal `{node.name}` contains itself", node, "only rules may be recursive")
+        self._check_depth(node, depth)
+        tree = self._context.terminal_tree(node)
+        self._open.append(node.name)
+        return tree
+
+    def _string_text(self, node: String) -> tuple[str, str]:
+        try:
+            return string_text(node.raw)
+        except LiteralError as error:
+            raise self._context.error(error.message, node, error.hint, error.position) from error
+
+    def _regexp_text(self, node: Regexp) -> tuple[str, str]:
+        try:
+            return regexp_text(node.raw)
+        except LiteralError as error:
+            raise self._context.error(error.message, node, error.hint, error.position) from error
+
+    def _range_ends(self, node: Range) -> tuple[str, str]:
+        try:
+            first, last = range_ends(node.first, node.last)
+        except LiteralError as error:
+            raise self._context.error(error.message, node, error.hint) from error
+        if first > last and first.isalnum() and last.isalnum():
+            raise self._context.error(f"nothing is in the range from {first!r} to {last!r}", node, "exchange its ends")
+        return first, last
+
+    def _parse(self, pattern: str, flags: str, tree: Node) -> Regex:
+        try:
+            return regex_syntax.parse(pattern, flags)
+        except RegexSyntaxError as error:
+            raise self.regex_error(error, tree) from error
+
+    def _count(self, node: Node, pieces: int) -> None:
+        self._pieces += pieces
+        if self._pieces > MAX_PIECES:
+            raise self._context.limit_error(
+                f"a terminal consists of more than {MAX_PIECES} pieces", node, "make it a rule"
+            )
+
+    def _check_depth(self, node: Node, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise self._context.limit_error(f"a terminal is nested more than {MAX_DEPTH} deep", node, "make it a rule")
+
+    def _not_here(self, node: Node) -> GrammarError:
+        if isinstance(node, SpecialToken):
+            return self._context.error(
+                f"special token `{node.name}` stands inside a terminal", node, "use it in a rule"
+            )
+        assert isinstance(node, RuleName)
+        return self._context.error(
+            f"rule `{node.name}` stands inside a terminal", node, "terminals consist of terminals"
+        )
+
+    def regex_error(self, error: RegexSyntaxError, tree: Node) -> GrammarError:
+        """The error about a regular expression in a terminal: at the literal that causes it, where one does alone."""
+        if isinstance(tree, Regexp):
+            return self._at_literal(error, tree)
+        behind = None
+        for literal in self._literals(tree, set()):
+            if isinstance(literal, Regexp):
+                try:
+                    regex_syntax.parse(*self._regexp_text(literal))
+                except RegexSyntaxError as own:
+                    return self._at_literal(own, literal)
+                if behind is None and "(?<" in literal.raw:
+                    behind = literal
+        text = self.pattern(tree, 0).regexp()
+        shown = text if len(text) <= 60 else text[:60] + "..."
+        return self._context.error(f"{error.message}, in the composed pattern /{shown}/", behind or tree, error.hint)
+
+    def _at_literal(self, error: RegexSyntaxError, node: Regexp) -> GrammarError:
+        shift = 1 + source_position(split(node.raw)[0], error.position)
+        return self._context.error(error.message, node, error.hint, shift)
+
+    def _literals(self, tree: Node, seen: set[str]) -> Iterator[Node]:
+        """The literals that `tree` consists of, those of other terminals once each."""
+        if isinstance(tree, TerminalName):
+            if tree.name not in seen:
+                seen.add(tree.name)
+                yield from self._literals(self._context.terminal_tree(tree), seen)
+        elif isinstance(tree, Sequence):
+            for item in tree.items:
+                yield from self._literals(item, seen)
+        elif isinstance(tree, Choice):
+            for alternative in tree.alternatives:
+                yield from self._literals(alternative, seen)
+        elif isinstance(tree, Repeat):
+            yield from self._literals(tree.body, seen)
+        else:
+            yield tree
+
+
+def widths(regex: Regex) -> tuple[int, float]:
+    """How many characters `regex` matches at least and at most, counted as `getwidth` of Python's `re` does."""
+    if isinstance(regex, Literal):
+        return len(regex.text), len(regex.text)
+    if isinstance(regex, Chars):
+        return 1, 1
+    if isinstance(regex, Concat):
+        parts = [widths(part) for part in regex.parts]
+        return sum([part[0] for part in parts]), sum([part[1] for part in parts])
+    if isinstance(regex, Union):
+        parts = [widths(alternative) for alternative in regex.alternatives]
+        return min([part[0] for part in parts]), max([part[1] for part in parts])
+    if isinstance(regex, RegexRepeat):
+        least, most = widths(regex.body)
+        if most:  # 0 times without end is 0
+            most *= float("inf") if regex.maximum is None else regex.maximum
+        return least * regex.minimum, most
+    return 0, 0

@@ -1,0 +1,149 @@
+"""The expressions of a Lark grammar as data, before any meaning is given to them.
+
+Every node knows the index of the lexeme it began with (`at`), from which errors find line and column. Nodes are plain
+slotted classes, extension types when compiled (`lark_tree.pxd`): a grammar makes a thousand of them.
+"""
+
+from __future__ import annotations
+
+
+class Node:
+    """Base of the kinds of expression. `at`: index of its first lexeme, negative in an imported library."""
+
+    __slots__ = ("at",)
+    at: int
+
+
+class RuleName(Node):
+    """A rule, by name; `name` is qualified (`python.name`) within an imported library."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __init__(self, at: int, name: str) -> None:
+        self.at = at
+        self.name = name
+
+
+class TerminalName(Node):
+    """A named terminal; `name` is qualified (`common.DIGIT`) within an imported library."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __init__(self, at: int, name: str) -> None:
+        self.at = at
+        self.name = name
+
+
+class SpecialToken(Node):
+    """`<|name|>`: one special token of the vocabulary, which no text spells. `name` is all of it, brackets included."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __init__(self, at: int, name: str) -> None:
+        self.at = at
+        self.name = name
+
+
+class String(Node):
+    """A string as written, with quotes and the `i` that may follow."""
+
+    __slots__ = ("raw",)
+    raw: str
+
+    def __init__(self, at: int, raw: str) -> None:
+        self.at = at
+        self.raw = raw
+
+
+class Regexp(Node):
+    """A regular expression as written, with slashes and flags."""
+
+    __slots__ = ("raw",)
+    raw: str
+
+    def __init__(self, at: int, raw: str) -> None:
+        self.at = at
+        self.raw = raw
+
+
+class Range(Node):
+    """`"a".."z"`: one character out of a range; both ends as written."""
+
+    __slots__ = ("first", "last")
+    first: str
+    last: str
+
+    def __init__(self, at: int, first: str, last: str) -> None:
+        self.at = at
+        self.first = first
+        self.last = last
+
+
+class Sequence(Node):
+    """`items` one after the other; without any, the empty string. Never exactly one: that stands for itself."""
+
+    __slots__ = ("items",)
+    items: list[Node]
+
+    def __init__(self, at: int, items: list[Node]) -> None:
+        self.at = at
+        self.items = items
+
+
+class Choice(Node):
+    """One of two or more `alternatives`."""
+
+    __slots__ = ("alternatives",)
+    alternatives: list[Node]
+
+    def __init__(self, at: int, alternatives: list[Node]) -> None:
+        self.at = at
+        self.alternatives = alternatives
+
+
+class Repeat(Node):
+    """`body` from `minimum` to `maximum` times; None means without end. `x?` and `[x]` are 0 to 1."""
+
+    __slots__ = ("body", "maximum", "minimum", "operator")
+    body: Node
+    minimum: int
+    maximum: int | None
+    operator: str
+
+    def __init__(self, at: int, body: Node, minimum: int, maximum: int | None, operator: str) -> None:
+        self.at = at
+        self.body = body
+        self.minimum = minimum
+        self.maximum = maximum
+        self.operator = operator  # as Lark writes it into a regular expression: "*", "+", "?", "{2}" or "{2,3}"
+
+
+class Definition(Node):
+    """`name: tree`, of a rule or a terminal."""
+
+    __slots__ = ("name", "tree")
+    name: str
+    tree: Node
+
+    def __init__(self, at: int, name: str, tree: Node) -> None:
+        self.at = at
+        self.name = name
+        self.tree = tree
+
+
+class Import(Node):
+    """`%import library.name -> alias`; several names make several of these."""
+
+    __slots__ = ("alias", "library", "name")
+    library: str
+    name: str
+    alias: str
+
+    def __init__(self, at: int, library: str, name: str, alias: str) -> None:
+        self.at = at
+        self.library = library
+        self.name = name
+        self.alias = alias

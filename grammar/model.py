@@ -1,0 +1,247 @@
+"""The grammar model: symbols, productions and terminals as a front end builds them, and their way into an `Engine`.
+
+A front end asks for symbols, adds productions, and calls `compile` once with the start symbol. Compiling
+
+1. drops what the start symbol does not reach,
+2. lowers the terminals that are left to regex nodes,
+3. finds the productive symbols, those that some finite text can be made from, by the usual least fixpoint: count the
+   unproductive symbols of each production and let every symbol that becomes productive lower the counts it occurs in
+   (Dowling and Gallier 1984; linear in the size of the grammar),
+4. drops productions with an unproductive symbol, then what is no longer reached,
+5. hands the rest to the engine.
+
+What is dropped and was named by the user leaves a warning. Without any sentence there is no grammar: that is an error.
+The sentence may be the empty one.
+
+Left and right recursion, cycles (`a: a | b`), nullable symbols and ambiguity need no care here: the engine is an Earley
+parser over sets. A production `a: a` says nothing and is left out, as are repeated productions.
+
+Symbols are consecutive ints. The shapes that `x*`, `x?` and counts become are in `repetition`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..earley import Engine, Regexes
+from .errors import GrammarError, RegexSyntaxError
+from .regex_ast import Literal, Node
+from .regex_lower import lower
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .source import GrammarWarning
+
+Symbols = tuple[int, ...]
+
+_TERMINAL, _IGNORED, _SPECIAL, _RULE, _HELPER = range(5)
+_KIND_NAMES = ("terminal", "ignored terminal", "special token", "rule", "rule")
+
+
+class Reporter(Protocol):
+    """What a front end says about its own text. `origin` is whatever it gave with the symbol."""
+
+    def error(self, message: str, origin: Any, hint: str | None = None) -> GrammarError: ...
+
+    def warning(self, message: str, origin: Any) -> GrammarWarning: ...
+
+    def regex_error(self, error: RegexSyntaxError, origin: Any) -> GrammarError: ...
+
+
+class Model:
+    """A grammar being built. Not thread-safe; forgotten once it has been compiled."""
+
+    __slots__ = ("_kinds", "_names", "_origins", "_productions", "_reporter", "_trees", "helpers", "warnings")
+
+    def __init__(self, reporter: Reporter) -> None:
+        self._reporter = reporter
+        # By symbol:
+        self._kinds: list[int] = []
+        self._names: list[str] = []
+        self._origins: list[Any] = []  # for the reporter
+        self._trees: list[Node | None] = []  # of terminals
+        self._productions: list[list[Symbols]] = []  # of rules and helpers
+        self.helpers: dict[Any, int] = {}  # symbols that `repetition` made, by what they stand for
+        self.warnings: list[GrammarWarning] = []
+
+    def terminal(self, name: str, tree: Node, origin: Any) -> int:
+        """A terminal. `name` is for messages and need not be unique."""
+        return self._add(_TERMINAL, name, origin, tree)
+
+    def ignored(self, name: str, tree: Node, origin: Any) -> int:
+        """A terminal that may stand between any two lexemes, before the first and after the last."""
+        return self._add(_IGNORED, name, origin, tree)
+
+    def special(self, name: str, origin: Any) -> int:
+        """A special token of the vocabulary, by its name there."""
+        return self._add(_SPECIAL, name, origin, None)
+
+    def rule(self, name: str, origin: Any) -> int:
+        """A nonterminal that the user knows by `name`."""
+        return self._add(_RULE, name, origin, None)
+
+    def helper(self, name: str) -> int:
+        """A nonterminal that the user does not know: no warnings are given about it."""
+        return self._add(_HELPER, name, None, None)
+
+    def produce(self, lhs: int, rhs: Symbols) -> None:
+        """Add the production `lhs: rhs`."""
+        self._productions[lhs].append(rhs)
+
+    def warn(self, message: str, origin: Any) -> None:
+        self.warnings.append(self._reporter.warning(message, origin))
+
+    def _add(self, kind: int, name: str, origin: Any, tree: Node | None) -> int:
+        symbol = len(self._kinds)
+        self._kinds.append(kind)
+        self._names.append(name)
+        self._origins.append(origin)
+        self._trees.append(tree)
+        self._productions.append([])
+        return symbol
+
+    def compile(self, start: int) -> Engine:
+        """The engine for the language of `start`. Raises GrammarError where that is empty."""
+        productions = self._productions
+        for lhs, alternatives in enumerate(productions):
+            if len(alternatives) > 1:
+                productions[lhs] = [rhs for rhs in dict.fromkeys(alternatives) if rhs != (lhs,)]
+            elif alternatives and alternatives[0] == (lhs,):
+                productions[lhs] = []
+        reached = self._reachable(start)
+        regexes = Regexes()
+        nodes: dict[int, int] = {}
+        for symbol in reached:
+            tree = self._trees[symbol]
+            if tree is not None:
+                nodes[symbol] = self._lower(symbol, tree, regexes)
+        productive = self._productive(reached, {symbol for symbol in nodes if not regexes.is_empty(nodes[symbol])})
+        if start not in productive:
+            raise self._no_sentence(start, productive)
+        if len(productive) < len(reached):
+            for symbol in reached:
+                if symbol not in productive:
+                    self._warn_unproductive(symbol)
+                    productions[symbol] = []
+                elif productions[symbol]:
+                    productions[symbol] = [rhs for rhs in productions[symbol] if productive.issuperset(rhs)]
+            before = reached
+            reached = self._reachable(start)
+            self._warn_unreachable(before, productive.intersection(reached))
+        return self._build(start, reached, nodes, regexes)
+
+    def _reachable(self, start: int) -> list[int]:
+        """The symbols that occur in what `start` derives, itself first."""
+        seen = {start}
+        order = [start]
+        for symbol in order:  # grows while it is read
+            for rhs in self._productions[symbol]:
+                for part in rhs:
+                    if part not in seen:
+                        seen.add(part)
+                        order.append(part)
+        return order
+
+    def _lower(self, symbol: int, tree: Node, regexes: Regexes) -> int:
+        if type(tree) is Literal:
+            return regexes.literal(tree.text.encode())
+        try:
+            return lower(tree, regexes)
+        except RegexSyntaxError as error:
+            raise self._reporter.regex_error(error, self._origins[symbol]) from error
+
+    def _productive(self, reached: Iterable[int], terminals: set[int]) -> set[int]:
+        """The reached symbols that derive some text; `terminals` are those that match any."""
+        productive = set(terminals)
+        waiting: dict[int, list[list[int]]] = {}  # by symbol: the productions [missing symbols, left-hand side] with it
+        agenda = []
+        for lhs in reached:
+            if self._kinds[lhs] == _SPECIAL:
+                productive.add(lhs)
+        for lhs in reached:
+            for rhs in self._productions[lhs]:
+                missing = [part for part in rhs if part not in productive]
+                if missing:
+                    entry = [len(missing), lhs]
+                    for part in missing:
+                        waiting.setdefault(part, []).append(entry)
+                elif lhs not in productive:
+                    productive.add(lhs)
+                    agenda.append(lhs)
+                    break
+        for symbol in agenda:  # grows while it is read
+            for entry in waiting.pop(symbol, ()):
+                entry[0] -= 1
+                if not entry[0] and entry[1] not in productive:
+                    productive.add(entry[1])
+                    agenda.append(entry[1])
+        return productive
+
+    def _build(self, start: int, reached: list[int], nodes: dict[int, int], regexes: Regexes) -> Engine:
+        engine = Engine(regexes)
+        ids: dict[int, int] = {}
+        for symbol in reached:
+            kind = self._kinds[symbol]
+            name = self._names[symbol]
+            if kind == _TERMINAL:
+                ids[symbol] = engine.add_terminal(name, nodes[symbol])
+            elif kind == _SPECIAL:
+                ids[symbol] = engine.add_special(name)
+            else:
+                ids[symbol] = engine.add_nonterminal(name)
+        for symbol in reached:
+            for rhs in self._productions[symbol]:
+                engine.add_production(ids[symbol], [ids[part] for part in rhs])
+        for symbol, kind in enumerate(self._kinds):
+            if kind == _IGNORED:
+                tree = self._trees[symbol]
+                assert tree is not None
+                node = self._lower(symbol, tree, regexes)
+                if not regexes.is_empty(node):
+                    engine.add_terminal(self._names[symbol], node, ignored=True)
+        engine.finish(ids[start])
+        return engine
+
+    def _no_sentence(self, start: int, productive: set[int]) -> GrammarError:
+        """The error about an empty language, naming a cause: from the start down to a symbol that all depends on."""
+        path = [start]
+        while True:
+            symbol = path[-1]
+            if self._trees[symbol] is not None or not self._productions[symbol]:
+                cause = f"{_KIND_NAMES[self._kinds[symbol]]} `{self._names[symbol]}` matches nothing"
+                break
+            missing = [part for rhs in self._productions[symbol] for part in rhs if part not in productive]
+            fresh = [part for part in missing if part not in path]
+            if not fresh:
+                again = self._named(path[path.index(missing[0]) :])
+                cause = f"every alternative of `{again}` needs `{again}` again"
+                break
+            path.append(fresh[0])
+        return self._reporter.error(
+            f"the grammar has no sentence: {cause}",
+            self._origins[start],
+            "add an alternative that can come to an end",
+        )
+
+    def _named(self, symbols: list[int]) -> str:
+        """The name of the first rule of the user's among `symbols`."""
+        names = [self._names[symbol] for symbol in symbols if self._kinds[symbol] != _HELPER]
+        return names[0] if names else self._names[symbols[0]]
+
+    def _warn_unproductive(self, symbol: int) -> None:
+        kind = self._kinds[symbol]
+        if kind != _HELPER:
+            why = "matches nothing" if self._trees[symbol] is not None else "can never come to an end"
+            self.warn(
+                f"{_KIND_NAMES[kind]} `{self._names[symbol]}` {why}; the alternatives that use it were dropped",
+                self._origins[symbol],
+            )
+
+    def _warn_unreachable(self, before: Iterable[int], reached: set[int]) -> None:
+        for symbol in before:
+            if self._kinds[symbol] == _RULE and symbol not in reached and self._productions[symbol]:
+                self.warn(
+                    f"rule `{self._names[symbol]}` is used only in alternatives that were dropped",
+                    self._origins[symbol],
+                )

@@ -1,0 +1,73 @@
+"""Where something stands in a grammar text, as people count: line and column, both from 1.
+
+Front ends keep plain offsets while they work and ask here only when something is to be reported, so a grammar
+without faults pays nothing for its error messages.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from .errors import GrammarError, GrammarLimitError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_SUGGESTION_CANDIDATES = 2000
+"""Close matches are looked for among this many names; `difflib` takes some microseconds for each."""
+
+
+class GrammarWarning(NamedTuple):
+    """Something in a grammar that is legal but surely not meant, such as a rule that can never be used."""
+
+    message: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.message}"
+
+
+class SourceText:
+    """A grammar text that can say where an offset is."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def line_and_column(self, offset: int) -> tuple[int, int]:
+        """Line and column of the character at `offset`, both counted from 1."""
+        return self.text.count("\n", 0, offset) + 1, offset - self.text.rfind("\n", 0, offset)
+
+    def line_at(self, offset: int) -> str:
+        """The whole line that `offset` is in, without its line ending."""
+        begin = self.text.rfind("\n", 0, offset) + 1
+        end = self.text.find("\n", offset)
+        return self.text[begin : len(self.text) if end < 0 else end].rstrip("\r")
+
+    def error(self, message: str, offset: int, hint: str | None = None) -> GrammarError:
+        """The error to raise about the text at `offset`."""
+        line, column = self.line_and_column(offset)
+        return GrammarError(message, line=line, column=column, text=self.line_at(offset), hint=hint)
+
+    def limit_error(self, message: str, offset: int, hint: str | None = None) -> GrammarLimitError:
+        """The error to raise where the text at `offset` goes beyond a limit."""
+        line, column = self.line_and_column(offset)
+        return GrammarLimitError(message, line=line, column=column, text=self.line_at(offset), hint=hint)
+
+    def warning(self, message: str, offset: int) -> GrammarWarning:
+        """The warning about the text at `offset`."""
+        line, column = self.line_and_column(offset)
+        return GrammarWarning(message, line, column)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """A hint naming up to three of the `known` names that look like `name`, or None."""
+    candidates = list(islice(known, MAX_SUGGESTION_CANDIDATES))
+    close = get_close_matches(name, candidates, n=3, cutoff=0.6)
+    if not close:  # `WORD` for `word` is a frequent slip that the ratio of difflib does not see.
+        close = [candidate for candidate in candidates if candidate.lower() == name.lower()]
+    return f"did you mean {' or '.join(close)}?" if close else None
