@@ -69,6 +69,11 @@ cdef class Chart:
     cdef bint is_accepting(self, uint32_t position) noexcept nogil
     cdef uint32_t initial(self) except? 0xFFFFFFFF nogil
     cdef int collect(self) except -1 nogil
+    # Debug builds: raises AssertionError where something made since the last check is not as it must be.
+    cdef int check(self) except -1
+    cdef size_t n_checked           # positions
+    cdef size_t n_checked_rows
+    cdef size_t n_checked_continuations
     cdef size_t n_words(self) noexcept nogil
     cdef size_t n_words_reached(self) except? 0 nogil
 

@@ -452,6 +452,7 @@ cdef class Chart:
             free(maps[1])
             free(maps[2])
         self.table_of.n = self.positions.n
+        self.n_checked = self.n_checked_rows = self.n_checked_continuations = 0
         self.flush_tables()
         if self.stamps_capacity:
             memset(self.stamps, 0, self.stamps_capacity * sizeof(uint32_t))
@@ -461,6 +462,46 @@ cdef class Chart:
         if self.collect_at < COLLECT_WORDS:
             self.collect_at = COLLECT_WORDS
         return 0
+
+    cdef int check(self) except -1:
+        cdef uint32_t i
+        for i in range(<uint32_t> self.n_checked_continuations, self.continuations.n):
+            words = words_of(self.continuations, i)
+            expect(words[0] < self.skeletons.shapes.n, "a continuation has a shape")
+            expect(max(words[1:], default=-1) < <object> i, "a continuation goes on with older ones")
+            shape = words_of(self.skeletons.shapes, words[0])
+            expect(len(words) - 1 == len(set(shape[2::2])), "a continuation has what its shape names")
+        for i in range(<uint32_t> self.n_checked_rows, self.rows.n):
+            words = words_of(self.rows, i)
+            expect(words[0] < self.skeletons.skeletons.n, "a row has a skeleton")
+            expect(all(c < self.continuations.n for c in words[1:]), "a row refers to continuations")
+            expect(len(set(words[1:])) == len(words) - 1, "a row names each continuation once")
+            skeleton = words_of(self.skeletons.skeletons, words[0])
+            expect(list(dict.fromkeys(skeleton[2::2])) == list(range(len(words) - 1)), "names count up as they appear")
+            items = [(dot, words[1 + name]) for dot, name in zip(skeleton[1::2], skeleton[2::2])]
+            expect(items == sorted(set(items)), "the items of a row are sorted")
+            expect(all(self.rules.dots.data[<uint32_t> dot] != NONE for dot, _ in items), "the items of a row are incomplete")
+            expect(skeleton[0] or len(items) > 0, "a row is not empty")
+        for i in range(<uint32_t> max(self.n_checked, FINISHED + 1), self.positions.n):
+            words = words_of(self.positions, i)
+            pairs = list(zip(words[1::2], words[2::2]))
+            expect(words[0] == <object> (<uint32_t> NO_ROW) or words[0] < self.rows.n, "a position is at a row or at none")
+            expect(pairs == sorted(set(pairs)), "the pairs of a position are sorted")
+            expect(all(row < self.rows.n and 0 < state < self.lexer.states.n for row, state in pairs), "pairs are alive")
+        self.n_checked, self.n_checked_rows = self.positions.n, self.rows.n
+        self.n_checked_continuations = self.continuations.n
+        return 0
+
+
+cdef list words_of(Sequences table, uint32_t entry):
+    cdef size_t i
+    return [sequence(table, entry)[i] for i in range(sequence_length(table, entry))]
+
+
+cdef int expect(bint holds, str what) except -1:
+    if not holds:
+        raise AssertionError(f"this is a bug in earleymask: it does not hold that {what}")
+    return 0
 
 
 cdef int compact(Sequences table, const uint8_t* marked, uint32_t* map_, const uint32_t* references, size_t first,

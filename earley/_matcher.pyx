@@ -4,17 +4,17 @@ All state that grows lies in the chart (`_chart`), which the forks of a matcher 
 and the positions after each. A call takes the engine's lock for its duration and works without the GIL.
 """
 
-from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint32_t
 from libc.stdlib cimport calloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 import numpy as np
 
-from earleymask.earley._chart cimport DEAD, FINISHED, NO_ROW, row_at
-from earleymask.earley._rules cimport S_SPECIAL
+from earleymask.earley._chart cimport DEAD, FINISHED
 from earleymask.earley._tables cimport (
-    NONE, ByteSet, byteset_fill, byteset_has, byteset_or, reserve, sequence, sequence_length, words_extend, words_push,
+    reserve, sequence, sequence_length, words_extend, words_push,
 )
+from earleymask.trie._build cimport DEBUG
 
 from earleymask.earley.errors import RejectedTokenError
 from earleymask.trie.errors import VocabularyError
@@ -125,6 +125,8 @@ cdef class Matcher:
             if position == FINISHED or self.chart.is_accepting(position):
                 for token_id in self.eos_token_ids:
                     words[token_id >> 5] |= <uint32_t> 1 << (token_id & 31)
+            if DEBUG:
+                self.chart.check()
         finally:
             self.engine.release()
         return 0
@@ -164,7 +166,7 @@ cdef class Matcher:
             self.engine.release()
 
     cdef uint32_t after(self, uint32_t position, object token_id) except? 0xFFFFFFFF:
-        cdef uint32_t target, symbol
+        cdef uint32_t target
         cdef size_t token, start, end
         if not 0 <= token_id < self.trie.n_tokens:
             return DEAD
@@ -263,8 +265,7 @@ cdef class Matcher:
 
     def forced_bytes(self) -> bytes:
         """The bytes that every continuation begins with (at most 65,536 of them)."""
-        cdef uint32_t position, target, byte, only = 0, choices, symbol
-        cdef ByteSet same, seen
+        cdef uint32_t position, byte, only = 0, choices, symbol
         forced = bytearray()
         self.engine.acquire()
         try:
