@@ -20,7 +20,27 @@ CLASSES = [
     "[a-c]", "[^a]", "[^b-z]", r"\w", r"\d", r"[\w-]", "[à-ü]", "[a1é]", ".", r"[^\"\\\n]", r"[一-龥ぁ-ん]", r"[^\x00-\x7f]",
     "(?i:b)", "(?i:é)", r"[\U0001f300-\U0001faff]", r"\s", r"[\S]", r"[^\W\d]",
 ]  # fmt: skip
-LITERALS = ["a", "b", "ab", "aa", "abc", "ba", "é", "日本", "😀", "0", "1", "12", "_", " ", "ß", "(?i:ab)", r"\+", r"\.", "the"]
+LITERALS = [
+    "a",
+    "b",
+    "ab",
+    "aa",
+    "abc",
+    "ba",
+    "é",
+    "日本",
+    "😀",
+    "0",
+    "1",
+    "12",
+    "_",
+    " ",
+    "ß",
+    "(?i:ab)",
+    r"\+",
+    r"\.",
+    "the",
+]
 
 
 def make_pattern(rng: Random, depth: int = 2, lazy: bool = True) -> str:

@@ -1,0 +1,58 @@
+"""The compiled form of a grammar, which front ends fill and matchers share."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from ._regex import Regexes
+
+class Engine:
+    """A grammar over the nodes of `regexes`, built by `add_*` and then `finish`.
+
+    Symbols are ints. Every symbol that occurs in a production must be productive (derive at least one string): what
+    the parser predicts it must be able to finish, or masks would lead into dead ends. Front ends trim first;
+    `is_productive` answers for lazy symbols.
+
+    One thread builds an engine. Finished, it is shared freely: what it learns about its grammar from then on is guarded
+    by a lock of its own.
+    """
+
+    def __init__(self, regexes: Regexes) -> None: ...
+    @property
+    def regexes(self) -> Regexes:
+        """The arena of the terminals' nodes."""
+
+    @property
+    def special_names(self) -> tuple[str, ...]:
+        """Names of the special tokens that the grammar uses."""
+
+    def add_terminal(self, name: str, node: int, ignored: bool = False) -> int:
+        """A terminal that matches `node`, maybe the empty string too; an `ignored` one may also stand between
+        lexemes."""
+
+    def add_special(self, name: str) -> int:
+        """A special token, by its name in the vocabulary. The same name is the same symbol."""
+
+    def add_nonterminal(self, name: str) -> int:
+        """A nonterminal, which needs at least one production before `finish`."""
+
+    def add_lazy(self, name: str, expand: Callable[[], Iterable[Iterable[int]]], *, nullable: bool = False) -> int:
+        """A nonterminal whose productions `expand()` makes when the parser first predicts it.
+
+        `expand` returns right-hand sides; it may add terminals and lazy symbols, but only with regex nodes that exist.
+        `nullable` says whether the symbol derives the empty string. Alternatives with unproductive symbols are left
+        out.
+        """
+
+    def is_productive(self, symbol: int) -> bool:
+        """Whether the symbol derives a string. Expands lazy symbols only as far as it takes to know."""
+
+    def add_production(self, lhs: int, rhs: Sequence[int]) -> None:
+        """`lhs` may become the symbols `rhs`."""
+
+    def finish(self, start: int) -> None:
+        """Fixes the start symbol and opens the engine for matchers."""
+
+    def open_for_changes(self) -> None:
+        """Raises `ValueError` once the engine is finished."""
+
+    def stats(self) -> dict[str, int]:
+        """What has been learned about the grammar so far, in numbers of things and bytes."""
