@@ -41,14 +41,14 @@ ANNOTATE = is_on("EARLEYMASK_ANNOTATE", default=False)
 VARIANT = "debug" if DEBUG else "release"
 
 # For .pyx files. Negative indexes and division mean the same in both variants (`wraparound`, `cdivision`), so that a
-# debug build checks the code that ships; `overflowcheck` stays off because hashes are meant to wrap.
+# debug build checks the code that ships; `overflowcheck` stays off because hashes are meant to wrap, and `nonecheck`
+# because it takes the GIL at every attribute, which the core's functions run without.
 CYTHON_DIRECTIVES = {
     "language_level": 3,
     "cdivision": True,
     "wraparound": False,
     "boundscheck": DEBUG,
     "initializedcheck": DEBUG,
-    "nonecheck": DEBUG,
     "overflowcheck": False,
 }
 # For .py files, which must mean what the interpreter means by them: `parts[-1]` is the last part, an annotation is a
