@@ -30,7 +30,7 @@ class Regexes:
         """One code point out of sorted, disjoint, inclusive `ranges`, in UTF-8. Surrogates are left out."""
 
     def concat(self, nodes: Sequence[int]) -> int:
-        """The nodes one after the other. None at all is EPSILON."""
+        """The nodes one after the other."""
 
     def union(self, nodes: Iterable[int]) -> int:
         """Any of the nodes; none at all is EMPTY."""

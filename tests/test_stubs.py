@@ -40,7 +40,7 @@ def find(module: ModuleType, name: str) -> object:
 
 def paragraphs(text: str) -> list[str]:
     """The paragraphs of a docstring, each as one line however it was wrapped."""
-    return [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
+    return [" ".join(paragraph.split()) for paragraph in text.split("\n\n") if paragraph.strip()]
 
 
 @pytest.mark.parametrize("stub", STUBS, ids=lambda path: path.stem)
