@@ -7,40 +7,21 @@ difference can also be shrunk here, by leaving parts out (`smaller`).
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Iterator, Mapping, Sequence, Union
 
 from hypothesis import strategies as st
 
 # --- patterns --------------------------------------------------------------------------------------------------------
 
-LETTERS = "abcA_1é"
 CLASSES = [
-    "[a-c]", "[^a]", "[^b-z]", r"\w", r"\d", r"[\w-]", "[à-ü]", "[a1é]", ".", r"[^\"\\\n]", r"[一-龥ぁ-ん]", r"[^\x00-\x7f]",
-    "(?i:b)", "(?i:é)", r"[\U0001f300-\U0001faff]", r"\s", r"[\S]", r"[^\W\d]",
+    "[a-c]", "[^a]", "[^b-z]", r"\w", r"\d", r"[\w-]", "[à-ü]", "[a1é]", ".", r"[^\"\\\n]", r"[一-龥ぁ-ん]",
+    r"[^\x00-\x7f]", "(?i:b)", "(?i:é)", r"[\U0001f300-\U0001faff]", r"\s", r"[\S]", r"[^\W\d]", "(?i:[a-k])", r"(?a:\w)",
 ]  # fmt: skip
-LITERALS = [
-    "a",
-    "b",
-    "ab",
-    "aa",
-    "abc",
-    "ba",
-    "é",
-    "日本",
-    "😀",
-    "0",
-    "1",
-    "12",
-    "_",
-    " ",
-    "ß",
-    "(?i:ab)",
-    r"\+",
-    r"\.",
-    "the",
-]
+LITERALS = ["a", "b", "ab", "aa", "abc", "ba", "é", "日本", "😀", "0", "1", "12", "_", " ", "ß", "(?i:ab)", r"\+", r"\.", "the"]
+COUNTS = ["*", "+", "?", "{2}", "{1,3}", "{0,2}", "{2,}"]
 
 
 def make_pattern(rng: Random, depth: int = 2, lazy: bool = True) -> str:
@@ -54,11 +35,315 @@ def make_pattern(rng: Random, depth: int = 2, lazy: bool = True) -> str:
         return "".join(make_pattern(rng, depth - 1, lazy) for _ in range(rng.randint(2, 3)))
     if roll < 8:
         return "(?:" + "|".join(make_pattern(rng, depth - 1, lazy) for _ in range(rng.randint(2, 3))) + ")"
-    counts = ["*", "+", "?", "{2}", "{1,3}", "{0,2}", "{2,}"]
-    repeated = f"(?:{make_pattern(rng, depth - 1, lazy)}){rng.choice(counts)}"
+    repeated = f"(?:{make_pattern(rng, depth - 1, lazy)}){rng.choice(COUNTS)}"
     return repeated + ("?" if lazy and rng.randrange(4) == 0 else "")
 
 
 @st.composite
 def patterns(draw: st.DrawFn, lazy: bool = True) -> str:
     return make_pattern(draw(st.randoms(use_true_random=False)), draw(st.integers(0, 3)), lazy)
+
+
+# --- grammars as data ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A rule or a named terminal."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Str:
+    text: str
+    any_case: bool = False
+
+    def __str__(self) -> str:
+        escaped = self.text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+        return f'"{escaped}"' + ("i" if self.any_case else "")
+
+
+@dataclass(frozen=True)
+class Re:
+    pattern: str
+    flags: str = ""
+
+    def __str__(self) -> str:
+        return "/" + self.pattern.replace("/", r"\/") + "/" + self.flags
+
+
+@dataclass(frozen=True)
+class Many:
+    """A repetition: `op` is `*`, `+`, `?`, `~2`, `~0..2` and the like."""
+
+    body: Element
+    op: str
+
+    def __str__(self) -> str:
+        return f"({self.body}){self.op}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`(a b | c)`, or `[a b | c]` where it may be left out."""
+
+    alternatives: tuple[Alternative, ...]
+    optional: bool = False
+
+    def __str__(self) -> str:
+        inside = " | ".join(" ".join(map(str, alternative)) for alternative in self.alternatives)
+        return f"[{inside}]" if self.optional else f"({inside})"
+
+
+Element = Union[Ref, Str, Re, Many, Choice]
+Alternative = tuple[Element, ...]
+Definition = tuple[str, tuple[Alternative, ...]]
+
+
+@dataclass(frozen=True)
+class GrammarSketch:
+    rules: tuple[Definition, ...]
+    terminals: tuple[Definition, ...] = ()
+    ignored: tuple[Element, ...] = ()
+
+    @property
+    def text(self) -> str:
+        lines = []
+        for name, alternatives in self.rules + self.terminals:
+            lines.append(f"{name}: " + "\n    | ".join(" ".join(map(str, a)) for a in alternatives))
+        return "\n".join(lines + [f"%ignore {element}" for element in self.ignored]) + "\n"
+
+    def elements(self) -> Iterator[Element]:
+        agenda: list[Element] = [e for _, alternatives in self.rules + self.terminals for a in alternatives for e in a]
+        agenda += self.ignored
+        while agenda:
+            element = agenda.pop()
+            yield element
+            if isinstance(element, Many):
+                agenda.append(element.body)
+            elif isinstance(element, Choice):
+                agenda += [e for a in element.alternatives for e in a]
+
+
+def smaller(sketch: GrammarSketch) -> Iterator[GrammarSketch]:
+    """The sketches with one part left out or made plainer, for shrinking a difference."""
+    used = {e.name for e in sketch.elements() if isinstance(e, Ref)} | {"start"}
+    for kind in ("rules", "terminals"):
+        definitions: tuple[Definition, ...] = getattr(sketch, kind)
+        for i, (name, alternatives) in enumerate(definitions):
+
+            def put(*new: Definition, kind: str = kind, i: int = i, old: tuple[Definition, ...] = definitions) -> GrammarSketch:
+                return replace(sketch, **{kind: old[:i] + new + old[i + 1 :]})
+
+            if name not in used:
+                yield put()
+            for fewer in _smaller_alternatives(alternatives):
+                if fewer:
+                    yield put((name, fewer))
+    for i, element in enumerate(sketch.ignored):
+        yield replace(sketch, ignored=sketch.ignored[:i] + sketch.ignored[i + 1 :])
+        for plainer in _smaller_element(element):
+            yield replace(sketch, ignored=sketch.ignored[:i] + (plainer,) + sketch.ignored[i + 1 :])
+
+
+def _smaller_alternatives(alternatives: tuple[Alternative, ...]) -> Iterator[tuple[Alternative, ...]]:
+    for i, alternative in enumerate(alternatives):
+        yield alternatives[:i] + alternatives[i + 1 :]
+        for j, element in enumerate(alternative):
+            yield alternatives[:i] + (alternative[:j] + alternative[j + 1 :],) + alternatives[i + 1 :]
+            for plainer in _smaller_element(element):
+                yield alternatives[:i] + (alternative[:j] + (plainer,) + alternative[j + 1 :],) + alternatives[i + 1 :]
+
+
+def _smaller_element(element: Element) -> Iterator[Element]:
+    if isinstance(element, Str):
+        if len(element.text) > 1:
+            yield Str(element.text[:1])
+            yield Str(element.text[1:])
+        if element.any_case:
+            yield Str(element.text)
+    elif isinstance(element, Re):
+        yield Str("a")
+        yield from (Re(p, element.flags) for p in _smaller_patterns(element.pattern))
+        if element.flags:
+            yield Re(element.pattern)
+    elif isinstance(element, Many):
+        yield element.body
+        yield from (Many(body, element.op) for body in _smaller_element(element.body))
+    elif isinstance(element, Choice):
+        for alternative in element.alternatives:
+            if len(alternative) == 1:
+                yield alternative[0]
+        yield from (Choice(fewer, element.optional) for fewer in _smaller_alternatives(element.alternatives) if fewer)
+
+
+def _smaller_patterns(pattern: str) -> Iterator[str]:
+    """The pattern without one stretch of characters, where that is still a pattern."""
+    for length in (16, 8, 4, 2, 1):
+        for i in range(len(pattern) - length + 1):
+            candidate = pattern[:i] + pattern[i + length :]
+            try:
+                re.compile(candidate)
+            except re.error:
+                continue
+            if candidate:
+                yield candidate
+
+
+# --- making grammars -------------------------------------------------------------------------------------------------
+
+WORDS = ["a", "b", "ab", "aa", "abc", "c", "(", ")", "[", "]", ",", ";", ":", "+", "-", "=", "if", "ifx", "in", "int", "é",
+         "日本", "😀", "the", " ", "\"", "0", "1", "ß", "null", "nullable"]  # fmt: skip
+BLANKS: list[Element] = [Str(" "), Re(r"\s+"), Re(r"[ \t\n]+"), Re(r"#[^\n]*"), Re(r"/\*(.|\n)*?\*/"), Str("_"), Re("a+"), Re("(?:ab)+")]
+TERMINALS = [
+    r"[a-z]+", r"[a-zA-Z_]\w*", r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", r'"[^"\\]*"', r'".*?"', r'".*?(?<!\\)(\\\\)*?"',
+    r'"(?:[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u[0-9a-f]{4})*"', r"[0-9a-f]{2,4}", r"\w{1,5}", r"[^\W\d_]+", r".{2,3}", r"[一-龥]+",
+    r"[\U0001f600-\U0001f64f]+", r"(?:ab|a)(?:bc|c)?", r"\S+", r"(?:a|aa){1,4}", r"a*", r"[^,]+", r"/\*(?:.|\n)*?\*/",
+]  # fmt: skip
+SHAPES = [
+    (("start", ((Ref("r0"),), (Ref("start"), Str(","), Ref("r0")))),),  # left-recursive list
+    (("start", ((Ref("r0"),), (Ref("r0"), Str(","), Ref("start")))),),  # right-recursive list
+    (("start", ((Ref("x"),),)), ("x", ((Ref("r0"),), (Ref("r0"), Ref("y")))), ("y", ((Str(";"), Ref("x")), (Ref("x"),)))),  # mutually
+    (("start", ((Ref("start"), Str("+"), Ref("start")), (Str("("), Ref("start"), Str(")")), (Ref("r0"),))),),  # ambiguous
+    (("start", ((Ref("x"),), (Ref("r0"),))), ("x", ((Ref("start"),), (Str("["), Ref("x"), Str("]"))))),  # a cycle
+    (("start", ((Str("("), Ref("start"), Str(")"), Ref("start")), ())), ),  # nested, nullable
+    (("start", ((Ref("r0"), Ref("start"), Ref("ws")), (Ref("r0"),))), ("ws", ((Many(Str(" "), "*"),),))),  # nullable tail
+    (("start", ((Str("{"), Choice(((Ref("r0"), Many(Choice(((Str(","), Ref("r0")),)), "*")),), True), Str("}")),)),),  # JSON-like
+]  # fmt: skip
+
+
+def make_grammar(rng: Random, *, plain: bool = False) -> GrammarSketch:
+    """A grammar.  `plain` leaves out what lark itself cannot show: nullable terminals and ignored text that overlaps."""
+    n_terminals = rng.randint(0, 3)
+    terminal_names = [f"T{i}" for i in range(n_terminals)]
+    terminals = tuple((name, _make_terminal(rng, plain)) for name in terminal_names)
+    n_rules = rng.randint(1, 3)
+    names = [f"r{i}" for i in range(n_rules)]
+    rules: list[Definition] = []
+    if rng.randrange(3):
+        rules += rng.choice(SHAPES)
+    else:
+        rules.append(("start", _make_alternatives(rng, ["start", *names], terminal_names, plain)))
+    for name in names:
+        rules.append((name, _make_alternatives(rng, ["start", *names], terminal_names, plain)))
+    ignored: tuple[Element, ...] = ()
+    if rng.randrange(3) == 0:
+        ignored = (Str("~"),) if plain else tuple(rng.sample(BLANKS, rng.randint(1, 2)))
+    return GrammarSketch(tuple(rules), terminals, ignored)
+
+
+def _make_alternatives(rng: Random, names: list[str], terminals: list[str], plain: bool) -> tuple[Alternative, ...]:
+    found: list[Alternative] = []
+    for _ in range(rng.randint(1, 3)):
+        length = rng.choice([0, 1, 1, 2, 2, 2, 3, 4])
+        alternative = tuple(_make_element(rng, names, terminals, plain, depth=2) for _ in range(length))
+        if alternative not in found:
+            found.append(alternative)
+    if all(any(isinstance(e, Ref) and e.name in names for e in a) for a in found):
+        found.append((_make_leaf(rng, terminals, plain),))  # most grammars should have sentences
+    return tuple(found)
+
+
+def _make_element(rng: Random, names: list[str], terminals: list[str], plain: bool, depth: int) -> Element:
+    roll = rng.randrange(12)
+    if roll < 4:
+        return Ref(rng.choice(names))
+    if roll < 9 or not depth:
+        return _make_leaf(rng, terminals, plain)
+    inside = _make_element(rng, names, terminals, plain, depth - 1)
+    if roll < 11:
+        return Many(inside, rng.choice(["*", "+", "?", "~2", "~0..2", "~1..3", "~2..5"]))
+    second = _make_element(rng, names, terminals, plain, depth - 1)
+    return Choice(((inside, second),) if rng.randrange(2) else ((inside,), (second,)), rng.randrange(2) == 0)
+
+
+def _make_leaf(rng: Random, terminals: list[str], plain: bool) -> Element:
+    roll = rng.randrange(8)
+    if terminals and roll < 3:
+        return Ref(rng.choice(terminals))
+    if roll < 6:
+        return Str(rng.choice(WORDS), rng.randrange(8) == 0)
+    return _make_regexp(rng, plain)
+
+
+def _make_regexp(rng: Random, plain: bool) -> Re:
+    pattern = rng.choice(TERMINALS) if rng.randrange(2) else make_pattern(rng, rng.randint(0, 2))
+    if re.match(f"(?:{pattern})\\Z", "") and (plain or rng.randrange(6)):
+        pattern = rng.choice("abc1") + pattern
+    return Re(pattern, rng.choice(["", "", "", "i", "s"]))
+
+
+def _make_terminal(rng: Random, plain: bool) -> tuple[Alternative, ...]:
+    def atom() -> Element:
+        roll = rng.randrange(6)
+        if roll < 2:
+            return Str(rng.choice(WORDS), rng.randrange(4) == 0)
+        if roll < 4:
+            return _make_regexp(rng, plain)
+        body = Str(rng.choice(WORDS)) if rng.randrange(2) else _make_regexp(rng, plain)
+        return Many(body, rng.choice(["+", "~1..3", "~2"] if plain else ["+", "~1..3", "?", "*", "~2"]))
+
+    return tuple(tuple(atom() for _ in range(rng.choice([1, 1, 2]))) for _ in range(rng.choice([1, 1, 2, 3])))
+
+
+@st.composite
+def grammars(draw: st.DrawFn, plain: bool = False) -> GrammarSketch:
+    return make_grammar(draw(st.randoms(use_true_random=False)), plain=plain)
+
+
+# --- vocabularies ----------------------------------------------------------------------------------------------------
+
+ALPHABET = set("abcdeint0123_ ()[]{},;:+-=\"~ABé日本😀ß\n\\/*#")
+"""What the grammars above are mostly written with: half of a sample is made of these characters."""
+
+
+@dataclass(frozen=True)
+class TokenPool:
+    """The text tokens of a real vocabulary, sorted by what they are good for in a test."""
+
+    spelled: tuple[bytes, ...]  # made of ALPHABET alone
+    long: tuple[bytes, ...]
+    multibyte: tuple[bytes, ...]  # with bytes beyond ASCII, whole characters or parts of them
+    others: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, tokens: Sequence[bytes]) -> TokenPool:
+        spelled, long, multibyte, others = [], [], [], []
+        for token in tokens:
+            if len(token) < 2:
+                continue
+            text = token.decode("utf-8", errors="replace")
+            if ALPHABET.issuperset(text):
+                spelled.append(token)
+            elif len(token) >= 12:
+                long.append(token)
+            elif not token.isascii():
+                multibyte.append(token)
+            else:
+                others.append(token)
+        return cls(tuple(spelled), tuple(long), tuple(multibyte), tuple(others))
+
+    def sample(self, rng: Random, size: int) -> list[bytes]:
+        """`size` tokens: all single bytes and a mixture; now and then two tokens spell the same."""
+        chosen = [bytes([b]) for b in range(256)]
+        pools = [(self.spelled, 50), (self.long, 10), (self.multibyte, 15), (self.others, 25)]
+        for pool, share in pools:
+            chosen += rng.sample(pool, min(len(pool), (size - 256) * share // 100))
+        while len(chosen) < size:
+            chosen.append(rng.choice(chosen))
+        rng.shuffle(chosen)
+        return chosen
+
+
+def choose_token(rng: Random, allowed: Sequence[int], spelling: Mapping[int, bytes] | Sequence[bytes]) -> int:
+    """The next token of a walk: often a short one, so that walks get on, and often a long one, which crosses lexemes."""
+    roll = rng.randrange(10)
+    if roll < 4:
+        return min(rng.sample(allowed, min(4, len(allowed))), key=lambda t: len(spelling[t]))
+    if roll < 7:
+        return max(rng.sample(allowed, min(6, len(allowed))), key=lambda t: len(spelling[t]))
+    return rng.choice(allowed)
