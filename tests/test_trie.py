@@ -50,7 +50,7 @@ def assert_is_right(tokens: list[bytes]) -> None:
 
 
 def find(trie: TokenTrie, text: bytes) -> int:
-    """The token spelled `text`, by walking the trie as the mask walk does: down to a child, over a subtree with `skip`."""
+    """The token spelled `text`, found as the mask walk goes: down to a child, over a subtree with `skip`."""
     token_id, index, end = NO_TOKEN, 0, trie.n_nodes
     for depth, byte in enumerate(text, start=1):
         while index < end and trie.node(index)[:2] != (byte, depth):

@@ -216,7 +216,7 @@ def test_pickling(changes: dict[str, Any]) -> None:
 def test_a_damaged_pickle_is_refused() -> None:
     saved = pickle.dumps(make(tokens=[*TOKENS, b"unlikely"]))
     assert saved.count(b"unlikely") == 1
-    with pytest.raises(VocabularyError, match="pickled vocabulary: fingerprint .* make it anew"):
+    with pytest.raises(VocabularyError, match=r"pickled vocabulary: fingerprint .* make it anew"):
         pickle.loads(saved.replace(b"unlikely", b"different"[:8]))
 
 

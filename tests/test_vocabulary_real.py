@@ -8,52 +8,11 @@ import pytest
 import vocabularies
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from texts import TEXTS
+from vocabularies import spell
 
-from earleymask.trie import Vocabulary
-
-TEXTS = {
-    "English": "The quick brown fox jumps over the lazy dog; it wasn't 'quick' enough -- 3.14159 times!",
-    "leading and trailing space": "   three spaces before, two after  ",
-    "one space": " ",
-    "German": "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich. Straße, ẞ",
-    "French": "L’œuf où naît l’été: « ça va ? » — déjà vu…",
-    "Polish, Czech, Turkish": "Zażółć gęślą jaźń. Příliš žluťoučký kůň. Iğdır, ıI iİ",
-    "Vietnamese": "Tiếng Việt: Đặng Thị Hồng Nhung, phở bò, ngữ nghĩa",
-    "Greek": "Ξεσκεπάζω την ψυχοφθόρα βδελυγμία. Ἐν ἀρχῇ ἦν ὁ λόγος",
-    "Russian": "Съешь же ещё этих мягких французских булок, да выпей чаю.",
-    "Hebrew and Arabic": "שָׁלוֹם עוֹלָם ‏(נסיון)‏ مرحبا بالعالم ‫النصّ‬ ۱۲۳",
-    "Hindi, Tamil, Bengali": "नमस्ते दुनिया क्षत्रिय வணக்கம் உலகம் ওহে বিশ্ব",
-    "Thai, Khmer, Burmese": "สวัสดีชาวโลก ภาษาไทย សួស្តី​ពិភពលោក မင်္ဂလာပါ",
-    "Chinese": "我能吞下玻璃而不傷身體。简体中文、繁體中文,𠀀𠮷𪚥",
-    "Japanese": "いろはにほへと ちりぬるを。カタカナ ﾊﾝｶｸ 漢字「括弧」〜",
-    "Korean": "키스의 고유조건은 입술끼리 만나야 하고. 각 ᄒᆞᆫ글",
-    "Amharic, Georgian, Cherokee, gothic": "ሰላም ልዑል გამარჯობა ᎣᏏᏲ 𐌲𐌿𐍄",
-    "emoji": "👍🏽 👩‍👩‍👧‍👦 🏳️‍🌈 🇩🇪🇫🇷 1️⃣ ☺︎☺️ 🫠🪿 \U0001f9d1\u200d\U0001f680",
-    "combining": "e\u0301 n\u0303 a\u0323\u0302 Z\u0351\u036b\u0343 \u1e0b\u0323 ﬁ Å Å",
-    "Python": 'def f(x: int = 0) -> str:\n\tif x != 1:\n        return f"{x!r:>{width}}"\r\n# naïve ∀x∈ℝ\n\n\n',
-    "C": '#include <stdio.h>\nint main(void) {\n    printf("%d\\n", a[i++] << 0x1F & ~mask);\n    return 0; /* done */\n}\n',
-    "JSON": '{"key": [1, -2.5e+10, null, true], "esc": "\\u00e9\\n\\"quoted\\"", "nested": {"a": {"b": {}}}}\n',
-    "XML": '<?xml version="1.0"?>\n<a b="c&amp;d"><![CDATA[ x < y ]]></a>\n<!-- c -->',
-    "numbers": "0 1 12 123 1234 12345 1,234,567.89 1e-9 0xDEADBEEF ½ ² ٣ 四",
-    "blank lines and runs": "a\n\n\n\nb\t\t\tc\r\n\r\n  \n \t \nd" + " " * 100 + "e" + "\n" * 40 + "=" * 90 + "-" * 70,
-    "other white space": "a\u00a0b\u2002c\u2003d\u2009e\u200af\u202fg\u3000h\u1680i\u2028j\u2029k\u0085l\vm\fn",
-    "invisible": "a\u200bb\u200cc\u200dd\u2060e\ufefff\u00adg\u061ch\u202ei\u202cj",
-    "control characters": "".join(map(chr, range(1, 32))) + "\x7f" + "".join(map(chr, range(0x80, 0xA0))),
-    # Characters next to what is not valid UTF-8: ends of each encoded length, of the surrogates and of Unicode.
-    "ends of lengths": "\x7f\x80\u07ff\u0800\uffff\U00010000\U0010ffff",
-    "around surrogates": "\ud7ff\ue000 a\ud7ffb\ue000c",
-    "noncharacters": "\ufffe\uffff\U0001fffe\U0010fffe\ufdd0 \ufffd\ufffd",
-    "private use": "\ue000\uf8ff\U000f0000\U00100000",
-    "first and last byte": "À\xc2\xa0 ÿ ߿ࠀ \u1000 ké \U000e0001\U000e007f",
-    "special look-alikes": "<s> </s> [INST] <|eot_id|> <｜User｜> <unk> <0x0A> <0xE2> <|endoftext|> [TOOL_CALLS] <think>",
-    "byte-level look-alikes": "Ġthe ĊĠ ÄĢ č Ń",
-}
 # SentencePiece has no code for NUL and for its own space symbol: it drops the first and takes the second for a space.
 NOT_FOR_SENTENCEPIECE = {"\x00", "\u2581"}
-
-
-def spell(vocabulary: Vocabulary, token_ids: list[int]) -> bytes:
-    return b"".join(vocabulary.token_bytes(token_id) for token_id in token_ids)
 
 
 def assert_round_trip(name: str, text: str) -> None:
@@ -113,7 +72,16 @@ def test_invalid_utf8_gives_itself_back(name: str) -> None:
     encoding = tokenizer.instruct_tokenizer.tokenizer._model if name == "tekken" else tokenizer.model
     shift = 1000 if name == "tekken" else 0
     vocabulary = vocabularies.load(name)
-    broken = [b"\xff", b"\xc3(", b"ab\xe2\x82", b"\xf0\x9f\x91 x", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", bytes(range(256))]
+    broken = [
+        b"\xff",
+        b"\xc3(",
+        b"ab\xe2\x82",
+        b"\xf0\x9f\x91 x",
+        b"\xed\xa0\x80",
+        b"\xc0\x80",
+        b"\xf4\x90\x80\x80",
+        bytes(range(256)),
+    ]
     for data in broken:
         assert spell(vocabulary, [token_id + shift for token_id in encoding._encode_bytes(data)]) == data
 
@@ -142,9 +110,7 @@ def test_tekken_equals_its_file() -> None:
     assert vocabulary.special_tokens["<SPECIAL_999>"] == 999
 
 
-@pytest.mark.parametrize(
-    ("name", "size", "n_special"), [("llama3", 128_256, 256), ("llama4", 202_048, 2_048)]
-)
+@pytest.mark.parametrize(("name", "size", "n_special"), [("llama3", 128_256, 256), ("llama4", 202_048, 2_048)])
 def test_llama_equals_its_file(name: str, size: int, n_special: int) -> None:
     vocabulary = vocabularies.load(name)
     module = pytest.importorskip(f"llama_models.{name}.tokenizer")

@@ -8,7 +8,7 @@ A test that names a vocabulary whose package is missing is skipped, with the pac
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ class Encoder:
     """What the tokenizer itself puts before the text (SentencePiece's dummy prefix)."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def load(name: str) -> Vocabulary:
     """The vocabulary of this name; skips the running test where its package is absent."""
     if name in ("tekken", "mistral-spm-32k"):
@@ -42,7 +42,7 @@ def load(name: str) -> Vocabulary:
     raise ValueError(f"no vocabulary named {name!r}; there are {', '.join(NAMES)}")
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_encoder(name: str) -> Encoder:
     tokenizer = load_tokenizer(name)
     if name in ("tekken", "mistral-spm-32k"):
@@ -53,7 +53,12 @@ def load_encoder(name: str) -> Encoder:
     return Encoder(lambda text: tokenizer.model.encode_ordinary(text))
 
 
-@lru_cache(maxsize=None)
+def spell(vocabulary: Vocabulary, token_ids: list[int]) -> bytes:
+    """The output text of these tokens."""
+    return b"".join(vocabulary.token_bytes(token_id) for token_id in token_ids)
+
+
+@cache
 def load_tokenizer(name: str) -> Any:
     """The tokenizer object behind a name."""
     if name in ("tekken", "mistral-spm-32k"):

@@ -40,4 +40,5 @@ class TokenTrie:
         """(representative, duplicate) for every id spelled like a smaller one; the trie holds the representative."""
 
     def check(self) -> None:
-        """Raise `AssertionError` where an invariant of the layout does not hold; debug builds call it after building."""
+        """Raise `AssertionError` where an invariant of the layout does not hold; debug builds call it after
+        building."""

@@ -1,7 +1,9 @@
-"""Token bytes of mistral-common's tokenizers: `MistralTokenizer`, and the `Tekkenizer` or `SentencePieceTokenizer` inside it.
+"""Token bytes of mistral-common's tokenizers: `MistralTokenizer`, and the `Tekkenizer` or `SentencePieceTokenizer`
+inside it.
 
-Tekken is byte-level BPE over raw bytes with its special tokens in front (ids 0 to 999). A Tekkenizer gives the bytes of every id
-by a public method. The SentencePiece one keeps its model private but has no public way to tell byte pieces from text.
+Tekken is byte-level BPE over raw bytes with its special tokens in front (ids 0 to 999). A Tekkenizer gives the bytes
+of every id by a public method. The SentencePiece one keeps its model private but has no public way to tell byte
+pieces from text.
 """
 
 from __future__ import annotations
@@ -26,11 +28,12 @@ def read_mistral(tokenizer: MistralTokenizer | Tekkenizer | SentencePieceTokeniz
         inner = inner.instruct_tokenizer.tokenizer
     if hasattr(inner, "id_to_byte_piece") and hasattr(inner, "special_ids"):
         return _read_tekken(inner)
-    model = getattr(inner, "_model", None)
+    model: Any = getattr(inner, "_model", None)
     if hasattr(model, "id_to_piece"):
         return read_sentencepiece(model)
     raise VocabularyError(
-        f"from_mistral: expected a MistralTokenizer, Tekkenizer or SentencePieceTokenizer of mistral-common, got {type(tokenizer).__name__}"
+        "from_mistral: expected a MistralTokenizer, Tekkenizer or SentencePieceTokenizer of mistral-common, "
+        f"got {type(tokenizer).__name__}"
     )
 
 

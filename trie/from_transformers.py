@@ -1,11 +1,11 @@
 """Token bytes of `transformers` tokenizers, fast and slow, and of a bare `tokenizers.Tokenizer`.
 
-How a token is spelled is read from the decoder (and, where there is none, from the pre-tokenizer), never guessed from the
-tokenizer's name. A decoder that makes a token's text depend on its neighbours (WordPiece, CTC, a `</w>` suffix) has no
-bytes per token, so that tokenizer is refused by the decoder's name.
+How a token is spelled is read from the decoder (and, where there is none, from the pre-tokenizer), never guessed from
+the tokenizer's name. A decoder that makes a token's text depend on its neighbours (WordPiece, CTC, a `</w>` suffix)
+has no bytes per token, so that tokenizer is refused by the decoder's name.
 
-Added tokens are text unless they are declared special (`special=True`, or one of the tokenizer's own special tokens such as
-`pad_token`). They are written as they stand, since that is how the tokenizer finds them in text.
+Added tokens are text unless they are declared special (`special=True`). Those that the model has no spelling of are
+written as they stand, since that is how the tokenizer finds them in text.
 
 Neither library is imported: what is needed is asked of the objects given.
 """
@@ -19,21 +19,21 @@ from typing import Any
 
 from .errors import VocabularyError
 from .from_mistral import read_mistral
-from .spelling import BYTE_PIECE, SPACE_SYMBOL, byte_level_alphabet, from_byte_level, from_piece
+from .spelling import BYTE_PIECE, byte_level_alphabet, from_byte_level, from_piece
 from .token_source import TokenSource
 
 __all__ = ["read_transformers"]
 
 Spell = Callable[[str], bytes]
 WAY_OUT = "give the bytes of each token to Vocabulary.from_tokens instead"
-N_CHECKED = 512     # tokens of a slow tokenizer whose spelling is compared with its own decoder: a few milliseconds
+N_CHECKED = 512  # tokens of a slow tokenizer whose spelling is compared with its own decoder: a few milliseconds
 
 
 def read_transformers(tokenizer: Any) -> TokenSource:
     inner = getattr(tokenizer, "tokenizer", None)
-    if hasattr(inner, "instruct_tokenizer"):        # transformers' wrapper around mistral-common
+    if hasattr(inner, "instruct_tokenizer"):  # transformers' wrapper around mistral-common
         return read_mistral(inner)
-    if hasattr(inner, "convert_ids_to_tokens"):     # a processor: tokenizer plus image or audio parts
+    if hasattr(inner, "convert_ids_to_tokens"):  # a processor: tokenizer plus image or audio parts
         return read_transformers(inner)
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
@@ -83,14 +83,24 @@ def _fast_spelling(backend: Any) -> Spelling:
     model, name = backend.model, type(backend.model).__name__
     for affix in "continuing_subword_prefix", "end_of_word_suffix":
         if getattr(model, affix, None):
-            raise _refused(f"a {name} model with {affix} {getattr(model, affix)!r}", "whether spaces stand between tokens depends on their neighbours")
+            raise _refused(
+                f"a {name} model with {affix} {getattr(model, affix)!r}",
+                "whether spaces stand between tokens depends on their neighbours",
+            )
     if name not in ("BPE", "Unigram"):
         raise _refused(f"a {name} model", "it splits words without saying where spaces are")
     steps = list(_flat(_state(backend.decoder, "decoder"), "decoders"))
     if not steps:
-        steps = [step for step in _flat(_state(backend.pre_tokenizer, "pre-tokenizer"), "pretokenizers") if step["type"] in ("ByteLevel", "Metaspace")]
+        steps = [
+            step
+            for step in _flat(_state(backend.pre_tokenizer, "pre-tokenizer"), "pretokenizers")
+            if step["type"] in ("ByteLevel", "Metaspace")
+        ]
     if not steps:
-        raise _refused(f"a {name} model without decoder and without a ByteLevel or Metaspace pre-tokenizer", "its decoded text puts a space between any two tokens")
+        raise _refused(
+            f"a {name} model without decoder and without a ByteLevel or Metaspace pre-tokenizer",
+            "its decoded text puts a space between any two tokens",
+        )
     if steps[0]["type"] == "ByteLevel" and all(step["type"] in ("ByteLevel", "Fuse") for step in steps):
         return Spelling(from_byte_level, lambda content: content.encode("utf-8", "surrogatepass"))
     return _piecewise(steps)
@@ -111,9 +121,12 @@ def _piecewise(steps: Iterable[dict[str, Any]]) -> Spelling:
         elif kind == "Fuse":
             fused = True
         elif kind == "Strip" and fused:
-            pass        # takes the dummy prefix from the start of the whole text; no token loses anything
+            pass  # takes the dummy prefix from the start of the whole text; no token loses anything
         else:
-            raise _refused(f"a decoder with the step {json.dumps(step, ensure_ascii=False)}", "it makes a token's text depend on its neighbours")
+            raise _refused(
+                f"a decoder with the step {json.dumps(step, ensure_ascii=False)}",
+                "it makes a token's text depend on its neighbours",
+            )
 
     def spell(token: str) -> bytes:
         if byte_fallback and BYTE_PIECE.fullmatch(token):
@@ -131,7 +144,7 @@ def _state(part: Any, what: str) -> dict[str, Any] | None:
         return None
     try:
         state = json.loads(part.__getstate__())
-    except Exception as error:      # `tokenizers` raises bare Exception for parts written in Python
+    except Exception as error:  # `tokenizers` raises bare Exception for parts written in Python
         raise _refused(f"a {what} of type {type(part).__name__}", "it cannot be inspected") from error
     assert isinstance(state, dict)
     return state
@@ -154,16 +167,24 @@ def _flat(state: dict[str, Any] | None, inner: str) -> Iterator[dict[str, Any]]:
 def _read_slow(tokenizer: Any) -> TokenSource:
     added: dict[int, Any] = tokenizer.added_tokens_decoder
     largest = max([*tokenizer.get_vocab().values(), *added], default=-1)
-    written: list[str | bytes | None] = [_written(tokenizer, token_id, added) for token_id in range(largest + 1)]
+    written = [_written(tokenizer, token_id, added) for token_id in range(largest + 1)]
     spell = _slow_spelling(tokenizer)
-    tokens = [b""] * len(written)
-    for token_id, token in enumerate(written):
-        if isinstance(token, bytes):        # tokenizers around tiktoken
-            tokens[token_id] = token
-        elif token is not None:
-            tokens[token_id] = token.encode() if token_id in added else spell(token)
     special_ids = {token_id for token_id, token in added.items() if token.special}
-    names = {token_id: token.content for token_id, token in added.items()}
+    names = {token_id: str(token.content) for token_id, token in added.items()}
+    tokens = []
+    for token_id, token in enumerate(written):
+        if token is None:
+            tokens.append(b"")
+        elif isinstance(token, bytes):  # tokenizers around tiktoken
+            tokens.append(token)
+        elif token_id in added:
+            tokens.append(token.encode("utf-8", "surrogatepass"))
+        else:
+            kind = _piece_kind(tokenizer, token)
+            tokens.append(b"" if kind == "unused" else spell(token))
+            if kind in ("control", "unknown"):
+                special_ids.add(token_id)
+                names[token_id] = token
     source = _with_roles(tokens, special_ids, names, tokenizer)
     _compare_with_decoder(tokenizer, written, source)
     return source
@@ -183,13 +204,30 @@ def _written(tokenizer: Any, token_id: int, added: dict[int, Any]) -> str | byte
 def _slow_spelling(tokenizer: Any) -> Spell:
     if getattr(tokenizer, "byte_decoder", None) == byte_level_alphabet():
         return from_byte_level
-    model = getattr(tokenizer, "sp_model", None)
+    model: Any = getattr(tokenizer, "sp_model", None)
     if hasattr(model, "is_byte"):
         has_bytes = any(model.is_byte(piece_id) for piece_id in range(model.get_piece_size()))
         return lambda piece: from_piece(piece, byte_fallback=has_bytes)
     raise _refused(
-        f"a slow tokenizer of type {type(tokenizer).__name__}", "it has neither a byte-level alphabet (byte_decoder) nor a SentencePiece model (sp_model)"
+        f"a slow tokenizer of type {type(tokenizer).__name__}",
+        "it has neither a byte-level alphabet (byte_decoder) nor a SentencePiece model (sp_model)",
     )
+
+
+def _piece_kind(tokenizer: Any, token: str) -> str:
+    """What the SentencePiece model inside a slow tokenizer, if there is one, says of a token (its ids may be
+    shifted)."""
+    model: Any = getattr(tokenizer, "sp_model", None)
+    if model is None:
+        return "text"
+    piece_id = model.piece_to_id(token)
+    if model.id_to_piece(piece_id) != token:  # the tokenizer's own: unknown to the model
+        return "text"
+    if model.is_unused(piece_id):
+        return "unused"
+    if model.is_control(piece_id):
+        return "control"
+    return "unknown" if model.is_unknown(piece_id) else "text"
 
 
 def _compare_with_decoder(tokenizer: Any, written: list[str | bytes | None], source: TokenSource) -> None:
@@ -200,33 +238,43 @@ def _compare_with_decoder(tokenizer: Any, written: list[str | bytes | None], sou
     chosen = [
         token_id
         for token_id, token in enumerate(written)
-        if isinstance(token, str) and token_id not in source.special_ids and token_id not in source.names and not BYTE_PIECE.fullmatch(token)
+        if isinstance(token, str)
+        and token_id not in source.special_ids
+        and token_id not in source.names
+        and not BYTE_PIECE.fullmatch(token)
     ]
     for token_id in chosen[:: 1 + len(chosen) // N_CHECKED]:
         token = written[token_id]
         try:
             expected = (source.tokens[token_id] * 2).decode("utf-8")
-        except UnicodeDecodeError:      # half a character
+        except UnicodeDecodeError:  # half a character
             continue
         decoded = tokenizer.convert_tokens_to_string([token, token])
         if decoded.strip(" ") != expected.strip(" "):
             raise _refused(
                 f"a slow tokenizer of type {type(tokenizer).__name__}",
-                f"it decodes token {token_id} ({token!r}) twice in a row as {decoded!r}, where its spelling gives {expected!r}",
+                f"it decodes token {token_id} ({token!r}) twice in a row as {decoded!r}, not as {expected!r}",
             )
 
 
 # -- both --------------------------------------------------------------------------------------------------------------
 
 
-def _with_roles(tokens: list[bytes], special_ids: set[int], names: dict[int, str], tokenizer: Any | None) -> TokenSource:
-    """Add what the transformers object itself says: its special tokens (`pad_token`, ...) and EOS."""
+def _with_roles(
+    tokens: list[bytes], special_ids: set[int], names: dict[int, str], tokenizer: Any | None
+) -> TokenSource:
+    """Add what the transformers object itself says: EOS, and its special tokens (`pad_token`, ...) that are not added
+    tokens.
+
+    An added token is what its own `special` says: transformers 5 also lists the user-defined symbols of SentencePiece
+    models among `all_special_tokens`, and those are text.
+    """
     eos_id = getattr(tokenizer, "eos_token_id", None)
     if tokenizer is not None:
         for token_id, name in zip(tokenizer.all_special_ids, tokenizer.all_special_tokens, strict=False):
-            if token_id is not None:
+            if token_id is not None and token_id not in names:
                 special_ids.add(token_id)
-                names.setdefault(token_id, str(name))
+                names[token_id] = str(name)
     return TokenSource(tokens, frozenset(special_ids), () if eos_id is None else (eos_id,), names)
 
 

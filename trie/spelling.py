@@ -1,10 +1,10 @@
 """How tokenizers write bytes as text: the two encodings of token bytes that nearly all vocabularies use.
 
-*Byte-level* (GPT-2; Radford et al. 2019): every byte is written as one printable character, so that a vocabulary of strings
-can hold any bytes. `Ġ` is the space, `Ċ` the line feed.
+*Byte-level* (GPT-2; Radford et al. 2019): every byte is written as one printable character, so that a vocabulary of
+strings can hold any bytes. `Ġ` is the space, `Ċ` the line feed.
 
-*SentencePiece* (Kudo & Richardson 2018): pieces are text with `▁` (U+2581) for the space; with byte fallback, `<0x0A>` is the
-byte 0A.
+*SentencePiece* (Kudo & Richardson 2018): pieces are text with `▁` (U+2581) for the space; with byte fallback,
+`<0x0A>` is the byte 0A.
 """
 
 import re
@@ -14,7 +14,7 @@ __all__ = ["SPACE_SYMBOL", "byte_level_alphabet", "from_byte_level", "from_piece
 
 SPACE_SYMBOL = "\u2581"
 BYTE_PIECE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-NOT_A_BYTE = "\uffff"       # not in latin-1, so a character outside the alphabet makes the encoding below fail
+NOT_A_BYTE = "\uffff"  # not in latin-1, so a character outside the alphabet makes the encoding below fail
 
 
 def byte_level_alphabet() -> dict[str, int]:
@@ -39,8 +39,8 @@ _BYTE_LEVEL = _translation(byte_level_alphabet())
 def from_byte_level(token: str) -> bytes:
     """The bytes of a byte-level token: `Ġthe` -> b" the".
 
-    A token with any character outside the alphabet is not byte-level and stands for its own UTF-8, as in the ByteLevel decoder of
-    `tokenizers`: `<｜end▁of▁sentence｜>` in DeepSeek's vocabulary.
+    A token with any character outside the alphabet is not byte-level and stands for its own UTF-8, as in the
+    ByteLevel decoder of `tokenizers`: `<｜end▁of▁sentence｜>` in DeepSeek's vocabulary.
     """
     try:
         return token.translate(_BYTE_LEVEL).encode("latin-1")
@@ -51,8 +51,8 @@ def from_byte_level(token: str) -> bytes:
 def from_piece(piece: str, *, byte_fallback: bool, space: str = SPACE_SYMBOL) -> bytes:
     """The bytes of a SentencePiece piece: `▁the` -> b" the", and `<0x0A>` -> b"\\n" where the model has byte fallback.
 
-    `▁` is a space in every position. That decoders drop the space that a dummy prefix put before the first word concerns the
-    text's start, not the token.
+    `▁` is a space in every position. That decoders drop the space that a dummy prefix put before the first word
+    concerns the text's start, not the token.
     """
     if byte_fallback:
         byte = BYTE_PIECE.fullmatch(piece)

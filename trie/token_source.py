@@ -10,8 +10,8 @@ __all__ = ["TokenSource"]
 class TokenSource:
     """Tokens of one tokenizer before anybody has overridden anything.
 
-    `tokens` holds the bytes that each id adds to the output text, special tokens included: their bytes are used only where
-    the user declares them text. `b""` stands for gaps and for ids that never appear in text.
+    `tokens` holds the bytes that each id adds to the output text, special tokens included: their bytes are used only
+    where the user declares them text. `b""` stands for gaps and for ids that never appear in text.
     """
 
     tokens: list[bytes]

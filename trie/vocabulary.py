@@ -1,7 +1,7 @@
-"""A vocabulary: which bytes each token id adds to the output text, which ids are special, and the trie over the text tokens.
+"""A vocabulary: the bytes that each token id adds to the output text, the special ids, the trie over the text tokens.
 
-The output text is the concatenation of token bytes. That is what a grammar constrains, and it is not always what a tokenizer's
-`decode` returns: decoders drop a leading space, tidy punctuation, or put U+FFFD for half a character.
+The output text is the concatenation of token bytes. That is what a grammar constrains, and it is not always what a
+tokenizer's `decode` returns: decoders drop a leading space, tidy punctuation, or put U+FFFD for half a character.
 
 Text and special tokens never meet: a special token (every EOS id among them) has no bytes here, so text that looks like
 `<|eot_id|>` is spelled by ordinary tokens only, and the special token is matched only where a grammar names it.
@@ -44,13 +44,14 @@ BYTES_EOS_ID = 256
 class Vocabulary:
     """The tokens of one model, immutable and shared freely between threads; equal when their fingerprints are.
 
-    Make one with `from_tokens`, `from_transformers`, `from_tiktoken`, `from_mistral`, `from_sentencepiece` or `bytes`. In all of them
+    Make one with `from_tokens`, `from_transformers`, `from_tiktoken`, `from_mistral`, `from_sentencepiece` or
+    `bytes`. In all of them
 
-    - `eos_token_id` is one id or several and replaces what the tokenizer says (models often have more EOS ids than their
-      tokenizer: give `model.generation_config.eos_token_id`);
+    - `eos_token_id` is one id or several and replaces what the tokenizer says (models often have more EOS ids than
+      their tokenizer: give `model.generation_config.eos_token_id`);
     - `special_token_ids` replaces the tokenizer's own choice of special tokens; EOS ids are special in any case;
-    - `size` is the number of logits where that is more than the tokenizer has ids (padded embeddings). It may also be less, as
-      long as only special tokens other than EOS are left out.
+    - `size` is the number of logits where that is more than the tokenizer has ids (padded embeddings). It may also be
+      less, as long as only special tokens other than EOS are left out.
 
     Anything that cannot be right raises `VocabularyError`.
     """
@@ -73,13 +74,13 @@ class Vocabulary:
     special_token_ids: frozenset[int]
     """Ids that text never matches. EOS ids are always among them."""
     special_tokens: Mapping[str, int]
-    """Special tokens by name, as a grammar names them: `"<|eot_id|>"` -> 128009. Ids without a known name are missing."""
+    """Special tokens by name, as a grammar names them: `"<|eot_id|>"` -> 128009. Ids without a name are missing."""
     missing_bytes: builtins.bytes
-    """The bytes that no text token spells by itself, ascending. Where it is not empty, a grammar can lead to a position from
-    which no sequence of tokens goes on."""
+    """The bytes that no text token spells by itself, ascending. Where it is not empty, a grammar can lead to a
+    position from which no sequence of tokens goes on."""
     fingerprint: str
-    """SHA-256 in hex over size, token bytes, special tokens with their names, and EOS ids: equal for the same vocabulary in
-    another process, different for any two that could give different masks."""
+    """SHA-256 in hex over size, token bytes, special tokens with their names, and EOS ids: equal for the same
+    vocabulary in another process, different for any two that could give different masks."""
     trie: TokenTrie
     """The text tokens as a prefix trie, for the mask walk."""
 
@@ -88,7 +89,7 @@ class Vocabulary:
         set_once = object.__setattr__
         tokens, special_ids, eos_ids = _fit(source, size)
         names = {}
-        for token_id in sorted(special_ids, reverse=True):      # the smallest id keeps a name that several share
+        for token_id in sorted(special_ids, reverse=True):  # the smallest id keeps a name that several share
             name = source.names.get(token_id) or _readable(tokens[token_id], token_id)
             if name:
                 names[name] = token_id
@@ -124,7 +125,8 @@ class Vocabulary:
     ) -> Vocabulary:
         """A vocabulary from the bytes of each token, in order of ids; `b""` for ids that are never text.
 
-        `special_token_ids`, the ids in `special_tokens` (name -> id) and EOS ids are special; their bytes serve only as their names.
+        `special_token_ids`, the ids in `special_tokens` (name -> id) and EOS ids are special; their bytes serve only
+        as their names.
         """
         names = {} if special_tokens is None else {operator.index(i): name for name, i in special_tokens.items()}
         if special_tokens is not None and len(names) != len(special_tokens):
@@ -143,8 +145,8 @@ class Vocabulary:
     ) -> Vocabulary:
         """The vocabulary of a `transformers` tokenizer, fast or slow, or of a `tokenizers.Tokenizer`.
 
-        Byte-level BPE and SentencePiece-like BPE and Unigram; WordPiece and others whose tokens have no bytes of their own are
-        refused. Give `size=model.config.vocab_size` where the model's embeddings are padded.
+        Byte-level BPE and SentencePiece-like BPE and Unigram; WordPiece and others whose tokens have no bytes of
+        their own are refused. Give `size=model.config.vocab_size` where the model's embeddings are padded.
         """
         from .from_transformers import read_transformers
 
@@ -159,7 +161,10 @@ class Vocabulary:
         special_token_ids: Iterable[SupportsIndex] | None = None,
         size: int | None = None,
     ) -> Vocabulary:
-        """The vocabulary of a `tiktoken.Encoding`; EOS is `<|endoftext|>` unless given (Llama 3: `eos_token_id=[128001, 128008, 128009]`)."""
+        """The vocabulary of a `tiktoken.Encoding`.
+
+        EOS is `<|endoftext|>` unless given; Llama 3 has none of that name: `eos_token_id=[128001, 128008, 128009]`.
+        """
         from .from_tiktoken import read_tiktoken
 
         return cls(_override(read_tiktoken(encoding), eos_token_id, special_token_ids), size=size)
@@ -219,9 +224,16 @@ class Vocabulary:
 
     def __repr__(self) -> str:
         return (
-            f"<Vocabulary of {self.size:,} ids: {self.trie.n_text_tokens:,} text tokens, {len(self.special_token_ids):,} special, "
-            f"EOS {', '.join(map(str, self.eos_token_ids)) or 'none'}, {self.fingerprint[:12]}>"
+            f"<Vocabulary of {self.size:,} ids: {self.trie.n_text_tokens:,} text tokens, "
+            f"{len(self.special_token_ids):,} special, EOS {', '.join(map(str, self.eos_token_ids)) or 'none'}, "
+            f"{self.fingerprint[:12]}>"
         )
+
+    def __copy__(self) -> Vocabulary:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Vocabulary:
+        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         tokens = [self.trie.token_bytes(token_id) for token_id in range(self.size)]
@@ -233,8 +245,8 @@ def _unpickle(source: TokenSource, fingerprint: str) -> Vocabulary:
     vocabulary = Vocabulary(source)
     if vocabulary.fingerprint != fingerprint:
         raise VocabularyError(
-            f"pickled vocabulary: fingerprint {vocabulary.fingerprint[:12]} after loading, {fingerprint[:12]} when saved; "
-            "it was made by another version or damaged: make it anew from its tokenizer"
+            f"pickled vocabulary: fingerprint {vocabulary.fingerprint[:12]} after loading, {fingerprint[:12]} when "
+            "saved; it was made by another version or damaged: make it anew from its tokenizer"
         )
     return vocabulary
 
@@ -248,7 +260,7 @@ def _ids(what: str, given: SupportsIndex | Iterable[SupportsIndex] | None) -> fr
     try:
         if isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0:
             return frozenset(operator.index(token_id) for token_id in given)
-        return frozenset((operator.index(given),))      # type: ignore[arg-type]
+        return frozenset((operator.index(given),))  # type: ignore[arg-type]
     except TypeError as error:
         raise VocabularyError(f"{what}: expected token ids, got {given!r}") from error
 
@@ -277,9 +289,10 @@ def _fit(source: TokenSource, size: int | None) -> tuple[list[bytes], frozenset[
     if size < len(tokens):
         cut = [i for i in range(max(size, 0), len(tokens)) if i in eos_ids or (tokens[i] and i not in special_ids)]
         if cut:
+            kind = "EOS" if cut[0] in eos_ids else "text"
             raise VocabularyError(
-                f"size {size:,} leaves out {'EOS' if cut[0] in eos_ids else 'text'} token {cut[0]} ({tokens[cut[0]]!r}), {len(cut):,} "
-                f"such in all; the tokenizer has ids up to {len(tokens) - 1:,}: give size={len(tokens)} or more, or leave it out"
+                f"size {size:,} leaves out {kind} token {cut[0]} ({tokens[cut[0]]!r}), {len(cut):,} such in all; "
+                f"the tokenizer has ids up to {len(tokens) - 1:,}: give size={len(tokens)} or more, or no size"
             )
         special_ids = frozenset(i for i in special_ids if i < size or i >= len(tokens))
         del tokens[size:]
@@ -304,8 +317,10 @@ def _readable(token: bytes, token_id: int) -> str:
         return ""
 
 
-def _fingerprint(tokens: Sequence[bytes], special_ids: frozenset[int], eos_ids: frozenset[int], names: Mapping[str, int]) -> str:
-    """SHA-256 over everything that a mask can depend on; every part is preceded by its length, so no two inputs run together."""
+def _fingerprint(
+    tokens: Sequence[bytes], special_ids: frozenset[int], eos_ids: frozenset[int], names: Mapping[str, int]
+) -> str:
+    """SHA-256 over everything that a mask can depend on, each part after its length, so that no two run together."""
     digest = hashlib.sha256(b"earleymask vocabulary 1\n")
     for numbers in [list(map(len, tokens)), sorted(special_ids), sorted(eos_ids)]:
         digest.update(struct.pack(f"<Q{len(numbers)}I", len(numbers), *numbers))
