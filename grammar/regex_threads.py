@@ -64,7 +64,7 @@ class _Graph:
         self.second: list[int] = []
         self.has_behind = False
         self.compiled: dict[tuple[int, int, int], int] = {}
-        self.match = self.add(MATCH, None, _FAIL)
+        self.match = self.add(MATCH, 0, _FAIL)
 
     def add(self, op: int, first: object, second: int) -> int:
         if len(self.ops) >= MAX_INSTRUCTIONS:
