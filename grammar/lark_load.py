@@ -103,8 +103,7 @@ class LarkLoader:
         node = RuleName(0, start)
         if start not in self.rules and start not in self.imported:
             if start in self.named:
-                message = f"the start symbol `{start}` is a terminal"
-                raise GrammarError(message, hint=f"add a rule: `start: {start}`")
+                raise GrammarError("the start symbol is a terminal", hint="add a rule that consists of it")
             if not self.rules:
                 raise GrammarError("the grammar has no rules", hint="write `start: ...`")
             hint = (
@@ -127,22 +126,20 @@ class LarkLoader:
 
     def terminal_symbol(self, node: Node) -> int:
         """The symbol of a terminal name or a literal."""
-        key: object
-        if isinstance(node, TerminalName):
-            known = self.symbols.get(node.name)
-            if known is not None:
-                return known
-            name = node.name
+        if not isinstance(node, TerminalName):
+            key = literal_key(node)
+            known = self.symbols.get(key)
+            if known is None:
+                known = self.symbols[key] = self.model.terminal(str(key), self.terminals.build(node), node)
+            return known
+        name = node.name
+        known = self.symbols.get(name)
+        if known is None:
             tree = self.terminal_tree(node)
             key = literal_key(tree)
-        else:
-            tree = node
-            key = literal_key(tree)
-            name = str(key)
-        known = self.symbols.get(key)
-        if known is None:
-            known = self.symbols[key] = self.model.terminal(name, self.terminals.build(tree), tree)
-        if isinstance(node, TerminalName):
+            known = self.symbols.get(key)
+            if known is None:
+                known = self.symbols[key] = self.model.terminal(name, self.terminals.build(tree, name), tree)
             self.symbols[name] = known
         return known
 
@@ -163,7 +160,7 @@ class LarkLoader:
         try:
             return lark_library.definition(qualified)
         except LibraryError as error:
-            raise self.error(error.args[0], node) from error
+            raise self.error(error.args[0], imported or node) from error
 
     def undefined(self, node: RuleName | TerminalName) -> GrammarError:
         kind = "rule" if isinstance(node, RuleName) else "terminal"
@@ -181,7 +178,7 @@ class LarkLoader:
         hint = did_you_mean(node.name, known)
         if hint is None:
             library = lark_library.definition_texts("common") if kind == "terminal" else {}
-            hint = f"write `%import common.{node.name}`" if node.name in library else f"define it: `{node.name}: ...`"
+            hint = f"write `%import common.{node.name}`" if node.name in library else "define it: `name: ...`"
         return self.error(f"{kind} `{node.name}` is not defined", node, hint)
 
     def check_unreached(self, start: str) -> None:

@@ -74,14 +74,15 @@ _CHARACTER_HINTS = {
     "\ufeff": "the text begins with a byte order mark; decode it with 'utf-8-sig'",
     "<": "special tokens are written <|name|>, without blanks",
 }
-_LATER = "it is not supported yet"
+_WITHOUT_TEMPLATES = "write the rule out for its arguments"
+# Directives that exist, here or in relatives of Lark, and what to do without them.
 _DIRECTIVE_HINTS = {
-    "%extend": f"{_LATER}; write out the whole definition",
-    "%override": f"{_LATER}; write the definition instead of importing it",
-    "%declare": f"{_LATER}; there is no lexer of your own that could produce the terminal",
-    "%json": f"{_LATER}",
-    "%regex": f"{_LATER}; write a regular expression, /.../",
-    "%llguidance": "the line is not needed here, leave it out",
+    "%extend": "write out the whole definition",
+    "%override": "write the definition instead of importing it",
+    "%declare": "define the terminal; there is no lexer of your own that could produce it",
+    "%json": "write rules for the JSON that is wanted",
+    "%regex": "write a regular expression, /.../",
+    "%llguidance": "leave the line out",
 }
 
 _DIGITS = re.compile("[+-]?[0-9]+")
@@ -173,11 +174,11 @@ class _Parser:
         name = lexeme.lstrip("?!")
         if lexeme[0] == "?" and name[0] == "_":
             raise self.parsed.error(
-                f"`{name}` begins with an underscore and cannot have the modifier `?`", at, f"write `{name}: ...`"
+                f"`{name}` begins with an underscore and cannot have the modifier `?`", at, "leave out the `?`"
             )
         self.i += 1
         if self.lexemes[self.i] == "{":
-            raise self.parsed.error(f"`{name}` is a template: {_LATER}", at, "write the rule out for its arguments")
+            raise self.parsed.error(f"`{name}` is a template; templates are not supported yet", at, _WITHOUT_TEMPLATES)
         if self.lexemes[self.i] == ".":
             self.i += 1
             self.number("a priority, a number, is expected after the dot")
@@ -202,7 +203,7 @@ class _Parser:
         elif lexeme == "%import":
             self.import_statement(at)
         elif lexeme in _DIRECTIVE_HINTS:
-            raise self.parsed.error(f"`{lexeme}` cannot be used", at, _DIRECTIVE_HINTS[lexeme])
+            raise self.parsed.error(f"`{lexeme}` is not supported yet", at, _DIRECTIVE_HINTS[lexeme])
         else:
             raise self.parsed.error(f"`{lexeme}` is no directive", at, "there are %ignore and %import")
 
@@ -227,9 +228,7 @@ class _Parser:
             self.parsed.imports += [Import(place, library, name, name) for place, name in names]
             return
         if len(path) == 1:
-            raise self.parsed.error(
-                f"`%import {path[0]}` names nothing to import", at, f"write `%import {path[0]}.NAME`"
-            )
+            raise self.parsed.error(f"`%import {path[0]}` names nothing to import", at, "write `%import common.NAME`")
         name = alias = path.pop()
         if self.lexemes[self.i] == "->":
             self.i += 1
@@ -280,7 +279,7 @@ class _Parser:
                     raise self.parsed.error(
                         f"`{lexeme}`: a modifier stands only where a rule is defined",
                         i,
-                        f"write `? {lexeme[1:]}` if the `?` makes what is before it optional",
+                        "write a blank after it if the `?` makes what is before it optional",
                     )
                 node = RuleName(at, self.prefix + lexeme)
                 i += 1
@@ -312,7 +311,7 @@ class _Parser:
                 if not stack or lexemes[stack[-1][2]] != ("(" if lexeme == ")" else "["):
                     raise self.parsed.error(f"`{lexeme}` closes nothing that is open here", i)
                 alternatives.append(_sequence(items, at))
-                node = _choice(alternatives, at)
+                node = _choice(alternatives)
                 alternatives, items, _ = stack.pop()
                 if lexeme == "]":
                     node = Repeat(at, node, 0, 1, "?")
@@ -348,7 +347,7 @@ class _Parser:
             raise self.parsed.error(f"`{lexemes[opener]}` is never closed", opener, hint)
         self.i = i
         alternatives.append(_sequence(items, at))
-        return _choice(alternatives, at)
+        return _choice(alternatives)
 
     def alias(self, i: int, rule: str | None, in_group: bool) -> int:
         """`-> name` after an alternative. It names a node of Lark's trees and does not change the language."""
@@ -387,9 +386,7 @@ class _Parser:
         self.i += 1
         lexeme = self.lexemes[self.i]
         if lexeme != "," and self.kind(lexeme) != _NUMBER:
-            raise self.parsed.error(
-                f"templates cannot be used: {_LATER}", place, "write the rule out for its arguments"
-            )
+            raise self.parsed.error("templates are not supported yet", place, _WITHOUT_TEMPLATES)
         minimum = 0 if lexeme == "," else self.number("")
         maximum: int | None = minimum
         operator = f"{{{minimum}}}"
@@ -494,8 +491,9 @@ def mixed_case(name: str) -> str:
 
 
 def _sequence(items: list[Node], at: int) -> Node:
-    return items[0] if len(items) == 1 else Sequence(at, items)
+    """`items` as one node; `at` is where they ended, for lack of another place if there are none."""
+    return items[0] if len(items) == 1 else Sequence(items[0].at if items else at, items)
 
 
-def _choice(alternatives: list[Node], at: int) -> Node:
-    return alternatives[0] if len(alternatives) == 1 else Choice(at, alternatives)
+def _choice(alternatives: list[Node]) -> Node:
+    return alternatives[0] if len(alternatives) == 1 else Choice(alternatives[0].at, alternatives)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from ..earley.errors import LimitError
 from . import regex_syntax
 from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from .lark_literals import LiteralError, range_ends, regexp_text, source_position, split, string_text
@@ -28,8 +29,8 @@ from .regex_ast import Repeat as RegexRepeat
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MAX_DEPTH = 100
-"""Terminals within terminals, groups counted as well."""
+MAX_DEPTH = 200
+"""Of the tree of a terminal, those of the terminals in it included: some hundred terminals within each other."""
 
 MAX_PIECES = 100_000
 """Strings and regexps that one terminal may consist of, those of other terminals counted as often as they are used."""
@@ -80,15 +81,18 @@ class TerminalBuilder:
         self._open: list[str] = []  # the terminals that are being read, outermost first
         self._pieces = 0
 
-    def build(self, tree: Node) -> Regex:
-        """The regex of one terminal's expression."""
+    def build(self, tree: Node, name: str | None = None) -> Regex:
+        """The regex of one terminal's expression; `name` where it has one."""
         if isinstance(tree, Regexp):
             text, flags = self._regexp_text(tree)
             return self._parse(text, flags, tree)
         self._pieces = 0
+        if name is not None:
+            self._open.append(name)
         regex = self.compose(tree, 0)
         if regex is None:
             regex = self._parse(self.pattern(tree, 0).regexp(), "", tree)
+        self._open.clear()
         return regex
 
     # The direct way.
@@ -225,6 +229,8 @@ class TerminalBuilder:
             return regex_syntax.parse(pattern, flags)
         except RegexSyntaxError as error:
             raise self.regex_error(error, tree) from error
+        except LimitError as error:
+            raise self._context.limit_error(str(error), tree) from error
 
     def _count(self, node: Node, pieces: int) -> None:
         self._pieces += pieces
@@ -235,7 +241,7 @@ class TerminalBuilder:
 
     def _check_depth(self, node: Node, depth: int) -> None:
         if depth > MAX_DEPTH:
-            raise self._context.limit_error(f"a terminal is nested more than {MAX_DEPTH} deep", node, "make it a rule")
+            raise self._context.limit_error(f"a terminal is more than {MAX_DEPTH} levels deep", node, "make it a rule")
 
     def _not_here(self, node: Node) -> GrammarError:
         if isinstance(node, SpecialToken):

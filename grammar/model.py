@@ -23,8 +23,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..earley import Engine, Regexes
-from .errors import GrammarError, RegexSyntaxError
+from ..earley import Engine, LimitError, Regexes
+from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from .regex_ast import Literal, Node
 from .regex_lower import lower
 
@@ -45,6 +45,8 @@ class Reporter(Protocol):
     def error(self, message: str, origin: Any, hint: str | None = None) -> GrammarError: ...
 
     def warning(self, message: str, origin: Any) -> GrammarWarning: ...
+
+    def limit_error(self, message: str, origin: Any) -> GrammarLimitError: ...
 
     def regex_error(self, error: RegexSyntaxError, origin: Any) -> GrammarError: ...
 
@@ -150,6 +152,8 @@ class Model:
             return lower(tree, regexes)
         except RegexSyntaxError as error:
             raise self._reporter.regex_error(error, self._origins[symbol]) from error
+        except LimitError as error:
+            raise self._reporter.limit_error(str(error), self._origins[symbol]) from error
 
     def _productive(self, reached: Iterable[int], terminals: set[int]) -> set[int]:
         """The reached symbols that derive some text; `terminals` are those that match any."""

@@ -15,8 +15,12 @@ from .errors import GrammarError, GrammarLimitError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+MAX_MESSAGE = 300
+"""Characters of a message, without the excerpt and the hint."""
+
 MAX_SUGGESTION_CANDIDATES = 2000
-"""Close matches are looked for among this many names; `difflib` takes some microseconds for each."""
+MAX_SUGGESTION_LENGTH = 80
+"""Close matches are looked for among this many names of this length; `difflib` takes some microseconds for each."""
 
 
 class GrammarWarning(NamedTuple):
@@ -51,22 +55,29 @@ class SourceText:
     def error(self, message: str, offset: int, hint: str | None = None) -> GrammarError:
         """The error to raise about the text at `offset`."""
         line, column = self.line_and_column(offset)
-        return GrammarError(message, line=line, column=column, text=self.line_at(offset), hint=hint)
+        return GrammarError(shortened(message), line=line, column=column, text=self.line_at(offset), hint=hint)
 
     def limit_error(self, message: str, offset: int, hint: str | None = None) -> GrammarLimitError:
         """The error to raise where the text at `offset` goes beyond a limit."""
         line, column = self.line_and_column(offset)
-        return GrammarLimitError(message, line=line, column=column, text=self.line_at(offset), hint=hint)
+        return GrammarLimitError(shortened(message), line=line, column=column, text=self.line_at(offset), hint=hint)
 
     def warning(self, message: str, offset: int) -> GrammarWarning:
         """The warning about the text at `offset`."""
         line, column = self.line_and_column(offset)
-        return GrammarWarning(message, line, column)
+        return GrammarWarning(shortened(message), line, column)
+
+
+def shortened(message: str) -> str:
+    """`message`, which may hold names out of the text, at a length to be read."""
+    return message if len(message) <= MAX_MESSAGE else message[:MAX_MESSAGE] + "..."
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """A hint naming up to three of the `known` names that look like `name`, or None."""
-    candidates = list(islice(known, MAX_SUGGESTION_CANDIDATES))
+    if len(name) > MAX_SUGGESTION_LENGTH:
+        return None
+    candidates = [other for other in islice(known, MAX_SUGGESTION_CANDIDATES) if len(other) <= MAX_SUGGESTION_LENGTH]
     close = get_close_matches(name, candidates, n=3, cutoff=0.6)
     if not close:  # `WORD` for `word` is a frequent slip that the ratio of difflib does not see.
         close = [candidate for candidate in candidates if candidate.lower() == name.lower()]

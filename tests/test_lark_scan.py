@@ -1,0 +1,140 @@
+"""Lexemes, and texts that are no grammar: the same lexemes as Lark's own lexer, typed errors, in bounded time."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lark.exceptions import UnexpectedCharacters
+from lark.lexer import LexerThread
+from lark.load_grammar import _get_parser
+
+from earleymask.grammar import Grammar, GrammarError
+from earleymask.grammar.lark_scan import END, offset_of, scan
+
+# What Lark splits and we do not: the modifiers of a rule, and the directives, of which it has a fixed list.
+FRAGMENTS = [
+    "a",
+    "_b1",
+    "A",
+    "_B1",
+    '"x"',
+    '"\\""',
+    '"a\\\\"i',
+    "/x/",
+    "/a\\/b/is",
+    "//c",
+    "#c",
+    "|",
+    ":",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ".",
+    "..",
+    "~",
+    "*",
+    "+",
+    "-1",
+    "12",
+    "->",
+    '"',
+    "/",
+    "é",
+]
+fragments = st.sampled_from([*FRAGMENTS, "\n", "\r\n", "  ", "\t", "\f", "\\\n", "\\ \n"])
+
+
+def lark_lexemes(text: str) -> list[tuple[int, str]]:
+    """Offset and text of Lark's lexemes, up to the first place where there is none."""
+    lexer = _get_parser().lexer
+    lexemes = []
+    try:
+        for token in LexerThread.from_text(lexer, text).lex(None):
+            lexemes.append((token.start_pos, str(token)))
+    except UnexpectedCharacters as error:
+        lexemes.append((error.pos_in_stream, END))
+    return lexemes
+
+
+@settings(max_examples=1000, deadline=None)
+@given(st.lists(fragments, max_size=14).map("".join))
+def test_lexemes_are_larks(text: str) -> None:
+    expected = lark_lexemes(text + "\n")
+    lexemes = scan(text + "\n")
+    if expected[-1:] == [(expected[-1][0], END)] if expected else False:
+        assert lexemes[-2:] == [END, END]
+    else:
+        assert lexemes[-2:-1] != [END]
+    found = [(offset_of(text + "\n", i), lexeme) for i, lexeme in enumerate(lexemes[:-1])]
+    # Lark tries a closing quote or slash earlier again when there is no later one; the text is refused either way.
+    if found[-1:] != expected[-1:] and found[-1:] and found[-1][1] == END:
+        assert found[:-1] == expected[: len(found) - 1]
+    else:
+        assert found == expected
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.one_of(st.text(max_size=60), st.lists(fragments, max_size=30).map("".join)))
+def test_any_text_is_a_grammar_or_a_grammar_error(text: str) -> None:
+    error = None
+    try:
+        Grammar.from_lark(text)
+    except GrammarError as caught:
+        error = caught
+    if error is not None and error.line is not None:
+        assert error.column is not None and error.text == text.split("\n")[error.line - 1].rstrip("\r")
+        assert 1 <= error.column <= len(error.text) + 2  # at a line's end, the carriage return counts
+
+
+MEGABYTE = 1 << 20
+
+LONG = {
+    "line breaks": "\n" * MEGABYTE,
+    "blanks": " " * MEGABYTE,
+    "vertical tabs": "\v" * MEGABYTE,
+    "blank lines": " \n" * MEGABYTE,
+    "backslashes": "\\" * MEGABYTE,
+    "quotes": '"' * MEGABYTE,
+    "backslashes in a string": 'start: "' + "\\" * MEGABYTE,
+    "escaped quotes in a string": 'start: "' + '\\"' * MEGABYTE,
+    "slashes": "start: /" + "\\/" * MEGABYTE,
+    "comment": "//" * MEGABYTE,
+    "parentheses": "start: " + "(" * MEGABYTE,
+    "brackets closed": "start: " + "[" * 50 + "]" * MEGABYTE,
+    "bars": "start: " + "|" * MEGABYTE + "x",
+    "name": "a" * MEGABYTE,
+    "number": "start." + "1" * MEGABYTE,
+    "one string": 'start: "' + "x" * MEGABYTE,
+    "letters": "é" * MEGABYTE,
+    "nul": "\0" * MEGABYTE,
+    "lone surrogates": "\ud800" * MEGABYTE,
+    "operators": "start: " + "*" * MEGABYTE,
+    "modifiers": "?" * MEGABYTE,
+    "undefined": "start: " + "a " * (MEGABYTE // 2),
+    "definitions": "".join(f'r{i}: "a"\n' for i in range(MEGABYTE // 16)),
+    "too long": "x" * (9 * MEGABYTE),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_megabytes_are_answered_in_time(name: str) -> None:
+    begun = time.perf_counter()
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_lark(LONG[name])
+    assert time.perf_counter() - begun < 20  # some hundred milliseconds; quadratic time would take hours
+    assert len(str(caught.value)) < 1000
+
+
+def test_large_grammars_load() -> None:
+    """A chain of 20,000 rules, each needing the next, and a rule of 20,000 alternatives."""
+    rules = ["start: r0 | words"]
+    rules += [f'r{i}: "a" r{i + 1}' for i in range(20_000)]
+    rules += ['r20000: "b"', "words: " + " | ".join(f'"w{i}"' for i in range(20_000))]
+    assert not Grammar.from_lark("\n".join(rules)).warnings
