@@ -176,8 +176,8 @@ cdef class Regexes:
         """
         cdef size_t base = self.n_code, n = len(program), i
         cdef Instruction* code
-        if n == 0 or program[n - 1][0] not in (OP_MATCH, OP_JUMP):
-            raise ValueError("ordered: a program ends in MATCH or JUMP")
+        if n == 0 or program[n - 1][0] in (OP_ATOM, OP_BEHIND):
+            raise ValueError("ordered: a program must not end in ATOM or BEHIND, which go on at the next instruction")
         reserve(<void**> &self.code, &self.code_capacity, base + n, sizeof(Instruction))
         reserve(<void**> &self.visited, &self.visited_capacity, base + n, sizeof(uint32_t))
         memset(self.visited + base, 0, n * sizeof(uint32_t))
