@@ -2,7 +2,7 @@
 
 What a `Behind` may look at is one code point, so all that matters of the text before a node is which of a few *cells*
 its last code point is in: the partition of Unicode by the classes that the terminal's lookbehinds name. A node together
-with the cell before it denotes a plain language, and `X(?<!c)Y` is the union over the cells of (X ending in that cell) ·
+with the cell before it denotes a plain language, and `X(?<!c)Y` is the union over the cells of (X ending in that cell)
 (Y after that cell). Repetition of a body that begins with a lookbehind is a system of linear equations between
 languages, one for each cell, solved by Arden's rule (Arden 1961) and elimination, as an automaton is turned into an
 expression.
@@ -193,7 +193,7 @@ class _Elimination:
         return self.after(Concat((body,) * minimum + (rest,)), cell)
 
     def star(self, node: Repeat, cell: int) -> Node:
-        """`body*`: with V[i] for it after cell i, A[i][j] for one turn from cell i to cell j, V[i] = ε | A[i][j] V[j]."""
+        """`body*`: with V[i] for it after cell i and A[i][j] for one turn from i to j, V[i] = ε | A[i][j] V[j]."""
         if id(node) not in self.stars:
             self.kept.append(node)
             self.stars[id(node)] = self.solve([self.after(node.body, number) for number in range(len(self.cells))])

@@ -15,7 +15,7 @@ EMPTY: Tree = ("union", frozenset())
 EPSILON: Tree = ("literal", b"")
 
 
-class TwinRegexes:
+class NaiveRegexes:
     """Mirrors `earleymask.earley._regex.Regexes`; node ids index `trees`."""
 
     EMPTY = 0
