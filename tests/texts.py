@@ -20,7 +20,7 @@ TEXTS = {
     "emoji": "👍🏽 👩‍👩‍👧‍👦 🏳️‍🌈 🇩🇪🇫🇷 1️⃣ ☺︎☺️ 🫠🪿 \U0001f9d1\u200d\U0001f680",
     "combining": "e\u0301 n\u0303 a\u0323\u0302 Z\u0351\u036b\u0343 \u1e0b\u0323 ﬁ Å Å",
     "Python": 'def f(x: int = 0) -> str:\n\tif x != 1:\n        return f"{x!r:>{width}}"\r\n# naïve ∀x∈ℝ\n\n\n',
-    "C": '#include <stdio.h>\nint main(void) {\n    printf("%d\\n", a[i++] << 0x1F & ~b);\n    return 0; /* done */\n}\n',
+    "C": '#include <stdio.h>\nint main(void) {\n    printf("%d\\n", a[i++] << 0x1F & ~b);\n    return 0; /* ok */\n}\n',
     "JSON": '{"key": [1, -2.5e+10, null, true], "esc": "\\u00e9\\n\\"quoted\\"", "nested": {"a": {"b": {}}}}\n',
     "XML": '<?xml version="1.0"?>\n<a b="c&amp;d"><![CDATA[ x < y ]]></a>\n<!-- c -->',
     "numbers": "0 1 12 123 1234 12345 1,234,567.89 1e-9 0xDEADBEEF ½ ² ٣ 四",
