@@ -414,6 +414,29 @@ def test_slow_byte_level() -> None:
         assert spell(vocabulary, ids).decode() == plain
 
 
+def test_slow_tokenizers_around_tiktoken() -> None:
+    """As Qwen 1 has it: ordinary tokens are bytes, special ones text, and nobody calls them added tokens."""
+    transformers = pytest.importorskip("transformers")
+    made = encoding({})
+
+    class Slow(transformers.PreTrainedTokenizer):  # type: ignore[misc,name-defined]
+        vocab_size = 260
+        special = ("<|endoftext|>", "<|im_end|>")
+
+        def get_vocab(self) -> dict[Any, int]:
+            return {made.decode_single_token_bytes(i): i for i in range(258)} | {
+                "<|endoftext|>": 258,
+                "<|im_end|>": 259,
+            }
+
+        def _convert_id_to_token(self, token_id: int) -> str | bytes:
+            return self.special[token_id - 258] if token_id >= 258 else bytes(made.decode_single_token_bytes(token_id))
+
+    vocabulary = Vocabulary.from_transformers(Slow(), eos_token_id=259)
+    assert [vocabulary.token_bytes(i) for i in (65, 255, 257, 258, 259)] == [b"A", b"\xff", b"the", b"", b""]
+    assert dict(vocabulary.special_tokens) == {"<|endoftext|>": 258, "<|im_end|>": 259}
+
+
 def test_slow_tokenizers_with_their_own_way_of_joining_are_refused() -> None:
     with pytest.raises(VocabularyError, match=r"slow tokenizer of type Slow .* decodes token \d+ \('.</w>'\) twice"):
         Vocabulary.from_transformers(slow_tokenizer("suffix"))

@@ -168,19 +168,21 @@ def _read_slow(tokenizer: Any) -> TokenSource:
     added: dict[int, Any] = tokenizer.added_tokens_decoder
     largest = max([*tokenizer.get_vocab().values(), *added], default=-1)
     written = [_written(tokenizer, token_id, added) for token_id in range(largest + 1)]
-    spell = _slow_spelling(tokenizer)
+    # Tokenizers around tiktoken (Qwen 1) give bytes for ordinary tokens, so what they give as text is special.
+    is_bytes = any(isinstance(token, bytes) for token in written)
+    spell = str.encode if is_bytes else _slow_spelling(tokenizer)
     special_ids = {token_id for token_id, token in added.items() if token.special}
     names = {token_id: str(token.content) for token_id, token in added.items()}
     tokens = []
     for token_id, token in enumerate(written):
         if token is None:
             tokens.append(b"")
-        elif isinstance(token, bytes):  # tokenizers around tiktoken
+        elif isinstance(token, bytes):
             tokens.append(token)
         elif token_id in added:
             tokens.append(token.encode("utf-8", "surrogatepass"))
         else:
-            kind = _piece_kind(tokenizer, token)
+            kind = "control" if is_bytes else _piece_kind(tokenizer, token)
             tokens.append(b"" if kind == "unused" else spell(token))
             if kind in ("control", "unknown"):
                 special_ids.add(token_id)
