@@ -11,6 +11,7 @@ from libc.string cimport memset
 import numpy as np
 
 from earleymask.earley._chart cimport DEAD, FINISHED
+from earleymask.earley._regex cimport R_EPSILON
 from earleymask.earley._tables cimport (
     reserve, sequence, sequence_length, words_extend, words_push,
 )
@@ -302,7 +303,9 @@ cdef class Matcher:
             for i in range(1, sequence_length(self.chart.positions, position), 2):
                 state = sequence(self.chart.positions, position)[i + 1]
                 for k in range(0, sequence_length(self.engine.lexer.states, state), 2):
-                    found.add(sequence(self.engine.lexer.states, state)[k])
+                    # A lexeme of which nothing is left has ended here; what may follow it waits in another pair.
+                    if sequence(self.engine.lexer.states, state)[k + 1] != R_EPSILON:
+                        found.add(sequence(self.engine.lexer.states, state)[k])
             for symbol in self.special_symbols.values():
                 if self.chart.expects_special(position, symbol):
                     found.add(symbol)
