@@ -1,5 +1,42 @@
-"""Exact token masks for generation under a context-free grammar."""
+"""Exact token masks for generation under a context-free grammar.
+
+    constraint = earleymask.Constraint(lark_grammar, vocabulary)
+    constraint.mask(tokens)           # which tokens may come next
+
+`Constraint` answers for any history; `Matcher` keeps the position of one sequence; `fill_bitmasks` and `apply_bitmask`
+serve batches. `earleymask.integration` holds the adapters to other people's sampling loops.
+"""
+
+from .bitmask import apply_bitmask, fill_bitmasks
+from .constraint import Constraint
+from .earley import Matcher
+from .errors import (
+    BatchError,
+    EarleymaskError,
+    EmptyMaskError,
+    GrammarError,
+    LimitError,
+    RejectedTokenError,
+    VocabularyError,
+)
+from .grammar import Grammar
+from .trie import Vocabulary
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+__all__ = [
+    "BatchError",
+    "Constraint",
+    "EarleymaskError",
+    "EmptyMaskError",
+    "Grammar",
+    "GrammarError",
+    "LimitError",
+    "Matcher",
+    "RejectedTokenError",
+    "Vocabulary",
+    "VocabularyError",
+    "__version__",
+    "apply_bitmask",
+    "fill_bitmasks",
+]

@@ -1,0 +1,243 @@
+"""Filling packed masks for batches, and applying them to logits."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from earleymask import BatchError, Constraint, EarleymaskError, LimitError, Matcher, apply_bitmask, fill_bitmasks
+
+torch = pytest.importorskip("torch")
+
+LIST = r"""
+start: "[" (ITEM ("," ITEM)~0..2)? "]"
+ITEM: /[a-z]{1,3}/
+"""
+TEXTS = ["", "[", "[a", "[abc", "[abc,", "[a,b,c", "[]", "[a,b"]
+N_WORDS = 9  # ceil(257 / 32)
+TORCH_FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+NUMPY_FLOATS = [np.float16, np.float32, np.float64]
+
+
+def matchers_at(texts: list[str]) -> list[Matcher]:
+    constraint = Constraint(LIST)
+    return [constraint.matcher(list(text.encode())) for text in texts]
+
+
+def unpacked(row: np.ndarray, n: int = 257) -> np.ndarray:
+    """Slowly, from the definition of the layout."""
+    return np.array([(int(row[t >> 5]) >> (t & 31)) & 1 == 1 for t in range(n)])
+
+
+class Failing:
+    """Stands in for a matcher whose walk reaches a limit half way."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def fill_bitmask(self, row: np.ndarray) -> None:
+        row[0] = -1
+        raise self.error
+
+
+# -- filling --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 20])
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_every_row_gets_its_matchers_mask(kind: str, threads: int) -> None:
+    matchers = matchers_at(TEXTS)
+    rows = np.full((len(TEXTS) + 2, N_WORDS + 3), 77, np.int32)
+    given_rows = torch.from_numpy(rows) if kind == "torch" else rows
+    fill_bitmasks(matchers, given_rows, threads=threads)
+    for row, matcher in zip(rows, matchers, strict=False):
+        assert np.array_equal(unpacked(row), matcher.mask())
+        assert not (row[N_WORDS - 1] & ~1) and not row[N_WORDS:].any(), "tail bits and words beyond the vocabulary"
+    assert (rows[len(TEXTS) :] == 77).all(), "further rows are left alone"
+
+
+def test_many_batches_in_a_row() -> None:
+    """The threads outlive a call, and a wider batch after a narrow one gets more of them."""
+    matchers = matchers_at(TEXTS)
+    expected = [matcher.mask() for matcher in matchers]
+    for threads in (2, 4, 3, 8, 1, 8):
+        for _ in range(20):
+            rows = np.zeros((len(TEXTS), N_WORDS), np.int32)
+            fill_bitmasks(matchers, rows, threads=threads)
+            assert all(np.array_equal(unpacked(row), mask) for row, mask in zip(rows, expected, strict=True))
+
+
+def test_a_matcher_may_stand_in_several_rows() -> None:
+    one, other = matchers_at(["[a", "["])
+    rows = np.zeros((5, N_WORDS), np.int32)
+    fill_bitmasks([one, other, one, one, other], rows, threads=4)
+    for row, matcher in zip(rows, [one, other, one, one, other], strict=True):
+        assert np.array_equal(unpacked(row), matcher.mask())
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_one_rows_error_leaves_the_others_filled(threads: int) -> None:
+    good = matchers_at(TEXTS[:3])
+    limit, bug = Failing(LimitError("too many rows")), Failing(RuntimeError("a bug"))
+    batch = [good[0], limit, good[1], bug, good[2], limit]
+    rows = np.full((6, N_WORDS), -1, np.int32)
+    with pytest.raises(BatchError) as caught:
+        fill_bitmasks(batch, rows, threads=threads)
+    assert list(caught.value.errors) == [1, 3, 5]
+    assert caught.value.errors[1] is limit.error and caught.value.errors[3] is bug.error
+    assert caught.value.__cause__ is limit.error
+    assert "row 1: LimitError: too many rows" in str(caught.value) and "3 rows" in str(caught.value)
+    assert isinstance(caught.value, EarleymaskError)
+    for at, matcher in zip([0, 2, 4], good, strict=True):
+        assert np.array_equal(unpacked(rows[at]), matcher.mask())
+    assert not rows[[1, 3, 5]].any(), "rows that failed allow nothing"
+
+
+def test_a_batch_error_survives_pickling() -> None:
+    again = pickle.loads(pickle.dumps(BatchError({3: LimitError("too deep")})))
+    assert list(again.errors) == [3] and "row 3: LimitError: too deep" in str(again)
+
+
+def test_rows_that_are_too_short_are_an_error_of_their_rows() -> None:
+    with pytest.raises(BatchError) as caught:
+        fill_bitmasks(matchers_at(["", "["]), np.zeros((2, N_WORDS - 1), np.int32))
+    assert all(isinstance(error, ValueError) for error in caught.value.errors.values())
+
+
+@pytest.mark.parametrize(
+    ("rows", "error"),
+    [
+        (np.zeros((2, N_WORDS), np.int64), TypeError),
+        (np.zeros((2, N_WORDS), np.uint32), TypeError),
+        (torch.zeros((2, N_WORDS), dtype=torch.int64), TypeError),
+        ([[0] * N_WORDS] * 2, TypeError),
+        (np.zeros(N_WORDS, np.int32), ValueError),
+        (np.zeros((1, N_WORDS), np.int32), ValueError),
+        (torch.zeros((2, N_WORDS), dtype=torch.int32, device="meta"), ValueError),
+    ],
+)
+def test_rows_of_the_wrong_kind_are_refused(rows: object, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        fill_bitmasks(matchers_at(["", "["]), rows)
+
+
+def test_an_empty_batch_is_filled_already() -> None:
+    fill_bitmasks([], np.zeros((0, N_WORDS), np.int32), threads=4)
+    with pytest.raises(ValueError, match="threads"):
+        fill_bitmasks([], np.zeros((0, N_WORDS), np.int32), threads=0)
+
+
+# -- applying -------------------------------------------------------------------------------------------------------
+
+
+def slowly(logits: np.ndarray, bitmask: np.ndarray) -> np.ndarray:
+    """The formula in the docstring of `apply_bitmask`."""
+    out = logits.copy()
+    for row in range(len(out)):
+        for t in range(out.shape[1]):
+            word = int(bitmask[row, t // 32]) if t // 32 < bitmask.shape[1] else 0
+            if not (word >> (t % 32)) & 1:
+                out[row, t] = -np.inf
+    return out
+
+
+shapes = st.tuples(st.integers(1, 3), st.integers(0, 100), st.integers(1, 4), st.integers(0, 2**32 - 1))
+
+
+@settings(deadline=None)
+@given(shapes)
+def test_applying_equals_the_formula(shape: tuple[int, int, int, int]) -> None:
+    """Logits wider than the mask, narrower, and as wide; every float type of numpy and torch."""
+    n_rows, width, n_words, seed = shape
+    rng = np.random.default_rng(seed)
+    logits = np.round(rng.normal(size=(n_rows, width)), 1)
+    bitmask = rng.integers(-(2**31), 2**31, size=(n_rows, n_words), dtype=np.int64).astype(np.int32)
+    expected = slowly(logits, bitmask)
+    for numpy_type in NUMPY_FLOATS:
+        ours = logits.astype(numpy_type)
+        apply_bitmask(ours, bitmask)
+        assert ours.dtype == numpy_type and np.array_equal(ours, expected.astype(numpy_type))
+    for torch_type in TORCH_FLOATS:
+        for mask in (bitmask, torch.from_numpy(bitmask)):
+            ours_t = torch.from_numpy(logits).to(torch_type)
+            apply_bitmask(ours_t, mask)
+            assert torch.equal(ours_t, torch.from_numpy(expected).to(torch_type))
+
+
+def test_one_row_without_a_batch() -> None:
+    (matcher,) = matchers_at(["[a"])
+    row = np.zeros(N_WORDS, np.int32)
+    matcher.fill_bitmask(row)
+    logits = np.zeros(300, np.float32)
+    apply_bitmask(logits, row)
+    assert np.array_equal(np.isfinite(logits), np.pad(matcher.mask(), (0, 43)))
+    tensor = torch.zeros(300)
+    apply_bitmask(tensor, row)
+    assert np.array_equal(tensor.numpy(), logits)
+
+
+def test_views_are_changed_in_place() -> None:
+    """Logits and masks as they lie in somebody's larger tensors: strided, and not from the beginning."""
+    bitmask = np.zeros((4, N_WORDS), np.int32)
+    bitmask[2, 1] = 1 << 5
+    whole = torch.zeros(3, 5, 300)
+    apply_bitmask(whole[:, 4], torch.from_numpy(bitmask)[1:])
+    assert torch.isfinite(whole[:, :4]).all()
+    assert torch.isfinite(whole[:, 4]).nonzero().tolist() == [[1, 37]]
+    columns = np.zeros((300, 3), np.float32)
+    apply_bitmask(columns.T, bitmask[1:])
+    assert np.argwhere(np.isfinite(columns)).tolist() == [[37, 1]]
+
+
+def test_allowed_probabilities_keep_their_ratios() -> None:
+    (matcher,) = matchers_at(["[a"])
+    rows = np.zeros((1, N_WORDS), np.int32)
+    fill_bitmasks([matcher], rows)
+    logits = torch.randn(1, 257, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    before = torch.softmax(logits, -1)[0]
+    apply_bitmask(logits, rows)
+    after = torch.softmax(logits, -1)[0]
+    allowed = torch.from_numpy(matcher.mask())
+    assert after[~allowed].sum() == 0
+    assert torch.allclose(after[allowed], before[allowed] / before[allowed].sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("logits", "bitmask", "error"),
+    [
+        (np.zeros((1, 32), np.int64), np.zeros((1, 1), np.int32), TypeError),
+        (torch.zeros(1, 32, dtype=torch.int32), np.zeros((1, 1), np.int32), TypeError),
+        (torch.zeros(1, 32).to(torch.float8_e4m3fn), np.zeros((1, 1), np.int32), TypeError),
+        ([[0.0]], np.zeros((1, 1), np.int32), TypeError),
+        (np.zeros((1, 32)), np.zeros((1, 1), np.int64), TypeError),
+        (np.zeros((1, 32)), np.zeros((1, 1), np.uint32), TypeError),
+        (torch.zeros(1, 32), torch.zeros(1, 1, dtype=torch.bool), TypeError),
+        (torch.zeros(1, 32), np.zeros((1, 1), np.int64), TypeError),
+        (np.zeros((2, 32)), np.zeros((1, 1), np.int32), ValueError),
+        (torch.zeros(2, 32), np.zeros((1, 1), np.int32), ValueError),
+        (np.zeros(32), np.zeros((1, 1), np.int32), ValueError),
+        (np.zeros((1, 1, 32)), np.zeros((1, 1, 1), np.int32), ValueError),
+    ],
+)
+def test_what_cannot_be_masked_is_refused(logits: object, bitmask: object, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        apply_bitmask(logits, bitmask)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("dtype", TORCH_FLOATS)
+def test_logits_on_a_gpu(dtype: torch.dtype) -> None:
+    rng = np.random.default_rng(3)
+    bitmask = rng.integers(-(2**31), 2**31, size=(4, 100), dtype=np.int64).astype(np.int32)
+    logits = torch.randn(4, 3300, dtype=dtype)
+    on_gpu = logits.cuda()
+    for mask in (bitmask, torch.from_numpy(bitmask), torch.from_numpy(bitmask).cuda()):
+        ours = on_gpu.clone()
+        apply_bitmask(ours, mask)
+        expected = logits.clone()
+        apply_bitmask(expected, bitmask)
+        assert torch.equal(ours.cpu(), expected)
