@@ -1,0 +1,69 @@
+"""`earleymask generate`: a transformers model writes under a grammar."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from .cli import EXIT_NO, EXIT_OK, CommandError, read_text
+from .earley import Matcher
+from .grammar import Grammar
+
+
+def run(given: argparse.Namespace) -> int:
+    if given.sample and given.temperature <= 0:
+        raise CommandError(
+            f"--temperature must be positive, got {given.temperature}; leave out --sample for the likeliest text"
+        )
+    grammar = Grammar.from_lark(read_text(given.grammar, "grammar"))
+    model, tokenizer = _load(given.model)
+    import torch
+
+    from .integration.transformers import GrammarLogitsProcessor, model_vocabulary
+
+    vocabulary = model_vocabulary(model, tokenizer)
+    processor = GrammarLogitsProcessor(grammar, vocabulary)
+    inputs = tokenizer(given.prompt, return_tensors="pt")
+    if inputs["input_ids"].shape[1] == 0:
+        raise CommandError("the prompt has no tokens")
+    torch.manual_seed(given.seed)
+    chosen: dict[str, Any] = {"do_sample": given.sample, "num_beams": given.beams, "max_new_tokens": given.max_tokens}
+    if given.sample:
+        # Sampling means sampling from the model under the grammar: no leftovers of the model's own generation config.
+        chosen |= {"temperature": given.temperature, "top_k": 0, "top_p": 1.0}
+    with torch.inference_mode():
+        output = model.generate(
+            **{name: inputs[name] for name in ("input_ids", "attention_mask") if name in inputs},
+            **chosen,
+            logits_processor=[processor],
+            pad_token_id=vocabulary.eos_token_ids[0],
+        )
+    matcher = Matcher(grammar, vocabulary)
+    text = b""
+    for token_id in output[0, inputs["input_ids"].shape[1] :].tolist():
+        if matcher.is_finished() or not matcher.accept(token_id):
+            break
+        text += vocabulary.token_bytes(token_id)
+    sys.stdout.buffer.write(text)
+    sys.stdout.buffer.flush()
+    if sys.stdout.isatty():
+        print()
+    if matcher.is_finished():
+        return EXIT_OK
+    print(f"earleymask: stopped after {matcher.n_tokens} tokens, before the end of a sentence", file=sys.stderr)
+    return EXIT_NO
+
+
+def _load(path: str) -> tuple[Any, Any]:
+    """The model and its tokenizer."""
+    try:
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError as error:
+        raise CommandError(f"{error}; pip install 'earleymask[transformers]'") from None
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(path)
+        model = AutoModelForCausalLM.from_pretrained(path)
+    except Exception as error:  # transformers raises nearly anything for a folder that it cannot read
+        raise CommandError(f"cannot load the model {path!r}: {error}") from None
+    return model.eval(), tokenizer

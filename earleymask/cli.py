@@ -1,0 +1,130 @@
+"""The command line: `earleymask demo`, `earleymask check GRAMMAR [TEXT]`, `earleymask generate --model PATH ...`.
+
+Results go to stdout. Errors go to stderr, without a traceback, with exit code 2; 1 means "the answer is no". Each
+command is a module of its own with a `run(arguments) -> int`, loaded only when it is called: `check` should not wait
+for torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from . import __version__
+from .errors import EarleymaskError
+
+EXIT_OK, EXIT_NO, EXIT_ERROR = 0, 1, 2
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+class CommandError(Exception):
+    """Something is wrong with what the user gave; the message is all there is to say."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    given = _parser().parse_args(arguments)
+    try:
+        code: int = given.run(given)
+        sys.stdout.flush()
+        return code
+    except (EarleymaskError, CommandError) as error:
+        print(f"earleymask: {error}", file=sys.stderr)
+        return EXIT_ERROR
+    except BrokenPipeError:
+        # The reader went away (`earleymask demo | head`). Python would complain once more while closing stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_OK
+    except KeyboardInterrupt:
+        print("earleymask: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+def read_text(path: str, what: str) -> str:
+    """The text of a file, or of stdin for "-"."""
+    try:
+        if path == "-":
+            return sys.stdin.buffer.read().decode("utf-8")
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except OSError as error:
+        raise CommandError(f"cannot read the {what} {path!r}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise CommandError(f"the {what} {path!r} is not UTF-8: byte {error.start} is {byte:#04x}") from None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="earleymask",
+        description="Exact token masks for generation under a context-free grammar.",
+    )
+    parser.add_argument("--version", action="version", version=f"earleymask {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    demo = commands.add_parser(
+        "demo",
+        help="watch a text grow under a grammar",
+        description="Generate a text under a grammar from pseudo-random logits over a real vocabulary (tekken, 131,072 "
+        "tokens), and show at each step how many tokens were allowed and how long the mask took. Downloads nothing.",
+    )
+    demo.add_argument("--seed", type=int, default=0, help="of the pseudo-random logits (default: %(default)s)")
+    demo.add_argument("--max-tokens", type=_positive, default=400, metavar="N", help="stop after N (%(default)s)")
+    demo.add_argument("--grammar", metavar="FILE", help="a Lark grammar of your own instead of the built-in one")
+    demo.set_defaults(run=_run_demo)
+
+    check = commands.add_parser(
+        "check",
+        help="is a grammar well formed, and a text one of its sentences?",
+        description="Load a Lark grammar and match a text against it. Exit code 0: all is well; 1: the text is not a "
+        "sentence; 2: the grammar is malformed, or a file cannot be read.",
+    )
+    check.add_argument("grammar", metavar="GRAMMAR", help='file with a Lark grammar, or "-" for stdin')
+    check.add_argument("text", metavar="TEXT", nargs="?", help="the text itself (see --file)")
+    check.add_argument("--file", metavar="FILE", help='take the text from a file, or "-" for stdin')
+    check.add_argument("--start", metavar="RULE", default="start", help="the start rule (default: %(default)s)")
+    check.set_defaults(run=_run_check)
+
+    generate = commands.add_parser(
+        "generate",
+        help="let a transformers model write under a grammar",
+        description="Generate with a transformers model. The text goes to stdout, everything else to stderr. Exit code "
+        "1: --max-tokens ended the text before it was a sentence.",
+    )
+    generate.add_argument("--model", metavar="PATH", required=True, help="a folder, or a name that transformers knows")
+    generate.add_argument("--grammar", metavar="FILE", required=True, help='file with a Lark grammar, or "-" for stdin')
+    generate.add_argument("--prompt", metavar="TEXT", required=True)
+    generate.add_argument("--max-tokens", type=_positive, default=512, metavar="N", help="(default: %(default)s)")
+    generate.add_argument("--sample", action="store_true", help="sample; without it, the likeliest token is taken")
+    generate.add_argument("--temperature", type=float, default=1.0, metavar="X", help="with --sample (%(default)s)")
+    generate.add_argument("--seed", type=int, default=0, help="with --sample (default: %(default)s)")
+    generate.add_argument("--beams", type=_positive, default=1, metavar="N", help="beam search (default: no)")
+    generate.set_defaults(run=_run_generate)
+    return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is not positive")
+    return value
+
+
+def _run_demo(given: argparse.Namespace) -> int:
+    from . import _demo
+
+    return _demo.run(given)
+
+
+def _run_check(given: argparse.Namespace) -> int:
+    from . import _check
+
+    return _check.run(given)
+
+
+def _run_generate(given: argparse.Namespace) -> int:
+    from . import _generate
+
+    return _generate.run(given)

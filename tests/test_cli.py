@@ -1,0 +1,322 @@
+"""The command line, mostly inside this process; the console script and `python -m` once each."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import earleymask
+from earleymask import _check, _demo, cli
+from earleymask.grammar import Grammar
+
+LIST = r"""
+start: "[" (ITEM ("," ITEM)~0..2)? "]"
+ITEM: /[a-z]{1,3}/
+"""
+
+
+@pytest.fixture
+def grammar_file(tmp_path: Path) -> str:
+    path = tmp_path / "list.lark"
+    path.write_text(LIST)
+    return str(path)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli.main(arguments)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+# -- check ----------------------------------------------------------------------------------------------------------
+
+
+def test_check_a_grammar(capsys: pytest.CaptureFixture[str], grammar_file: str) -> None:
+    assert run(capsys, "check", grammar_file) == (0, "The grammar is well formed.\n", "")
+
+
+def test_check_a_sentence(capsys: pytest.CaptureFixture[str], grammar_file: str) -> None:
+    assert run(capsys, "check", grammar_file, "[a,bc]") == (0, "The text is a sentence of the grammar.\n", "")
+
+
+def test_check_a_viable_prefix(capsys: pytest.CaptureFixture[str], grammar_file: str) -> None:
+    code, out, err = run(capsys, "check", grammar_file, "[a,")
+    assert (code, err) == (1, "")
+    assert out.splitlines()[:4] == [
+        "The text is not a sentence, but can become one: it ends too early.",
+        "line 1, column 4:",
+        "    [a,",
+        "       ^",
+    ]
+    assert out.splitlines()[4] == "Expected there: ITEM"
+
+
+def test_check_a_text_that_fails(capsys: pytest.CaptureFixture[str], grammar_file: str) -> None:
+    code, out, err = run(capsys, "check", grammar_file, "[a,B]")
+    assert (code, err) == (1, "")
+    assert out.splitlines() == [
+        "The text is not a sentence, and nothing that begins like it is.",
+        "line 1, column 4:",
+        "    [a,B]",
+        "       ^",
+        "Expected there: ITEM",
+    ]
+
+
+def test_check_a_text_that_goes_on_behind_its_end(capsys: pytest.CaptureFixture[str], grammar_file: str) -> None:
+    code, out, _ = run(capsys, "check", grammar_file, "[]]")
+    assert code == 1
+    assert out.splitlines()[-2:] == ["      ^", "Expected there: the end of the text"]
+
+
+def test_check_the_empty_text(capsys: pytest.CaptureFixture[str], grammar_file: str) -> None:
+    code, out, _ = run(capsys, "check", grammar_file, "")
+    assert code == 1 and "column 1" in out and "ends too early" in out
+
+
+def test_check_reads_files_and_stdin(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, grammar_file: str, tmp_path: Path
+) -> None:
+    text = tmp_path / "text"
+    text.write_text("[a]")
+    assert run(capsys, "check", grammar_file, "--file", str(text))[0] == 0
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"[b]")))
+    assert run(capsys, "check", grammar_file, "--file", "-")[0] == 0
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LIST.encode())))
+    assert run(capsys, "check", "-", "[b]")[0] == 0
+
+
+def test_check_starts_where_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "g.lark"
+    path.write_text('start: "a"\nother: "b"\n')
+    assert run(capsys, "check", str(path), "b", "--start", "other")[0] == 0
+    assert run(capsys, "check", str(path), "b")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "offset", "expected"),
+    [
+        (b"", 0, "line 1, column 1:\n    \n    ^"),
+        (b"ab\ncd", 4, "line 2, column 2:\n    cd\n     ^"),
+        (b"ab\n", 3, "line 2, column 1:\n    \n    ^"),
+        (b"ab\ncd", 2, "line 1, column 3:\n    ab\n      ^"),
+        (b"\tx", 1, "line 1, column 2:\n    \tx\n    \t^"),
+        ("é!".encode(), 2, "line 1, column 2:\n    é!\n     ^"),
+        ("aé!".encode(), 2, "line 1, column 2:\n    aé!\n     ^"),  # between the bytes of é
+        (b"a\xff!", 2, "line 1, column 3:\n    a\ufffd!\n      ^"),
+        (b"\x80\x80", 1, "line 1, column 1:\n    \ufffd\ufffd\n    ^"),
+        (b"a\x1b[31m", 1, "line 1, column 2:\n    a\ufffd[31m\n     ^"),
+        (b"x" * 200, 100, "line 1, column 101:\n    …" + "x" * 80 + "…\n" + " " * 65 + "^"),
+    ],
+)
+def test_the_caret_stands_under_the_place(data: bytes, offset: int, expected: str) -> None:
+    assert _check.describe_place(data, offset) == expected
+
+
+# -- errors ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_malformed_grammar_is_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "bad.lark"
+    path.write_text('start: "a" undefined_rule\n')
+    code, out, err = run(capsys, "check", str(path))
+    assert (code, out) == (2, "")
+    assert err.startswith("earleymask: line 1, column 12") and "undefined_rule" in err and "\n" + " " * 15 + "^" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["check", "/nowhere/at/all"], "cannot read the grammar '/nowhere/at/all': No such file"),
+        (["check", "{list}", "--file", "/nowhere"], "cannot read the text '/nowhere'"),
+        (["check", "{list}", "text", "--file", "x"], "not both"),
+        (["check", "-", "--file", "-"], "cannot both come from stdin"),
+        (["check", "{latin}"], "is not UTF-8: byte 7 is 0xe9"),
+        (["demo", "--grammar", "/nowhere"], "cannot read the grammar"),
+        (["generate", "--model", "/nowhere", "--grammar", "/nowhere", "--prompt", "x"], "cannot read the grammar"),
+        (
+            ["generate", "--model", "/nowhere", "--grammar", "{list}", "--prompt", "x"],
+            "cannot load the model '/nowhere'",
+        ),
+        (
+            ["generate", "--model", "m", "--grammar", "{list}", "--prompt", "x", "--sample", "--temperature", "0"],
+            "--temperature must be positive",
+        ),
+    ],
+)
+def test_errors_are_one_message_and_code_2(
+    capsys: pytest.CaptureFixture[str], grammar_file: str, tmp_path: Path, arguments: list[str], words: str
+) -> None:
+    latin = tmp_path / "latin.lark"
+    latin.write_bytes(b'start: \xe9"a"')
+    code, out, err = run(capsys, *(each.format(list=grammar_file, latin=latin) for each in arguments))
+    assert (code, out) == (2, "")
+    assert err.startswith("earleymask: ") and words in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["dance"], ["check"], ["demo", "--max-tokens", "0"], ["demo", "--seed", "x"]]
+)
+def test_wrong_usage_is_code_2(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    assert caught.value.code == 2
+    assert "usage: earleymask" in capsys.readouterr().err
+
+
+def test_an_interrupt_is_no_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, grammar_file: str
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Grammar, "from_lark", interrupted)
+    assert run(capsys, "check", grammar_file) == (130, "", "earleymask: interrupted\n")
+
+
+def test_a_missing_extra_names_the_command_to_install_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mistral_common", None)
+    code, _, err = run(capsys, "demo")
+    assert code == 2 and "pip install 'earleymask[demo]'" in err
+
+
+# -- demo -----------------------------------------------------------------------------------------------------------
+
+
+def demo_text(out: str) -> str:
+    """The finished text: between the last step and the summary."""
+    steps, _, rest = out.rpartition("(end)\n")
+    assert steps
+    return rest[: rest.index("\n\n", 1)].strip("\n") + "\n"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_demo_writes_a_sentence(capsys: pytest.CaptureFixture[str], seed: int) -> None:
+    pytest.importorskip("mistral_common")
+    import lark
+
+    code, out, err = run(capsys, "demo", "--seed", str(seed))
+    assert (code, err) == (0, "")
+    assert "131,072 tokens" in out and "The text is a sentence of the grammar." in out
+    steps = re.findall(r"^ *(\d+) +([\d,]+) +\d+ µs  ", out, re.M)
+    assert [int(step) for step, _ in steps] == list(range(1, len(steps) + 1))
+    assert f"{len(steps)} tokens; masks: median" in out
+    assert "\x1b" not in out, "no colours where nobody sees them"
+    text = demo_text(out)
+    lark.Lark(_demo.GRAMMAR, parser="earley", lexer="dynamic_complete").parse(text)
+    papers = json.loads(text)
+    assert list(papers) == ["ship", "captain", "rig", "course", "cargo", "log"]
+
+
+def test_the_demo_takes_another_grammar_and_stops_when_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pytest.importorskip("mistral_common")
+    path = tmp_path / "g.lark"
+    path.write_text('start: ("tick " "tock ")~100')
+    code, out, _ = run(capsys, "demo", "--grammar", str(path), "--max-tokens", "5")
+    assert code == 1
+    assert "Stopped after 5 tokens" in out and "5 tokens; masks" in out
+
+
+# -- generate -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A random Llama and a byte-level tokenizer, saved as `transformers` saves them."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    tokenizers = pytest.importorskip("tokenizers")
+    from tokenizers import decoders, models, pre_tokenizers
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    words = {token: at for at, token in enumerate([*alphabet, "in", "er", "[a", ",b"])}
+    tokenizer = tokenizers.Tokenizer(models.BPE(words, [("i", "n"), ("e", "r"), ("[", "a"), (",", "b")]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(["</s>"])
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>")
+    torch.manual_seed(0)
+    model = transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(
+            vocab_size=len(fast) + 27,  # padded, as real ones are
+            hidden_size=16,
+            intermediate_size=16,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            max_position_embeddings=256,
+            bos_token_id=None,
+            eos_token_id=fast.eos_token_id,
+        )
+    )
+    folder = str(tmp_path_factory.mktemp("model"))
+    model.save_pretrained(folder)
+    fast.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("options", [[], ["--sample", "--seed", "3", "--temperature", "0.7"], ["--beams", "3"]])
+def test_generate_writes_a_sentence(
+    capfdbinary: pytest.CaptureFixture[bytes], model_folder: str, grammar_file: str, options: list[str]
+) -> None:
+    import lark
+
+    code = cli.main(["generate", "--model", model_folder, "--grammar", grammar_file, "--prompt", "write", *options])
+    out, err = capfdbinary.readouterr()
+    assert code == 0, err
+    assert b"Traceback" not in err
+    lark.Lark(LIST, parser="earley", lexer="dynamic_complete").parse(out.decode())
+
+
+def test_generate_says_when_the_text_is_not_finished(
+    capfdbinary: pytest.CaptureFixture[bytes], model_folder: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "g.lark"
+    path.write_text('start: "x"~50')
+    code = cli.main(
+        ["generate", "--model", model_folder, "--grammar", str(path), "--prompt", "hi", "--max-tokens", "5"]
+    )
+    out, err = capfdbinary.readouterr()
+    assert (code, out) == (1, b"xxxxx")
+    assert b"stopped after 5 tokens, before the end of a sentence" in err
+
+
+def test_generate_with_a_vocabulary_that_does_not_fit(
+    capfdbinary: pytest.CaptureFixture[bytes], model_folder: str, grammar_file: str
+) -> None:
+    code = cli.main(["generate", "--model", model_folder, "--grammar", grammar_file, "--prompt", ""])
+    _, err = capfdbinary.readouterr()
+    assert code == 2 and b"the prompt has no tokens" in err
+
+
+# -- as installed ---------------------------------------------------------------------------------------------------
+
+
+def test_the_module_runs(grammar_file: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "earleymask", "check", grammar_file, "[a"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1 and "ends too early" in done.stdout and done.stderr == ""
+
+
+def test_the_console_script_runs() -> None:
+    script = Path(sys.executable).with_name("earleymask")
+    if not script.exists():
+        pytest.skip("the console script is not installed beside this Python")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"earleymask {earleymask.__version__}\n"
+
+
+def test_a_reader_who_leaves_is_no_error(tmp_path: Path) -> None:
+    pytest.importorskip("mistral_common")
+    command = f"{sys.executable} -m earleymask demo | head -n 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("vocabulary: tekken") and done.stderr == ""
