@@ -32,6 +32,9 @@ cdef class Chart:
     # pair says: a lexeme began at the row and its bytes so far lead the lexer to the state.
     cdef Sequences positions
     cdef Words table_of             # per position: its table, or NONE
+    # What popping a continuation adds to a row, remembered: accepts, number of items, items (dot, continuation) ...
+    cdef Words popped
+    cdef Words popped_at            # per continuation: where in `popped`, or NONE; may be shorter than there are
     cdef uint32_t* tables           # tables[table * 256 + byte]: the next position, DEAD or UNKNOWN
     cdef size_t n_tables
     cdef History* histories
@@ -45,7 +48,7 @@ cdef class Chart:
     cdef uint32_t* locals           # and the number it got then
     cdef size_t stamps_capacity, locals_capacity
     cdef uint32_t epoch
-    cdef Words pops, frame, made, words, vector, sources
+    cdef Words pops, frame, made, words, vector, sources, waiting
     cdef uint64_t* pairs
     cdef size_t n_pairs, pairs_capacity
 
@@ -84,6 +87,9 @@ cdef class Chart:
     cdef uint32_t row_of_items(self) except? 0xFFFFFFFF nogil
     cdef int absorb(self, uint32_t outcome) except -1 nogil
     cdef int absorb_pops(self) except -1 nogil
+    cdef uint32_t pop(self, uint32_t continuation) except? 0xFFFFFFFF nogil
+    cdef int load_frame(self, Sequences table, uint32_t entry) except -1 nogil
+    cdef int reduce(self, size_t base) except -1 nogil
     cdef int absorb_row(self, uint32_t row) except -1 nogil
     cdef int make_continuations(self, uint32_t outcome) except -1 nogil
     cdef int new_epoch(self) except -1 nogil

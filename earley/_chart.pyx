@@ -76,7 +76,10 @@ cdef class Chart:
         free(self.locals)
         free(self.pairs)
         words_free(&self.table_of)
+        words_free(&self.popped)
+        words_free(&self.popped_at)
         words_free(&self.pops)
+        words_free(&self.waiting)
         words_free(&self.frame)
         words_free(&self.made)
         words_free(&self.words)
@@ -216,16 +219,14 @@ cdef class Chart:
             if self.sources.data[0] == IGNORED:
                 return self.sources.data[1]
             return self.row_of_outcome(self.sources.data[0], self.sources.data[1])
-        self.n_items = 0
+        self.n_items = self.pops.n = 0
         self.accepts = False
-        self.new_epoch()
         for i in range(0, self.sources.n, 2):
             row = self.sources.data[i + 1]
             if self.sources.data[i] == IGNORED:
                 self.absorb_row(row)
                 continue
-            self.frame.n = 0
-            words_extend(&self.frame, sequence(self.rows, row) + 1, sequence_length(self.rows, row) - 1)
+            self.load_frame(self.rows, row)
             self.absorb(self.sources.data[i])
         self.absorb_pops()
         return self.row_of_items()
@@ -234,15 +235,12 @@ cdef class Chart:
         cdef const uint32_t* w
         cdef uint32_t continuation, ref, i, j
         cdef size_t at
-        self.frame.n = 0
-        words_extend(&self.frame, sequence(self.rows, row) + 1, sequence_length(self.rows, row) - 1)
+        self.load_frame(self.rows, row)
         w = self.skeletons.outcomes.data + outcome
         # While all that happens is that one older symbol is complete, what its continuation says is the outcome.
         while w[O_N_ITEMS] == 0 and w[O_N_POPS] == 1 and w[O_ACCEPTS] == 0:
             continuation = self.frame.data[w[O_HEADER]]
-            self.frame.n = 0
-            words_extend(&self.frame, sequence(self.continuations, continuation) + 1,
-                         sequence_length(self.continuations, continuation) - 1)
+            self.load_frame(self.continuations, continuation)
             outcome = self.skeletons.pop(sequence(self.continuations, continuation)[0])
             w = self.skeletons.outcomes.data + outcome
         if w[O_SKELETON] != NONE:
@@ -264,9 +262,8 @@ cdef class Chart:
             else:
                 self.n_rows_static += 1
                 return self.rows.intern(self.words.data, self.words.n)
-        self.n_items = 0
+        self.n_items = self.pops.n = 0
         self.accepts = False
-        self.new_epoch()
         self.absorb(outcome)
         self.absorb_pops()
         return self.row_of_items()
@@ -286,10 +283,15 @@ cdef class Chart:
             at += 2 + w[at + 1]
         return 0
 
+    cdef int load_frame(self, Sequences table, uint32_t entry) except -1 nogil:
+        """`frame` becomes the continuations of a row or of a continuation."""
+        self.frame.n = 0
+        return words_extend(&self.frame, sequence(table, entry) + 1, sequence_length(table, entry) - 1)
+
     cdef int absorb(self, uint32_t outcome) except -1 nogil:
-        """Adds the items and pops of `outcome`, whose continuations are in `frame`."""
+        """Adds the items of `outcome`, whose continuations are in `frame`, and notes its pops."""
         cdef const uint32_t* w
-        cdef uint32_t i, ref, continuation
+        cdef uint32_t i, ref
         self.make_continuations(outcome)
         w = self.skeletons.outcomes.data + outcome
         self.accepts |= w[O_ACCEPTS] != 0
@@ -297,22 +299,110 @@ cdef class Chart:
             ref = w[O_HEADER + 2 * i + 1]
             self.push_item(w[O_HEADER + 2 * i], self.frame.data[ref] if ref < NEW else self.made.data[ref ^ NEW])
         for i in range(w[O_N_POPS]):
-            continuation = self.frame.data[w[O_HEADER + 2 * w[O_N_ITEMS] + i]]
-            # SAFETY: stamps reach to the continuations there were when the epoch began; those of a frame are older.
-            if self.stamps[continuation] != self.epoch:
-                self.stamps[continuation] = self.epoch
-                words_push(&self.pops, continuation)
+            words_push(&self.pops, self.frame.data[w[O_HEADER + 2 * w[O_N_ITEMS] + i]])
         return 0
 
     cdef int absorb_pops(self) except -1 nogil:
-        cdef uint32_t continuation
+        """Adds what popping the continuations in `pops` brings."""
+        cdef uint32_t at, i
         while self.pops.n:
             self.pops.n -= 1
-            continuation = self.pops.data[self.pops.n]
-            self.frame.n = 0
-            words_extend(&self.frame, sequence(self.continuations, continuation) + 1,
-                         sequence_length(self.continuations, continuation) - 1)
-            self.absorb(self.skeletons.pop(sequence(self.continuations, continuation)[0]))
+            at = self.pop(self.pops.data[self.pops.n])
+            self.accepts |= self.popped.data[at] != 0
+            for i in range(self.popped.data[at + 1]):
+                self.push_item(self.popped.data[at + 2 + 2 * i], self.popped.data[at + 3 + 2 * i])
+        return 0
+
+    cdef uint32_t pop(self, uint32_t continuation) except? 0xFFFFFFFF nogil:
+        """Where `popped` says what completing the continuation's symbol adds to a row, other pops followed to their end.
+
+        Each continuation is worked out once, after those that it pops, so a long chain of them costs its length once.
+        """
+        cdef uint32_t goal = continuation, outcome, at, i, p
+        cdef size_t base = self.n_items, floor = self.pops.n
+        cdef const uint32_t* w
+        cdef bint accepts = self.accepts, ready
+        self.waiting.n = 0
+        words_push(&self.waiting, goal)
+        while self.waiting.n:
+            continuation = self.waiting.data[self.waiting.n - 1]
+            if continuation < self.popped_at.n and self.popped_at.data[continuation] != NONE:
+                self.waiting.n -= 1
+                continue
+            outcome = self.skeletons.pop(sequence(self.continuations, continuation)[0])
+            w = self.skeletons.outcomes.data + outcome
+            ready = True
+            for i in range(w[O_N_POPS]):
+                p = sequence(self.continuations, continuation)[1 + w[O_HEADER + 2 * w[O_N_ITEMS] + i]]
+                if p >= self.popped_at.n or self.popped_at.data[p] == NONE:
+                    words_push(&self.waiting, p)
+                    ready = False
+            if not ready:
+                continue
+            self.accepts = False
+            self.load_frame(self.continuations, continuation)
+            self.absorb(outcome)
+            while self.pops.n > floor:
+                self.pops.n -= 1
+                at = self.popped_at.data[self.pops.data[self.pops.n]]
+                self.accepts |= self.popped.data[at] != 0
+                for i in range(self.popped.data[at + 1]):
+                    self.push_item(self.popped.data[at + 2 + 2 * i], self.popped.data[at + 3 + 2 * i])
+            self.reduce(base)
+            while self.popped_at.n <= continuation:
+                words_push(&self.popped_at, NONE)
+            at = <uint32_t> self.popped.n
+            words_push(&self.popped, self.accepts)
+            words_push(&self.popped, <uint32_t> (self.n_items - base))
+            for i in range(base, self.n_items):
+                words_push(&self.popped, <uint32_t> (self.items[i] >> 32))
+                words_push(&self.popped, <uint32_t> self.items[i])
+            self.popped_at.data[continuation] = at
+            self.n_items = base
+        self.accepts = accepts
+        return self.popped_at.data[goal]
+
+    cdef int reduce(self, size_t base) except -1 nogil:
+        """Sorts items[base:], and leaves out duplicates and what other items say already.
+
+        Where completing `c` at once completes `d` (`c` pops `d`), all that may follow `d` may follow `c`; then an item
+        that goes on with `d` adds nothing to the same dotted rule going on with `c`. Without this, a right recursion
+        with a nullable tail (list: "a" list ws) and an ambiguous one (e: e "+" e) have rows as long as the text.
+        """
+        cdef size_t i, n = base, start, end, k
+        cdef uint32_t continuation, p
+        cdef const uint32_t* w
+        sort_u64(self.items + base, self.n_items - base)
+        for i in range(base, self.n_items):
+            if n == base or self.items[n - 1] != self.items[i]:
+                self.items[n] = self.items[i]
+                n += 1
+        self.n_items = n
+        n = start = base
+        while start < self.n_items:
+            end = start + 1
+            while end < self.n_items and self.items[end] >> 32 == self.items[start] >> 32:
+                end += 1
+            if end == start + 1:
+                self.items[n] = self.items[start]
+                n += 1
+            else:
+                # stamps: the epoch for continuations of this group, 0 for those found to be redundant
+                self.new_epoch()
+                for i in range(start, end):
+                    self.stamps[<uint32_t> self.items[i]] = self.epoch
+                for i in range(start, end):
+                    continuation = <uint32_t> self.items[i]
+                    w = self.skeletons.outcomes.data + self.skeletons.pop(sequence(self.continuations, continuation)[0])
+                    for k in range(w[O_N_POPS]):
+                        p = sequence(self.continuations, continuation)[1 + w[O_HEADER + 2 * w[O_N_ITEMS] + k]]
+                        self.stamps[p] = 0
+                for i in range(start, end):
+                    if self.stamps[<uint32_t> self.items[i]] == self.epoch:
+                        self.items[n] = self.items[i]
+                        n += 1
+            start = end
+        self.n_items = n
         return 0
 
     cdef int absorb_row(self, uint32_t row) except -1 nogil:
@@ -334,14 +424,12 @@ cdef class Chart:
         """The row of `items` and `accepts`: continuations are numbered as they appear in the sorted items."""
         cdef size_t i
         cdef uint32_t continuation, skeleton
-        sort_u64(self.items, self.n_items)
+        self.reduce(0)
         self.new_epoch()
         self.words.n = self.vector.n = 0
         words_push(&self.words, self.accepts)
         words_push(&self.vector, 0)
         for i in range(self.n_items):
-            if i and self.items[i] == self.items[i - 1]:
-                continue
             continuation = <uint32_t> self.items[i]
             if self.stamps[continuation] != self.epoch:
                 self.stamps[continuation] = self.epoch
@@ -366,7 +454,7 @@ cdef class Chart:
     # ---- memory -------------------------------------------------------------------------------------------------
 
     cdef size_t n_words(self) noexcept nogil:
-        return self.continuations.words.n + self.rows.words.n + self.positions.words.n
+        return self.continuations.words.n + self.rows.words.n + self.positions.words.n + self.popped.n
 
     cdef int mark(self, uint8_t** marks) except -1 nogil:
         """marks[0][p], marks[1][r], marks[2][c]: positions, rows and continuations that some history reaches."""
@@ -452,6 +540,7 @@ cdef class Chart:
             free(maps[1])
             free(maps[2])
         self.table_of.n = self.positions.n
+        self.popped.n = self.popped_at.n = 0
         self.n_checked = self.n_checked_rows = self.n_checked_continuations = 0
         self.flush_tables()
         if self.stamps_capacity:
