@@ -17,18 +17,21 @@ from __future__ import annotations
 
 import re
 
-_SKIPPED = r"""(?:[ \t]+|\s*//[^\n]*|\s*\#[^\n]*|\\[ ]*\n)*"""
+_SKIPPED = r"[ \t]*(?:(?:\s*(?://|\#)[^\n]*|\\[ ]*\n)[ \t]*)*"
 
+# The frequent ones come first.
 _LEXEME = r"""
-      "[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"i?                # string
-    | /(?!/)[^/\\]*(?:\\[\s\S][^/\\]*)*/[imslux]*       # regexp; it may span lines
-    | (?:!\??|\?!?)?_?[a-z][_a-z0-9]*                   # rule, with its modifiers
+      _?[a-z][_a-z0-9]*                                 # rule
+    | "[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"i?                # string
+    | [:|()\[\]{},~*]
     | _?[A-Z][_A-Z0-9]*                                 # terminal
     | \r?\n\s*\|?                                       # end of a definition, or `|` going on with it
+    | /(?!/)[^/\\]*(?:\\[\s\S][^/\\]*)*/[imslux]*       # regexp; it may span lines
+    | (?:!\??|\?!?)_?[a-z][_a-z0-9]*                    # rule with its modifiers
     | [+-]?\d+
     | %[a-z]*                                           # directive
     | <[^<>\s]+>                                        # special token
-    | -> | \.\. | [:|()\[\]{},.~*+] | \?(?![a-z_])
+    | -> | \.\.? | \+ | \?(?![a-z_])
 """
 
 # Where no lexeme fits, everything that is left is one lexeme "": the first such place is the error.
