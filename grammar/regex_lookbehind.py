@@ -66,27 +66,25 @@ def refuse(behind: Behind) -> RegexSyntaxError:
 
 def can_be_empty(node: Node) -> bool:
     """Whether the node may match without consuming anything, lookbehinds taken to hold."""
-    kind = type(node)
-    if kind is Repeat:
+    if isinstance(node, Repeat):
         return node.minimum == 0 or can_be_empty(node.body)
-    if kind is Concat:
+    if isinstance(node, Concat):
         return all(can_be_empty(part) for part in node.parts)
-    if kind is Union:
+    if isinstance(node, Union):
         return any(can_be_empty(part) for part in node.alternatives)
-    return kind is Behind or (kind is Literal and not node.text)
+    return isinstance(node, Behind) or (isinstance(node, Literal) and not node.text)
 
 
 def _behind_classes(node: Node) -> set[Ranges]:
-    kind = type(node)
-    if kind is Behind:
+    if isinstance(node, Behind):
         return {node.chars.ranges}
-    if kind is Repeat:
+    if isinstance(node, Repeat):
         return _behind_classes(node.body)
     found: set[Ranges] = set()
-    if kind is Concat:
+    if isinstance(node, Concat):
         for part in node.parts:
             found |= _behind_classes(part)
-    elif kind is Union:
+    elif isinstance(node, Union):
         for part in node.alternatives:
             found |= _behind_classes(part)
     return found
@@ -114,29 +112,27 @@ class _Elimination:
         return result
 
     def work_out(self, node: Node, cell: int) -> Node:
-        kind = type(node)
-        if kind is Behind:
+        if isinstance(node, Behind):
             if cell == AT_START:
                 raise refuse(node)
             return _EMPTY_TEXT if allows(node, self.cells[cell]) else _NOTHING
-        if kind is Concat:
+        if isinstance(node, Concat):
             return self.tail(node.parts, 0, cell)
-        if kind is Union:
+        if isinstance(node, Union):
             return _union([self.after(part, cell) for part in node.alternatives])
-        if kind is Repeat:
+        if isinstance(node, Repeat):
             return self.repeat(node, cell)
         return node
 
     def asks(self, node: Node) -> bool:
         """Whether the node may meet a lookbehind before it consumes anything."""
-        kind = type(node)
-        if kind is Concat:
+        if isinstance(node, Concat):
             return self.tail_asks(node.parts, 0)
-        if kind is Union:
+        if isinstance(node, Union):
             return any(self.asks(part) for part in node.alternatives)
-        if kind is Repeat:
+        if isinstance(node, Repeat):
             return node.maximum != 0 and self.asks(node.body)
-        return kind is Behind
+        return isinstance(node, Behind)
 
     def tail_asks(self, parts: tuple[Node, ...], index: int) -> bool:
         for part in parts[index:]:
@@ -226,19 +222,19 @@ class _Elimination:
 
 def ending(node: Node, ranges: Ranges) -> Node:
     """The strings of `node`, which has no lookbehind, that end in a code point of `ranges`."""
-    kind = type(node)
-    if kind is Chars:
+    if isinstance(node, Chars):
         return Chars(codepoints.intersection(node.ranges, ranges))
-    if kind is Literal:
+    if isinstance(node, Literal):
         return node if node.text and codepoints.contains(ranges, ord(node.text[-1])) else _NOTHING
-    if kind is Union:
+    if isinstance(node, Union):
         return _union([ending(part, ranges) for part in node.alternatives])
-    if kind is Repeat:
+    if isinstance(node, Repeat):
         if node.maximum == 0:
             return _NOTHING
         # Of n turns the last that is not empty ends the string; those after it can as well come first.
         before = Repeat(node.body, max(node.minimum - 1, 0), None if node.maximum is None else node.maximum - 1)
         return _concat([before, ending(node.body, ranges)])
+    assert isinstance(node, Concat)
     choices = []
     for index in reversed(range(len(node.parts))):
         choices.append(_concat([*node.parts[:index], ending(node.parts[index], ranges)]))
@@ -252,7 +248,7 @@ def _concat(parts: list[Node]) -> Node:
     for part in parts:
         if part == _NOTHING:
             return _NOTHING
-        if type(part) is Concat:
+        if isinstance(part, Concat):
             flat += part.parts
         elif part != _EMPTY_TEXT:
             flat.append(part)

@@ -51,28 +51,27 @@ def _survey(node: Node, depth: int) -> int:
     """Which of _LAZY and _BEHIND occur in the node; checks its depth."""
     if depth > MAX_DEPTH:
         raise LimitError(f"terminal nested deeper than {MAX_DEPTH}; take inner groups apart")
-    kind = type(node)
     found = 0
-    if kind is Repeat:
+    if isinstance(node, Repeat):
         return _survey(node.body, depth + 1) | (_LAZY if node.lazy else 0)
-    if kind is Concat:
+    if isinstance(node, Concat):
         for part in node.parts:
             found |= _survey(part, depth + 1)
-    elif kind is Union:
+    elif isinstance(node, Union):
         for part in node.alternatives:
             found |= _survey(part, depth + 1)
-    elif kind is Behind:
+    elif isinstance(node, Behind):
         found = _BEHIND
     return found
 
 
 def _plain(node: Node, regexes: Regexes) -> int:
     """The `fullmatch` language of a node without lookbehind."""
-    kind = type(node)
-    if kind is Chars or kind is Literal:
+    if isinstance(node, (Chars, Literal)):
         return lower_atom(node, regexes)
-    if kind is Repeat:
+    if isinstance(node, Repeat):
         return regexes.repeat(_plain(node.body, regexes), node.minimum, node.maximum)
-    if kind is Concat:
+    if isinstance(node, Concat):
         return regexes.concat([_plain(part, regexes) for part in node.parts])
+    assert isinstance(node, Union)
     return regexes.union([_plain(part, regexes) for part in node.alternatives])

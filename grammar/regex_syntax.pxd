@@ -19,7 +19,8 @@ cdef class _Parser:
     @cython.locals(pattern=str, parts=list, text=str, state=int, start=Py_ssize_t, char=Py_UCS4, node=Node, flags=int)
     cdef Node sequence(self, bint first)
     cdef skip_plain(self)
-    cdef skip_line(self)
+    @cython.locals(char=Py_UCS4)
+    cdef bint skip_comment(self, Py_UCS4 last) except -1
     cdef skip_digits(self)
     @cython.locals(start=Py_ssize_t, found=bint)
     cdef bint is_count(self)

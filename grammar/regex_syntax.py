@@ -180,7 +180,7 @@ class _Parser:
             elif self.flags & VERBOSE and char in _BLANKS:
                 continue
             elif self.flags & VERBOSE and char == "#":
-                self.skip_line()
+                self.skip_comment("\n")
                 continue
             else:
                 node = self.character(ord(char))
@@ -203,10 +203,16 @@ class _Parser:
         while self.at < self.end and not _is_special(self.pattern[self.at]):
             self.at += 1
 
-    def skip_line(self) -> None:
-        """Go on behind the next newline, or to the end."""
-        newline = self.pattern.find("\n", self.at)
-        self.at = self.end if newline < 0 else newline + 1
+    def skip_comment(self, last: str) -> bool:
+        """Go on behind the next `last` without a backslash before it; False, and to the end, if there is none."""
+        while self.at < self.end:
+            char = self.pattern[self.at]
+            if char == "\\" and self.at + 1 == self.end:
+                raise self.error("bad escape (end of pattern)", self.at)
+            self.at += 2 if char == "\\" else 1
+            if char == last:
+                return True
+        return False
 
     def skip_digits(self) -> None:
         while self.at < self.end and "0" <= self.pattern[self.at] <= "9":
@@ -415,10 +421,8 @@ class _Parser:
             self.group_name()
             return self.contents(start, self.flags)
         if char == "#":
-            close = self.pattern.find(")", self.at)
-            if close < 0:
+            if not self.skip_comment(")"):
                 raise self.error("missing ), unterminated comment", start)
-            self.at = close + 1
             return None
         if char == "<":
             return self.behind(start)

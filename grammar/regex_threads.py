@@ -80,24 +80,24 @@ class _Graph:
 
     def compile(self, node: Node, unmoved: int, moved: int) -> int:
         """Where to enter `node`, which leaves for `moved` if it or something since the turn began has consumed."""
-        kind = type(node)
-        if kind is Chars or (kind is Literal and node.text):
+        if isinstance(node, Chars) or (isinstance(node, Literal) and node.text):
             return self.add(ATOM, node, moved)
-        if kind is Literal:
+        if isinstance(node, Literal):
             return unmoved
-        if kind is Behind:
+        if isinstance(node, Behind):
             self.has_behind = True
             return self.add(BEHIND, node, unmoved)
         key = (id(node), unmoved, moved)
         entry = self.compiled.get(key)
         if entry is None:
-            if kind is Concat:
+            if isinstance(node, Concat):
                 entry = self.concat(node.parts, unmoved, moved)
-            elif kind is Union:
+            elif isinstance(node, Union):
                 entry = self.compile(node.alternatives[-1], unmoved, moved)
                 for alternative in node.alternatives[-2::-1]:
                     entry = self.add(SPLIT, self.compile(alternative, unmoved, moved), entry)
             else:
+                assert isinstance(node, Repeat)
                 entry = self.repeat(node, unmoved, moved)
             self.compiled[key] = entry
         return entry
@@ -131,9 +131,10 @@ class _Graph:
                 if turn == 0:  # the later ones follow a turn that has consumed something
                     unmoved = entry if unmoved == moved else self.choice(node, unmoved, after)
         for _ in range(node.minimum):  # counted even if they are empty
-            turn = self.compile(node.body, unmoved, entry)
-            entry = self.compile(node.body, entry, entry)
-            unmoved = turn
+            before = unmoved, entry
+            unmoved, entry = self.compile(node.body, unmoved, entry), self.compile(node.body, entry, entry)
+            if before == (unmoved, entry):
+                break  # an empty body: all turns are alike, however many
         return unmoved
 
     def choice(self, node: Repeat, leave: int, again: int) -> int:
@@ -259,8 +260,9 @@ def _decide_lookbehinds(graph: _Graph, start: int, cells: list[Ranges]) -> tuple
 
 def lower_atom(node: Node, regexes: Regexes) -> int:
     """The id of a Chars or Literal; a Literal with a surrogate matches nothing, for no UTF-8 text has one."""
-    if type(node) is Chars:
+    if isinstance(node, Chars):
         return regexes.char_class(node.ranges)
+    assert isinstance(node, Literal)
     try:
         return regexes.literal(node.text.encode())
     except UnicodeEncodeError:
