@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from texts import TEXTS
 from vocabularies import spell
 
+from earleymask.trie import Vocabulary
+
 # SentencePiece has no code for NUL and for its own space symbol: it drops the first and takes the second for a space.
 NOT_FOR_SENTENCEPIECE = {"\x00", "\u2581"}
 
@@ -132,6 +134,13 @@ def test_deepseek_roles() -> None:
     # Added tokens that are not declared special are text, spelled as they stand, `▁` included.
     assert vocabulary.token_bytes(128_803) == "<｜User｜>".encode()
     assert vocabulary.token_bytes(128_807) == "<｜tool▁calls▁end｜>".encode()
+
+
+def test_special_tokens_of_tekken_may_be_declared_text() -> None:
+    tokenizer = vocabularies.load_tokenizer("tekken")
+    vocabulary = Vocabulary.from_mistral(tokenizer, special_token_ids=range(9))
+    assert vocabulary.special_token_ids == set(range(9))
+    assert vocabulary.token_bytes(9) == b"[TOOL_CALLS]"
 
 
 def test_mistral_sentencepiece_roles() -> None:

@@ -236,6 +236,19 @@ def test_added_tokens_are_text_unless_special(make: Any) -> None:
     assert spelled.replace(" ", "") == text.replace(" ", "") and spelled.startswith(prefix + "a")
 
 
+def test_added_tokens_that_look_byte_level() -> None:
+    """`é` and `ü` are letters of the byte-level alphabet, but `éü` added is found in text as it stands. An added token
+    that the model spells itself keeps the model's spelling."""
+    tokenizer = byte_level()
+    begin, known = tokenizer.get_vocab_size(), tokenizer.token_to_id("Ġt")
+    tokenizer.add_tokens(["éü", "Ġt"])
+    assert (tokenizer.token_to_id("éü"), tokenizer.token_to_id("Ġt")) == (begin, known)
+    vocabulary = Vocabulary.from_transformers(tokenizer)
+    assert vocabulary.token_bytes(begin) == "éü".encode()
+    assert vocabulary.token_bytes(known) == b" t"
+    assert_round_trip(tokenizer, vocabulary, "x éü é t")
+
+
 def test_overrides() -> None:
     tokenizer = byte_level()
     begin = tokenizer.get_vocab_size()
