@@ -6,6 +6,7 @@ sequences, whatever it was written for.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -164,8 +165,9 @@ def find_difference(text: str, vocabulary: Vocabulary, seed: int = 0, n_walks: i
     return None
 
 
-def shrunk(sketch: GrammarSketch, difference: Difference, vocabulary: Vocabulary, attempts: int = 400) -> Difference:
+def shrunk(sketch: GrammarSketch, difference: Difference, vocabulary: Vocabulary, seconds: float = 30.0) -> Difference:
     """A difference of a smaller grammar, on single bytes if it shows there, found greedily."""
+    ends = time.monotonic() + seconds
     bytewise = Vocabulary.bytes()
     best = difference
     for tokens in (bytewise, vocabulary):
@@ -179,8 +181,7 @@ def shrunk(sketch: GrammarSketch, difference: Difference, vocabulary: Vocabulary
     while progress:
         progress = False
         for candidate in sorted(smaller(sketch), key=lambda s: len(s.text)):
-            attempts -= 1
-            if attempts < 0:
+            if time.monotonic() > ends:
                 return best
             if len(candidate.text) < len(sketch.text):
                 found = find_difference(candidate.text, vocabulary)

@@ -8,6 +8,7 @@ difference can also be shrunk here, by leaving parts out (`smaller`).
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Iterator, Mapping, Sequence, Union
@@ -187,8 +188,10 @@ def _smaller_patterns(pattern: str) -> Iterator[str]:
         for i in range(len(pattern) - length + 1):
             candidate = pattern[:i] + pattern[i + length :]
             try:
-                re.compile(candidate)
-            except re.error:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")  # `re` warns where a pattern may come to mean something else
+                    re.compile(candidate)
+            except (re.error, FutureWarning):
                 continue
             if candidate:
                 yield candidate

@@ -235,12 +235,12 @@ def test_lexing_is_not_greedy() -> None:
 
 
 def test_special_tokens_are_symbols_and_not_text() -> None:
-    vocabulary = plain_tokens([b"CALL"], specials=["CALL", "OTHER"])
-    matcher = TwinMatcher(Twin.from_lark('%declare CALL\nstart: "a" CALL "b" | "aCALLc"'), vocabulary)
+    vocabulary = plain_tokens([b"CALL"], specials=["<|call|>", "<|other|>"])
+    matcher = TwinMatcher(Twin.from_lark('start: "a" <|call|> "b" | "aCALLc"'), vocabulary)
     assert matcher.accept(ord("a"))
     mask = matcher.mask()
-    call = vocabulary.special_tokens["CALL"]
-    assert mask[call] and mask[257] and not mask[vocabulary.special_tokens["OTHER"]]
+    call = vocabulary.special_tokens["<|call|>"]
+    assert mask[call] and mask[257] and not mask[vocabulary.special_tokens["<|other|>"]]
     fork = matcher.fork()
     assert matcher.accept(call) and matcher.mask().nonzero()[0].tolist() == [ord("b")]
     assert fork.accept(257) and fork.mask().nonzero()[0].tolist() == [ord("c")]

@@ -19,6 +19,7 @@ reached from equal positions.  `test_twin.py` compares with the version that sha
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, Iterable, Iterator, Mapping, Optional, Protocol, Sequence
@@ -30,6 +31,10 @@ from twin_regex import TerminalTwin, Unsupported
 
 START = "$start"
 """The rule `$start: start`, which lark's names cannot collide with."""
+
+
+SPECIAL = re.compile(r"<\|\w+\|>")
+"""A special token as our Lark dialect writes it. Grammars given to the twin have none inside strings."""
 
 
 class EmptyLanguage(Exception):
@@ -108,14 +113,25 @@ class Twin:
 
     @classmethod
     def from_lark(cls, text: str, *, start: str = "start", lexemes: str = "earleymask", remember: bool = True) -> Twin:
-        """Reads a grammar with lark's loader.  `%declare`d terminals are special tokens."""
+        """Reads a grammar with lark's loader, which knows no special tokens: `<|name|>` is declared to it as a terminal."""
+        names = {f"SPECIAL_{i}": name for i, name in enumerate(dict.fromkeys(SPECIAL.findall(text)))}
+        for declared, name in names.items():
+            text = f"%declare {declared}\n" + text.replace(name, declared)
         grammar, _ = load_grammar(text, "<twin>", [], False)
         definitions, compiled, ignored = grammar.compile([start], set())
         terminals = {d.name: TerminalTwin(d.pattern.to_regexp(), lexemes=lexemes) for d in definitions}
-        rules = [Rule(str(rule.origin.name), tuple(str(s.name) for s in rule.expansion)) for rule in compiled]
-        used = {str(s.name) for rule in compiled for s in rule.expansion if s.is_term}
-        names = [str(name) for name in ignored]
-        return cls(rules, terminals, start=start, ignored=names, specials=used - set(terminals), remember=remember)
+        rules = [
+            Rule(str(rule.origin.name), tuple(names.get(s.name, str(s.name)) for s in rule.expansion))
+            for rule in compiled
+        ]
+        return cls(
+            rules,
+            terminals,
+            start=start,
+            ignored=[str(name) for name in ignored],
+            specials=names.values(),
+            remember=remember,
+        )
 
     # What the grammar's symbols are
 

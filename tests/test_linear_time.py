@@ -1,0 +1,56 @@
+"""Long inputs cost time and memory linear in their length: counters at doubled lengths, no clock.
+
+`steps`, `rows_made` and the like count work; work that grows with the square would quadruple where the length doubles.
+Rows that recur are looked up and cost no work at all, so a counter may also stand still.
+"""
+
+from __future__ import annotations
+
+import pytest
+from earleymask.earley import Matcher
+from earleymask.grammar.grammar import Grammar
+from earleymask.trie import Vocabulary
+
+BYTES = Vocabulary.bytes()
+WORK = ("steps", "rows_made", "rows", "continuations", "positions", "text_bytes", "skeletons", "closures", "outcomes")
+
+# name -> (grammar, text of n items, its length in items at full size)
+LISTS = {
+    "right-recursive": ('start: "a" "," start | "a"', lambda n: b"a," * (n - 1) + b"a", 3000),
+    "mutually right-recursive": ('start: x\nx: "a" y | "a"\ny: ";" x | "," z\nz: x', lambda n: b"a;a," * (n // 2) + b"a", 3000),
+    "left-recursive": ('start: start "," "a" | "a"', lambda n: b"a," * (n - 1) + b"a", 3000),
+    "nested": ('start: "[" start "]" | "x"', lambda n: b"[" * n + b"x" + b"]" * n, 10000),
+    "nested, many a level": ('start: "[" [start ("," start)*] "]"', lambda n: b"[[]," * n + b"[]" + b"]" * n, 10000),
+    "right-recursive, ignoring blanks": ('start: WORD start | WORD\nWORD: /[a-z]+/\n%ignore " "', lambda n: b"ab cd " * (n // 2), 3000),
+    "repetition": ('start: ("a" ",")*', lambda n: b"a," * n, 3000),
+}
+
+
+def work(grammar: str, text: bytes, masks: int) -> dict[str, int]:
+    """The counters after the text, with a mask at `masks` places spread over it."""
+    matcher = Matcher(Grammar.from_lark(grammar), BYTES)
+    places = {len(text) * i // masks for i in range(masks)} if masks else set()
+    for place, byte in enumerate(text):
+        if place in places:
+            matcher.mask()
+        assert matcher.accept(byte), (place, text[max(0, place - 20) : place + 1])
+    assert matcher.is_accepting()
+    return matcher.stats()
+
+
+@pytest.mark.parametrize("masks", [0, 50])
+@pytest.mark.parametrize("name", LISTS)
+def test_work_doubles_with_the_length(name: str, masks: int) -> None:
+    grammar, text, n = LISTS[name]
+    half, full = work(grammar, text(n // 2), masks), work(grammar, text(n), masks)
+    for counter in WORK:
+        assert full[counter] <= 2.3 * half[counter] + 200, (counter, half[counter], full[counter])
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_memory_is_bounded(name: str) -> None:
+    """A few hundred bytes for each byte of text, what masks leave behind included."""
+    grammar, text, n = LISTS[name]
+    stats = work(grammar, text(n), 200)
+    kept = stats["text_bytes"] + stats["walk_bytes"] + stats["grammar_bytes"]
+    assert kept <= 1_000_000 + 500 * len(text(n)), stats
