@@ -10,7 +10,7 @@ import threading
 from array import array
 from collections.abc import Callable, Sequence
 from operator import index as as_index
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from .trie import Vocabulary
 if TYPE_CHECKING:
     import torch
 
-    TokenIds = Sequence[int] | npt.NDArray[np.integer[Any]] | torch.Tensor
+    TokenIds: TypeAlias = Sequence[int] | npt.NDArray[np.integer[Any]] | torch.Tensor
 
 T = TypeVar("T")
 
@@ -56,8 +56,7 @@ class Constraint:
 
         Raises:
             RejectedTokenError: the grammar does not allow `tokens`; `index` says which is the first that it rejects.
-            The
-                constraint stays as usable as before.
+                The constraint stays as usable as before.
         """
         return self._at(tokens, lambda matcher: matcher.mask())
 
