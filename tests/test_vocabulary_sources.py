@@ -172,6 +172,7 @@ LLAMA_DECODERS = {
     "Gemma": decoders.Sequence([decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]),
     "fused first": decoders.Sequence([decoders.ByteFallback(), decoders.Fuse(), decoders.Replace(SPACE, " ")]),
     "Metaspace": decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace()]),
+    "Metaspace only": decoders.Metaspace(),
     "nested": decoders.Sequence([decoders.Sequence([decoders.Replace(SPACE, " ")]), decoders.ByteFallback()]),
 }
 

@@ -103,13 +103,14 @@ def _fast_spelling(backend: Any) -> Spelling:
         )
     if steps[0]["type"] == "ByteLevel" and all(step["type"] in ("ByteLevel", "Fuse") for step in steps):
         return Spelling(from_byte_level, lambda content: content.encode("utf-8", "surrogatepass"))
-    return _piecewise(steps)
+    # A model with byte fallback writes bytes as `<0x0A>`, also where its decoder forgets to read them back.
+    return _piecewise(steps, byte_fallback=bool(getattr(model, "byte_fallback", False)))
 
 
-def _piecewise(steps: Iterable[dict[str, Any]]) -> Spelling:
+def _piecewise(steps: Iterable[dict[str, Any]], byte_fallback: bool) -> Spelling:
     """Follow a SentencePiece-like decoder over a single token: replacements of text, then byte fallback."""
     replacements: list[tuple[str, str]] = []
-    byte_fallback = fused = False
+    fused = False
     for step in steps:
         kind = step["type"]
         if kind == "Metaspace":
