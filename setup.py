@@ -184,6 +184,8 @@ class BuildExtensions(build_ext):
     def finalize_options(self) -> None:
         super().finalize_options()
         self.inplace_requested = bool(self.inplace)  # setuptools clears `inplace` while it builds
+        if self.parallel is None:
+            self.parallel = min(os.cpu_count() or 1, 8)
 
 
 setup(ext_modules=extensions(), cmdclass={"build_py": BuildModules, "build_ext": BuildExtensions})
