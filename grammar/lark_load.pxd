@@ -20,6 +20,6 @@ cdef class LarkLoader:
     cpdef define(self, lhs, tree)
     @cython.locals(flat=list)
     cdef tuple alternatives(self, tree)
-    @cython.locals(symbols=list)
     cdef tuple sequence(self, tree)
+    cdef append(self, tree, list symbols)
     cdef start_symbol(self, str start)

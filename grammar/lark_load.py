@@ -18,7 +18,20 @@ from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from .lark_library import LibraryError
 from .lark_parse import MIXED_CASE_HINT, ParsedGrammar, parse
 from .lark_terminals import TerminalBuilder
-from .lark_tree import Choice, Definition, Import, Node, Repeat, RuleName, Sequence, SpecialToken, String, TerminalName
+from .lark_tree import (
+    Choice,
+    Definition,
+    Import,
+    Node,
+    Range,
+    Regexp,
+    Repeat,
+    RuleName,
+    Sequence,
+    SpecialToken,
+    String,
+    TerminalName,
+)
 from .model import Model, Symbols
 from .source import GrammarWarning, did_you_mean
 
@@ -126,22 +139,21 @@ class LarkLoader:
 
     def terminal_symbol(self, node: Node) -> int:
         """The symbol of a terminal name or a literal."""
-        if not isinstance(node, TerminalName):
-            key = literal_key(node)
-            known = self.symbols.get(key)
-            if known is None:
-                known = self.symbols[key] = self.model.terminal(str(key), self.terminals.build(node), node)
-            return known
-        name = node.name
-        known = self.symbols.get(name)
-        if known is None:
-            tree = self.terminal_tree(node)
-            key = literal_key(tree)
-            known = self.symbols.get(key)
-            if known is None:
-                known = self.symbols[key] = self.model.terminal(name, self.terminals.build(tree, name), tree)
-            self.symbols[name] = known
-        return known
+        key = node.name if isinstance(node, TerminalName) else literal_key(node)
+        symbol = self.symbols.get(key)
+        if symbol is None:
+            if isinstance(node, TerminalName):
+                name = node.name
+                tree = self.terminal_tree(node)
+                literal = literal_key(tree)
+                symbol = self.symbols.get(literal)
+                if symbol is None:
+                    symbol = self.model.terminal(name, self.terminals.build(tree, name), tree)
+                    self.symbols[literal] = symbol
+            else:
+                symbol = self.model.terminal(str(key), self.terminals.build(node), node)
+            self.symbols[key] = symbol
+        return symbol
 
     def terminal_tree(self, node: TerminalName) -> Node:
         tree = self.named.get(node.name)
@@ -242,20 +254,28 @@ class LarkLoader:
 
     def sequence(self, tree: Node) -> Symbols:
         """The symbols that `tree` becomes within an alternative."""
-        if isinstance(tree, Sequence):
-            symbols: list[int] = []
+        symbols: list[int] = []
+        self.append(tree, symbols)
+        return tuple(symbols)
+
+    def append(self, tree: Node, symbols: list[int]) -> None:
+        """Append what `tree` becomes to `symbols`. The frequent kinds come first."""
+        if isinstance(tree, (String, TerminalName)):
+            symbols.append(self.terminal_symbol(tree))
+        elif isinstance(tree, RuleName):
+            symbols.append(self.rule_symbol(tree))
+        elif isinstance(tree, Sequence):
             for item in tree.items:
-                symbols += self.sequence(item)
-            return tuple(symbols)
-        if isinstance(tree, RuleName):
-            return (self.rule_symbol(tree),)
-        if isinstance(tree, SpecialToken):
-            return (self.special_symbol(tree),)
-        if isinstance(tree, Choice):
-            return repetition.group(self.model, self.alternatives(tree))
-        if isinstance(tree, Repeat):
-            return repetition.counted(self.model, self.alternatives(tree.body), tree.minimum, tree.maximum)
-        return (self.terminal_symbol(tree),)
+                self.append(item, symbols)
+        elif isinstance(tree, Repeat):
+            alternatives = self.alternatives(tree.body)
+            symbols += repetition.counted(self.model, alternatives, tree.minimum, tree.maximum)
+        elif isinstance(tree, Choice):
+            symbols += repetition.group(self.model, self.alternatives(tree))
+        elif isinstance(tree, SpecialToken):
+            symbols.append(self.special_symbol(tree))
+        else:
+            symbols.append(self.terminal_symbol(tree))
 
     def special_symbol(self, node: SpecialToken) -> int:
         symbol = self.symbols.get(node.name)
@@ -285,13 +305,11 @@ class LarkLoader:
 
 def literal_key(tree: Node) -> object:
     """What makes two terminals the same one: how their only literal is written, or their expression itself."""
-    if isinstance(tree, String):
+    if isinstance(tree, (String, Regexp)):
         return tree.raw
-    raw = getattr(tree, "raw", None)
-    if raw is not None:
-        return raw
-    first = getattr(tree, "first", None)
-    return tree if first is None else f"{first}..{tree.last}"
+    if isinstance(tree, Range):
+        return f"{tree.first}..{tree.last}"
+    return tree
 
 
 def is_name_char(char: str) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 from .errors import GrammarError, GrammarLimitError
-from .lark_scan import END, offset_of, scan
+from .lark_scan import END, offsets, scan
 from .lark_tree import (
     Choice,
     Definition,
@@ -91,7 +91,7 @@ _DIGITS = re.compile("[+-]?[0-9]+")
 class ParsedGrammar:
     """The definitions, imports and ignored expressions of one text, in its order, and the way back into the text."""
 
-    __slots__ = ("ignored", "imports", "lexemes", "rules", "source", "terminals")
+    __slots__ = ("_offsets", "ignored", "imports", "lexemes", "rules", "source", "terminals")
 
     def __init__(self, text: str) -> None:
         self.source = SourceText(text)
@@ -100,10 +100,14 @@ class ParsedGrammar:
         self.terminals: list[Definition] = []
         self.ignored: list[Node] = []
         self.imports: list[Import] = []
+        self._offsets: list[int] | None = None
 
     def offset(self, at: int) -> int:
-        """Where lexeme `at` begins in the text."""
-        return min(offset_of(self.source.text + "\n", at), len(self.source.text))
+        """Where lexeme `at` begins in the text. Found for all of them at once, when first asked."""
+        text = self.source.text
+        if self._offsets is None:
+            self._offsets = offsets(text + "\n")
+        return min(self._offsets[at], len(text))
 
     def error(self, message: str, at: int, hint: str | None = None) -> GrammarError:
         return self.source.error(message, self.offset(at), hint)

@@ -35,6 +35,7 @@ _LEXEME = r"""
 """
 
 # Where no lexeme fits, everything that is left is one lexeme "": the first such place is the error.
+_skip = re.compile(_SKIPPED, re.VERBOSE)
 _scan = re.compile(f"{_SKIPPED}(?:({_LEXEME})|\\Z|[\\s\\S]+)", re.VERBOSE)
 
 END = ""
@@ -46,12 +47,13 @@ def scan(text: str) -> list[str]:
     return _scan.findall(text)
 
 
-def offset_of(text: str, index: int) -> int:
-    """Where lexeme `index` of `text` begins."""
-    for i, match in enumerate(_scan.finditer(text)):
-        if i == index:
-            if match.group(1) is not None:
-                return match.start(1)
-            skipped = re.compile(_SKIPPED, re.VERBOSE).match(text, match.start())
-            return skipped.end() if skipped else match.start()
-    return len(text)
+def offsets(text: str) -> list[int]:
+    """Where the lexemes of `text` begin."""
+    result = []
+    for match in _scan.finditer(text):
+        if match.group(1) is not None:
+            result.append(match.start(1))
+        else:
+            skipped = _skip.match(text, match.start())
+            result.append(skipped.end() if skipped else match.start())
+    return result

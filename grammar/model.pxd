@@ -10,6 +10,7 @@ cdef class Model:
     cdef list _origins
     cdef list _trees
     cdef list _productions
+    cdef object _n_more_warnings
     cdef readonly dict helpers
     cdef readonly list warnings
 

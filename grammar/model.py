@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from .source import GrammarWarning
 
+MAX_WARNINGS = 100
+
 Symbols = tuple[int, ...]
 
 _TERMINAL, _IGNORED, _SPECIAL, _RULE, _HELPER = range(5)
@@ -54,7 +56,17 @@ class Reporter(Protocol):
 class Model:
     """A grammar being built. Not thread-safe; forgotten once it has been compiled."""
 
-    __slots__ = ("_kinds", "_names", "_origins", "_productions", "_reporter", "_trees", "helpers", "warnings")
+    __slots__ = (
+        "_kinds",
+        "_n_more_warnings",
+        "_names",
+        "_origins",
+        "_productions",
+        "_reporter",
+        "_trees",
+        "helpers",
+        "warnings",
+    )
 
     def __init__(self, reporter: Reporter) -> None:
         self._reporter = reporter
@@ -66,6 +78,7 @@ class Model:
         self._productions: list[list[Symbols]] = []  # of rules and helpers
         self.helpers: dict[Any, int] = {}  # symbols that `repetition` made, by what they stand for
         self.warnings: list[GrammarWarning] = []
+        self._n_more_warnings = 0
 
     def terminal(self, name: str, tree: Node, origin: Any) -> int:
         """A terminal. `name` is for messages and need not be unique."""
@@ -92,7 +105,12 @@ class Model:
         self._productions[lhs].append(rhs)
 
     def warn(self, message: str, origin: Any) -> None:
-        self.warnings.append(self._reporter.warning(message, origin))
+        """Remember a warning; beyond the first MAX_WARNINGS they are only counted, at the place of the next one."""
+        if len(self.warnings) <= MAX_WARNINGS:
+            self.warnings.append(self._reporter.warning(message, origin))
+        if len(self.warnings) > MAX_WARNINGS:
+            self._n_more_warnings += 1
+            self.warnings[-1] = self.warnings[-1]._replace(message=f"and {self._n_more_warnings} more warnings")
 
     def _add(self, kind: int, name: str, origin: Any, tree: Node | None) -> int:
         symbol = len(self._kinds)
@@ -146,7 +164,7 @@ class Model:
         return order
 
     def _lower(self, symbol: int, tree: Node, regexes: Regexes) -> int:
-        if type(tree) is Literal:
+        if type(tree) is Literal and tree.text.isascii():  # most terminals
             return regexes.literal(tree.text.encode())
         try:
             return lower(tree, regexes)
@@ -210,18 +228,20 @@ class Model:
     def _no_sentence(self, start: int, productive: set[int]) -> GrammarError:
         """The error about an empty language, naming a cause: from the start down to a symbol that all depends on."""
         path = [start]
+        seen = {start}
         while True:
             symbol = path[-1]
             if self._trees[symbol] is not None or not self._productions[symbol]:
                 cause = f"{_KIND_NAMES[self._kinds[symbol]]} `{self._names[symbol]}` matches nothing"
                 break
             missing = [part for rhs in self._productions[symbol] for part in rhs if part not in productive]
-            fresh = [part for part in missing if part not in path]
+            fresh = [part for part in missing if part not in seen]
             if not fresh:
                 again = self._named(path[path.index(missing[0]) :])
                 cause = f"every alternative of `{again}` needs `{again}` again"
                 break
             path.append(fresh[0])
+            seen.add(fresh[0])
         return self._reporter.error(
             f"the grammar has no sentence: {cause}",
             self._origins[start],

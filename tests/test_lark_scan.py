@@ -12,7 +12,7 @@ from lark.lexer import LexerThread
 from lark.load_grammar import _get_parser
 
 from earleymask.grammar import Grammar, GrammarError
-from earleymask.grammar.lark_scan import END, offset_of, scan
+from earleymask.grammar.lark_scan import END, offsets, scan
 
 # What Lark splits and we do not: the modifiers of a rule, and the directives, of which it has a fixed list.
 FRAGMENTS = [
@@ -72,7 +72,7 @@ def test_lexemes_are_larks(text: str) -> None:
         assert lexemes[-2:] == [END, END]
     else:
         assert lexemes[-2:-1] != [END]
-    found = [(offset_of(text + "\n", i), lexeme) for i, lexeme in enumerate(lexemes[:-1])]
+    found = list(zip(offsets(text + "\n"), lexemes, strict=True))[:-1]
     # Lark tries a closing quote or slash earlier again when there is no later one; the text is refused either way.
     if found[-1:] != expected[-1:] and found[-1:] and found[-1][1] == END:
         assert found[:-1] == expected[: len(found) - 1]
@@ -132,9 +132,27 @@ def test_megabytes_are_answered_in_time(name: str) -> None:
     assert len(str(caught.value)) < 1000
 
 
+def test_lone_surrogates_match_nothing() -> None:
+    with pytest.raises(GrammarError, match="a lone surrogate cannot be part of a text"):
+        Grammar.from_lark('start: "\ud800"')
+    with pytest.raises(GrammarError, match="no sentence"):
+        Grammar.from_lark("start: /\ud800/")
+    assert Grammar.from_lark("start: /a\ud800?/ // \ud800").warnings == ()
+
+
 def test_large_grammars_load() -> None:
     """A chain of 20,000 rules, each needing the next, and a rule of 20,000 alternatives."""
     rules = ["start: r0 | words"]
     rules += [f'r{i}: "a" r{i + 1}' for i in range(20_000)]
     rules += ['r20000: "b"', "words: " + " | ".join(f'"w{i}"' for i in range(20_000))]
     assert not Grammar.from_lark("\n".join(rules)).warnings
+
+
+def test_many_warnings_are_cut_short() -> None:
+    rules = ['start: "a" | r0', *(f'r{i}: "a" r{i + 1}' for i in range(20_000)), 'r20000: "b" r0']
+    assert len(Grammar.from_lark("\n".join(rules)).warnings) == 101
+    with pytest.raises(GrammarError, match="no sentence"):
+        Grammar.from_lark("\n".join(["start: r0", *rules[1:]]))
+    rules[0] = 'start: "a"'
+    warnings = Grammar.from_lark("\n".join(rules)).warnings
+    assert len(warnings) == 101 and warnings[-1].message == "and 19901 more warnings"

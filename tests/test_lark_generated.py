@@ -1,0 +1,52 @@
+"""Grammars made by Hypothesis out of every operator, compared with Lark on all short strings."""
+
+from __future__ import annotations
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from lark_oracle import lark_accepts, lark_parser, strings, we_accept
+
+from earleymask.grammar import Grammar, GrammarError
+
+atoms = st.sampled_from(['"a"', '"b"', '"ab"', "/[ab]/", "/a+/", '"a".."b"', "T", "x", "y", "_z"])
+terminals = st.sampled_from(["/b+/", '"b" "a"?', '"aa" | "b"', '("a" | "b")~2'])
+operators = st.sampled_from(["", "", "*", "+", "?", "~2", "~0..2", "~1..3"])
+
+
+def compound(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    sequence = st.lists(children, min_size=0, max_size=3).map(" ".join)
+    choice = st.lists(sequence, min_size=1, max_size=3).map(" | ".join)
+    grouped = st.tuples(choice, operators).map(lambda pair: f"({pair[0]}){pair[1]}")
+    repeated = st.tuples(atoms, operators).map("".join)
+    return st.one_of(repeated, grouped, choice.map(lambda inner: f"[{inner}]"))
+
+
+bodies = st.lists(
+    st.lists(st.recursive(atoms, compound, max_leaves=5), max_size=3).map(" ".join), min_size=1, max_size=3
+).map(" | ".join)
+
+
+@st.composite
+def grammars(draw: st.DrawFn) -> str:
+    lines = [f"start: {draw(bodies)}", f"x: {draw(bodies)}", f"?y: {draw(bodies)}", f"_z: {draw(bodies)}"]
+    lines.append(f"T: {draw(terminals)}")
+    if draw(st.booleans()):
+        lines.append("%ignore /c/")
+    return "\n".join(draw(st.permutations(lines)))
+
+
+@settings(max_examples=120, deadline=None)
+@given(grammars())
+def test_generated_grammars(text: str) -> None:
+    try:
+        parser = lark_parser(text)
+    except Exception:  # rules that it counts as defined twice
+        assume(False)
+    try:
+        grammar = Grammar.from_lark(text)
+    except GrammarError as error:
+        if "no sentence" not in error.message:
+            raise
+        grammar = None
+    for sentence in strings("abc" if "%ignore" in text else "ab", 4):
+        assert (grammar is not None and we_accept(grammar, sentence)) == lark_accepts(parser, sentence), sentence
