@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -145,13 +145,14 @@ def _fill(
 
 def _as_words(rows: npt.NDArray[np.int32] | torch.Tensor) -> npt.NDArray[np.int32]:
     """A numpy view of an int32 bitmask."""
+    words: object = rows
     if _is_torch(rows):
         if rows.device.type != "cpu":
             raise ValueError(f"bitmasks are filled on the CPU, got a tensor on {rows.device}; copy it there afterwards")
-        rows = rows.numpy()
-    if not isinstance(rows, np.ndarray) or rows.dtype != np.int32:
-        raise TypeError(f"a bitmask must be int32, got {getattr(rows, 'dtype', type(rows).__name__)}")
-    return rows
+        words = rows.numpy()
+    if not isinstance(words, np.ndarray) or words.dtype != np.int32:
+        raise TypeError(f"a bitmask must be int32, got {getattr(words, 'dtype', type(words).__name__)}")
+    return words
 
 
 def _check_shapes(logits: tuple[int, ...], bitmask: tuple[int, ...]) -> None:
@@ -159,7 +160,7 @@ def _check_shapes(logits: tuple[int, ...], bitmask: tuple[int, ...]) -> None:
         raise ValueError(f"logits of shape {logits} and a bitmask of shape {bitmask} do not belong together")
 
 
-def _is_torch(value: object) -> bool:
+def _is_torch(value: object) -> TypeGuard[torch.Tensor]:
     """Whether it is a torch tensor, without importing torch."""
     return type(value).__module__.partition(".")[0] == "torch" or (
         hasattr(value, "masked_fill_") and hasattr(value, "device")

@@ -47,7 +47,7 @@ def model_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase)
     return Vocabulary.from_transformers(tokenizer, eos_token_id=eos, size=max(config.vocab_size, len(tokenizer)))
 
 
-class GrammarLogitsProcessor(LogitsProcessor):
+class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers is untyped
     """Allows only tokens that keep the text of every row a beginning of a sentence of its grammar.
 
     The scores of allowed tokens are not touched, so their probabilities keep their ratios; all others become -inf.
@@ -101,7 +101,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
         self._mask_of: dict[RowKey, int] = {}  # those histories -> their row of `_masks`
         self._given_up: set[RowKey] = set()  # histories that the last call gave up
 
-    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """The scores with everything that the grammars do not allow at -inf; a new tensor.
 
         Raises:
@@ -158,7 +158,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
             self.reset()
             self._prompt = prompt = ids.copy()
         self._length = length
-        return prompt.shape[1]
+        return int(prompt.shape[1])
 
     def _row_keys(self, ids: npt.NDArray[np.integer[Any]], prompt_length: int) -> list[RowKey]:
         """What each row is known by."""
@@ -223,7 +223,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
             token_id=token_id,
         )
 
-    def _apply(self, keys: list[RowKey], scores: torch.FloatTensor) -> torch.FloatTensor:
+    def _apply(self, keys: list[RowKey], scores: torch.Tensor) -> torch.Tensor:
         """Mask the scores of rows that go on, and leave EOS alone to the others."""
         ended = [row for row, key in enumerate(keys) if key not in self._mask_of]
         bitmask = self._masks[[self._mask_of.get(key, 0) for key in keys]] if len(self._masks) else None
