@@ -25,9 +25,9 @@ def run(given: argparse.Namespace) -> int:
     if text is None:
         print("The grammar is well formed.")
         return EXIT_OK
-    matcher = Matcher(grammar, Vocabulary.bytes())
+    matcher = Matcher(grammar, _bytes_and_specials(grammar))
     data = text.encode("utf-8", "surrogateescape")  # as the shell gave it, malformed UTF-8 included
-    n_matched = next((n for n, byte in enumerate(data) if not matcher.accept(byte)), len(data))
+    n_matched = match(matcher, data)
     if n_matched == len(data) and matcher.is_accepting():
         print("The text is a sentence of the grammar.")
         return EXIT_OK
@@ -38,6 +38,33 @@ def run(given: argparse.Namespace) -> int:
     print(describe_place(data, n_matched))
     print(describe_expected(matcher, at_end=n_matched == len(data)))
     return EXIT_NO
+
+
+def match(matcher: Matcher, data: bytes) -> int:
+    """Accept bytes as long as the grammar does; return how many.
+
+    The name of a special token stands for it wherever the grammar allows that token, and for its letters elsewhere.
+    """
+    specials = {name.encode(): token_id for name, token_id in matcher.vocabulary.special_tokens.items()}
+    at = 0
+    while at < len(data):
+        for name, token_id in specials.items():
+            if data.startswith(name, at) and matcher.accept(token_id):
+                at += len(name)
+                break
+        else:
+            if not matcher.accept(data[at]):
+                break
+            at += 1
+    return at
+
+
+def _bytes_and_specials(grammar: Grammar) -> Vocabulary:
+    """The single bytes, the special tokens that the grammar names, and an EOS without a name."""
+    names = grammar.engine.special_names
+    tokens = [bytes([byte]) for byte in range(256)] + [b""] * (len(names) + 1)
+    specials = {name: 256 + at for at, name in enumerate(names)}
+    return Vocabulary.from_tokens(tokens, eos_token_id=256 + len(names), special_tokens=specials)
 
 
 def describe_place(data: bytes, offset: int) -> str:

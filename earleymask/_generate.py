@@ -40,11 +40,13 @@ def run(given: argparse.Namespace) -> int:
             pad_token_id=vocabulary.eos_token_ids[0],
         )
     matcher = Matcher(grammar, vocabulary)
+    names = {token_id: name for name, token_id in vocabulary.special_tokens.items()}
     text = b""
     for token_id in output[0, inputs["input_ids"].shape[1] :].tolist():
-        if matcher.is_finished() or not matcher.accept(token_id):
+        if not matcher.accept(token_id) or matcher.is_finished():
             break
-        text += vocabulary.token_bytes(token_id)
+        # A special token adds nothing to the text; its name shows where the grammar has put one.
+        text += vocabulary.token_bytes(token_id) or names.get(token_id, "").encode()
     sys.stdout.buffer.write(text)
     sys.stdout.buffer.flush()
     if sys.stdout.isatty():

@@ -82,7 +82,9 @@ def _parser() -> argparse.ArgumentParser:
         "sentence; 2: the grammar is malformed, or a file cannot be read.",
     )
     check.add_argument("grammar", metavar="GRAMMAR", help='file with a Lark grammar, or "-" for stdin')
-    check.add_argument("text", metavar="TEXT", nargs="?", help="the text itself (see --file)")
+    check.add_argument(
+        "text", metavar="TEXT", nargs="?", help="the text itself (see --file); <|name|> for a special token"
+    )
     check.add_argument("--file", metavar="FILE", help='take the text from a file, or "-" for stdin')
     check.add_argument("--start", metavar="RULE", default="start", help="the start rule (default: %(default)s)")
     check.set_defaults(run=_run_check)

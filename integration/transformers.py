@@ -25,7 +25,7 @@ from ..bitmask import apply_bitmask, fill_bitmasks
 from ..earley import Matcher
 from ..errors import BatchError, EmptyMaskError, RejectedTokenError, VocabularyError
 from ..grammar import Grammar
-from ..histories import DEFAULT_CAPACITY, KEY_BYTES, Histories, history_key
+from ..histories import DEFAULT_CAPACITY, KEY_BYTES, Histories, advance, history_key
 from ..trie import Vocabulary
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def model_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase)
     return Vocabulary.from_transformers(tokenizer, eos_token_id=eos, size=max(config.vocab_size, len(tokenizer)))
 
 
-class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transformers is untyped
+class GrammarLogitsProcessor(LogitsProcessor):
     """Allows only tokens that keep the text of every row a beginning of a sentence of its grammar.
 
     The scores of allowed tokens are not touched, so their probabilities keep their ratios; all others become -inf.
@@ -120,13 +120,13 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transfor
         matchers: dict[RowKey, Matcher] = {}  # of the rows that go on
         given_up: set[RowKey] = set()
         for key, row in first_row.items():
-            matcher, n_accepted = self._position(key)
-            if matcher is not None:
-                matchers[key] = matcher
-            elif n_accepted is not None:
-                if not self._may_give_up(key, n_accepted, len(ids)):
-                    raise self._rejected(row, key, n_accepted)
+            matcher = self._position(key)
+            if matcher.n_tokens < len(key[1]) // KEY_BYTES:
+                if not self._may_give_up(key, matcher.n_tokens, len(ids)):
+                    raise self._rejected(row, key, matcher.n_tokens)
                 given_up.add(key)
+            elif not self._has_ended(key):
+                matchers[key] = matcher
 
         masks = np.empty((len(matchers), -(-self.vocabulary.size // 32)), np.int32)
         try:
@@ -161,39 +161,44 @@ class GrammarLogitsProcessor(LogitsProcessor):  # type: ignore[misc]  # transfor
         return int(prompt.shape[1])
 
     def _row_keys(self, ids: npt.NDArray[np.integer[Any]], prompt_length: int) -> list[RowKey]:
-        """What each row is known by."""
+        """What each row is known by: its grammar, and what it has after the prompt up to its first EOS.
+
+        What stands behind EOS is padding, or a beam search's leftovers. That holds also for an EOS id that the grammar
+        names as a symbol and goes on after: `generate` stops there.
+        """
         rows_per_grammar, left = divmod(len(ids), len(self.grammars))
         if left or not rows_per_grammar:
             raise ValueError(f"{len(ids)} rows cannot be shared out among {len(self.grammars)} grammars")
         for histories in self._histories:
             histories.capacity = max(DEFAULT_CAPACITY, 2 * len(ids))
+        written = ids[:, prompt_length:]
+        ends = np.isin(written, self.vocabulary.eos_token_ids)
+        # An end beyond the end for those that have none; `argmax` finds the first of several.
+        ends = np.pad(ends, ((0, 0), (0, 1)), constant_values=True)
+        lengths = np.minimum(ends.argmax(axis=1) + 1, written.shape[1])
         return [
-            (self._grammar_of[row // rows_per_grammar], history_key(history))
-            for row, history in enumerate(ids[:, prompt_length:])
+            (self._grammar_of[row // rows_per_grammar], history_key(written[row, :length]))
+            for row, length in enumerate(lengths)
         ]
 
-    def _position(self, key: RowKey) -> tuple[Matcher | None, int | None]:
-        """The matcher at the end of a history, or None where the text has ended, or None and how many ids were
-        accepted.
+    def _position(self, key: RowKey) -> Matcher:
+        """The matcher at the end of a history, or of the longest beginning of it that the grammar accepts.
 
-        The matcher stays among the histories. It may be used until the next call: no other row of this one can take it
-        further, since rows have one length and an ended one goes no further.
+        The matcher stays among the histories, and may be used until the next call: no other row of this one can take
+        it further, since no history of a call is the beginning of another. Rows that go on have one length, those that
+        have ended stop at EOS.
         """
         histories, history = self._histories[key[0]], key[1]
         matcher = histories.take(history)
-        token_ids = np.frombuffer(history, np.uint32)
         try:
-            for token_id in token_ids[matcher.n_tokens :].tolist():
-                # What stands behind the end is padding, or a beam search's leftovers.
-                if matcher.is_finished() or not matcher.accept(token_id):
-                    break
+            advance(matcher, np.frombuffer(history, np.uint32))
         finally:
             histories.put(matcher, history[: matcher.n_tokens * KEY_BYTES])
-        if matcher.is_finished():
-            return None, None
-        if matcher.n_tokens < len(token_ids):
-            return None, matcher.n_tokens
-        return matcher, None
+        return matcher
+
+    def _has_ended(self, key: RowKey) -> bool:
+        """Whether the last id of a history is EOS."""
+        return bool(key[1]) and int(np.frombuffer(key[1], np.uint32)[-1]) in self.vocabulary.eos_token_ids
 
     def _may_give_up(self, key: RowKey, n_accepted: int, n_rows: int) -> bool:
         """Whether a beam search can have been forced into this history, which the grammar rejects.

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tiny_model import tiny_tokenizer
 
 import earleymask
 from earleymask import _check, _demo, cli
@@ -90,6 +91,15 @@ def test_check_reads_files_and_stdin(
     assert run(capsys, "check", grammar_file, "--file", "-")[0] == 0
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LIST.encode())))
     assert run(capsys, "check", "-", "[b]")[0] == 0
+
+
+def test_check_knows_special_tokens(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "g.lark"
+    path.write_text('start: <|call|> NAME (<|end|> | "!")\nNAME: /[a-z<|>]+/')
+    assert run(capsys, "check", str(path), "<|call|>abc<|end|>")[0] == 0
+    assert run(capsys, "check", str(path), "<|call|><|call|>!")[0] == 0, "text that looks like one is text here"
+    code, out, _ = run(capsys, "check", str(path), "abc")
+    assert code == 1 and out.splitlines()[-3:] == ["    abc", "    ^", "Expected there: <|call|>"]
 
 
 def test_check_starts_where_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -234,16 +244,7 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A random Llama and a byte-level tokenizer, saved as `transformers` saves them."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    tokenizers = pytest.importorskip("tokenizers")
-    from tokenizers import decoders, models, pre_tokenizers
-
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    words = {token: at for at, token in enumerate([*alphabet, "in", "er", "[a", ",b"])}
-    tokenizer = tokenizers.Tokenizer(models.BPE(words, [("i", "n"), ("e", "r"), ("[", "a"), (",", "b")]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens(["</s>"])
-    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>")
+    fast = tiny_tokenizer()
     torch.manual_seed(0)
     model = transformers.LlamaForCausalLM(
         transformers.LlamaConfig(
@@ -287,6 +288,15 @@ def test_generate_says_when_the_text_is_not_finished(
     out, err = capfdbinary.readouterr()
     assert (code, out) == (1, b"xxxxx")
     assert b"stopped after 5 tokens, before the end of a sentence" in err
+
+
+def test_generate_shows_special_tokens_by_name(
+    capfdbinary: pytest.CaptureFixture[bytes], model_folder: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "g.lark"
+    path.write_text('start: "a" <|eot|> "b"')
+    assert cli.main(["generate", "--model", model_folder, "--grammar", str(path), "--prompt", "hi"]) == 0
+    assert capfdbinary.readouterr().out == b"a<|eot|>b"
 
 
 def test_generate_with_a_vocabulary_that_does_not_fit(

@@ -8,12 +8,13 @@ import lark
 import numpy as np
 import pytest
 import vocabularies
+from tiny_model import tiny_tokenizer
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from earleymask import Constraint, EmptyMaskError, Grammar, RejectedTokenError, Vocabulary, VocabularyError  # noqa: E402
-from earleymask.integration.transformers import GrammarLogitsProcessor  # noqa: E402
+from earleymask.integration.transformers import GrammarLogitsProcessor, model_vocabulary  # noqa: E402
 
 # The models are far too small to gain from several threads, and the test processes beside this one want theirs.
 torch.set_num_threads(1)
@@ -299,6 +300,36 @@ def test_the_generation_configs_ends_replace_the_vocabularys() -> None:
     assert ends == {257, 258}
     assert GrammarLogitsProcessor(grammar, vocabulary, eos_token_id=256).vocabulary is vocabulary
     assert GrammarLogitsProcessor(grammar, vocabulary, eos_token_id=[256]).vocabulary is vocabulary
+
+
+def test_an_end_that_the_grammar_goes_on_after_ends_the_row_all_the_same() -> None:
+    """`generate` stops at every EOS id, also one that the grammar names as a symbol of its own in the middle."""
+    tokens = [bytes([byte]) for byte in range(256)] + [b"<eos>", b"<|turn|>"]
+    vocabulary = Vocabulary.from_tokens(tokens, eos_token_id=[256, 257], special_tokens={"<eos>": 256, "<|turn|>": 257})
+    grammar = Grammar.from_lark('start: ("a" <|turn|> "b" | "c")')
+    model = make_model(258, eos_token_id=[256, 257])
+    texts = set()
+    for seed in range(30):
+        rows = write(model, GrammarLogitsProcessor(grammar, vocabulary), [[1], [2], [3]], seed=seed, pad_token_id=7)
+        texts |= {tuple(token_id for token_id in row if token_id != 7) for row in rows}
+    assert texts <= {(ord("a"), 257), (ord("c"), 256), (ord("c"), 257)}
+    assert len(texts) > 1
+
+
+def test_the_vocabulary_of_a_model() -> None:
+    """Ends from the generation config, where there are several, and as many ids as there are logits."""
+    tokenizer = tiny_tokenizer()
+    model = make_model(len(tokenizer) + 30, eos_token_id=tokenizer.eos_token_id)
+    assert model_vocabulary(model, tokenizer).eos_token_ids == (tokenizer.eos_token_id,)
+    model.generation_config.eos_token_id = [tokenizer.eos_token_id, tokenizer.convert_tokens_to_ids("<|eot|>")]
+    vocabulary = model_vocabulary(model, tokenizer)
+    assert vocabulary.eos_token_ids == tuple(sorted(model.generation_config.eos_token_id))
+    assert vocabulary.size == len(tokenizer) + 30
+    processor = GrammarLogitsProcessor(Grammar.from_lark(LIST), vocabulary)
+    for row in write(model, processor, [tokenizer("hello")["input_ids"]], num_return_sequences=20):
+        oracle(LIST).parse(text_of(vocabulary, row))
+    model.generation_config.eos_token_id = None
+    assert model_vocabulary(model, tokenizer).eos_token_ids == (tokenizer.eos_token_id,), "of the model's config"
 
 
 def test_a_vocabulary_without_an_end_is_refused() -> None:
