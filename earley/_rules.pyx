@@ -129,34 +129,37 @@ cdef class Rules:
         return self.productive[symbol]
 
     def prove(self, goal) -> None:
-        # `waiting`: lazy symbols reached and not proved yet. Each round proves what the last one allowed; only when a round
-        # proves nothing are more of them expanded, breadth first, so the search stops at the first productive alternative.
-        cdef uint32_t symbol
-        waiting = [goal]
+        """Settles whether `goal` derives a string, expanding lazy symbols breadth first and no further than it takes.
+
+        A symbol is looked at when it is expanded and again whenever one that it waits for is proved.
+        """
+        reached = [goal]
+        waiting_for = {goal: []}                # lazy symbol -> expanded symbols whose alternatives mention it
         n_expanded = 0
-        reached = {goal}
-        while True:
-            changed = True
-            while changed and goal not in self.productive:
-                changed = False
-                for symbol in waiting[:n_expanded]:
-                    if symbol not in self.productive and any(
-                            all(self.symbols[<uint32_t> item].kind != S_LAZY or self.productive.get(item, False) for item in rhs)
-                            for rhs in self.alternatives(symbol)):
-                        self.productive[symbol] = True
-                        changed = True
-            if goal in self.productive:
-                return
-            if n_expanded == len(waiting):
-                for symbol in waiting:                      # all expanded, nothing more to prove: they derive nothing
+        while goal not in self.productive:
+            if n_expanded == len(reached):
+                for symbol in reached:          # all expanded and nothing more to prove: these derive nothing
                     self.productive.setdefault(symbol, False)
                 return
             if n_expanded >= MAX_LAZY_PROOF:
-                raise LimitError(f"{self.names[goal]!r}: more than {MAX_LAZY_PROOF} lazy symbols needed to find one sentence")
-            for rhs in self.alternatives(waiting[n_expanded]):
-                for item in rhs:
-                    if self.symbols[<uint32_t> self.checked(item)].kind == S_LAZY and item not in reached:
-                        reached.add(item)
-                        if item not in self.productive:
-                            waiting.append(item)
+                raise LimitError(f"{self.names[goal]!r}: more than {MAX_LAZY_PROOF} lazy symbols expanded to find one sentence")
+            symbol = reached[n_expanded]
             n_expanded += 1
+            for rhs in self.alternatives(symbol):
+                for item in rhs:
+                    if self.symbols[<uint32_t> self.checked(item)].kind == S_LAZY:
+                        if item not in waiting_for:
+                            waiting_for[item] = []
+                            if item not in self.productive:
+                                reached.append(item)
+                        waiting_for[item].append(symbol)
+            agenda = [symbol]
+            while agenda:
+                symbol = agenda.pop()
+                if symbol not in self.productive and any(self.is_proved(rhs) for rhs in self.alternatives(symbol)):
+                    self.productive[symbol] = True
+                    agenda += waiting_for[symbol]
+
+    def is_proved(self, rhs) -> bool:
+        """Whether every symbol of a right-hand side is known to derive a string."""
+        return all(self.symbols[<uint32_t> item].kind != S_LAZY or self.productive.get(item, False) for item in rhs)

@@ -76,14 +76,10 @@ cdef class Sequences:
 
     cdef uint32_t intern(self, const uint32_t* data, size_t n) except? 0xFFFFFFFF nogil:
         cdef uint32_t h = hash_words(data, n)
-        cdef size_t slot = h & (self.n_slots - 1)
+        cdef size_t slot = find_slot(self, h, data, n)
         cdef uint32_t entry
-        while self.slots[slot]:
-            entry = self.slots[slot] - 1
-            if (self.hashes[entry] == h and sequence_length(self, entry) == n
-                    and memcmp(sequence(self, entry), data, n * sizeof(uint32_t)) == 0):
-                return entry
-            slot = (slot + 1) & (self.n_slots - 1)
+        if self.slots[slot]:
+            return self.slots[slot] - 1
         if self.words.n + n > self.limit or self.n >= NONE - 2:
             with gil:
                 raise LimitError(f"{self.what}: more than {self.limit} words of memory; simplify the grammar")
@@ -99,6 +95,9 @@ cdef class Sequences:
             sequences_rehash(self)
         return entry
 
+    cdef bint has(self, const uint32_t* data, size_t n) noexcept nogil:
+        return self.slots[find_slot(self, hash_words(data, n), data, n)] != 0
+
     cdef int clear(self) except -1 nogil:
         self.n = 0
         self.words.n = 0
@@ -107,6 +106,19 @@ cdef class Sequences:
 
     cdef size_t n_bytes(self) noexcept nogil:
         return (self.words.n + self.n + self.n_slots) * sizeof(uint32_t) + self.n * sizeof(size_t)
+
+
+cdef inline size_t find_slot(Sequences table, uint32_t h, const uint32_t* data, size_t n) noexcept nogil:
+    """The slot of this content, or the empty one where it belongs."""
+    cdef size_t slot = h & (table.n_slots - 1)
+    cdef uint32_t entry
+    while table.slots[slot]:
+        entry = table.slots[slot] - 1
+        if (table.hashes[entry] == h and sequence_length(table, entry) == n
+                and memcmp(sequence(table, entry), data, n * sizeof(uint32_t)) == 0):
+            break
+        slot = (slot + 1) & (table.n_slots - 1)
+    return slot
 
 
 cdef int sequences_rehash(Sequences table) except -1 nogil:

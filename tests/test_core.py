@@ -1,0 +1,428 @@
+"""The core by itself: lazy symbols, special tokens, shared rows, memory, threads.
+
+Grammars are given as productions here, so that what is tested is the engine and not a front end. Expected masks follow
+from the languages, which are small enough to say in a sentence.
+"""
+
+import gc
+import pickle
+import random
+import threading
+
+import numpy as np
+import pytest
+
+from earleymask.earley import Engine, LimitError, Matcher, Regexes
+from earleymask.trie import Vocabulary, VocabularyError
+
+BYTES = Vocabulary.bytes()
+EOS = 256
+
+
+class Grammar:
+    """What a matcher needs of a grammar."""
+
+    def __init__(self, engine):
+        self.engine = engine
+
+
+def grammar(rules, terminals, start, ignored=(), specials=()):
+    """`rules`: name -> right-hand sides, strings of names between blanks; `terminals`: name -> bytes."""
+    regexes = Regexes()
+    engine = Engine(regexes)
+    symbols = {name: engine.add_terminal(name, regexes.literal(text), name in ignored) for name, text in terminals.items()}
+    symbols.update((name, engine.add_special(name)) for name in specials)
+    symbols.update((name, engine.add_nonterminal(name)) for name in rules)
+    for name, alternatives in rules.items():
+        for alternative in alternatives:
+            engine.add_production(symbols[name], [symbols[item] for item in alternative.split()])
+    engine.finish(symbols[start])
+    return Grammar(engine)
+
+
+def allowed(matcher):
+    """The mask over the byte vocabulary as text; `$` is EOS."""
+    return "".join("$" if token == EOS else chr(token) for token in np.flatnonzero(matcher.mask()))
+
+
+def feed(matcher, text):
+    for byte in text.encode():
+        assert matcher.accept(byte), f"{chr(byte)!r} after {bytes(matcher.tokens)!r}"
+
+
+AB = {"a": b"a", "b": b"b"}
+
+
+# ---- lazy symbols ---------------------------------------------------------------------------------------------------
+
+
+def counting_grammar(most):
+    """a^n b^n with n <= most (None: unbounded), as lazy symbols S(n): "a" S(n + 1) | T(n)."""
+    regexes = Regexes()
+    engine = Engine(regexes)
+    a, b = engine.add_terminal("a", regexes.literal(b"a")), engine.add_terminal("b", regexes.literal(b"b"))
+    made = {}
+    expanded = []
+
+    def more(n):
+        if n not in made:
+            made[n] = engine.add_lazy(f"more({n})", lambda: expand(n), nullable=n == 0)
+        return made[n]
+
+    def expand(n):
+        expanded.append(n)
+        alternatives = [(b,) * n]
+        if n != most:
+            alternatives.append((a, more(n + 1)))
+        return alternatives
+
+    engine.finish(more(0))
+    return Grammar(engine), expanded
+
+
+def test_lazy_symbols_are_made_as_the_text_reaches_them():
+    counted, expanded = counting_grammar(None)
+    matcher = Matcher(counted, BYTES)
+    assert max(expanded, default=0) <= 1
+    feed(matcher, "aaa")
+    assert allowed(matcher) == "ab"
+    assert max(expanded) <= 5
+    feed(matcher, "b")
+    assert allowed(matcher) == "b"
+    feed(matcher, "bb")
+    assert allowed(matcher) == "$"
+    assert len(expanded) == len(set(expanded))      # each is made once
+
+
+def test_lazy_symbols_that_derive_nothing_are_never_predicted():
+    regexes = Regexes()
+    engine = Engine(regexes)
+    a, b = engine.add_terminal("a", regexes.literal(b"a")), engine.add_terminal("b", regexes.literal(b"b"))
+    loop = engine.add_lazy("loop", lambda: [(a, loop), (b, other)])     # both only ever lead back to each other
+    other = engine.add_lazy("other", lambda: [(loop,)])
+    good = engine.add_lazy("good", lambda: [(a, loop), (b,)])
+    assert not engine.is_productive(loop)
+    assert not engine.is_productive(other)
+    assert engine.is_productive(good)
+    engine.finish(good)
+    assert allowed(Matcher(Grammar(engine), BYTES)) == "b"
+
+
+def test_a_proof_stops_at_the_first_productive_alternative():
+    regexes = Regexes()
+    engine = Engine(regexes)
+    a = engine.add_terminal("a", regexes.literal(b"a"))
+    expanded = []
+
+    def chain(n):
+        def expand():
+            expanded.append(n)
+            return [(a, chain(n + 1)), (a,)]
+        return engine.add_lazy(f"chain({n})", expand)
+
+    assert engine.is_productive(chain(0))
+    assert expanded == [0]
+
+
+def test_a_proof_without_end_is_a_limit_error():
+    regexes = Regexes()
+    engine = Engine(regexes)
+    a = engine.add_terminal("a", regexes.literal(b"a"))
+
+    def chain(n):
+        return engine.add_lazy(f"chain({n})", lambda: [(a, chain(n + 1))])
+
+    with pytest.raises(LimitError, match=r"chain\(0\)"):
+        engine.is_productive(chain(0))
+
+
+# ---- special tokens and EOS -----------------------------------------------------------------------------------------
+
+CALL = Vocabulary.from_tokens(
+    [bytes([byte]) for byte in range(256)] + [b"<eos>", b"<call>", b"<call>"],
+    eos_token_id=EOS,
+    special_tokens={"<eos>": EOS, "<call>": 257},
+)
+
+
+def ids(matcher):
+    return set(np.flatnonzero(matcher.mask()).tolist())
+
+
+def test_a_special_token_is_matched_by_name_and_never_by_text():
+    calls = grammar({"S": ["<call> a", "lt a"]}, {"a": b"a", "lt": b"<call>"}, "S", specials=["<call>"])
+    matcher = Matcher(calls, CALL)
+    # Token 258 is text that looks like the special token 257.
+    assert ids(matcher) == {ord("<"), 257, 258}
+    special, text = matcher.fork(), matcher.fork()
+    assert special.accept(257)
+    assert text.accept(258)
+    assert ids(special) == ids(text) == {ord("a")}
+    assert "<call>" in matcher.expected()
+
+
+def test_a_special_token_comes_only_between_lexemes():
+    calls = grammar({"S": ["ab <call>"]}, {"ab": b"ab", "blank": b" "}, "S", ignored=["blank"], specials=["<call>"])
+    matcher = Matcher(calls, CALL)
+    feed(matcher, "a")
+    assert not matcher.accept(257)
+    feed(matcher, "b ")
+    assert ids(matcher) == {ord(" "), 257}
+    assert matcher.accept(257)
+    assert ids(matcher) == {ord(" "), EOS}
+
+
+def test_a_named_eos_is_a_symbol_and_ends_a_sentence():
+    named = grammar({"S": ["a <eos>", "b <eos> a"]}, AB, "S", specials=["<eos>"])
+    ended = Matcher(named, CALL)
+    feed(ended, "a")
+    assert ids(ended) == {EOS}
+    assert not ended.is_accepting()
+    assert ended.accept(EOS)
+    assert ended.is_finished()
+    assert ids(ended) == {EOS}
+    going_on = Matcher(named, CALL)
+    feed(going_on, "b")
+    assert going_on.accept(EOS)
+    assert not going_on.is_finished()
+    assert ids(going_on) == {ord("a")}
+
+
+def test_after_eos_there_is_eos_alone():
+    matcher = Matcher(grammar({"S": ["a S", ""]}, AB, "S"), BYTES)
+    feed(matcher, "a")
+    assert allowed(matcher) == "a$"
+    assert matcher.accept(EOS)
+    assert allowed(matcher) == "$"
+    assert not matcher.accept(ord("a"))
+    assert matcher.accept(EOS)
+    matcher.rollback(2)
+    assert allowed(matcher) == "a$"
+
+
+def test_what_a_matcher_needs_of_a_vocabulary():
+    ab = grammar({"S": ["a"]}, AB, "S")
+    with pytest.raises(VocabularyError, match="EOS"):
+        Matcher(ab, Vocabulary.from_tokens([b"a"], eos_token_id=None))
+    with pytest.raises(VocabularyError, match="<call>"):
+        Matcher(grammar({"S": ["<call>"]}, AB, "S", specials=["<call>"]), BYTES)
+
+
+# ---- rows -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rules", "unit"),
+    [
+        ({"S": ["a S", "a"]}, "a"),
+        ({"S": ["a T"], "T": ["b S", ""]}, "ab"),
+        ({"S": ["S b a", "a"]}, "ab"),
+        ({"S": ["T", "S T"], "T": ["a", "a b"]}, "aab"),
+    ],
+    ids=["right recursion", "mutual right recursion", "left recursion", "list of ambiguous items"],
+)
+def test_rows_of_regular_recursion_recur(rules, unit):
+    """Whatever the length of the text, there are as many rows as a finite automaton would have states."""
+    counts = []
+    for n in (100, 200, 400):
+        matcher = Matcher(grammar(rules, AB, "S"), BYTES)
+        feed(matcher, unit * n)
+        stats = matcher.stats()
+        counts.append((stats["rows"], stats["continuations"], stats["positions"], stats["skeletons"]))
+    assert counts[0] == counts[1] == counts[2]
+    assert counts[0][0] < 10
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [{"S": ["a S W", "a"], "W": ["b W", ""]}, {"S": ["S S", "a"]}, {"S": ["S b S", "a"]}],
+    ids=["right recursion with a nullable tail", "S S", "S b S"],
+)
+def test_rows_stay_short_where_the_textbook_has_an_item_for_every_origin(rules):
+    """Rows and continuations grow by a constant per token, skeletons (which hold the items) not at all."""
+    found = []
+    for n in (100, 200, 400):
+        matcher = Matcher(grammar(rules, AB, "S"), BYTES)
+        feed(matcher, ("ab" * n if rules == {"S": ["S b S", "a"]} else "a" * n) + ("b" if "W" in rules else ""))
+        found.append(matcher.stats())
+    assert found[0]["skeletons"] == found[1]["skeletons"] == found[2]["skeletons"]
+    growth = [b["text_bytes"] / a["text_bytes"] for a, b in zip(found, found[1:])]
+    assert all(factor < 2.1 for factor in growth)
+
+
+def test_brackets_cost_one_continuation_a_level():
+    brackets = grammar({"S": ["a S b", "a b"]}, AB, "S")
+    matcher = Matcher(brackets, BYTES)
+    feed(matcher, "a" * 10_000 + "b" * 9_999)
+    assert allowed(matcher) == "b"
+    feed(matcher, "b")
+    assert allowed(matcher) == "$"
+    assert matcher.stats()["continuations"] <= 10_001
+    assert matcher.stats()["skeletons"] < 10
+
+
+# ---- memory ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_walks_leave_behind_is_dropped_and_the_text_stays():
+    """Ever deeper brackets, masked at each step and taken back: what the text does not need is collected."""
+    rng = random.Random(7)
+    brackets = grammar({"S": ["a S b", "b S a", ""]}, AB, "S")
+    words = Vocabulary.from_tokens(
+        [bytes(rng.choice(b"ab") for _ in range(rng.randint(1, 12))) for _ in range(3000)] + [b"a", b"b", b""],
+        eos_token_id=3002,
+    )
+    matcher = Matcher(brackets, words)
+    fork = matcher.fork()
+    for round_ in range(24):
+        for _ in range(40):
+            choices = np.flatnonzero(matcher.mask())
+            assert matcher.accept(int(rng.choice([c for c in choices.tolist() if c != 3002])))
+        if round_ % 2:
+            matcher.rollback(40)
+        else:
+            fork = matcher.fork()
+            matcher.rollback(20)
+    stats = matcher.stats()
+    assert stats["collections"] > 0
+    assert stats["text_bytes"] + stats["walk_bytes"] < 16e6
+    for survivor in (matcher, fork):
+        fresh = Matcher(brackets, words)
+        for token in survivor.tokens:
+            assert fresh.accept(token)
+        assert np.array_equal(fresh.mask(), survivor.mask())
+    del fork, fresh, survivor
+    gc.collect()
+    assert matcher.accept(int(np.flatnonzero(matcher.mask())[0]))
+
+
+def test_flushing_the_tables_changes_no_mask():
+    """More positions than there are tables, in one walk."""
+    rng = random.Random(11)
+    brackets = grammar({"S": ["a S a", "b S b", ""]}, AB, "S")
+    tokens = [bytes(rng.choice(b"ab") for _ in range(14)) for _ in range(3000)]
+    words = Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
+    matcher = Matcher(brackets, words)
+    mask = matcher.mask()
+    assert mask.all()                       # every string begins a palindrome of even length, the empty one is a sentence
+    assert matcher.stats()["flushes"] > 0
+    assert np.array_equal(matcher.mask(), mask)
+
+
+def test_a_matcher_that_cannot_go_on_for_memory_is_as_before():
+    """[ab]*a[ab]{40} has 2^40 lexer states: the error names the limit and nothing is lost."""
+    regexes = Regexes()
+    engine = Engine(regexes)
+    tail = regexes.repeat(regexes.byte_set(b"ab"), 40, 40)
+    late = regexes.concat([regexes.repeat(regexes.byte_set(b"ab"), 0), regexes.byte_set(b"a"), tail])
+    engine.add_production(start := engine.add_nonterminal("S"), [engine.add_terminal("late", late)])
+    engine.finish(start)
+    matcher = Matcher(Grammar(engine), BYTES)
+    rng = random.Random(3)
+    accepted = []
+    with pytest.raises(LimitError, match="lexer states"):
+        for _ in range(400_000):
+            token = rng.choice(b"ab")
+            assert matcher.accept(token)
+            accepted.append(token)
+    assert matcher.tokens == accepted
+    matcher.rollback(len(accepted) - 100)
+    assert matcher.tokens == accepted[:100]
+    assert matcher.validate(accepted[100:1000]) == 900
+
+
+# ---- threads, pickles -----------------------------------------------------------------------------------------------
+
+
+def test_forks_and_matchers_of_one_grammar_work_from_several_threads():
+    shared = grammar({"S": ["a S b", "b S a", "S S", ""]}, AB, "S")
+    rng = random.Random(5)
+    words = Vocabulary.from_tokens(
+        [bytes(rng.choice(b"ab") for _ in range(rng.randint(1, 6))) for _ in range(500)] + [b"a", b"b", b""], eos_token_id=502)
+    first = Matcher(shared, words)
+    failures = []
+
+    def work(seed):
+        try:
+            rng = random.Random(seed)
+            matcher = first.fork() if seed % 2 else Matcher(shared, words)
+            history = []
+            for _ in range(150):
+                token = rng.choice([t for t in np.flatnonzero(matcher.mask()).tolist() if t != 502])
+                assert matcher.accept(token)
+                history.append(token)
+            alone = Matcher(grammar({"S": ["a S b", "b S a", "S S", ""]}, AB, "S"), words)
+            assert alone.validate(history) == len(history)
+            assert all(alone.accept(token) for token in history)
+            assert np.array_equal(alone.mask(), matcher.mask())
+        except BaseException as error:              # a thread's failure must reach the test
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_bytes_that_are_forced():
+    forced = grammar({"S": ["x T"], "T": ["a", "b"]}, {"x": b"begin ", **AB}, "S")
+    matcher = Matcher(forced, BYTES)
+    assert matcher.forced_bytes() == b"begin "
+    feed(matcher, "beg")
+    assert matcher.forced_bytes() == b"in "
+    feed(matcher, "in ")
+    assert matcher.forced_bytes() == b""
+    feed(matcher, "a")
+    assert matcher.forced_bytes() == b""
+
+
+def test_rows_that_do_not_fit_are_refused():
+    matcher = Matcher(grammar({"S": ["a"]}, AB, "S"), BYTES)
+    with pytest.raises(ValueError, match="needs 9"):
+        matcher.fill_bitmask(np.zeros(8, np.int32))
+    with pytest.raises(ValueError, match="int32"):
+        matcher.fill_bitmask(np.zeros(9, np.int64))
+    with pytest.raises(ValueError, match="contiguous"):
+        matcher.fill_bitmask(np.zeros(18, np.int32)[::2])
+    with pytest.raises(TypeError, match="list"):
+        matcher.fill_bitmask([0] * 9)
+    row = np.full(11, -1, np.int32)
+    matcher.fill_bitmask(row)
+    assert row.tolist() == [0, 0, 0, 1 << (ord("a") - 96), 0, 0, 0, 0, 0, 0, 0]
+
+
+def test_tokens_outside_the_mask_change_nothing():
+    matcher = Matcher(grammar({"S": ["a b"]}, AB, "S"), BYTES)
+    feed(matcher, "a")
+    for token in (ord("a"), EOS, 257, -1, 1 << 40):
+        assert not matcher.accept(token)
+    assert matcher.tokens == [ord("a")]
+    with pytest.raises(ValueError, match="cannot take back 2"):
+        matcher.rollback(2)
+    assert allowed(matcher) == "b"
+
+
+def test_engines_refuse_what_they_cannot_mean():
+    regexes = Regexes()
+    engine = Engine(regexes)
+    with pytest.raises(ValueError, match="matches nothing"):
+        engine.add_terminal("nothing", Regexes.EMPTY)
+    with pytest.raises(ValueError, match="not of this arena"):
+        engine.add_terminal("foreign", 10_000)
+    empty = engine.add_nonterminal("empty")
+    with pytest.raises(ValueError, match="not of this grammar"):
+        engine.add_production(empty, [77])
+    with pytest.raises(ValueError, match="no production"):
+        engine.finish(empty)
+    engine.add_production(empty, [])
+    engine.finish(empty)
+    with pytest.raises(ValueError, match="finished"):
+        engine.add_nonterminal("late")
+    assert allowed(Matcher(Grammar(engine), BYTES)) == "$"      # the only sentence is empty
+
+
+def test_engines_do_not_pickle_by_accident():
+    with pytest.raises(TypeError):
+        pickle.dumps(Engine(Regexes()))
