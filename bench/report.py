@@ -214,6 +214,7 @@ def _checks_table(cases: Sequence[Record]) -> str:
         "unchecked": "compared with no peer",
         "greedy_tokens": "tokens that llguidance alone refuses (greedy lexing)",
         "too_wide_tokens": "tokens that llguidance alone allows",
+        "not_asked_tokens": "of these two, not put to xgrammar",
         "xgrammar_alone_tokens": "tokens in which xgrammar stands alone",
         "undecided_tokens": "tokens against one peer, the other not there",
         "wrong_tokens": "tokens against both peers",
