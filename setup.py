@@ -15,7 +15,6 @@ This file is the one place for compiler directives and flags. Environment variab
 import importlib.util
 import os
 import shutil
-import sys
 import sysconfig
 from pathlib import Path
 
@@ -138,7 +137,7 @@ def write_unicode_data() -> None:
     spec = importlib.util.spec_from_file_location("unicode_tables", ROOT / "grammar" / "unicode_tables.py")
     tables = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tables)
-    made_by = f"PYTHON = {sys.version_info[:2]!a}\n"
+    made_by = f"MADE_FOR = {tables.MADE_FOR!a}\n"
     if not UNICODE_DATA.exists() or made_by not in UNICODE_DATA.read_text():
         UNICODE_DATA.write_text(tables.source())
 

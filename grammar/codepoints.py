@@ -9,12 +9,12 @@ in well under a millisecond. Patterns that stay within ASCII do not read them.
 
 from __future__ import annotations
 
-import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 from .regex_ast import Ranges
+from .unicode_tables import MADE_FOR, collect
 
 MAX_CODE_POINT = 0x10FFFF
 ALL: Ranges = ((0, MAX_CODE_POINT),)
@@ -65,11 +65,13 @@ def intersection(left: Ranges, right: Ranges) -> Ranges:
     common = []
     i = j = 0
     while i < len(left) and j < len(right):
+        left_last = left[i][1]
+        right_last = right[j][1]
         first = max(left[i][0], right[j][0])
-        last = min(left[i][1], right[j][1])
+        last = min(left_last, right_last)
         if first <= last:
             common.append((first, last))
-        if left[i][1] < right[j][1]:
+        if left_last < right_last:
             i += 1
         else:
             j += 1
@@ -90,7 +92,8 @@ def category(name: str, ascii_only: bool) -> Ranges:
         if name.isupper():
             ranges = complement(category(name.lower(), ascii_only))
         else:
-            ranges = cast(Ranges, _unicode_data()[{"d": "DIGIT", "s": "SPACE", "w": "WORD"}[name]])
+            ends = list(map(ord, _unicode_data()[{"d": "DIGIT", "s": "SPACE", "w": "WORD"}[name]]))
+            ranges = tuple(zip(ends[::2], ends[1::2], strict=True))
         _categories[key] = ranges
     return ranges
 
@@ -112,7 +115,7 @@ def fold(ranges: Ranges, ascii_only: bool) -> Ranges:
         codes, groups = _case_groups()
         for first, last in ranges:
             for i in range(bisect_left(codes, first), bisect_right(codes, last)):
-                pairs += groups[codes[i]]
+                pairs += [(ord(char), ord(char)) for char in groups[codes[i]]]
     return ranges if len(pairs) == len(ranges) else normalize(pairs)
 
 
@@ -133,8 +136,12 @@ def fold_char(code: int, ascii_only: bool) -> Ranges:
     """`fold` of one code point."""
     if code < 128 or ascii_only:
         return fold(((code, code),), ascii_only)
-    group = _case_groups()[1].get(code)
-    return ((code, code),) if group is None else group
+    cases = _unicode_data()["CASES"]
+    place = cases.find(chr(code))
+    if place < 0:
+        return ((code, code),)
+    group = cases[cases.rfind(" ", 0, place) + 1 : place] + cases[place:].partition(" ")[0]
+    return normalize([(ord(char), ord(char)) for char in group])
 
 
 def _unicode_data() -> dict[str, Any]:
@@ -147,22 +154,19 @@ def _unicode_data() -> dict[str, Any]:
             tables = vars(built)
         except ImportError:
             tables = {}
-        if tables.get("PYTHON") != sys.version_info[:2]:
-            from .unicode_tables import collect
-
+        if tables.get("MADE_FOR") != MADE_FOR:
             tables = collect()
         _data = tables
     return _data
 
 
-def _case_groups() -> tuple[list[int], dict[int, Ranges]]:
-    """All cased code points in order, and for each the set of those that match it, itself included."""
+def _case_groups() -> tuple[list[int], dict[int, str]]:
+    """All cased code points in order, and for each the characters that match it, itself included."""
     global _cases
     if _cases is None:
         groups = {}
-        for text in _unicode_data()["CASES"].split(" "):
-            group = normalize([(ord(char), ord(char)) for char in text])
-            for char in text:
+        for group in _unicode_data()["CASES"].split(" "):
+            for char in group:
                 groups[ord(char)] = group
         _cases = (sorted(groups), groups)
     return _cases
@@ -174,4 +178,4 @@ _categories: dict[tuple[str, bool], Ranges] = {
     ("w", True): ASCII_WORD,
 }
 _data: dict[str, Any] | None = None
-_cases: tuple[list[int], dict[int, Ranges]] | None = None
+_cases: tuple[list[int], dict[int, str]] | None = None

@@ -26,9 +26,14 @@ cdef class _Parser:
     cdef bint is_count(self)
     @cython.locals(char=Py_UCS4, comma=Py_ssize_t)
     cdef tuple quantifier(self, Py_ssize_t start)
-    cdef Node character(self, code)
+    cdef Node character(self, int code)
     @cython.locals(char=Py_UCS4)
     cdef Node escape(self, Py_ssize_t start)
+    cdef bint is_octal(self)
+    @cython.locals(char=Py_UCS4)
+    cdef int escaped_code(self, Py_ssize_t start) except -1
+    cdef int named_code(self, Py_ssize_t start) except -1
+    cdef Node line_start(self, Py_ssize_t start)
     @cython.locals(pattern=str, negative=bint, pairs=list, opening=Py_ssize_t, item=Py_ssize_t, first=int, last=int)
     cdef Node char_class(self, Py_ssize_t start)
     @cython.locals(char=Py_UCS4, start=Py_ssize_t)
@@ -39,3 +44,6 @@ cdef class _Parser:
 
 
 cdef bint _is_special(Py_UCS4 char)
+cdef Node _either_case(code, bint ascii_only)
+@cython.locals(char=Py_UCS4)
+cdef bint _all_in(str text, str allowed)

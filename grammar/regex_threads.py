@@ -44,7 +44,9 @@ def compile_threads(node: Node, regexes: Regexes) -> int:
     graph = _Graph()
     start = graph.compile(node, graph.match, graph.match)
     if graph.has_behind:
-        graph, start = _decide_lookbehinds(graph, start, cells_of(node))
+        decision = _Decision(graph, cells_of(node))
+        start = decision.run(start)
+        graph = decision.decided
     graph.lower_atoms(regexes)
     alive = graph.living(regexes.EMPTY)
     return regexes.ordered(graph.program(start, alive)) if alive[start] else regexes.EMPTY
@@ -88,18 +90,19 @@ class _Graph:
             self.has_behind = True
             return self.add(BEHIND, node, unmoved)
         key = (id(node), unmoved, moved)
-        entry = self.compiled.get(key)
-        if entry is None:
-            if isinstance(node, Concat):
-                entry = self.concat(node.parts, unmoved, moved)
-            elif isinstance(node, Union):
-                entry = self.compile(node.alternatives[-1], unmoved, moved)
-                for alternative in node.alternatives[-2::-1]:
-                    entry = self.add(SPLIT, self.compile(alternative, unmoved, moved), entry)
-            else:
-                assert isinstance(node, Repeat)
-                entry = self.repeat(node, unmoved, moved)
-            self.compiled[key] = entry
+        known = self.compiled.get(key)
+        if known is not None:
+            return known
+        if isinstance(node, Concat):
+            entry = self.concat(node.parts, unmoved, moved)
+        elif isinstance(node, Union):
+            entry = self.compile(node.alternatives[-1], unmoved, moved)
+            for alternative in node.alternatives[-2::-1]:
+                entry = self.add(SPLIT, self.compile(alternative, unmoved, moved), entry)
+        else:
+            assert isinstance(node, Repeat)
+            entry = self.repeat(node, unmoved, moved)
+        self.compiled[key] = entry
         return entry
 
     def concat(self, parts: tuple[Node, ...], unmoved: int, moved: int) -> int:
@@ -183,79 +186,100 @@ class _Graph:
 
     def program(self, start: int, alive: list[bool]) -> list[tuple[int, int, int]]:
         """The living instructions in a line, `start` first; an atom's successor follows it, or a jump to it does."""
-
-        def living(i: int) -> int:
-            while self.ops[i] == SPLIT and not (alive[self.first[i]] and alive[self.second[i]]):
-                i = self.first[i] if alive[self.first[i]] else self.second[i]
-            return i
-
         place: dict[int, int] = {}
         line: list[tuple[int, int, int]] = []
-        waiting = [living(start)]
+        waiting = [self.skip_dead(start, alive)]
         while waiting:
             i = waiting.pop()
             while i not in place:
                 place[i] = len(line)
                 op = self.ops[i]
                 if op == SPLIT:
-                    preferred, other = living(self.first[i]), living(self.second[i])
+                    preferred = self.skip_dead(self.first[i], alive)
+                    other = self.skip_dead(self.second[i], alive)
                     line.append((SPLIT, preferred, other))
-                    waiting += (other, preferred)
+                    waiting.append(other)
+                    waiting.append(preferred)
                     break
                 line.append((op, self.first[i], 0))
                 if op == MATCH:
                     break
-                i = living(self.second[i])
+                i = self.skip_dead(self.second[i], alive)
                 if i in place:
                     line.append((JUMP, i, i))
         return [(op, place[x], place[y]) if op in (SPLIT, JUMP) else (op, x, y) for op, x, y in line]
 
+    def skip_dead(self, i: int, alive: list[bool]) -> int:
+        """The instruction that the living one `i` amounts to, past splits of which only one side lives."""
+        while self.ops[i] == SPLIT and not (alive[self.first[i]] and alive[self.second[i]]):
+            i = self.first[i] if alive[self.first[i]] else self.second[i]
+        return i
 
-def _decide_lookbehinds(graph: _Graph, start: int, cells: list[Ranges]) -> tuple[_Graph, int]:
-    """The graph without BEHIND: an instruction becomes one for each cell that may precede it, where that matters."""
-    asks = graph.asking()
-    decided = _Graph()
-    dead = decided.add(ATOM, Chars(()), decided.match)
-    states: dict[tuple[int, int], int] = {}
-    waiting: list[tuple[int, int]] = []
 
-    def state(i: int, cell: int) -> int:
+class _Decision:
+    """The lookbehinds of `graph` being decided: its instructions once for each cell before them, where that matters.
+
+    Invariant: `states` has the instruction of `decided` for each (instruction, cell) met; those in `waiting` are to be
+    filled in.
+    """
+
+    def __init__(self, graph: _Graph, cells: list[Ranges]) -> None:
+        self.graph = graph
+        self.cells = cells
+        self.asks = self.graph.asking()
+        self.decided = _Graph()
+        self.dead = self.decided.add(ATOM, Chars(()), self.decided.match)
+        self.states: dict[tuple[int, int], int] = {}
+        self.waiting: list[tuple[int, int]] = []
+
+    def run(self, start: int) -> int:
+        """Fill `decided`; returns where it starts."""
+        begin = self.state(start, AT_START)
+        while self.waiting:
+            i, cell = self.waiting.pop()
+            here = self.states[i, cell]
+            after = self.graph.second[i]
+            if self.graph.ops[i] == SPLIT:
+                self.decided.first[here] = self.state(self.graph.first[i], cell)
+                self.decided.second[here] = self.state(after, cell)
+            else:
+                self.atom(here, self.graph.first[i], after)
+        return begin
+
+    def state(self, i: int, cell: int) -> int:
+        """The instruction of `decided` for instruction i of `graph` after a code point of `cell`."""
+        graph = self.graph
         while graph.ops[i] == BEHIND:
             if cell == AT_START:
                 raise refuse(graph.first[i])
-            if not allows(graph.first[i], cells[cell]):
-                return dead
+            if not allows(graph.first[i], self.cells[cell]):
+                return self.dead
             i = graph.second[i]
         if graph.ops[i] == MATCH:
-            return decided.match
-        key = (i, cell if asks[i] else ANY_CELL)
-        if key not in states:
-            # Filled in below. One instruction, or as many as there are cells to tell apart, chained by splits.
-            states[key] = decided.add(SPLIT, dead, dead)
-            waiting.append(key)
-        return states[key]
+            return self.decided.match
+        key = (i, cell if self.asks[i] else ANY_CELL)
+        known = self.states.get(key)
+        if known is not None:
+            return known
+        self.waiting.append(key)
+        made = self.decided.add(SPLIT, self.dead, self.dead)
+        self.states[key] = made
+        return made
 
-    begin = state(start, AT_START)
-    while waiting:
-        i, cell = waiting.pop()
-        here = states[i, cell]
-        after = graph.second[i]
-        if graph.ops[i] == SPLIT:
-            decided.first[here] = state(graph.first[i], cell)
-            decided.second[here] = state(after, cell)
-            continue
-        atom = graph.first[i]
-        if asks[after]:
-            pieces = [(ending(atom, ranges), state(after, number)) for number, ranges in enumerate(cells)]
-        else:
-            pieces = [(atom, state(after, ANY_CELL))]
+    def atom(self, here: int, atom: Node, after: int) -> None:
+        """Let `here` match `atom`: as it is, or cut by cells if what comes after it asks."""
+        decided = self.decided
+        if not self.asks[after]:
+            decided.first[here] = decided.add(ATOM, atom, self.state(after, ANY_CELL))
+            return
         # No two pieces match the same code point, so their order does not matter.
-        entries = [decided.add(ATOM, piece, successor) for piece, successor in pieces]
-        for entry in entries:
-            decided.first[here] = entry
-            if entry != entries[-1]:
-                decided.second[here] = here = decided.add(SPLIT, dead, dead)
-    return decided, begin
+        last = len(self.cells) - 1
+        for number, ranges in enumerate(self.cells):
+            decided.first[here] = decided.add(ATOM, ending(atom, ranges), self.state(after, number))
+            if number < last:
+                following = decided.add(SPLIT, self.dead, self.dead)
+                decided.second[here] = following
+                here = following
 
 
 def lower_atom(node: Node, regexes: Regexes) -> int:

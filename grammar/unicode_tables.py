@@ -11,17 +11,23 @@ from __future__ import annotations
 import re
 import sys
 
+MADE_FOR = (*sys.version_info[:2], 2)
+"""The Python whose tables these are, and the number of their format: tables that say otherwise are not used."""
+
 
 def collect() -> dict[str, object]:
     """The names that `_unicode_data.py` defines, with their values.
 
-    WORD, DIGIT, SPACE: code point ranges (first, last) of the three categories without the ASCII flag.
+    WORD, DIGIT, SPACE: the three categories without the ASCII flag, first and last character of each range in turn.
     CASES: groups of characters that match each other under IGNORECASE, two or more each, separated by blanks.
+
+    All of them are strings because a module that holds a few strings is read fast even where no bytecode is kept.
     """
     characters = "".join(map(chr, range(sys.maxunicode + 1)))
-    tables: dict[str, object] = {"PYTHON": sys.version_info[:2]}
+    tables: dict[str, object] = {"MADE_FOR": MADE_FOR}
     for name, category in (("WORD", r"\w+"), ("DIGIT", r"\d+"), ("SPACE", r"\s+")):
-        tables[name] = tuple((match.start(), match.end() - 1) for match in re.finditer(category, characters))
+        ranges = re.finditer(category, characters)
+        tables[name] = "".join(f"{chr(match.start())}{chr(match.end() - 1)}" for match in ranges)
     tables["CASES"] = " ".join(_case_groups(characters))
     return tables
 
