@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from earleymask import BatchError, Constraint, EarleymaskError, LimitError, Matcher, apply_bitmask, fill_bitmasks
+from earleymask.bitmask import _unpack, _unpack_on_device
 
 torch = pytest.importorskip("torch")
 
@@ -166,6 +167,18 @@ def test_applying_equals_the_formula(shape: tuple[int, int, int, int]) -> None:
             ours_t = torch.from_numpy(logits).to(torch_type)
             apply_bitmask(ours_t, mask)
             assert torch.equal(ours_t, torch.from_numpy(expected).to(torch_type))
+
+
+@settings(deadline=None)
+@given(shapes)
+def test_both_ways_of_unpacking_agree(shape: tuple[int, int, int, int]) -> None:
+    """The one for other devices is tried here on the CPU: a GPU is not always there."""
+    n_rows, width, n_words, seed = shape
+    width = min(width, n_words * 32)
+    words = np.random.default_rng(seed).integers(-(2**31), 2**31, (n_rows, n_words), np.int64).astype(np.int32)
+    tensor = torch.from_numpy(words)
+    assert np.array_equal(_unpack_on_device(tensor, width).numpy(), _unpack(words, width))
+    assert np.array_equal(_unpack_on_device(tensor[0], width).numpy(), _unpack(words[0], width))
 
 
 def test_one_row_without_a_batch() -> None:

@@ -418,6 +418,29 @@ def test_finished_rows_are_no_reason_for_nan(byte_model: transformers.LlamaForCa
         processor(torch.tensor([[ord("a"), EOS, 0]]), torch.zeros(1, 200))
 
 
+def test_rows_that_branch_and_reorder_at_random() -> None:
+    """No `generate` here: each step continues random rows of the last one, as a search could, some of them finished."""
+    constraint = Constraint(LIST)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        processor = GrammarLogitsProcessor(constraint.grammar, constraint.vocabulary)
+        rows = [[3, 1, 4]] * int(rng.integers(1, 12))
+        for _ in range(14):
+            masked = processor(torch.tensor(rows), torch.zeros(len(rows), 260)).numpy()
+            following = []
+            for row, scores in zip(rows, masked, strict=True):
+                written = row[3:]
+                finished = EOS in written
+                expected = [EOS] if finished else np.flatnonzero(constraint.mask(written)).tolist()
+                assert np.flatnonzero(np.isfinite(scores)).tolist() == expected, (seed, row)
+                following.append([*row, int(rng.choice([0, 91, EOS])) if finished else int(rng.choice(expected))])
+            # Of a row that goes on, also a second continuation: two branches of one parent.
+            parent = rows[0]
+            choices = [0] if EOS in parent[3:] else np.flatnonzero(constraint.mask(parent[3:])).tolist()
+            following.append([*parent, int(rng.choice(choices))])
+            rows = [following[at] for at in rng.integers(0, len(following), len(rows))]
+
+
 # -- which part is the prompt ---------------------------------------------------------------------------------------
 
 
