@@ -20,6 +20,8 @@ from .measure import Checks, Track
 # Points of the cumulative distribution that the record keeps, in percent: enough to draw the plot again.
 CURVE_PERCENT = [0.0, *range(1, 100), 99.2, 99.4, 99.6, 99.8, 99.9, 99.95, 100.0]
 N_FIRST = 100
+# Masks by how many tokens they allow: a lexeme nearly forced, a choice of lexemes, free text. Upper bounds, inclusive.
+BREADTHS = {"at most 100": 100, "101 to 10,000": 10_000, "more": 1 << 32}
 COLOURS = {"earleymask": "#d1495b", "llguidance": "#2e6f95", "xgrammar": "#7a9e3f"}
 
 Record = dict[str, Any]
@@ -42,6 +44,7 @@ def engine_record(track: Track, first_mask_ns: Sequence[int], stride: int) -> Re
         "first_mask_us": {"first": round(first_mask_ns[0] / 1000, 1), **distribution(first_mask_ns)},
         "mask_us": distribution(track.fill_ns),
         f"mask_us_first_{N_FIRST}_tokens": distribution(first),
+        "mask_us_by_tokens_allowed": _by_breadth(track),
         "accept_us": distribution(track.accept_ns),
         "stride": stride,
         "gave_up_at": track.gave_up_at,
@@ -50,6 +53,13 @@ def engine_record(track: Track, first_mask_ns: Sequence[int], stride: int) -> Re
         "stats": track.stats,
         "curve_us": [round(float(value), 3) for value in curve],
     }
+
+
+def _by_breadth(track: Track) -> Record:
+    groups: dict[str, list[int]] = {name: [] for name in BREADTHS}
+    for ns, n_allowed in zip(track.fill_ns, track.n_allowed, strict=True):
+        groups[next(name for name, bound in BREADTHS.items() if n_allowed <= bound)].append(ns)
+    return {name: distribution(times) for name, times in groups.items()}
 
 
 def checks_record(checks: Checks) -> Record:
@@ -129,6 +139,8 @@ def markdown(record: Record, plot: str | None) -> str:
             f"Copying one bitmask under the same timer takes {vocabulary['floor_us']:.2f} µs.",
             _times_table(cases),
             *_give_ups(cases),
+            "### Median by the number of tokens allowed, µs (masks)",
+            _breadth_table(cases),
             "### Counters of earleymask, whole text",
             _counters_table(cases),
             "### Checks of earleymask's masks",
@@ -181,6 +193,18 @@ def _times_table(cases: Sequence[Record]) -> str:
                 )
             )
     return _table(header, rows, left=2)
+
+
+def _breadth_table(cases: Sequence[Record]) -> str:
+    def cell(figures: Record) -> str:
+        return f"{_us(figures['median'])} ({figures['n']:,})" if figures["n"] else ""
+
+    rows = [
+        (case["kind"], name, *(cell(engine["mask_us_by_tokens_allowed"][breadth]) for breadth in BREADTHS))
+        for case in cases
+        for name, engine in case["engines"].items()
+    ]
+    return _table(("text", "engine", *BREADTHS), rows, left=2)
 
 
 def _give_ups(cases: Sequence[Record]) -> list[str]:

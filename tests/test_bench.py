@@ -54,6 +54,7 @@ def test_every_engine_follows_every_text(record: report.Record) -> None:
         for name, engine in case["engines"].items():
             assert engine["gave_up_at"] is None, (name, engine["reason"])
             assert engine["mask_us"]["n"] == case["text"]["tokens"] + 1
+            assert sum(part["n"] for part in engine["mask_us_by_tokens_allowed"].values()) == engine["mask_us"]["n"]
             assert engine["accept_us"]["n"] == case["text"]["tokens"]
             assert 1 <= engine["mean_tokens_allowed"] <= case["vocabulary"]["size"]
 
