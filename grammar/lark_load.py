@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from . import lark_library, repetition
 from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
+from .lark_hints import MIXED_CASE_HINT, mixed_case
 from .lark_library import LibraryError
-from .lark_parse import MIXED_CASE_HINT, ParsedGrammar, parse
+from .lark_parse import ParsedGrammar, parse
 from .lark_terminals import TerminalBuilder
 from .lark_tree import (
     Choice,
@@ -185,7 +186,7 @@ class LarkLoader:
             end += 1
         whole = text[begin:end].lstrip("?!")
         if whole != node.name and whole.lower() != whole and whole.upper() != whole:
-            return self.parsed.source.error(f"`{whole}` mixes lower and upper case", begin, MIXED_CASE_HINT)
+            return self.parsed.source.error(mixed_case(whole), begin, MIXED_CASE_HINT)
         known = [*self.rules, *self.named, *self.imported]
         hint = did_you_mean(node.name, known)
         if hint is None:

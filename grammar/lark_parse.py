@@ -13,6 +13,14 @@ from __future__ import annotations
 import re
 
 from .errors import GrammarError, GrammarLimitError
+from .lark_hints import (
+    CHARACTER_HINTS,
+    DIRECTIVE_HINTS,
+    MIXED_CASE_HINT,
+    NEXT_LINE,
+    WITHOUT_TEMPLATES,
+    mixed_case,
+)
 from .lark_scan import END, offsets, scan
 from .lark_tree import (
     Choice,
@@ -36,11 +44,12 @@ MAX_NESTING = 100
 MAX_COUNT = 1_000_000_000
 """The largest count in `x~n`; the grammar grows with its logarithm only."""
 
-_IN_LIBRARY = -1
+IN_LIBRARY = -1
 """Where nodes of an imported library stand: nowhere in the text that imports them."""
 
 # What a lexeme is, by its first character; "_" is decided by the second one.
-_RULE, _TERMINAL, _STRING, _REGEXP, _NUMBER, _SPECIAL, _DIRECTIVE, _LINE, _END, _MARK = range(10)
+_RULE, _TERMINAL, _STRING, _REGEXP, _SPECIAL, _NUMBER, _DIRECTIVE, _LINE, _END, _MARK = range(10)
+_LAST_VALUE = _SPECIAL  # up to here, a lexeme is a value or begins one
 _KINDS = {
     "": _END,
     '"': _STRING,
@@ -53,36 +62,6 @@ _KINDS = {
     **dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZ", _TERMINAL),
     **dict.fromkeys("0123456789", _NUMBER),
     **dict.fromkeys("|()[]{},:~*.", _MARK),
-}
-
-_NEXT_LINE = (
-    "a definition ends with its line, unless the next one begins with `|`; to go on without, end the line with `\\`"
-)
-_CHARACTER_HINTS = {
-    "'": 'strings stand in double quotes: "..."',
-    ";": "a definition ends with its line; there are no semicolons",
-    "=": "definitions are written `name: ...`",
-    "$": "only a regular expression, /.../, has anchors",
-    "^": "only a regular expression, /.../, has anchors and negated classes",
-    "&": "intersection is not part of the syntax",
-    "-": "difference is not part of the syntax; use a regular expression, /.../",
-    "@": "Lark grammars have no annotations; `#` and `//` begin comments",
-    "\\": "a backslash outside a string may only end a line",
-    "?": "leave a blank between `?` and the name that follows",
-    "!": "`!` stands only directly before the name of the rule that is being defined",
-    "_": "names begin with a letter, or with one underscore and a letter",
-    "\ufeff": "the text begins with a byte order mark; decode it with 'utf-8-sig'",
-    "<": "special tokens are written <|name|>, without blanks",
-}
-_WITHOUT_TEMPLATES = "write the rule out for its arguments"
-# Directives that exist, here or in relatives of Lark, and what to do without them.
-_DIRECTIVE_HINTS = {
-    "%extend": "write out the whole definition",
-    "%override": "write the definition instead of importing it",
-    "%declare": "define the terminal; there is no lexer of your own that could produce it",
-    "%json": "write rules for the JSON that is wanted",
-    "%regex": "write a regular expression, /.../",
-    "%llguidance": "leave the line out",
 }
 
 _DIGITS = re.compile("[+-]?[0-9]+")
@@ -160,7 +139,7 @@ class _Parser:
                 return
             else:
                 raise self.unexpected(
-                    "a definition `name: ...` or a directive is expected here", _CHARACTER_HINTS.get(lexeme, _NEXT_LINE)
+                    "a definition `name: ...` or a directive is expected here", CHARACTER_HINTS.get(lexeme, NEXT_LINE)
                 )
 
     def kind(self, lexeme: str) -> int:
@@ -182,7 +161,7 @@ class _Parser:
             )
         self.i += 1
         if self.lexemes[self.i] == "{":
-            raise self.parsed.error(f"`{name}` is a template; templates are not supported yet", at, _WITHOUT_TEMPLATES)
+            raise self.parsed.error(f"`{name}` is a template; templates are not supported yet", at, WITHOUT_TEMPLATES)
         if self.lexemes[self.i] == ".":
             self.i += 1
             self.number("a priority, a number, is expected after the dot")
@@ -190,7 +169,7 @@ class _Parser:
             raise self.missing_colon(at, name)
         self.i += 1
         tree = self.expression(None if is_terminal else name)
-        node = Definition(_IN_LIBRARY if self.prefix else at, self.prefix + name, tree)
+        node = Definition(IN_LIBRARY if self.prefix else at, self.prefix + name, tree)
         if is_terminal:
             self.parsed.terminals.append(node)
         else:
@@ -206,8 +185,8 @@ class _Parser:
             self.parsed.ignored.append(tree)
         elif lexeme == "%import":
             self.import_statement(at)
-        elif lexeme in _DIRECTIVE_HINTS:
-            raise self.parsed.error(f"`{lexeme}` is not supported yet", at, _DIRECTIVE_HINTS[lexeme])
+        elif lexeme in DIRECTIVE_HINTS:
+            raise self.parsed.error(f"`{lexeme}` is not supported yet", at, DIRECTIVE_HINTS[lexeme])
         else:
             raise self.parsed.error(f"`{lexeme}` is no directive", at, "there are %ignore and %import")
 
@@ -257,140 +236,132 @@ class _Parser:
 
     def expression(self, rule: str | None) -> Node:
         """Alternatives up to the end of the definition. `rule` may have aliases; None: a terminal, which may not."""
-        lexemes = self.lexemes
-        i = self.i
-        in_library = bool(self.prefix)
         alternatives: list[Node] = []
         items: list[Node] = []
         stack: list[tuple[list[Node], list[Node], int]] = []  # what the open groups are part of, and where they opened
         while True:
-            lexeme = lexemes[i]
+            lexeme = self.lexemes[self.i]
             kind = self.kind(lexeme)
-            at = _IN_LIBRARY if in_library else i
-            node: Node
-            if kind == _STRING:
-                if lexemes[i + 1] == "..":
-                    if self.kind(lexemes[i + 2]) != _STRING:
-                        self.i = i + 2
-                        raise self.unexpected("a range ends with a string", 'write "a".."z"')
-                    node = Range(at, lexeme, lexemes[i + 2])
-                    i += 3
-                else:
-                    node = String(at, lexeme)
-                    i += 1
-            elif kind == _RULE:
-                if lexeme[0] == "?" or lexeme[0] == "!":
-                    raise self.parsed.error(
-                        f"`{lexeme}`: a modifier stands only where a rule is defined",
-                        i,
-                        "write a blank after it if the `?` makes what is before it optional",
-                    )
-                node = RuleName(at, self.prefix + lexeme)
-                i += 1
-            elif kind == _TERMINAL:
-                node = TerminalName(at, self.prefix + lexeme)
-                i += 1
-            elif kind == _REGEXP:
-                node = Regexp(at, lexeme)
-                i += 1
-            elif kind == _SPECIAL:
-                node = SpecialToken(at, lexeme)
-                i += 1
-            elif lexeme == "|" or (kind == _LINE and lexeme[-1] == "|"):
-                alternatives.append(_sequence(items, at))
-                items = []
-                i += 1
-                continue
+            if kind <= _LAST_VALUE:
+                items.append(self.repeated(self.value(lexeme, kind)))
             elif lexeme == "(" or lexeme == "[":
-                if len(stack) == MAX_NESTING:
-                    raise self.parsed.limit_error(
-                        f"groups are nested more than {MAX_NESTING} deep", i, "give inner groups names of their own"
-                    )
-                stack.append((alternatives, items, i))
+                self.check_nesting(len(stack))
+                stack.append((alternatives, items, self.i))
                 alternatives = []
                 items = []
-                i += 1
-                continue
+                self.i += 1
             elif lexeme == ")" or lexeme == "]":
-                if not stack or lexemes[stack[-1][2]] != ("(" if lexeme == ")" else "["):
-                    raise self.parsed.error(f"`{lexeme}` closes nothing that is open here", i)
-                alternatives.append(_sequence(items, at))
-                node = _choice(alternatives)
+                self.check_closes(lexeme, stack[-1][2] if stack else -1)
+                alternatives.append(self.sequence(items))
+                node = choice(alternatives)
                 alternatives, items, _ = stack.pop()
                 if lexeme == "]":
-                    node = Repeat(at, node, 0, 1, "?")
-                i += 1
-            elif kind == _LINE or (kind == _END and i == len(lexemes) - 1):
+                    node = Repeat(node.at, node, 0, 1, "?")
+                self.i += 1
+                items.append(self.repeated(node))
+            elif lexeme == "|" or (kind == _LINE and lexeme[-1] == "|"):
+                alternatives.append(self.sequence(items))
+                items = []
+                self.i += 1
+            elif kind == _LINE or (kind == _END and self.i == len(self.lexemes) - 1):
                 break
             elif lexeme == "->":
-                i = self.alias(i, rule, bool(stack))
-                continue
+                self.alias(rule, bool(stack))
             else:
-                self.i = i
                 raise self.misplaced(lexeme, bool(items))
-
-            follower = lexemes[i]
-            if follower == "*":
-                node = Repeat(at, node, 0, None, "*")
-                i += 1
-            elif follower == "?":
-                node = Repeat(at, node, 0, 1, "?")
-                i += 1
-            elif follower == "+":
-                node = Repeat(at, node, 1, None, "+")
-                i += 1
-            elif follower == "~" or follower == "{":
-                self.i = i
-                node = self.counted(node, at) if follower == "~" else self.counted_in_braces(node, at)
-                i = self.i
-            items.append(node)
-
         if stack:
-            opener = stack[-1][2]
-            hint = "a group may go on in the next line only before `|`" if i < len(lexemes) - 2 else None
-            raise self.parsed.error(f"`{lexemes[opener]}` is never closed", opener, hint)
-        self.i = i
-        alternatives.append(_sequence(items, at))
-        return _choice(alternatives)
+            raise self.never_closed(stack[-1][2])
+        alternatives.append(self.sequence(items))
+        return choice(alternatives)
 
-    def alias(self, i: int, rule: str | None, in_group: bool) -> int:
+    def value(self, lexeme: str, kind: int) -> Node:
+        """A name, a literal or a range."""
+        at = self.place()
+        self.i += 1
+        if kind == _STRING:
+            if self.lexemes[self.i] == "..":
+                self.i += 1
+                last = self.lexemes[self.i]
+                if self.kind(last) != _STRING:
+                    raise self.unexpected("a range ends with a string", 'write "a".."z"')
+                self.i += 1
+                return Range(at, lexeme, last)
+            return String(at, lexeme)
+        if kind == _RULE:
+            if lexeme[0] == "?" or lexeme[0] == "!":
+                hint = "write a blank after it if the `?` makes what is before it optional"
+                raise self.parsed.error(f"`{lexeme}`: a modifier stands only where a rule is defined", self.i - 1, hint)
+            return RuleName(at, self.prefix + lexeme)
+        if kind == _TERMINAL:
+            return TerminalName(at, self.prefix + lexeme)
+        return Regexp(at, lexeme) if kind == _REGEXP else SpecialToken(at, lexeme)
+
+    def repeated(self, node: Node) -> Node:
+        """`node` with the operator that may follow it."""
+        lexeme = self.lexemes[self.i]
+        if lexeme == "*":
+            node = Repeat(node.at, node, 0, None, lexeme)
+        elif lexeme == "?":
+            node = Repeat(node.at, node, 0, 1, lexeme)
+        elif lexeme == "+":
+            node = Repeat(node.at, node, 1, None, lexeme)
+        elif lexeme == "~":
+            return self.counted(node)
+        elif lexeme == "{":
+            return self.counted_in_braces(node)
+        else:
+            return node
+        self.i += 1
+        return node
+
+    def place(self) -> int:
+        """Where a node stands that begins with the next lexeme."""
+        return IN_LIBRARY if self.prefix else self.i
+
+    def sequence(self, items: list[Node]) -> Node:
+        """`items` as one node."""
+        if len(items) == 1:
+            return items[0]
+        return Sequence(items[0].at if items else self.place(), items)
+
+    def alias(self, rule: str | None, in_group: bool) -> None:
         """`-> name` after an alternative. It names a node of Lark's trees and does not change the language."""
+        at = self.i
         if rule is None:
-            raise self.parsed.error("terminals have no aliases", i, "leave out `-> name`")
+            raise self.parsed.error("terminals have no aliases", at, "leave out `-> name`")
         if in_group:
-            raise self.parsed.error("an alias stands after a whole alternative, not inside a group", i)
+            raise self.parsed.error("an alias stands after a whole alternative, not inside a group", at)
         if rule[0] == "_":
-            raise self.parsed.error(f"`{rule}` begins with an underscore, so its alternatives have no aliases", i)
-        name = self.lexemes[i + 1]
+            raise self.parsed.error(f"`{rule}` begins with an underscore, so its alternatives have no aliases", at)
+        self.i += 1
+        name = self.lexemes[self.i]
         if self.kind(name) != _RULE or name[0] in "?!":
-            self.i = i + 1
             raise self.unexpected("an alias is a name in lower case", None)
-        follower = self.lexemes[i + 2]
+        self.i += 1
+        follower = self.lexemes[self.i]
         if follower != "|" and self.kind(follower) not in (_LINE, _END):
-            self.i = i + 2
             raise self.unexpected("an alternative ends with its alias", "write `|` before the next one")
-        return i + 2
 
-    def counted(self, body: Node, at: int) -> Node:
+    def counted(self, body: Node) -> Node:
         """`~n` or `~n..m`."""
-        place = self.i
+        at = self.i
         self.i += 1
         minimum = self.number("a count, a number, is expected after `~`")
         if self.lexemes[self.i] != "..":
-            self.check_counts(minimum, minimum, place)
-            return Repeat(at, body, minimum, minimum, f"{{{minimum}}}")
+            self.check_counts(minimum, minimum, at)
+            return Repeat(body.at, body, minimum, minimum, f"{{{minimum}}}")
         self.i += 1
         maximum = self.number("a count, a number, is expected after `..`")
-        self.check_counts(minimum, maximum, place)
-        return Repeat(at, body, minimum, maximum, f"{{{minimum},{maximum}}}")
+        self.check_counts(minimum, maximum, at)
+        return Repeat(body.at, body, minimum, maximum, f"{{{minimum},{maximum}}}")
 
-    def counted_in_braces(self, body: Node, at: int) -> Node:
+    def counted_in_braces(self, body: Node) -> Node:
         """`{n}`, `{n,}`, `{,m}` or `{n,m}`."""
-        place = self.i
+        at = self.i
         self.i += 1
         lexeme = self.lexemes[self.i]
         if lexeme != "," and self.kind(lexeme) != _NUMBER:
-            raise self.parsed.error("templates are not supported yet", place, _WITHOUT_TEMPLATES)
+            raise self.parsed.error("templates are not supported yet", at, WITHOUT_TEMPLATES)
         minimum = 0 if lexeme == "," else self.number("")
         maximum: int | None = minimum
         operator = f"{{{minimum}}}"
@@ -402,12 +373,12 @@ class _Parser:
                 maximum = self.number("")
                 operator = f"{{{minimum},{maximum}}}"
             elif lexeme == ",":
-                raise self.parsed.error("`{,}` counts nothing", place, "write {n}, {n,}, {,m} or {n,m}")
+                raise self.parsed.error("`{,}` counts nothing", at, "write {n}, {n,}, {,m} or {n,m}")
         if self.lexemes[self.i] != "}":
             raise self.unexpected("`}` is expected here", "write {n}, {n,}, {,m} or {n,m}")
         self.i += 1
-        self.check_counts(minimum, maximum, place)
-        return Repeat(at, body, minimum, maximum, operator)
+        self.check_counts(minimum, maximum, at)
+        return Repeat(body.at, body, minimum, maximum, operator)
 
     def number(self, expected: str) -> int:
         lexeme = self.lexemes[self.i]
@@ -426,7 +397,22 @@ class _Parser:
         if max(minimum, maximum or 0) > MAX_COUNT:
             raise self.parsed.limit_error(f"counts go up to {MAX_COUNT}", at, "use `*` or `+`")
 
+    def check_nesting(self, depth: int) -> None:
+        if depth == MAX_NESTING:
+            hint = "give inner groups names of their own"
+            raise self.parsed.limit_error(f"groups are nested more than {MAX_NESTING} deep", self.i, hint)
+
+    def check_closes(self, lexeme: str, opener: int) -> None:
+        if opener < 0 or self.lexemes[opener] != ("(" if lexeme == ")" else "["):
+            raise self.parsed.error(f"`{lexeme}` closes nothing that is open here", self.i)
+
     # Errors from here on. They may be slow.
+
+    def never_closed(self, opener: int) -> GrammarError:
+        """The error about a group that is open where the definition ends."""
+        ends_text = self.i >= len(self.lexemes) - 2
+        hint = None if ends_text else "a group may go on in the next line only before `|`"
+        return self.parsed.error(f"`{self.lexemes[opener]}` is never closed", opener, hint)
 
     def misplaced(self, lexeme: str, follows_item: bool) -> GrammarError:
         """The error about a lexeme that cannot go on an expression."""
@@ -435,7 +421,7 @@ class _Parser:
                 return self.parsed.error(f"`{lexeme}` follows another operator", self.i, "put parentheses around one")
             return self.parsed.error(f"there is nothing before `{lexeme}` that it could repeat", self.i)
         if lexeme == ":":
-            return self.parsed.error("a definition begins inside another one", self.i, _NEXT_LINE)
+            return self.parsed.error("a definition begins inside another one", self.i, NEXT_LINE)
         if self.kind(lexeme) == _DIRECTIVE:
             return self.parsed.error(f"`{lexeme}` must begin a line", self.i)
         if lexeme == ",":
@@ -480,24 +466,12 @@ class _Parser:
                 "this regular expression does not end", offset, "write \\/ for a slash in it"
             )
         message = f"unexpected character {character!r}"
-        hint = _CHARACTER_HINTS.get(character)
+        hint = CHARACTER_HINTS.get(character)
         if hint is None and character.isalpha():
             hint = "names consist of the letters a to z, or A to Z, of digits and underscores"
         return self.parsed.source.error(message, offset, hint)
 
 
-MIXED_CASE_HINT = "names of rules are in lower case, of terminals in upper case, letters of ASCII both"
-
-
-def mixed_case(name: str) -> str:
-    """What to say about a name that Lark reads as two."""
-    return f"`{name}` mixes lower and upper case"
-
-
-def _sequence(items: list[Node], at: int) -> Node:
-    """`items` as one node; `at` is where they ended, for lack of another place if there are none."""
-    return items[0] if len(items) == 1 else Sequence(items[0].at if items else at, items)
-
-
-def _choice(alternatives: list[Node]) -> Node:
+def choice(alternatives: list[Node]) -> Node:
+    """`alternatives` as one node."""
     return alternatives[0] if len(alternatives) == 1 else Choice(alternatives[0].at, alternatives)

@@ -1,0 +1,40 @@
+"""What to write instead: hints for the mistakes that people make in Lark grammars."""
+
+from __future__ import annotations
+
+NEXT_LINE = (
+    "a definition ends with its line, unless the next one begins with `|`; to go on without, end the line with `\\`"
+)
+CHARACTER_HINTS = {
+    "'": 'strings stand in double quotes: "..."',
+    ";": "a definition ends with its line; there are no semicolons",
+    "=": "definitions are written `name: ...`",
+    "$": "only a regular expression, /.../, has anchors",
+    "^": "only a regular expression, /.../, has anchors and negated classes",
+    "&": "intersection is not part of the syntax",
+    "-": "difference is not part of the syntax; use a regular expression, /.../",
+    "@": "Lark grammars have no annotations; `#` and `//` begin comments",
+    "\\": "a backslash outside a string may only end a line",
+    "?": "leave a blank between `?` and the name that follows",
+    "!": "`!` stands only directly before the name of the rule that is being defined",
+    "_": "names begin with a letter, or with one underscore and a letter",
+    "\ufeff": "the text begins with a byte order mark; decode it with 'utf-8-sig'",
+    "<": "special tokens are written <|name|>, without blanks",
+}
+WITHOUT_TEMPLATES = "write the rule out for its arguments"
+# Directives that exist, here or in relatives of Lark, and what to do without them.
+DIRECTIVE_HINTS = {
+    "%extend": "write out the whole definition",
+    "%override": "write the definition instead of importing it",
+    "%declare": "define the terminal; there is no lexer of your own that could produce it",
+    "%json": "write rules for the JSON that is wanted",
+    "%regex": "write a regular expression, /.../",
+    "%llguidance": "leave the line out",
+}
+
+MIXED_CASE_HINT = "names of rules are in lower case, of terminals in upper case, letters of ASCII both"
+
+
+def mixed_case(name: str) -> str:
+    """What to say about a name that Lark reads as two."""
+    return f"`{name}` mixes lower and upper case"
