@@ -20,8 +20,9 @@ from .regex_threads import compile_threads, lower_atom
 if TYPE_CHECKING:
     from ..earley._regex import Regexes
 
-MAX_DEPTH = 1000
-"""Nodes inside nodes: bounds the recursion over them. A group in the syntax is at most three levels here."""
+MAX_DEPTH = 400
+"""Nodes inside nodes: bounds the recursion over them, also of the uncompiled modules. A group in the syntax is at most
+three levels here."""
 
 _LAZY = 1
 _BEHIND = 2

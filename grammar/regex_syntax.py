@@ -19,7 +19,7 @@ from . import codepoints
 from .errors import RegexSyntaxError
 from .regex_ast import Behind, Chars, Concat, Literal, Node, Ranges, Repeat, Union
 
-MAX_NESTING = 200
+MAX_NESTING = 100
 """Groups inside groups: bounds the recursion here and in everything that walks the nodes."""
 MAX_COUNT = 2**31 - 1
 """The largest number in a `{m,n}`."""
