@@ -13,10 +13,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from random import Random
 
@@ -24,20 +23,20 @@ HERE = Path(__file__).resolve().parent
 # With `-m` the root of the repository is on sys.path, and its folder `earleymask/` would hide the installed package.
 sys.path[:] = [str(HERE), *(p for p in sys.path if Path(p or ".").resolve() not in (HERE, HERE.parent))]
 
-from earleymask.trie import Vocabulary  # noqa: E402
-
 import vocabularies  # noqa: E402
 from compare import Difference, Loaded, Pair, Skipped, load, shrunk  # noqa: E402
 from strategies import GrammarSketch, TokenPool, make_grammar  # noqa: E402
-from twin import Node, dict_trie  # noqa: E402
+from twin import Node, TooMuchWork, dict_trie  # noqa: E402
+
+from earleymask.trie import Vocabulary  # noqa: E402
 
 SAMPLED_FROM = ("tekken", "llama3", "deepseek")
 WHOLE = ("tekken", "mistral-spm-32k", "deepseek", "llama3")
 BENCH = ("json", "language", "sql")
 FEW_GRAMMARS = 20
 """Grammars that share one sampled vocabulary."""
-PATIENCE = 60.0
-"""Seconds after which a grammar's walks are cut short: the twin's rows may grow with the text."""
+BUDGET = {False: 3_000_000, True: 30_000_000}
+"""Items that the twin may complete in one grammar (seconds; with `--full`, half a minute) before it is left."""
 MOST_POSITIONS = 200_000
 """What the twin may remember of a grammar before it forgets all."""
 
@@ -66,8 +65,8 @@ class Totals:
         share = 100 * self.late / self.masks if self.masks else 0
         by_vocabulary = ", ".join(f"{name} {n:,}" for name, n in sorted(self.sizes.items()))
         return (
-            f"seed {self.seed}: {self.masks:,} masks, {share:.0f}% beyond the fifth token, in {self.grammars:,} grammars"
-            f" ({self.in_bench:,} masks in bench grammars; {self.skipped:,} grammars without sentences or refused by"
+            f"seed {self.seed}: {self.masks:,} masks, {share:.0f}% beyond the fifth token, in {self.grammars:,} "
+            f"grammars ({self.in_bench:,} masks in bench grammars; {self.skipped:,} grammars without sentences or refused by"
             f" lark, {self.cut_short:,} cut short); {self.differences} differences\n    {by_vocabulary}"
         )
 
@@ -87,7 +86,7 @@ class Case:
     document: bytes | None = None  # a text of a bench grammar
 
 
-@lru_cache(maxsize=None)
+@cache
 def pool(name: str) -> TokenPool:
     vocabulary = vocabularies.load(name)
     return TokenPool.of([vocabulary.token_bytes(i) for i in range(vocabulary.size)])
@@ -109,7 +108,7 @@ def whole_trie(name: str) -> Node:
     return dict_trie(vocabularies.load(name))
 
 
-@lru_cache(maxsize=None)
+@cache
 def bench_text() -> Callable[[str, int, int], str]:
     sys.path.append(str(HERE.parent))
     from bench.texts import generate  # takes the root off sys.path again
@@ -122,7 +121,7 @@ def make_case(seed: int, number: int, full: bool) -> Case:
     if not full:
         vocabulary, name, trie = sampled(f"{seed}/{number // FEW_GRAMMARS}")
         sketch = make_grammar(rng)
-        return Case(rng, sketch.text, vocabulary, name, trie, 4, rng.choice([12, 20, 40]), sketch)
+        return Case(rng, sketch.text, vocabulary, name, trie, 3, rng.choice([10, 14, 24]), sketch)
     name = WHOLE[number // FEW_GRAMMARS % len(WHOLE)]
     vocabulary = vocabularies.load(name)
     if number % 4:
@@ -154,8 +153,8 @@ def tokenised(rng: Random, trie: Node, data: bytes) -> list[int]:
 def run_case(case: Case, totals: Totals, advance: Callable[[int], None]) -> None:
     """Walks through one grammar; raises at its first difference."""
     loaded = load(case.text)
+    loaded.twin.budget = BUDGET[totals.full]
     totals.grammars += 1
-    started = time.monotonic()
     for n in range(case.n_walks):
         pair = Pair(loaded, case.vocabulary, case.trie)
         if case.document is not None:
@@ -164,12 +163,11 @@ def run_case(case: Case, totals: Totals, advance: Callable[[int], None]) -> None
         # Every fourth walk is compared from the start; sooner where many late ones have been.
         early = n == 0 and totals.late * 10 > totals.masks * 6
         walk_freely(case, loaded, pair, totals, advance, early)
-        if time.monotonic() - started > PATIENCE:
-            totals.cut_short += 1
-            return
 
 
-def walk_freely(case: Case, loaded: Loaded, pair: Pair, totals: Totals, advance: Callable[[int], None], early: bool) -> None:
+def walk_freely(
+    case: Case, loaded: Loaded, pair: Pair, totals: Totals, advance: Callable[[int], None], early: bool
+) -> None:
     rng = case.rng
     for n in range(case.n_tokens):
         if loaded.twin.n_remembered > MOST_POSITIONS:
@@ -227,6 +225,8 @@ def main(arguments: list[str] | None = None) -> int:
             run_case(case, totals, advance)
         except Skipped:
             totals.skipped += 1
+        except TooMuchWork:
+            totals.cut_short += 1
         except Difference as difference:
             totals.differences += 1
             print(f"\n--- case {totals.next_case - 1}, vocabulary {case.name}\n{difference}", flush=True)

@@ -7,20 +7,19 @@ sequences, whatever it was written for.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
 import numpy as np
 import numpy.typing as npt
+from lark.exceptions import GrammarError as LarkGrammarError
+from strategies import GrammarSketch, choose_token, smaller
+from twin import EmptyLanguage, Node, TooMuchWork, Twin, TwinMatcher, Unsupported, dict_trie
+
 from earleymask.earley import Matcher
 from earleymask.grammar.errors import GrammarError
 from earleymask.grammar.grammar import Grammar
 from earleymask.trie import Vocabulary
-from lark.exceptions import GrammarError as LarkGrammarError
-
-from strategies import GrammarSketch, choose_token, smaller
-from twin import EmptyLanguage, Node, Twin, TwinMatcher, Unsupported, dict_trie
 
 
 @dataclass
@@ -155,12 +154,13 @@ def find_difference(text: str, vocabulary: Vocabulary, seed: int = 0, n_walks: i
     """Tries a grammar on some walks; whether it is the same difference as another one does not matter to shrinking."""
     try:
         loaded = load(text)
+        loaded.twin.budget = 300_000
         trie = dict_trie(vocabulary)
         for i in range(n_walks):
             walk(Pair(loaded, vocabulary, trie), Random(f"{seed}/{i}"), 8)
     except Difference as difference:
         return difference
-    except Skipped:
+    except (Skipped, TooMuchWork):
         pass
     return None
 
@@ -189,7 +189,3 @@ def shrunk(sketch: GrammarSketch, difference: Difference, vocabulary: Vocabulary
                     best, sketch, progress = found, candidate, True
                     break
     return best
-
-
-def spelled_alike(vocabulary: Vocabulary, tokens: Sequence[int]) -> bytes:
-    return b"".join(vocabulary.token_bytes(t) for t in tokens)

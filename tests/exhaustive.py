@@ -8,7 +8,7 @@ them.  Nothing can be plainer; it is the oracle of the oracle.
 from __future__ import annotations
 
 import itertools
-from typing import Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 Alternatives = tuple[str, ...]
 Grammar = dict[str, Alternatives]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Iterator, Mapping, Sequence, Union
 
 from hypothesis import strategies as st
 
@@ -19,9 +19,30 @@ from hypothesis import strategies as st
 
 CLASSES = [
     "[a-c]", "[^a]", "[^b-z]", r"\w", r"\d", r"[\w-]", "[à-ü]", "[a1é]", ".", r"[^\"\\\n]", r"[一-龥ぁ-ん]",
-    r"[^\x00-\x7f]", "(?i:b)", "(?i:é)", r"[\U0001f300-\U0001faff]", r"\s", r"[\S]", r"[^\W\d]", "(?i:[a-k])", r"(?a:\w)",
+    r"[^\x00-\x7f]", "(?i:b)", "(?i:é)", r"[\U0001f300-\U0001faff]", r"\s", r"[\S]", r"[^\W\d]",
+    "(?i:[a-k])", r"(?a:\w)",
 ]  # fmt: skip
-LITERALS = ["a", "b", "ab", "aa", "abc", "ba", "é", "日本", "😀", "0", "1", "12", "_", " ", "ß", "(?i:ab)", r"\+", r"\.", "the"]
+LITERALS = [
+    "a",
+    "b",
+    "ab",
+    "aa",
+    "abc",
+    "ba",
+    "é",
+    "日本",
+    "😀",
+    "0",
+    "1",
+    "12",
+    "_",
+    " ",
+    "ß",
+    "(?i:ab)",
+    r"\+",
+    r"\.",
+    "the",
+]
 COUNTS = ["*", "+", "?", "{2}", "{1,3}", "{0,2}", "{2,}"]
 
 
@@ -100,7 +121,7 @@ class Choice:
         return f"[{inside}]" if self.optional else f"({inside})"
 
 
-Element = Union[Ref, Str, Re, Many, Choice]
+Element = Ref | Str | Re | Many | Choice
 Alternative = tuple[Element, ...]
 Definition = tuple[str, tuple[Alternative, ...]]
 
@@ -137,7 +158,9 @@ def smaller(sketch: GrammarSketch) -> Iterator[GrammarSketch]:
         definitions: tuple[Definition, ...] = getattr(sketch, kind)
         for i, (name, alternatives) in enumerate(definitions):
 
-            def put(*new: Definition, kind: str = kind, i: int = i, old: tuple[Definition, ...] = definitions) -> GrammarSketch:
+            def put(
+                *new: Definition, kind: str = kind, i: int = i, old: tuple[Definition, ...] = definitions
+            ) -> GrammarSketch:
                 return replace(sketch, **{kind: old[:i] + new + old[i + 1 :]})
 
             if name not in used:
@@ -148,16 +171,16 @@ def smaller(sketch: GrammarSketch) -> Iterator[GrammarSketch]:
     for i, element in enumerate(sketch.ignored):
         yield replace(sketch, ignored=sketch.ignored[:i] + sketch.ignored[i + 1 :])
         for plainer in _smaller_element(element):
-            yield replace(sketch, ignored=sketch.ignored[:i] + (plainer,) + sketch.ignored[i + 1 :])
+            yield replace(sketch, ignored=(*sketch.ignored[:i], plainer, *sketch.ignored[i + 1 :]))
 
 
 def _smaller_alternatives(alternatives: tuple[Alternative, ...]) -> Iterator[tuple[Alternative, ...]]:
     for i, alternative in enumerate(alternatives):
         yield alternatives[:i] + alternatives[i + 1 :]
         for j, element in enumerate(alternative):
-            yield alternatives[:i] + (alternative[:j] + alternative[j + 1 :],) + alternatives[i + 1 :]
+            yield (*alternatives[:i], alternative[:j] + alternative[j + 1 :], *alternatives[i + 1 :])
             for plainer in _smaller_element(element):
-                yield alternatives[:i] + (alternative[:j] + (plainer,) + alternative[j + 1 :],) + alternatives[i + 1 :]
+                yield (*alternatives[:i], (*alternative[:j], plainer, *alternative[j + 1 :]), *alternatives[i + 1 :])
 
 
 def _smaller_element(element: Element) -> Iterator[Element]:
@@ -199,28 +222,41 @@ def _smaller_patterns(pattern: str) -> Iterator[str]:
 
 # --- making grammars -------------------------------------------------------------------------------------------------
 
-WORDS = ["a", "b", "ab", "aa", "abc", "c", "(", ")", "[", "]", ",", ";", ":", "+", "-", "=", "if", "ifx", "in", "int", "é",
-         "日本", "😀", "the", " ", "\"", "0", "1", "ß", "null", "nullable"]  # fmt: skip
-BLANKS: list[Element] = [Str(" "), Re(r"\s+"), Re(r"[ \t\n]+"), Re(r"#[^\n]*"), Re(r"/\*(.|\n)*?\*/"), Str("_"), Re("a+"), Re("(?:ab)+")]
+WORDS = ["a", "b", "ab", "aa", "abc", "c", "(", ")", "[", "]", ",", ";", ":", "+", "-", "=", "if", "ifx", "in", "int",
+         "é", "日本", "😀", "the", " ", "\"", "0", "1", "ß", "null", "nullable"]  # fmt: skip
+BLANKS: list[Element] = [
+    Str(" "),
+    Re(r"\s+"),
+    Re(r"[ \t\n]+"),
+    Re(r"#[^\n]*"),
+    Re(r"/\*(.|\n)*?\*/"),
+    Str("_"),
+    Re("a+"),
+    Re("(?:ab)+"),
+]
 TERMINALS = [
     r"[a-z]+", r"[a-zA-Z_]\w*", r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", r'"[^"\\]*"', r'".*?"', r'".*?(?<!\\)(\\\\)*?"',
-    r'"(?:[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u[0-9a-f]{4})*"', r"[0-9a-f]{2,4}", r"\w{1,5}", r"[^\W\d_]+", r".{2,3}", r"[一-龥]+",
-    r"[\U0001f600-\U0001f64f]+", r"(?:ab|a)(?:bc|c)?", r"\S+", r"(?:a|aa){1,4}", r"a*", r"[^,]+", r"/\*(?:.|\n)*?\*/",
+    r'"(?:[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u[0-9a-f]{4})*"', r"[0-9a-f]{2,4}", r"\w{1,5}", r"[^\W\d_]+", r".{2,3}",
+    r"[一-龥]+",    r"[\U0001f600-\U0001f64f]+", r"(?:ab|a)(?:bc|c)?", r"\S+", r"(?:a|aa){1,4}", r"a*", r"[^,]+", r"/\*(?:.|\n)*?\*/",
 ]  # fmt: skip
 SHAPES = [
     (("start", ((Ref("r0"),), (Ref("start"), Str(","), Ref("r0")))),),  # left-recursive list
     (("start", ((Ref("r0"),), (Ref("r0"), Str(","), Ref("start")))),),  # right-recursive list
-    (("start", ((Ref("x"),),)), ("x", ((Ref("r0"),), (Ref("r0"), Ref("y")))), ("y", ((Str(";"), Ref("x")), (Ref("x"),)))),  # mutually
-    (("start", ((Ref("start"), Str("+"), Ref("start")), (Str("("), Ref("start"), Str(")")), (Ref("r0"),))),),  # ambiguous
+    # mutually right-recursive
+    (("start", ((Ref("x"),),)), ("x", ((Ref("r0"),), (Ref("r0"), Ref("y")))), ("y", ((Str(";"), Ref("x")), (Ref("x"),)))),
+    # ambiguous
+    (("start", ((Ref("start"), Str("+"), Ref("start")), (Str("("), Ref("start"), Str(")")), (Ref("r0"),))),),
     (("start", ((Ref("x"),), (Ref("r0"),))), ("x", ((Ref("start"),), (Str("["), Ref("x"), Str("]"))))),  # a cycle
     (("start", ((Str("("), Ref("start"), Str(")"), Ref("start")), ())), ),  # nested, nullable
-    (("start", ((Ref("r0"), Ref("start"), Ref("ws")), (Ref("r0"),))), ("ws", ((Many(Str(" "), "*"),),))),  # nullable tail
-    (("start", ((Str("{"), Choice(((Ref("r0"), Many(Choice(((Str(","), Ref("r0")),)), "*")),), True), Str("}")),)),),  # JSON-like
+    # right-recursive with a nullable tail
+    (("start", ((Ref("r0"), Ref("start"), Ref("ws")), (Ref("r0"),))), ("ws", ((Many(Str(" "), "*"),),))),
+    # a list in braces, as in JSON
+    (("start", ((Str("{"), Choice(((Ref("r0"), Many(Choice(((Str(","), Ref("r0")),)), "*")),), True), Str("}")),)),),
 ]  # fmt: skip
 
 
 def make_grammar(rng: Random, *, plain: bool = False) -> GrammarSketch:
-    """A grammar.  `plain` leaves out what lark itself cannot show: nullable terminals and ignored text that overlaps."""
+    """A grammar; a `plain` one without what lark cannot show: nullable terminals, ignored text that overlaps others."""
     n_terminals = rng.randint(0, 3)
     terminal_names = [f"T{i}" for i in range(n_terminals)]
     terminals = tuple((name, _make_terminal(rng, plain)) for name in terminal_names)
@@ -300,7 +336,7 @@ def grammars(draw: st.DrawFn, plain: bool = False) -> GrammarSketch:
 
 # --- vocabularies ----------------------------------------------------------------------------------------------------
 
-ALPHABET = set("abcdeint0123_ ()[]{},;:+-=\"~ABé日本😀ß\n\\/*#")
+ALPHABET = set('abcdeint0123_ ()[]{},;:+-="~ABé日本😀ß\n\\/*#')
 """What the grammars above are mostly written with: half of a sample is made of these characters."""
 
 
@@ -343,7 +379,7 @@ class TokenPool:
 
 
 def choose_token(rng: Random, allowed: Sequence[int], spelling: Mapping[int, bytes] | Sequence[bytes]) -> int:
-    """The next token of a walk: often a short one, so that walks get on, and often a long one, which crosses lexemes."""
+    """The next token of a walk: often a short one, to get far, and often a long one, which crosses lexemes."""
     roll = rng.randrange(10)
     if roll < 4:
         return min(rng.sample(allowed, min(4, len(allowed))), key=lambda t: len(spelling[t]))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-
 import campaign
+import pytest
 
 
 def seed() -> str:
@@ -32,7 +31,9 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out.splitlines()[-2:] == resumed
 
 
-def test_a_difference_is_shrunk_and_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_difference_is_shrunk_and_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """With a twin that is wrong on purpose, the campaign must notice, print a reproducer and fail."""
     monkeypatch.setattr(campaign.Pair, "check_ends", lambda self: (_ for _ in ()).throw(self.fail("on purpose")))
     assert campaign.main(["--masks", "30", "--seed", "3", "--quiet", "--most-differences", "1"]) == 1

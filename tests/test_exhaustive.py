@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import itertools
 import os
-from functools import lru_cache
+from functools import cache
 
+import exhaustive
 import pytest
+
 from earleymask.earley import Matcher
 from earleymask.grammar.errors import GrammarError
 from earleymask.grammar.grammar import Grammar
 from earleymask.trie import Vocabulary
-
-import exhaustive
 
 WORDS = ["".join(letters) for n in (1, 2, 3) for letters in itertools.product("ab", repeat=n)]
 EOS = len(WORDS)
@@ -25,7 +25,7 @@ VOCABULARY = Vocabulary.from_tokens([*(w.encode() for w in WORDS), b""], eos_tok
 LONGEST = 7
 
 
-@lru_cache(maxsize=None)
+@cache
 def all_texts(longest: int) -> list[str]:
     return ["".join(letters) for n in range(longest + 1) for letters in itertools.product("ab", repeat=n)]
 

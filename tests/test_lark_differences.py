@@ -7,13 +7,13 @@ engine is held to the twin).
 from __future__ import annotations
 
 import pytest
+from lark import Lark
+from lark.exceptions import GrammarError, UnexpectedInput
+from twin import Twin
+
 from earleymask.earley import Matcher
 from earleymask.grammar.grammar import Grammar
 from earleymask.trie import Vocabulary
-from lark import Lark
-from lark.exceptions import GrammarError, UnexpectedInput
-
-from twin import Twin
 
 EOS = 256
 BYTES = Vocabulary.bytes()
@@ -40,7 +40,7 @@ def ours_accept(grammar: str, text: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "grammar, text",
+    ("grammar", "text"),
     [
         ("start: /a|ab/", "ab"),
         ("start: A\nA: /(?:a|ab)c?/", "abc"),
@@ -74,7 +74,7 @@ def test_zero_width_terminals(grammar: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "grammar, sentences, others",
+    ("grammar", "sentences", "others"),
     [
         ('start: A "b"\nA: /[a-z]+/', ["ab", "bb", "abab"], ["b", "a"]),
         ('start: ("foo"|"foobar") "bar"', ["foobar", "foobarbar"], ["foo", "foob"]),

@@ -7,6 +7,7 @@ Rows that recur are looked up and cost no work at all, so a counter may also sta
 from __future__ import annotations
 
 import pytest
+
 from earleymask.earley import Matcher
 from earleymask.grammar.grammar import Grammar
 from earleymask.trie import Vocabulary
@@ -17,11 +18,19 @@ WORK = ("steps", "rows_made", "rows", "continuations", "positions", "text_bytes"
 # name -> (grammar, text of n items, its length in items at full size)
 LISTS = {
     "right-recursive": ('start: "a" "," start | "a"', lambda n: b"a," * (n - 1) + b"a", 3000),
-    "mutually right-recursive": ('start: x\nx: "a" y | "a"\ny: ";" x | "," z\nz: x', lambda n: b"a;a," * (n // 2) + b"a", 3000),
+    "mutually right-recursive": (
+        'start: x\nx: "a" y | "a"\ny: ";" x | "," z\nz: x',
+        lambda n: b"a;a," * (n // 2) + b"a",
+        3000,
+    ),
     "left-recursive": ('start: start "," "a" | "a"', lambda n: b"a," * (n - 1) + b"a", 3000),
     "nested": ('start: "[" start "]" | "x"', lambda n: b"[" * n + b"x" + b"]" * n, 10000),
     "nested, many a level": ('start: "[" [start ("," start)*] "]"', lambda n: b"[[]," * n + b"[]" + b"]" * n, 10000),
-    "right-recursive, ignoring blanks": ('start: WORD start | WORD\nWORD: /[a-z]+/\n%ignore " "', lambda n: b"ab cd " * (n // 2), 3000),
+    "right-recursive, ignoring blanks": (
+        'start: WORD start | WORD\nWORD: /[a-z]+/\n%ignore " "',
+        lambda n: b"ab cd " * (n // 2),
+        3000,
+    ),
     "repetition": ('start: ("a" ",")*', lambda n: b"a," * n, 3000),
 }
 

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import functools
+from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
+import vocabularies
+from compare import Loaded, Pair, Skipped, load, walk
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+from strategies import GrammarSketch, TokenPool, grammars
+from twin import Node, TooMuchWork, dict_trie
+
 from earleymask.earley import Matcher
 from earleymask.grammar.grammar import Grammar
 from earleymask.trie import Vocabulary
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-
-import vocabularies
-from compare import Loaded, Pair, Skipped, load, walk
-from strategies import GrammarSketch, TokenPool, grammars
-from twin import Node, dict_trie
 
 SPECIALS = ("<|call|>", "<|end|>", "<|other|>")
 randoms = st.randoms(use_true_random=False)
 
 
-@lru_cache(maxsize=None)
+@functools.cache
 def sample(seed: int = 0, size: int = 700) -> tuple[Vocabulary, Node]:
     """A vocabulary with all single bytes, tokens of a real one, duplicates, a gap, two EOS ids and special tokens."""
     real = vocabularies.load(["tekken", "llama3", "deepseek"][seed % 3])
@@ -39,10 +41,24 @@ def sample(seed: int = 0, size: int = 700) -> tuple[Vocabulary, Node]:
 
 def loaded_or_skip(sketch: GrammarSketch) -> Loaded:
     try:
-        return load(sketch.text)
+        loaded = load(sketch.text)
     except Skipped:
-        assume(False)
-        raise
+        reject()
+    loaded.twin.budget = 200_000
+    return loaded
+
+
+def within_budget(test: Callable[..., None]) -> Callable[..., None]:
+    """Ambiguous grammars may have rows that grow with the text: what is too much for the twin is another example."""
+
+    @functools.wraps(test)
+    def tried(*args: Any, **kwargs: Any) -> None:
+        try:
+            test(*args, **kwargs)
+        except TooMuchWork:
+            reject()
+
+    return tried
 
 
 def pair_of(sketch: GrammarSketch, seed: int = 0) -> Pair:
@@ -60,15 +76,17 @@ def random_tokens(pair: Pair, rng: Random, n: int) -> list[int]:
     return pair.matcher.tokens
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(grammars(), randoms, st.integers(0, 2))
+@within_budget
 def test_masks_equal_the_twins(sketch: GrammarSketch, rng: Random, seed: int) -> None:
     """`Pair.mask` also checks that no live position has an empty mask: the vocabulary has all bytes and EOS."""
     walk(pair_of(sketch, seed), rng, 10)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(grammars(), randoms)
+@within_budget
 def test_accept_succeeds_exactly_for_tokens_in_the_mask(sketch: GrammarSketch, rng: Random) -> None:
     pair = pair_of(sketch)
     random_tokens(pair, rng, 5)
@@ -84,8 +102,9 @@ def test_accept_succeeds_exactly_for_tokens_in_the_mask(sketch: GrammarSketch, r
     pair.mask()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(grammars(), randoms)
+@within_budget
 def test_rollback_and_fork_equal_a_fresh_replay(sketch: GrammarSketch, rng: Random) -> None:
     pair = pair_of(sketch)
     for _ in range(3):
@@ -122,8 +141,9 @@ def cut(rng: Random, trie: Node, data: bytes) -> list[int]:
     return tokens
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(grammars(), randoms)
+@within_budget
 def test_the_cut_into_tokens_does_not_matter(sketch: GrammarSketch, rng: Random) -> None:
     pair = pair_of(sketch)
     assert pair.twin.trie is not None
@@ -139,8 +159,9 @@ def test_the_cut_into_tokens_does_not_matter(sketch: GrammarSketch, rng: Random)
         assert other.is_accepting() == pair.twin.is_accepting()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(grammars(), randoms)
+@within_budget
 def test_after_eos_there_is_eos_alone(sketch: GrammarSketch, rng: Random) -> None:
     pair = pair_of(sketch)
     for _ in range(12):
@@ -161,8 +182,9 @@ def test_after_eos_there_is_eos_alone(sketch: GrammarSketch, rng: Random) -> Non
         pair.mask()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(grammars(), randoms)
+@within_budget
 def test_bitmasks_are_the_masks_and_leave_no_dirt(sketch: GrammarSketch, rng: Random) -> None:
     pair = pair_of(sketch)
     random_tokens(pair, rng, 4)
@@ -175,8 +197,9 @@ def test_bitmasks_are_the_masks_and_leave_no_dirt(sketch: GrammarSketch, rng: Ra
         pair.matcher.fill_bitmask(np.zeros(words - 1, dtype=np.int32))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(grammars(), randoms)
+@within_budget
 def test_forced_bytes_are_what_every_sentence_goes_on_with(sketch: GrammarSketch, rng: Random) -> None:
     pair = pair_of(sketch)
     random_tokens(pair, rng, 4)

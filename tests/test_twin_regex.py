@@ -8,7 +8,6 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from strategies import patterns
 from twin_regex import TerminalTwin, completions, sequence_length
 
@@ -100,7 +99,7 @@ def check(pattern: str, texts: list[str], lexemes: str) -> None:
 
 
 @pytest.mark.parametrize("lexemes", ["earleymask", "lark"])
-@pytest.mark.parametrize("pattern, alphabet, longest", CASES)
+@pytest.mark.parametrize(("pattern", "alphabet", "longest"), CASES)
 def test_every_short_text(pattern: str, alphabet: str, longest: int, lexemes: str) -> None:
     check(pattern, words(alphabet, longest), lexemes)
 

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Iterable, Iterator, Mapping, Optional, Protocol, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from lark.load_grammar import load_grammar
-
 from twin_regex import TerminalTwin, Unsupported
 
 START = "$start"
@@ -41,13 +41,17 @@ class EmptyLanguage(Exception):
     """The grammar has no sentence."""
 
 
+class TooMuchWork(Exception):
+    """The twin's budget is spent. Ambiguous grammars have rows that grow with the text, so some are beyond it."""
+
+
 # --- rows and positions ----------------------------------------------------------------------------------------------
 
 
 class Row:
     """An Earley set, closed: what may come next at one place of the text.  Compared by identity."""
 
-    __slots__ = ("waiting", "sentence")
+    __slots__ = ("sentence", "waiting")
 
     def __init__(self) -> None:
         self.waiting: dict[str, list[Item]] = {}  # next symbol -> the items that wait for it
@@ -66,10 +70,10 @@ class Position:
 
     __slots__ = ("row", "scanners", "steps")
 
-    def __init__(self, row: Optional[Row], scanners: frozenset[Scanner]) -> None:
+    def __init__(self, row: Row | None, scanners: frozenset[Scanner]) -> None:
         self.row = row
         self.scanners = scanners
-        self.steps: dict[int, Optional[Position]] = {}
+        self.steps: dict[int, Position | None] = {}
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,7 @@ class Twin:
         self.specials = frozenset(specials)
         self.ignored = tuple(name for name in ignored if not self.terminals[name].empty)
         self.remember = remember
+        self.budget: int | None = None  # how many more items may be completed or carried; None: any number
         self.rules = self._productive([Rule(START, (start,)), *rules])
         self.by_left: dict[str, list[int]] = defaultdict(list)
         for number, rule in enumerate(self.rules):
@@ -106,14 +111,14 @@ class Twin:
             raise EmptyLanguage
         self.nullable = self._nullable()
         self._rows: dict[frozenset[Item], Row] = {}
-        self._positions: dict[tuple[Optional[Row], frozenset[Scanner]], Position] = {}
+        self._positions: dict[tuple[Row | None, frozenset[Scanner]], Position] = {}
         self.first_row = Row()
         self._close(self.first_row, [(number, 0, self.first_row) for number in self.by_left[START]])
         self.start = Position(self.first_row, self._fresh_scanners(self.first_row))
 
     @classmethod
     def from_lark(cls, text: str, *, start: str = "start", lexemes: str = "earleymask", remember: bool = True) -> Twin:
-        """Reads a grammar with lark's loader, which knows no special tokens: `<|name|>` is declared to it as a terminal."""
+        """Reads a grammar with lark's loader, to which a special token, `<|name|>`, is declared as a terminal."""
         names = {f"SPECIAL_{i}": name for i, name in enumerate(dict.fromkeys(SPECIAL.findall(text)))}
         for declared, name in names.items():
             text = f"%declare {declared}\n" + text.replace(name, declared)
@@ -177,7 +182,9 @@ class Twin:
                 if rule.left == START:
                     row.sentence = True
                 if origin is not row:
-                    for waiting_number, waiting_dot, waiting_origin in origin.waiting.get(rule.left, ()):
+                    waiting = origin.waiting.get(rule.left, ())
+                    self._spend(len(waiting))
+                    for waiting_number, waiting_dot, waiting_origin in waiting:
                         add((waiting_number, waiting_dot + 1, waiting_origin))
                 continue
             symbol = rule.right[dot]
@@ -203,7 +210,9 @@ class Twin:
             for number, dot, origin in row.waiting.get(terminal, ()):
                 kernel.add((number, dot + 1, origin))
             if terminal in self.ignored:
-                kernel.update(self._carried(row))
+                carried = list(self._carried(row))
+                self._spend(len(carried))
+                kernel.update(carried)
         return frozenset(kernel)
 
     def _carried(self, row: Row) -> Iterator[Item]:
@@ -218,9 +227,15 @@ class Twin:
         names = {symbol for symbol in row.waiting if symbol in self.terminals}
         return frozenset((row, name, self.terminals[name].start) for name in names.union(self.ignored))
 
+    def _spend(self, n_items: int) -> None:
+        if self.budget is not None:
+            self.budget -= n_items
+            if self.budget < 0:
+                raise TooMuchWork
+
     # Positions
 
-    def advance(self, position: Position, byte: int) -> Optional[Position]:
+    def advance(self, position: Position, byte: int) -> Position | None:
         """The position after one more byte, or None where the text would be no viable prefix.
 
         A scanner lives as long as its terminal can still be completed, and every symbol that may follow is productive;
@@ -232,7 +247,7 @@ class Twin:
             position.steps[byte] = self._advance(position, byte)
         return position.steps[byte]
 
-    def _advance(self, position: Position, byte: int) -> Optional[Position]:
+    def _advance(self, position: Position, byte: int) -> Position | None:
         alive: set[Scanner] = set()
         ended: list[tuple[Row, str]] = []
         for row, name, state in position.scanners:
@@ -251,7 +266,7 @@ class Twin:
             alive |= self._fresh_scanners(new_row)
         return self._position(new_row, frozenset(alive))
 
-    def _position(self, row: Optional[Row], scanners: frozenset[Scanner]) -> Position:
+    def _position(self, row: Row | None, scanners: frozenset[Scanner]) -> Position:
         if not self.remember:
             return Position(row, scanners)
         key = (row, scanners)
@@ -259,7 +274,7 @@ class Twin:
             self._positions[key] = Position(row, scanners)
         return self._positions[key]
 
-    def advance_special(self, position: Position, name: str) -> Optional[Position]:
+    def advance_special(self, position: Position, name: str) -> Position | None:
         """The position after the special token `name`, or None where the grammar does not have it here."""
         if position.row is None or name not in position.row.waiting:
             return None
@@ -278,9 +293,9 @@ class Twin:
 
     # The two questions
 
-    def run(self, data: bytes, position: Optional[Position] = None) -> Optional[Position]:
+    def run(self, data: bytes, position: Position | None = None) -> Position | None:
         """The position after `data`, or None where it is no viable prefix."""
-        current: Optional[Position] = self.start if position is None else position
+        current: Position | None = self.start if position is None else position
         for byte in data:
             if current is None:
                 return None
@@ -317,7 +332,7 @@ class Tokens(Protocol):
 class Node:
     """One prefix of the vocabulary: the tokens spelled so, and the longer prefixes."""
 
-    __slots__ = ("token_ids", "children")
+    __slots__ = ("children", "token_ids")
 
     def __init__(self) -> None:
         self.token_ids: list[int] = []
@@ -344,7 +359,7 @@ class TwinMatcher:
 
     twin: Twin
     vocabulary: Tokens
-    trie: Optional[Node] = None
+    trie: Node | None = None
     tokens: list[int] = field(default_factory=list)
     _history: list[tuple[Position, bool]] = field(default_factory=list)
 
@@ -369,7 +384,7 @@ class TwinMatcher:
     def is_finished(self) -> bool:
         return self.finished
 
-    def after(self, token_id: int) -> Optional[tuple[Position, bool]]:
+    def after(self, token_id: int) -> tuple[Position, bool] | None:
         """Position and whether the sequence is finished after one more token, or None where it is not allowed."""
         is_eos = token_id in self.vocabulary.eos_token_ids
         if self.finished:
@@ -425,4 +440,15 @@ class TwinMatcher:
                 self._collect(child, following, found)
 
 
-__all__ = ["EmptyLanguage", "Node", "Position", "Rule", "Tokens", "Twin", "TwinMatcher", "Unsupported", "dict_trie"]
+__all__ = [
+    "EmptyLanguage",
+    "Node",
+    "Position",
+    "Rule",
+    "Tokens",
+    "TooMuchWork",
+    "Twin",
+    "TwinMatcher",
+    "Unsupported",
+    "dict_trie",
+]

@@ -25,9 +25,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Iterable, Iterator, Optional, Union
+from functools import cache
+from typing import Any
 
 try:
     from re import _compiler, _constants, _parser  # type: ignore[attr-defined]
@@ -129,7 +130,7 @@ class Match:
     pass
 
 
-Instruction = Union[Char, Behind, Split, Loop, Jump, Match]
+Instruction = Char | Behind | Split | Loop | Jump | Match
 
 
 class _Builder:
@@ -206,7 +207,7 @@ class _Builder:
 # --- UTF-8 -----------------------------------------------------------------------------------------------------------
 
 
-def sequence_length(lead: int) -> Optional[int]:
+def sequence_length(lead: int) -> int | None:
     """How many bytes the UTF-8 sequence beginning with `lead` has; None where no sequence begins so."""
     if lead < 0x80:
         return 1
@@ -219,7 +220,7 @@ def sequence_length(lead: int) -> Optional[int]:
     return None
 
 
-def completions(prefix: bytes) -> Optional[tuple[int, int]]:
+def completions(prefix: bytes) -> tuple[int, int] | None:
     """The interval of code points whose UTF-8 form begins with `prefix` (a proper, non-empty prefix), or None.
 
     Found by filling up with the lowest and the highest bytes that decode.
@@ -241,7 +242,7 @@ def _fills(n: int, low: bool) -> Iterator[bytes]:
         yield bytes([first]) + edge * (n - 1)
 
 
-def _decoded(data: bytes) -> Optional[str]:
+def _decoded(data: bytes) -> str | None:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -255,7 +256,7 @@ Threads = tuple[int, ...]
 
 
 class TerminalTwin:
-    """One terminal.  `start` is a state; `step(state, byte)` gives the next or None; `accepts(state)` says a word ends."""
+    """One terminal: from the state `start` on, `step` reads a byte and `accepts` says whether a word ends."""
 
     def __init__(self, pattern: str, flags: int = 0, *, lexemes: str = "earleymask") -> None:
         self.pattern = pattern
@@ -271,7 +272,7 @@ class TerminalTwin:
         self._alive: dict[Threads, bool] = {}
         self._numbers: dict[tuple[Threads, bytes], int] = {}
         self._states: list[tuple[Threads, bytes]] = []
-        self._steps: list[dict[int, Optional[int]]] = []
+        self._steps: list[dict[int, int | None]] = []
         start = self._closure([0], None)
         self.nullable = self._has_match(start)
         self.empty = not self._is_alive(start)
@@ -279,7 +280,7 @@ class TerminalTwin:
 
     # The interface
 
-    def step(self, state: int, byte: int) -> Optional[int]:
+    def step(self, state: int, byte: int) -> int | None:
         """The state after one more byte, or None where no word of the terminal goes on so."""
         steps = self._steps[state]
         if byte not in steps:
@@ -291,8 +292,8 @@ class TerminalTwin:
         threads, pending = self._states[state]
         return not pending and self._has_match(threads)
 
-    def run(self, data: bytes, state: Optional[int] = None) -> Optional[int]:
-        """The state after `data`, read from `state` or the start; None where it is not a viable prefix of the terminal."""
+    def run(self, data: bytes, state: int | None = None) -> int | None:
+        """The state after `data`, read from `state` or the start; None where no word goes on so."""
         if state is None:
             state = None if self.empty else self.start
         for byte in data:
@@ -307,7 +308,7 @@ class TerminalTwin:
 
     # The simulation
 
-    def _closure(self, places: Iterable[int], previous: Optional[int]) -> Threads:
+    def _closure(self, places: Iterable[int], previous: int | None) -> Threads:
         """Follows everything that reads nothing, depth first in the order of preference."""
         found: list[int] = []
         seen: set[tuple[int, frozenset[int]]] = set()
@@ -385,7 +386,7 @@ class TerminalTwin:
             self._steps.append({})
         return number
 
-    def _step(self, threads: Threads, pending: bytes, byte: int) -> Optional[int]:
+    def _step(self, threads: Threads, pending: bytes, byte: int) -> int | None:
         data = pending + bytes([byte])
         text = _decoded(data)
         if text is not None:
@@ -401,7 +402,7 @@ class TerminalTwin:
         return None
 
 
-@lru_cache(maxsize=None)
+@cache
 def _boundaries(classes: tuple[Ranges, ...]) -> list[int]:
     """Every code point at which membership in some class changes; between two of them all behave alike."""
     points = {0}
@@ -413,7 +414,7 @@ def _boundaries(classes: tuple[Ranges, ...]) -> list[int]:
     return sorted(p for p in points if p <= LAST_CODE_POINT and not 0xD800 <= p <= 0xDFFF)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _representatives(classes: tuple[Ranges, ...]) -> list[int]:
     """One code point for each way of belonging to the classes."""
     distinct = sorted(set(classes))
