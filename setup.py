@@ -61,6 +61,8 @@ MACROS = [("EARLEYMASK_DEBUG", "1")] if DEBUG else [("EARLEYMASK_DEBUG", "0"), (
 # Added after the flags of the Python that builds. `-g0`: debug information makes extensions five times as large.
 UNIX_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3", "-g0"]
 FLAGS = {"unix": UNIX_FLAGS, "mingw32": UNIX_FLAGS, "msvc": ["/Od", "/Zi"] if DEBUG else ["/O2"]}
+# What a build was made with; where it differs from what an earlier one left behind, everything is made anew.
+RECIPE = repr((VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, MACROS, FLAGS))
 
 
 def extensions() -> list[Extension]:
@@ -96,7 +98,7 @@ def place(source: Path, link: Path) -> None:
             shutil.copy2(source, link)
 
 
-def translate(modules: list[Extension], force: bool) -> None:
+def translate(modules: list[Extension]) -> None:
     """Let Cython write the C files, each variant into a folder of its own, and make them the modules' sources.
 
     Cython runs inside the layout, so that tracebacks name `earleymask/grammar/model.py` and not a path of the machine
@@ -105,6 +107,8 @@ def translate(modules: list[Extension], force: bool) -> None:
     from Cython.Build import cythonize
 
     make_layout()
+    recipe = ROOT / "build" / f"cython-{VARIANT}" / "recipe"
+    force = ANNOTATE or not recipe.exists() or recipe.read_text() != RECIPE
     for module in modules:
         module.sources = [f"{PACKAGE}/{source}" for source in module.sources]
     translated = []
@@ -118,11 +122,12 @@ def translate(modules: list[Extension], force: bool) -> None:
                 include_path=["."],
                 compiler_directives=directives,
                 annotate=ANNOTATE,
-                force=force or ANNOTATE,
+                force=force,
                 show_all_warnings=False,
             )
     finally:
         os.chdir(ROOT)
+    recipe.write_text(RECIPE)
     # Cython answers with new objects; setuptools has noted its own things on ours.
     by_name = {module.name: module for module in translated}
     for module in modules:
@@ -155,16 +160,15 @@ class BuildExtensions(build_ext):
 
     def build_extensions(self) -> None:
         write_unicode_data()
-        stamp = Path(self.build_temp) / "variant"
-        built = stamp.read_text() if stamp.exists() else None
-        self.force = self.force or built not in (None, VARIANT)
-        translate(self.extensions, self.force)
+        recipe = Path(self.build_temp) / "recipe"
+        self.force = self.force or not recipe.exists() or recipe.read_text() != RECIPE
+        translate(self.extensions)
         for module in self.extensions:
             module.extra_compile_args = FLAGS.get(self.compiler.compiler_type, [])
         self.remove_stale()
         super().build_extensions()
-        stamp.parent.mkdir(parents=True, exist_ok=True)
-        stamp.write_text(VARIANT)
+        recipe.parent.mkdir(parents=True, exist_ok=True)
+        recipe.write_text(RECIPE)
 
     def remove_stale(self) -> None:
         """Delete extensions of this Python that an earlier build left and that have no source now.
