@@ -237,13 +237,18 @@ BLANKS: list[Element] = [
 TERMINALS = [
     r"[a-z]+", r"[a-zA-Z_]\w*", r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", r'"[^"\\]*"', r'".*?"', r'".*?(?<!\\)(\\\\)*?"',
     r'"(?:[^"\\\x00-\x1f]|\\["\\bfnrt]|\\u[0-9a-f]{4})*"', r"[0-9a-f]{2,4}", r"\w{1,5}", r"[^\W\d_]+", r".{2,3}",
-    r"[一-龥]+",    r"[\U0001f600-\U0001f64f]+", r"(?:ab|a)(?:bc|c)?", r"\S+", r"(?:a|aa){1,4}", r"a*", r"[^,]+", r"/\*(?:.|\n)*?\*/",
+    r"[一-龥]+", r"[\U0001f600-\U0001f64f]+", r"(?:ab|a)(?:bc|c)?", r"\S+", r"(?:a|aa){1,4}", r"a*", r"[^,]+",
+    r"/\*(?:.|\n)*?\*/",
 ]  # fmt: skip
 SHAPES = [
     (("start", ((Ref("r0"),), (Ref("start"), Str(","), Ref("r0")))),),  # left-recursive list
     (("start", ((Ref("r0"),), (Ref("r0"), Str(","), Ref("start")))),),  # right-recursive list
     # mutually right-recursive
-    (("start", ((Ref("x"),),)), ("x", ((Ref("r0"),), (Ref("r0"), Ref("y")))), ("y", ((Str(";"), Ref("x")), (Ref("x"),)))),
+    (
+        ("start", ((Ref("x"),),)),
+        ("x", ((Ref("r0"),), (Ref("r0"), Ref("y")))),
+        ("y", ((Str(";"), Ref("x")), (Ref("x"),))),
+    ),
     # ambiguous
     (("start", ((Ref("start"), Str("+"), Ref("start")), (Str("("), Ref("start"), Str(")")), (Ref("r0"),))),),
     (("start", ((Ref("x"),), (Ref("r0"),))), ("x", ((Ref("start"),), (Str("["), Ref("x"), Str("]"))))),  # a cycle
