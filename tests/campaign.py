@@ -66,8 +66,8 @@ class Totals:
         by_vocabulary = ", ".join(f"{name} {n:,}" for name, n in sorted(self.sizes.items()))
         return (
             f"seed {self.seed}: {self.masks:,} masks, {share:.0f}% beyond the fifth token, in {self.grammars:,} "
-            f"grammars ({self.in_bench:,} masks in bench grammars; {self.skipped:,} grammars without sentences or refused "
-            f"by lark, {self.cut_short:,} cut short); {self.differences} differences\n    {by_vocabulary}"
+            f"grammars ({self.in_bench:,} masks in bench grammars; {self.skipped:,} grammars without sentences or "
+            f"refused by lark, {self.cut_short:,} cut short); {self.differences} differences\n    {by_vocabulary}"
         )
 
 
