@@ -219,6 +219,7 @@ def test_the_demo_writes_a_sentence(capsys: pytest.CaptureFixture[str], seed: in
     assert "131,072 tokens" in out and "The text is a sentence of the grammar." in out
     steps = re.findall(r"^ *(\d+) +([\d,]+) +\d+ µs  ", out, re.M)
     assert [int(step) for step, _ in steps] == list(range(1, len(steps) + 1))
+    assert not re.search(r"⏎.+", out), "a step shows the line that is being written"
     assert f"{len(steps)} tokens; masks: median" in out
     assert "\x1b" not in out, "no colours where nobody sees them"
     text = demo_text(out)

@@ -91,6 +91,14 @@ def test_shorter_and_branching_histories_cost_what_is_new() -> None:
     assert visit(histories, [7]) == 1
 
 
+def test_of_two_equally_near_histories_the_one_that_is_extended_moves_on() -> None:
+    histories = Histories(Toy())
+    visit(histories, [1, 2, 9])
+    visit(histories, [1, 2])
+    assert visit(histories, [1, 2, 5]) == 1
+    assert len(histories) == 2
+
+
 def test_beams_that_reorder_cost_one_token_a_row() -> None:
     histories = Histories(Toy())
     rng = random.Random(5)
@@ -264,6 +272,20 @@ def test_masks_equal_the_matchers_at_random_histories() -> None:
         assert np.array_equal(np.unpackbits(row.view(np.uint8), bitorder="little")[:257], matcher.mask())
         assert constraint.matcher(tokens).tokens == tokens
     assert len(constraint._histories) == 64
+
+
+def test_a_constraint_accepts_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    fed: list[int] = []
+
+    def counting_advance(matcher: Matcher, ids: np.ndarray) -> int:
+        fed.append(len(ids) - matcher.n_tokens)
+        return advance(matcher, ids)
+
+    monkeypatch.setattr("earleymask.constraint.advance", counting_advance)
+    constraint = Constraint(LIST)
+    for text in ["[ab", "[ab,", "[ab,c,d", "[ab,cc", "[ab", "", "[ab,cc]"]:
+        constraint.mask(as_bytes(text))
+    assert fed == [3, 1, 3, 1, 0, 0, 1]
 
 
 def test_a_matcher_asked_for_is_the_callers_own() -> None:
