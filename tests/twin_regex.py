@@ -220,6 +220,7 @@ def sequence_length(lead: int) -> int | None:
     return None
 
 
+@cache
 def completions(prefix: bytes) -> tuple[int, int] | None:
     """The interval of code points whose UTF-8 form begins with `prefix` (a proper, non-empty prefix), or None.
 
@@ -396,7 +397,8 @@ class TerminalTwin:
         if interval is None:
             return None
         low, high = interval
-        candidates = [low] + [c for c in self.boundaries if low <= c <= high]
+        changes = self.boundaries[bisect_right(self.boundaries, low) : bisect_right(self.boundaries, high)]
+        candidates = [low, *changes]
         if any(self._is_alive(self._read(threads, candidate)) for candidate in candidates):
             return self._number(threads, data)
         return None
