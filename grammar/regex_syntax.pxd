@@ -15,8 +15,9 @@ cdef class _Parser:
     cdef int depth
     cdef set names
 
+    @cython.locals(alternatives=list, waiting=list, n_waiting=int, node=Node, first=Node, single=Node)
     cdef Node alternation(self)
-    @cython.locals(pattern=str, parts=list, text=str, state=int, start=Py_ssize_t, char=Py_UCS4, node=Node, flags=int)
+    @cython.locals(pattern=str, parts=list, text=list, last=str, state=int, start=Py_ssize_t, char=Py_UCS4, node=Node, flags=int)
     cdef Node sequence(self, bint first)
     cdef skip_plain(self)
     @cython.locals(char=Py_UCS4)

@@ -79,18 +79,16 @@ def literal(text: str, ignore_case: bool = False) -> Node:
     if not ignore_case:
         return Literal(text)
     parts: list[Node] = []
-    plain = ""
-    for char in text:
+    done = 0
+    for place, char in enumerate(text):
         node = _either_case(ord(char), False)
-        if type(node) is Literal:
-            plain += char
-            continue
-        if plain:
-            parts.append(Literal(plain))
-            plain = ""
-        parts.append(node)
-    if plain or not parts:
-        parts.append(Literal(plain))
+        if type(node) is not Literal:
+            if done < place:
+                parts.append(Literal(text[done:place]))
+            parts.append(node)
+            done = place + 1
+    if done < len(text) or not parts:
+        parts.append(Literal(text[done:]))
     return parts[0] if len(parts) == 1 else Concat(tuple(parts))
 
 
@@ -116,24 +114,34 @@ class _Parser:
         first = self.sequence(self.depth == 0)
         if self.at >= self.end or self.pattern[self.at] != "|":
             return first
-        alternatives = [first]
-        while self.at < self.end and self.pattern[self.at] == "|":
+        alternatives: list[Node] = []
+        # Sets read but not yet in `alternatives`: neighbours that wait to be joined, the last being `single`.
+        waiting: list[tuple[int, int]] = []
+        n_waiting = 0
+        node = first
+        while True:
+            ranges = _one_code_point(node)
+            if ranges is not None:
+                waiting += ranges
+                n_waiting += 1
+                single = node
+            if n_waiting and (ranges is None or self.at >= self.end or self.pattern[self.at] != "|"):
+                alternatives.append(single if n_waiting == 1 else Chars(codepoints.normalize(waiting)))
+                waiting = []
+                n_waiting = 0
+            if ranges is None:
+                alternatives.append(node)
+            if self.at >= self.end or self.pattern[self.at] != "|":
+                return alternatives[0] if len(alternatives) == 1 else Union(tuple(alternatives))
             self.at += 1
             node = self.sequence(False)
-            previous = _one_code_point(alternatives[-1])
-            ranges = _one_code_point(node) if previous is not None else None
-            if previous is None or ranges is None:
-                alternatives.append(node)
-            else:
-                alternatives[-1] = Chars(codepoints.normalize(previous + ranges))
-        return alternatives[0] if len(alternatives) == 1 else Union(tuple(alternatives))
 
     def sequence(self, first: bool) -> Node:
         """Atoms with their quantifiers, up to `|`, `)` or the end; `first`: global flags may stand here."""
         pattern = self.pattern
         parts: list[Node] = []
         # Characters read but not yet in `parts`. They become one Literal; a quantifier takes the last one for itself.
-        text = ""
+        text: list[str] = []
         state = _NOTHING
         while self.at < self.end:
             start = self.at
@@ -143,7 +151,7 @@ class _Parser:
             node: Node | None = None
             if not _is_special(char) and not self.flags & (IGNORECASE | VERBOSE):
                 self.skip_plain()
-                text += pattern[start : self.at]
+                text.append(pattern[start : self.at])
                 state = _ATOM
                 continue
             self.at = start + 1
@@ -164,10 +172,12 @@ class _Parser:
                 if state == _QUANTIFIED:
                     raise self.error("multiple repeat", start)
                 if text:
-                    if len(text) > 1:
-                        parts.append(Literal(text[:-1]))
-                    node = Literal(text[-1])
-                    text = ""
+                    last = text.pop()
+                    if text or len(last) > 1:
+                        text.append(last[:-1])
+                        parts.append(Literal("".join(text)))
+                        text = []
+                    node = Literal(last[-1])
                 else:
                     node = parts.pop()
                 parts.append(Repeat(node, minimum, maximum, lazy))
@@ -186,14 +196,14 @@ class _Parser:
                 node = self.character(ord(char))
             state = _NOTHING if char == "^" else _ATOM
             if type(node) is Literal and len(node.text) == 1:
-                text += node.text
+                text.append(node.text)
                 continue
             if text:
-                parts.append(Literal(text))
-                text = ""
+                parts.append(Literal("".join(text)))
+                text = []
             parts.append(node)
         if text:
-            parts.append(Literal(text))
+            parts.append(Literal("".join(text)))
         if len(parts) == 1:
             return parts[0]
         return Concat(tuple(parts)) if parts else _EMPTY_TEXT

@@ -200,6 +200,14 @@ def test_counts_have_a_limit():
                 parse(pattern)
 
 
+def test_long_patterns_are_read_in_linear_time():
+    n = 200_000  # seconds, where reading is quadratic
+    assert parse("a" * n) == parse("(?x)" + "a" * n) == Literal("a" * n)
+    assert parse("(?i)" + "1" * n) == Literal("1" * n)
+    assert len(parse("|".join(chr(0x4E00 + 2 * i) for i in range(10_000))).ranges) == 10_000
+    assert len(parse("[ab]" * n).parts) == n
+
+
 @given(st.text("aAkKsSiI1é-ſß'Σςσ", max_size=8), st.booleans())
 def test_literals_are_escaped_patterns(text, ignore_case):
     assert as_sets(literal(text, ignore_case)) == as_sets(parse(re.escape(text), "i" if ignore_case else ""))
