@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import vocabularies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -293,6 +294,35 @@ def test_a_matcher_asked_for_is_the_callers_own() -> None:
     matcher = constraint.matcher(as_bytes("[a"))
     assert matcher.accept(ord("]"))
     assert constraint.mask(as_bytes("[a")).sum() == 26 + 2
+
+
+JSON = r"""
+start: value
+value: object | array | ESCAPED_STRING | SIGNED_NUMBER | "true" | "false" | "null"
+object: "{" [pair ("," pair)*] "}"
+pair: ESCAPED_STRING ":" value
+array: "[" [value ("," value)*] "]"
+%import common (ESCAPED_STRING, SIGNED_NUMBER, WS)
+%ignore WS
+"""
+TEXT = ' {"name": "Zoë 🦊", "tags": ["日本語", "\\u00e9", ""],\n\t"n": [-1.5e+10, 0, {}], "ok": true, "none": null}'
+
+
+@pytest.mark.parametrize("name", vocabularies.NAMES)
+def test_real_vocabularies(name: str) -> None:
+    """A text as the tokenizer itself cuts it: each next token is allowed, and most others are not."""
+    vocabulary, encoder = vocabularies.load(name), vocabularies.load_encoder(name)
+    constraint = Constraint(JSON, vocabulary)
+    tokens = encoder.encode(TEXT)
+    assert len(tokens) > 20
+    for n, token_id in enumerate(tokens):
+        mask = constraint.mask(tokens[:n])
+        assert mask.shape == (vocabulary.size,) and mask[token_id], (n, vocabulary.token_bytes(token_id))
+        assert not mask[list(vocabulary.eos_token_ids)].any()
+    assert constraint.mask(tokens)[list(vocabulary.eos_token_ids)].all()
+    with pytest.raises(RejectedTokenError) as caught:
+        constraint.mask([*tokens, tokens[-1]])
+    assert caught.value.index == len(tokens)
 
 
 # -- rejected histories ---------------------------------------------------------------------------------------------
