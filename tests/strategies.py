@@ -99,6 +99,17 @@ class Re:
 
 
 @dataclass(frozen=True)
+class Span:
+    """`"a".."z"`: one character of a range."""
+
+    first: str
+    last: str
+
+    def __str__(self) -> str:
+        return f"{Str(self.first)}..{Str(self.last)}"
+
+
+@dataclass(frozen=True)
 class Many:
     """A repetition: `op` is `*`, `+`, `?`, `~2`, `~0..2` and the like."""
 
@@ -121,7 +132,7 @@ class Choice:
         return f"[{inside}]" if self.optional else f"({inside})"
 
 
-Element = Ref | Str | Re | Many | Choice
+Element = Ref | Str | Re | Span | Many | Choice
 Alternative = tuple[Element, ...]
 Definition = tuple[str, tuple[Alternative, ...]]
 
@@ -131,12 +142,18 @@ class GrammarSketch:
     rules: tuple[Definition, ...]
     terminals: tuple[Definition, ...] = ()
     ignored: tuple[Element, ...] = ()
+    imported: tuple[str, ...] = ()  # terminals of lark's `common`
+    decorations: int = 0  # seed of what stands in a grammar without changing its language; 0: none
 
     @property
     def text(self) -> str:
-        lines = []
+        rng = Random(self.decorations) if self.decorations else None
+        lines = [f"%import common.{name}" for name in self.imported]
         for name, alternatives in self.rules + self.terminals:
-            lines.append(f"{name}: " + "\n    | ".join(" ".join(map(str, a)) for a in alternatives))
+            bodies = [" ".join(map(str, a)) for a in alternatives]
+            if rng is not None:
+                name, bodies = _decorated(rng, name, bodies)
+            lines.append(f"{name}: " + "\n    | ".join(bodies))
         return "\n".join(lines + [f"%ignore {element}" for element in self.ignored]) + "\n"
 
     def elements(self) -> Iterator[Element]:
@@ -151,9 +168,22 @@ class GrammarSketch:
                 agenda += [e for a in element.alternatives for e in a]
 
 
+def _decorated(rng: Random, name: str, bodies: list[str]) -> tuple[str, list[str]]:
+    """Priorities, `?` and `!`, aliases and comments: they shape trees in lark, and no language."""
+    priority = rng.choice(["", "", ".2", ".-1"])
+    if name.isupper():
+        return name + priority, [body + rng.choice(["", "", "  // a comment"]) for body in bodies]
+    bodies = [body + rng.choice(["", "", f" -> alias_{i}"]) for i, body in enumerate(bodies)]
+    return rng.choice(["", "", "?", "!"]) + name + priority, bodies
+
+
 def smaller(sketch: GrammarSketch) -> Iterator[GrammarSketch]:
     """The sketches with one part left out or made plainer, for shrinking a difference."""
     used = {e.name for e in sketch.elements() if isinstance(e, Ref)} | {"start"}
+    if sketch.decorations:
+        yield replace(sketch, decorations=0)
+    if not used.issuperset(sketch.imported):
+        yield replace(sketch, imported=tuple(name for name in sketch.imported if name in used))
     for kind in ("rules", "terminals"):
         definitions: tuple[Definition, ...] = getattr(sketch, kind)
         for i, (name, alternatives) in enumerate(definitions):
@@ -195,6 +225,8 @@ def _smaller_element(element: Element) -> Iterator[Element]:
         yield from (Re(p, element.flags) for p in _smaller_patterns(element.pattern))
         if element.flags:
             yield Re(element.pattern)
+    elif isinstance(element, Span):
+        yield Str(element.first)
     elif isinstance(element, Many):
         yield element.body
         yield from (Many(body, element.op) for body in _smaller_element(element.body))
@@ -224,6 +256,18 @@ def _smaller_patterns(pattern: str) -> Iterator[str]:
 
 WORDS = ["a", "b", "ab", "aa", "abc", "c", "(", ")", "[", "]", ",", ";", ":", "+", "-", "=", "if", "ifx", "in", "int",
          "é", "日本", "😀", "the", " ", "\"", "0", "1", "ß", "null", "nullable"]  # fmt: skip
+COMMON = [
+    "INT",
+    "SIGNED_NUMBER",
+    "CNAME",
+    "ESCAPED_STRING",
+    "WS_INLINE",
+    "HEXDIGIT",
+    "NEWLINE",
+    "SQL_COMMENT",
+    "C_COMMENT",
+]
+SPANS = [Span("a", "c"), Span("0", "9"), Span("é", "ü"), Span(" ", "~"), Span("あ", "ん")]
 BLANKS: list[Element] = [
     Str(" "),
     Re(r"\s+"),
@@ -262,11 +306,13 @@ SHAPES = [
 
 def make_grammar(rng: Random, *, plain: bool = False) -> GrammarSketch:
     """A grammar; a `plain` one without what lark cannot show: nullable terminals, ignored text that overlaps others."""
-    n_terminals = rng.randint(0, 3)
-    terminal_names = [f"T{i}" for i in range(n_terminals)]
-    terminals = tuple((name, _make_terminal(rng, plain)) for name in terminal_names)
-    n_rules = rng.randint(1, 3)
-    names = [f"r{i}" for i in range(n_rules)]
+    terminals: list[Definition] = []
+    for i in range(rng.randint(0, 3)):
+        known = [name for name, _ in terminals]
+        terminals.append((f"{'_' * (rng.randrange(5) == 0)}T{i}", _make_terminal(rng, plain, known)))
+    imported = tuple(rng.sample(COMMON, rng.choice([0, 0, 0, 1, 2])))
+    terminal_names = [name for name, _ in terminals] + list(imported)
+    names = [f"r{i}" for i in range(rng.randint(1, 3))]
     rules: list[Definition] = []
     if rng.randrange(3):
         rules += rng.choice(SHAPES)
@@ -277,7 +323,8 @@ def make_grammar(rng: Random, *, plain: bool = False) -> GrammarSketch:
     ignored: tuple[Element, ...] = ()
     if rng.randrange(3) == 0:
         ignored = (Str("~"),) if plain else tuple(rng.sample(BLANKS, rng.randint(1, 2)))
-    return GrammarSketch(tuple(rules), terminals, ignored)
+    decorations = rng.choice([0, 0, rng.randrange(1, 1000)])
+    return GrammarSketch(tuple(rules), tuple(terminals), ignored, imported, decorations)
 
 
 def _make_alternatives(rng: Random, names: list[str], terminals: list[str], plain: bool) -> tuple[Alternative, ...]:
@@ -311,7 +358,7 @@ def _make_leaf(rng: Random, terminals: list[str], plain: bool) -> Element:
         return Ref(rng.choice(terminals))
     if roll < 6:
         return Str(rng.choice(WORDS), rng.randrange(8) == 0)
-    return _make_regexp(rng, plain)
+    return rng.choice(SPANS) if rng.randrange(6) == 0 else _make_regexp(rng, plain)
 
 
 def _make_regexp(rng: Random, plain: bool) -> Re:
@@ -321,9 +368,13 @@ def _make_regexp(rng: Random, plain: bool) -> Re:
     return Re(pattern, rng.choice(["", "", "", "i", "s"]))
 
 
-def _make_terminal(rng: Random, plain: bool) -> tuple[Alternative, ...]:
+def _make_terminal(rng: Random, plain: bool, known: list[str]) -> tuple[Alternative, ...]:
     def atom() -> Element:
         roll = rng.randrange(6)
+        if roll == 0 and known and rng.randrange(2):
+            return Ref(rng.choice(known))
+        if roll == 1 and rng.randrange(3) == 0:
+            return rng.choice(SPANS)
         if roll < 2:
             return Str(rng.choice(WORDS), rng.randrange(4) == 0)
         if roll < 4:
