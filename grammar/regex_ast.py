@@ -19,6 +19,9 @@ from __future__ import annotations
 Ranges = tuple[tuple[int, int], ...]
 """Code points as inclusive (first, last) pairs: sorted, disjoint, not touching."""
 
+MAX_DEPTH = 400
+"""Nodes inside nodes of one terminal: bounds the recursion over them, also of the uncompiled modules."""
+
 
 class Node:
     """Base of the six kinds of node."""

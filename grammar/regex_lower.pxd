@@ -7,6 +7,6 @@ from earleymask.grammar.regex_ast cimport Node
 
 @cython.locals(found=int)
 cpdef lower(Node node, regexes)
-@cython.locals(found=int)
-cdef int _survey(Node node, int depth) except -1
+@cython.locals(found=int, n_nodes=Py_ssize_t, level=list, below=list, depth=int)
+cdef int _survey(Node node) except -1
 cdef _plain(Node node, regexes)

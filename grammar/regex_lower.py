@@ -13,16 +13,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..earley.errors import LimitError
-from .regex_ast import Behind, Chars, Concat, Literal, Node, Repeat, Union
+from .regex_ast import MAX_DEPTH, Behind, Chars, Concat, Literal, Node, Repeat, Union
 from .regex_lookbehind import without_lookbehind
 from .regex_threads import compile_threads, lower_atom
 
 if TYPE_CHECKING:
     from ..earley._regex import Regexes
 
-MAX_DEPTH = 400
-"""Nodes inside nodes: bounds the recursion over them, also of the uncompiled modules. A group in the syntax is at most
-three levels here."""
+MAX_NODES = 1 << 20
+"""Nodes in one terminal, each counted as often as it occurs."""
 
 _LAZY = 1
 _BEHIND = 2
@@ -32,37 +31,47 @@ def lower(node: Node, regexes: Regexes) -> int:
     """The id in `regexes` of the language that the terminal `node` denotes.
 
     Raises `RegexSyntaxError` for lookbehind that reaches out of the terminal, `LimitError` for nesting beyond
-    MAX_DEPTH and for terminals that grow too large on the way.
+    MAX_DEPTH and for terminals that are too large or grow so on the way.
     """
-    found = _survey(node, 0)
+    found = _survey(node)
     if found & _LAZY:
         return compile_threads(node, regexes)
     if found & _BEHIND:
-        node = without_lookbehind(node)
-        _survey(node, 0)  # it may have grown deeper
+        return _Shared(regexes).lower(without_lookbehind(node))
     return _plain(node, regexes)
 
 
 def is_lazy(node: Node) -> bool:
     """Whether the terminal has a lazy quantifier, and so the leftmost-first meaning."""
-    return _survey(node, 0) & _LAZY != 0
+    return _survey(node) & _LAZY != 0
 
 
-def _survey(node: Node, depth: int) -> int:
-    """Which of _LAZY and _BEHIND occur in the node; checks its depth."""
-    if depth > MAX_DEPTH:
-        raise LimitError(f"terminal nested deeper than {MAX_DEPTH}; take inner groups apart")
+def _survey(node: Node) -> int:
+    """Which of _LAZY and _BEHIND occur in the node; checks its depth and size."""
     found = 0
-    if isinstance(node, Repeat):
-        return _survey(node.body, depth + 1) | (_LAZY if node.lazy else 0)
-    if isinstance(node, Concat):
-        for part in node.parts:
-            found |= _survey(part, depth + 1)
-    elif isinstance(node, Union):
-        for part in node.alternatives:
-            found |= _survey(part, depth + 1)
-    elif isinstance(node, Behind):
-        found = _BEHIND
+    n_nodes = 1
+    level: list[Node] = [node]
+    depth = 0
+    while level:
+        below: list[Node] = []
+        for node in level:
+            if isinstance(node, Repeat):
+                if node.lazy:
+                    found |= _LAZY
+                below.append(node.body)
+            elif isinstance(node, Concat):
+                below += node.parts
+            elif isinstance(node, Union):
+                below += node.alternatives
+            elif isinstance(node, Behind):
+                found |= _BEHIND
+        level = below
+        n_nodes += len(below)
+        if n_nodes > MAX_NODES:
+            raise LimitError(f"terminal of more than {MAX_NODES} nodes; make parts of it terminals of their own")
+        depth += 1
+        if depth > MAX_DEPTH and level:
+            raise LimitError(f"terminal nested deeper than {MAX_DEPTH}; take inner groups apart")
     return found
 
 
@@ -76,3 +85,25 @@ def _plain(node: Node, regexes: Regexes) -> int:
         return regexes.concat([_plain(part, regexes) for part in node.parts])
     assert isinstance(node, Union)
     return regexes.union([_plain(part, regexes) for part in node.alternatives])
+
+
+class _Shared:
+    """`_plain` for nodes whose parts may be shared, each of which is lowered once."""
+
+    def __init__(self, regexes: Regexes) -> None:
+        self.regexes = regexes
+        self.lowered: dict[int, int] = {}
+
+    def lower(self, node: Node) -> int:
+        known = self.lowered.get(id(node))
+        if known is None:
+            if isinstance(node, Repeat):
+                known = self.regexes.repeat(self.lower(node.body), node.minimum, node.maximum)
+            elif isinstance(node, Concat):
+                known = self.regexes.concat([self.lower(part) for part in node.parts])
+            elif isinstance(node, Union):
+                known = self.regexes.union([self.lower(part) for part in node.alternatives])
+            else:
+                known = lower_atom(node, self.regexes)
+            self.lowered[id(node)] = known
+        return known

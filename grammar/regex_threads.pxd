@@ -3,6 +3,7 @@
 cimport cython
 
 from earleymask.grammar.regex_ast cimport Node, Repeat
+from earleymask.grammar.regex_lookbehind cimport Emptiness
 
 
 @cython.final
@@ -12,6 +13,7 @@ cdef class _Graph:
     cdef list second
     cdef bint has_behind
     cdef dict compiled
+    cdef Emptiness emptiness
     cdef int match
 
     cdef int add(self, int op, first, second) except -1

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..earley.errors import LimitError
 from .regex_ast import Behind, Chars, Concat, Literal, Node, Ranges, Repeat, Union
-from .regex_lookbehind import ANY_CELL, AT_START, allows, can_be_empty, cells_of, ending, refuse
+from .regex_lookbehind import ANY_CELL, AT_START, Emptiness, allows, atom_ending, cells_of, refuse
 
 if TYPE_CHECKING:
     from ..earley._regex import Regexes
@@ -65,6 +65,7 @@ class _Graph:
         self.first: list[Any] = []
         self.second: list[int] = []
         self.has_behind = False
+        self.emptiness = Emptiness()
         self.compiled: dict[tuple[int, int, int], int] = {}
         self.match = self.add(MATCH, 0, _FAIL)
 
@@ -108,7 +109,7 @@ class _Graph:
     def concat(self, parts: tuple[Node, ...], unmoved: int, moved: int) -> int:
         # Up to the first part that must consume something, a part is entered both ways; from there on, moved.
         leading = 0
-        while leading < len(parts) and can_be_empty(parts[leading]):
+        while leading < len(parts) and self.emptiness.can_be_empty(parts[leading]):
             leading += 1
         for index in reversed(range(len(parts))):
             if index >= leading:
@@ -142,7 +143,7 @@ class _Graph:
 
     def choice(self, node: Repeat, leave: int, again: int) -> int:
         """Between leaving the repetition and a turn that goes on at `again`, or leaves if it was empty."""
-        turn = self.compile(node.body, leave if can_be_empty(node.body) else again, again)
+        turn = self.compile(node.body, leave if self.emptiness.can_be_empty(node.body) else again, again)
         return self.add(SPLIT, leave, turn) if node.lazy else self.add(SPLIT, turn, leave)
 
     # ---- to a program -------------------------------------------------------------------------------------------
@@ -275,7 +276,7 @@ class _Decision:
         # No two pieces match the same code point, so their order does not matter.
         last = len(self.cells) - 1
         for number, ranges in enumerate(self.cells):
-            decided.first[here] = decided.add(ATOM, ending(atom, ranges), self.state(after, number))
+            decided.first[here] = decided.add(ATOM, atom_ending(atom, ranges), self.state(after, number))
             if number < last:
                 following = decided.add(SPLIT, self.dead, self.dead)
                 decided.second[here] = following

@@ -17,9 +17,9 @@ from naive_regexes import NaiveRegexes
 from earleymask.earley._regex import Regexes
 from earleymask.earley.errors import LimitError
 from earleymask.grammar.errors import RegexSyntaxError
-from earleymask.grammar.regex_ast import Behind, Chars, Concat, Literal, Node, Repeat, Union
+from earleymask.grammar.regex_ast import MAX_DEPTH, Behind, Chars, Concat, Literal, Node, Repeat, Union
 from earleymask.grammar.regex_lookbehind import MAX_COPIES
-from earleymask.grammar.regex_lower import MAX_DEPTH, is_lazy, lower
+from earleymask.grammar.regex_lower import is_lazy, lower
 from earleymask.grammar.regex_syntax import MAX_NESTING, parse
 from earleymask.grammar.regex_threads import MAX_INSTRUCTIONS
 
@@ -304,6 +304,28 @@ def test_repeated_lookbehind_has_a_limit():
     classes = "".join(f"(?<![a-{chr(98 + i)}])" for i in range(20))
     with pytest.raises(LimitError, match="classes"):
         lower(parse(f"a{classes}"), Regexes())
+
+
+def test_size_has_a_limit():
+    node: Node = parse("[ab]c*")
+    for _ in range(30):
+        node = Concat((node, node))
+    for part in (node, Concat((node, parse("(?<=c)"))), Concat((node, parse("c*?")))):
+        with pytest.raises(LimitError, match="nodes"):
+            lower(part, Regexes())
+
+
+def test_many_lookbehinds():
+    arena = Regexes()
+    # What follows each is shared between the cells before it; as a tree it would have 2**60 leaves.
+    root = lower(parse("[ab](?:(?<=a)x|(?<=b)y)" * 60), arena)
+    assert arena.matches(root, b"axby" * 30)
+    assert not arena.matches(root, b"axbx" * 30)
+    root = lower(parse("a(?<!b)" * 2000 + "[cd]" * 1000 + "(?<!c)" + "[cd]" * 50_000), arena)
+    assert arena.matches(root, b"a" * 2000 + b"cd" * 25_500)
+    assert not arena.matches(root, b"a" * 2000 + b"dc" * 25_500)
+    with pytest.raises(LimitError, match="lookbehinds make a terminal grow"):
+        lower(parse("a" + "b?" * 100_000 + "(?<!c)d"), arena)
 
 
 def test_counts_are_kept_as_counts():
