@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .earley import Matcher
-from .errors import BatchError
+from .errors import BatchError, VocabularyError
 
 if TYPE_CHECKING:
     import torch
@@ -35,9 +35,11 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | tor
             turns, so this helps batches of different grammars.
 
     Raises:
+        VocabularyError: the matchers are not all of one vocabulary, so the rows could not serve one model.
         BatchError: some rows failed, and are all zero; the others are filled.
     """
     words = _as_words(rows)
+    _check_vocabulary(matchers)
     if words.ndim != 2 or len(words) < len(matchers):
         raise ValueError(f"rows must have shape ({len(matchers)}, n_words), got {words.shape}")
     if threads < 1:
@@ -79,13 +81,11 @@ def apply_bitmask(
                     logits[row, t] = -inf
 
     Args:
-        logits: shape `(rows, width)` or `(width,)`; numpy float16, float32, float64, or torch of these and bfloat16
-        on any
-            device. May be wider than the vocabulary (the rest becomes -inf) or narrower (the rest of the mask is
+        logits: shape `(rows, width)` or `(width,)`; numpy float16, float32, float64, or torch of these and bfloat16 on
+            any device. May be wider than the vocabulary (the rest becomes -inf) or narrower (the rest of the mask is
             ignored).
         bitmask: int32, shape `(rows, n_words)` or `(n_words,)`, numpy or torch; copied to the device of the logits if
-        it
-            is elsewhere.
+            it is elsewhere.
 
     A row of the bitmask that is all zero leaves no finite logit: check for it where that can happen.
     """
@@ -137,6 +137,17 @@ def _unpack_on_device(words: torch.Tensor, width: int) -> torch.Tensor:
     octets = words.contiguous().view(torch.uint8).unsqueeze(-1)
     weights = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.uint8, device=words.device)
     return ((octets & weights) != 0).flatten(-2)[..., :width]
+
+
+def _check_vocabulary(matchers: Sequence[Matcher]) -> None:
+    """All rows of a batch are for one model."""
+    for row, matcher in enumerate(matchers):
+        first, other = matchers[0].vocabulary, matcher.vocabulary
+        if other is not first and other != first:
+            raise VocabularyError(
+                f"row {row} is for a vocabulary of {other.size} tokens with fingerprint {other.fingerprint[:12]}, row 0 "
+                f"for one of {first.size} with {first.fingerprint[:12]}; fill the rows of each model in a call of its own"
+            )
 
 
 def _fill(

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from earleymask import BatchError, Constraint, EarleymaskError, LimitError, Matcher, apply_bitmask, fill_bitmasks
+from earleymask import (
+    BatchError,
+    Constraint,
+    EarleymaskError,
+    LimitError,
+    Matcher,
+    Vocabulary,
+    VocabularyError,
+    apply_bitmask,
+    fill_bitmasks,
+)
 from earleymask.bitmask import _unpack, _unpack_on_device
 
 torch = pytest.importorskip("torch")
@@ -37,12 +47,27 @@ def unpacked(row: np.ndarray, n: int = 257) -> np.ndarray:
 class Failing:
     """Stands in for a matcher whose walk reaches a limit half way."""
 
+    vocabulary = Vocabulary.bytes()
+
     def __init__(self, error: Exception) -> None:
         self.error = error
 
     def fill_bitmask(self, row: np.ndarray) -> None:
         row[0] = -1
         raise self.error
+
+
+def test_matchers_of_two_vocabularies_are_not_mixed() -> None:
+    """Also where they are of the same size; an equal vocabulary made again is no other one."""
+    one = Constraint(LIST)
+    swapped = [bytes([byte]) for byte in range(255, -1, -1)]
+    other = Constraint(LIST, Vocabulary.from_tokens(swapped, eos_token_id=256, size=257))
+    rows = np.full((2, N_WORDS), 77, np.int32)
+    with pytest.raises(VocabularyError, match="row 1 is for a vocabulary of 257 tokens"):
+        fill_bitmasks([one.matcher([]), other.matcher([])], rows)
+    assert (rows == 77).all()
+    fill_bitmasks([one.matcher([]), Constraint(LIST, Vocabulary.bytes()).matcher([])], rows)
+    assert np.array_equal(rows[0], rows[1])
 
 
 # -- filling --------------------------------------------------------------------------------------------------------
