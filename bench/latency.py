@@ -46,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         size=options.size,
         repeats=options.repeats,
         strides={} if options.quick else STRIDES,
+        max_asked=sys.maxsize if options.thorough else measure.MAX_ASKED,
     )
     record["command"] = "python -m bench.latency" + (" " + " ".join(sys.argv[1:]) if len(sys.argv) > 1 else "")
     if options.output is None:
@@ -69,6 +70,7 @@ def run(
     size: int,
     repeats: int,
     strides: dict[tuple[str, str], int],
+    max_asked: int = measure.MAX_ASKED,
 ) -> report.Record:
     """All cases, one after the other; the record that is written as JSON."""
     environment = report.environment()
@@ -86,7 +88,7 @@ def run(
         }
         for kind in kinds:
             text = texts.generate(kind, seed, size)
-            case = _case(found, vocabulary, encode, kind, text, repeats, strides, label=f"{kind}, {name}")
+            case = _case(found, vocabulary, encode, kind, text, repeats, strides, max_asked, label=f"{kind}, {name}")
             cases.append({"vocabulary": about, "kind": kind, "seed": seed, **case})
     load = [round(value, 2) for value in os.getloadavg()]
     return {"environment": environment, "load_at_end": load, "missing_engines": missing, "cases": cases}
@@ -100,6 +102,7 @@ def _case(
     text: str,
     repeats: int,
     strides: dict[tuple[str, str], int],
+    max_asked: int,
     label: str,
 ) -> report.Record:
     tokens = list(encode(text))
@@ -110,7 +113,7 @@ def _case(
     own_strides = {engine.name: strides.get((engine.name, kind), 1) for engine in found}
     sessions = {engine.name: engine.open(engine.grammar(kind)) for engine in found}
     tracks, checks = measure.follow(
-        sessions, tokens, own_strides, token_bytes=token_bytes, size=vocabulary.size, label=label
+        sessions, tokens, own_strides, token_bytes=token_bytes, size=vocabulary.size, max_asked=max_asked, label=label
     )
     return {
         "text": {
@@ -140,6 +143,9 @@ def _verdict(record: report.Record) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.latency", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="tiny texts, a made-up vocabulary, nothing written")
+    parser.add_argument(
+        "--thorough", action="store_true", help="let xgrammar decide about every token in dispute (minutes more)"
+    )
     parser.add_argument("--vocabularies", nargs="+", choices=bench_vocabularies.NAMES)
     parser.add_argument("--texts", nargs="+", choices=sorted(texts.GENERATORS), default=list(texts.GENERATORS))
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import ROOT
-from .measure import Checks, Track
+from .measure import MAX_ASKED, Checks, Track
 
 # Points of the cumulative distribution that the record keeps, in percent: enough to draw the plot again.
 CURVE_PERCENT = [0.0, *range(1, 100), 99.2, 99.4, 99.6, 99.8, 99.9, 99.95, 100.0]
@@ -146,6 +146,12 @@ def markdown(record: Record, plot: str | None) -> str:
             "### Checks of earleymask's masks",
             _checks_table(cases),
         ]
+    parts.append(
+        "llguidance lexes greedily, so it refuses some texts of these grammars: in SQL, `ORDER` may also be `OR` and a "
+        "name `DER`, and `orders` the end of a condition and `OR ders`. It also ends a text at its last lexeme, "
+        "without the white space that may follow. xgrammar has no lexer and decides in such places: every token in "
+        f"dispute, or at a position with more than {MAX_ASKED:,} of them a part (`--thorough` asks about all)."
+    )
     return "\n\n".join(parts) + "\n"
 
 
