@@ -6,6 +6,7 @@ sequences, whatever it was written for.
 
 from __future__ import annotations
 
+import copy
 import time
 from dataclasses import dataclass
 from random import Random
@@ -74,6 +75,16 @@ class Pair:
         self.vocabulary = vocabulary
         self.matcher = Matcher(loaded.grammar, vocabulary)
         self.twin = TwinMatcher(loaded.twin, vocabulary, trie if trie is not None else dict_trie(vocabulary))
+
+    def fork(self) -> Pair:
+        other = copy.copy(self)
+        other.matcher, other.twin = self.matcher.fork(), self.twin.fork()
+        return other
+
+    def rollback(self, n: int) -> None:
+        self.matcher.rollback(n)
+        self.twin.rollback(n)
+        self.check_ends()
 
     def spelled(self) -> tuple[bytes | str, ...]:
         names = {i: name for name, i in self.vocabulary.special_tokens.items()}

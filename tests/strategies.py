@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 CLASSES = [
     "[a-c]", "[^a]", "[^b-z]", r"\w", r"\d", r"[\w-]", "[à-ü]", "[a1é]", ".", r"[^\"\\\n]", r"[一-龥ぁ-ん]",
     r"[^\x00-\x7f]", "(?i:b)", "(?i:é)", r"[\U0001f300-\U0001faff]", r"\s", r"[\S]", r"[^\W\d]",
-    "(?i:[a-k])", r"(?a:\w)",
+    "(?i:[a-k])", r"(?a:\w)", r"\w(?<![ab])", r"[^\n](?<=[\w\"])",
 ]  # fmt: skip
 LITERALS = [
     "a",

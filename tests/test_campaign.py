@@ -7,6 +7,7 @@ from pathlib import Path
 
 import campaign
 import pytest
+from twin import Twin
 
 
 def seed() -> str:
@@ -34,8 +35,9 @@ def test_a_run_goes_on_where_it_stopped(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_difference_is_shrunk_and_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With a twin that is wrong on purpose, the campaign must notice, print a reproducer and fail."""
-    monkeypatch.setattr(campaign.Pair, "check_ends", lambda self: (_ for _ in ()).throw(self.fail("on purpose")))
-    assert campaign.main(["--masks", "30", "--seed", "3", "--quiet", "--most-differences", "1"]) == 1
+    """With a twin that forgets ignored text, the campaign must notice, print a reproducer and fail."""
+    monkeypatch.setattr(Twin, "_carried", lambda self, row: iter(()))
+    assert campaign.main(["--masks", "1000", "--seed", "3", "--quiet", "--most-differences", "1"]) == 1
     out = capsys.readouterr().out
-    assert "on purpose" in out and "--- shrunk" in out and "in the grammar" in out
+    assert "wrongly allowed" in out and "--- shrunk" in out
+    assert len(out[out.index("--- shrunk") :].splitlines()) < 10 and "%ignore" in out

@@ -112,9 +112,7 @@ def test_rollback_and_fork_equal_a_fresh_replay(sketch: GrammarSketch, rng: Rand
         pair.mask()
         n = rng.randint(0, pair.matcher.n_tokens)
         fork = pair.matcher.fork()
-        pair.matcher.rollback(n)
-        pair.twin.rollback(n)
-        pair.check_ends()
+        pair.rollback(n)
         pair.mask()
         fresh = Matcher(pair.loaded.grammar, pair.vocabulary)
         for token_id in fork.tokens:
@@ -123,6 +121,59 @@ def test_rollback_and_fork_equal_a_fresh_replay(sketch: GrammarSketch, rng: Rand
         assert fresh.is_accepting() == fork.is_accepting() and fresh.is_finished() == fork.is_finished()
         fork.reset()
         assert fork.tokens == [] and np.array_equal(fork.mask(), Matcher(pair.loaded.grammar, pair.vocabulary).mask())
+
+
+@settings(max_examples=40, deadline=None)
+@given(grammars(), randoms)
+@within_budget
+def test_any_sequence_of_calls(sketch: GrammarSketch, rng: Random) -> None:
+    """Several forks live side by side; whatever one of them does, it and the others stay where the twin is."""
+    pairs = [pair_of(sketch)]
+    for _ in range(30):
+        pair = rng.choice(pairs)
+        call = rng.randrange(8)
+        if call < 3:
+            random_tokens(pair, rng, rng.randint(1, 3))
+        elif call == 3:
+            pair.mask()
+        elif call == 4:
+            pair.accept(rng.randrange(pair.vocabulary.size))
+        elif call == 5:
+            pair.rollback(rng.randint(0, pair.matcher.n_tokens))
+        elif call == 6 and len(pairs) < 4:
+            pairs.append(pair.fork())
+        elif call == 7:
+            tokens = [rng.randrange(256) for _ in range(3)]
+            taken = pair.twin.fork()
+            assert pair.matcher.validate(tokens) == next((i for i, t in enumerate(tokens) if not taken.accept(t)), 3)
+    for pair in pairs:
+        pair.check_ends()
+        pair.mask()
+
+
+def test_forks_survive_collections() -> None:
+    """Deep brackets with a mask at every token fill and clean the tables; old places stay what they were."""
+    vocabulary, _ = sample()
+    grammar = Grammar.from_lark('start: e*\ne: "(" start ")" | "[" start "]" | /[a-c]+/ | "ab" start')
+    rng = Random(7)
+    matcher = Matcher(grammar, vocabulary)
+    kept: list[Matcher] = []
+    for n in range(30_000):
+        if matcher.stats()["collections"] >= 3:
+            break
+        allowed = np.flatnonzero(matcher.mask())
+        token_id = int(allowed[rng.randrange(len(allowed))])
+        if token_id not in vocabulary.eos_token_ids:
+            assert matcher.accept(token_id)
+        if n % 500 == 499:
+            kept = [*rng.sample(kept, min(3, len(kept))), matcher.fork()]
+            matcher.rollback(rng.randint(0, 200))
+    assert matcher.stats()["collections"] >= 3
+    for other in [*kept, matcher]:
+        fresh = Matcher(grammar, vocabulary)
+        assert all(fresh.accept(t) for t in other.tokens)
+        assert np.array_equal(fresh.mask(), other.mask())
+        assert fresh.is_accepting() == other.is_accepting()
 
 
 def cut(rng: Random, trie: Node, data: bytes) -> list[int]:
@@ -177,8 +228,7 @@ def test_after_eos_there_is_eos_alone(sketch: GrammarSketch, rng: Random) -> Non
         assert sorted(np.flatnonzero(pair.mask()).tolist()) == sorted(pair.vocabulary.eos_token_ids)
         assert not pair.accept(0) and pair.accept(eos)
         pair.mask()
-        pair.matcher.rollback(2)
-        pair.twin.rollback(2)
+        pair.rollback(2)
         pair.mask()
 
 
@@ -254,8 +304,7 @@ def test_every_token_at_every_position_of_a_special_grammar(text: str) -> None:
     for _ in range(4):
         for token_id in range(vocabulary.size):
             if pair.accept(token_id):
-                pair.matcher.rollback(1)
-                pair.twin.rollback(1)
+                pair.rollback(1)
         token_id = pair.next_token(rng, pair.mask())
         if token_id is None:
             break
