@@ -6,9 +6,17 @@ from earleymask.grammar.regex_ast cimport Node, Repeat
 from earleymask.grammar.regex_lookbehind cimport Emptiness
 
 
+cdef int ATOM
+cdef int SPLIT
+cdef int JUMP
+cdef int BEHIND
+cdef int MATCH
+cdef int _FAIL
+
+
 @cython.final
 cdef class _Graph:
-    cdef list ops
+    cdef bytearray ops
     cdef list first
     cdef list second
     cdef bint has_behind
@@ -25,10 +33,10 @@ cdef class _Graph:
     cdef int repeat(self, Repeat node, int unmoved, int moved) except -1
     @cython.locals(turn=int)
     cdef int choice(self, Repeat node, int leave, int again) except -1
-    @cython.locals(changed=bint, i=int, op=int)
+    @cython.locals(before=list, i=Py_ssize_t)
     cdef list asking(self)
     cdef lower_atoms(self, regexes)
-    @cython.locals(changed=bint, i=int, op=int)
+    @cython.locals(before=list, i=Py_ssize_t)
     cdef list living(self, int empty)
     @cython.locals(place=dict, line=list, waiting=list, i=int, op=int, preferred=int, other=int)
     cdef list program(self, int start, list alive)
@@ -53,6 +61,8 @@ cdef class _Decision:
     cdef atom(self, int here, Node atom, int after)
 
 
+@cython.locals(reaches=list, waiting=list, i=Py_ssize_t)
+cdef list _reaching(list goals, list before)
 @cython.locals(graph=_Graph, decision=_Decision, start=int)
 cpdef compile_threads(Node node, regexes)
 cpdef lower_atom(Node node, regexes)

@@ -61,7 +61,7 @@ class _Graph:
     """
 
     def __init__(self) -> None:
-        self.ops: list[int] = []
+        self.ops = bytearray()
         self.first: list[Any] = []
         self.second: list[int] = []
         self.has_behind = False
@@ -150,14 +150,12 @@ class _Graph:
 
     def asking(self) -> list[bool]:
         """For each instruction, whether a lookbehind may be met there before an atom."""
-        asks = [op == BEHIND for op in self.ops]
-        changed = True
-        while changed:  # successors are mostly made first, so there are few rounds
-            changed = False
-            for i, op in enumerate(self.ops):
-                if op == SPLIT and not asks[i] and (asks[self.first[i]] or asks[self.second[i]]):
-                    asks[i] = changed = True
-        return asks
+        before: list[list[int]] = [[] for _ in self.ops]
+        for i in range(len(self.ops)):
+            if self.ops[i] == SPLIT:
+                before[self.first[i]].append(i)
+                before[self.second[i]].append(i)
+        return _reaching([i for i in range(len(self.ops)) if self.ops[i] == BEHIND], before)
 
     def lower_atoms(self, regexes: Regexes) -> None:
         """Replace the nodes of atoms by their ids in `regexes`."""
@@ -172,18 +170,14 @@ class _Graph:
 
     def living(self, empty: int) -> list[bool]:
         """For each instruction, whether the match can be reached; `empty` is the id of the node without strings."""
-        alive = [op == MATCH for op in self.ops]
-        changed = True
-        while changed:
-            changed = False
-            for i, op in enumerate(self.ops):
-                if not alive[i]:
-                    if op == ATOM:
-                        alive[i] = self.first[i] != empty and alive[self.second[i]]
-                    elif op == SPLIT:
-                        alive[i] = alive[self.first[i]] or alive[self.second[i]]
-                    changed = changed or alive[i]
-        return alive
+        before: list[list[int]] = [[] for _ in self.ops]
+        for i in range(len(self.ops)):
+            if self.ops[i] == SPLIT:
+                before[self.first[i]].append(i)
+                before[self.second[i]].append(i)
+            elif self.ops[i] == ATOM and self.first[i] != empty:
+                before[self.second[i]].append(i)
+        return _reaching([self.match], before)
 
     def program(self, start: int, alive: list[bool]) -> list[tuple[int, int, int]]:
         """The living instructions in a line, `start` first; an atom's successor follows it, or a jump to it does."""
@@ -215,6 +209,20 @@ class _Graph:
         while self.ops[i] == SPLIT and not (alive[self.first[i]] and alive[self.second[i]]):
             i = self.first[i] if alive[self.first[i]] else self.second[i]
         return i
+
+
+def _reaching(goals: list[int], before: list[list[int]]) -> list[bool]:
+    """For each instruction, whether steps lead from it to one of `goals`; `before` has those one step before each."""
+    reaches = [False] * len(before)
+    waiting = goals
+    for goal in goals:
+        reaches[goal] = True
+    while waiting:
+        for i in before[waiting.pop()]:
+            if not reaches[i]:
+                reaches[i] = True
+                waiting.append(i)
+    return reaches
 
 
 class _Decision:
