@@ -192,7 +192,7 @@ def lark_accepts(parser: Lark, text: bytes) -> bool | None:
     except UnicodeDecodeError:
         return None
     except RuntimeError as error:
-        # Lark's own bug (1.3.1): `start: e start | A`, `e:`, `A: /\\S+/`, `%ignore "~"` and the text `ab~`.
+        # Lark's own bug (1.3.1): `start: e start | A`, `e:`, `A: /\S+/`, `%ignore "~"` and the text `ab~`.
         if "multiple start symbol items" not in str(error):
             raise
         return None
