@@ -2,12 +2,17 @@
 
 import contextlib
 import io
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.append(str(Path(__file__).parent.parent))  # `bench` takes it off again, so that it hides no installed package
+
+from bench import readme
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -53,6 +58,23 @@ def test_each_command_is_one_line(name: str) -> None:
     command = match[1].strip()
     assert "\n" not in command
     assert command.startswith("python3.11 -m venv .venv && .venv/bin/pip install ")
+
+
+def test_the_speed_table_is_that_of_the_results() -> None:
+    if not readme.RESULTS.exists():
+        pytest.skip("no results in bench/results")
+    found = readme.SECTION.search(README)
+    assert found, "README.md has no speed section"
+    expected = readme.section(json.loads(readme.RESULTS.read_text(encoding="utf-8")))
+    assert found[0] == expected, "README.md shows other numbers than bench/results: run python -m bench.readme"
+
+
+@pytest.mark.parametrize(
+    ("us", "shown"),
+    [(0.4567, "0.46 µs"), (47.73, "47.7 µs"), (999.4, "999 µs"), (5015.4, "5.02 ms"), (2.4e6, "2.40 s")],
+)
+def test_durations_have_three_digits(us: float, shown: str) -> None:
+    assert readme.duration(us) == shown
 
 
 def test_links_into_the_repository_lead_somewhere() -> None:
