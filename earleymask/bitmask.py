@@ -146,8 +146,8 @@ def _check_vocabulary(matchers: Sequence[Matcher]) -> None:
         if other is not first and other != first:
             raise VocabularyError(
                 f"row {row} is for a vocabulary of {other.size} tokens with fingerprint {other.fingerprint[:12]}, "
-                f"row 0 for one of {first.size} with {first.fingerprint[:12]}; fill the rows of each model in a call of "
-                "its own"
+                f"row 0 for one of {first.size} with {first.fingerprint[:12]}; fill the rows of each model in a call "
+                "of its own"
             )
 
 
