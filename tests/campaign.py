@@ -35,7 +35,7 @@ WHOLE = ("tekken", "mistral-spm-32k", "deepseek", "llama3")
 BENCH = ("json", "language", "sql")
 FEW_GRAMMARS = 20
 """Grammars that share one sampled vocabulary."""
-BUDGET = {False: 3_000_000, True: 30_000_000}
+BUDGET = {False: 1_500_000, True: 30_000_000}
 """Items that the twin may complete in one grammar (seconds; with `--full`, half a minute) before it is left."""
 MOST_POSITIONS = 200_000
 """What the twin may remember of a grammar before it forgets all."""

@@ -207,7 +207,9 @@ class Twin:
         """What the lexemes ending here leave: `ended` names their rows and terminals."""
         kernel: set[Item] = set()
         for row, terminal in ended:
-            for number, dot, origin in row.waiting.get(terminal, ()):
+            waiting = row.waiting.get(terminal, ())
+            self._spend(len(waiting))
+            for number, dot, origin in waiting:
                 kernel.add((number, dot + 1, origin))
             if terminal in self.ignored:
                 carried = list(self._carried(row))

@@ -229,8 +229,8 @@ def completions(prefix: bytes) -> tuple[int, int] | None:
     length = sequence_length(prefix[0])
     if length is None or len(prefix) >= length:
         return None
-    lows = [prefix + fill for fill in _fills(length - len(prefix), low=True)]
-    highs = [prefix + fill for fill in _fills(length - len(prefix), low=False)]
+    lows = (prefix + fill for fill in _fills(length - len(prefix), low=True))
+    highs = (prefix + fill for fill in _fills(length - len(prefix), low=False))
     low = next((ord(text) for text in map(_decoded, lows) if text), None)
     high = next((ord(text) for text in map(_decoded, highs) if text), None)
     return None if low is None or high is None else (low, high)
@@ -273,6 +273,7 @@ class TerminalTwin:
         self._alive: dict[Threads, bool] = {}
         self._numbers: dict[tuple[Threads, bytes], int] = {}
         self._states: list[tuple[Threads, bytes]] = []
+        self._accepting: list[bool] = []
         self._steps: list[dict[int, int | None]] = []
         start = self._closure([0], None)
         self.nullable = self._has_match(start)
@@ -290,8 +291,7 @@ class TerminalTwin:
 
     def accepts(self, state: int) -> bool:
         """Whether the bytes read so far are a word (the empty word counts here; the parser treats it apart)."""
-        threads, pending = self._states[state]
-        return not pending and self._has_match(threads)
+        return self._accepting[state]
 
     def run(self, data: bytes, state: int | None = None) -> int | None:
         """The state after `data`, read from `state` or the start; None where no word goes on so."""
@@ -384,6 +384,7 @@ class TerminalTwin:
         number = self._numbers.setdefault((threads, pending), len(self._states))
         if number == len(self._states):
             self._states.append((threads, pending))
+            self._accepting.append(not pending and self._has_match(threads))
             self._steps.append({})
         return number
 
