@@ -13,6 +13,8 @@ cdef class Engine:
     cdef dict specials              # name of a special token -> symbol
     cdef void* lock                 # a PyThread lock: everything below is changed by one thread at a time
 
-    # Without the GIL while waiting. The same thread must not acquire twice.
+    cdef unsigned long owner        # thread that holds the lock, 0: none
+
+    # Without the GIL while waiting. RuntimeError where this thread has it already.
     cdef int acquire(self) except -1
     cdef void release(self) noexcept

@@ -6,8 +6,8 @@ here for all of them, under one lock.
 """
 
 from cpython.pythread cimport (
-    PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock, PyThread_type_lock, WAIT_LOCK,
-    NOWAIT_LOCK,
+    NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_get_thread_ident,
+    PyThread_release_lock, PyThread_type_lock,
 )
 
 from libc.stdint cimport uint32_t
@@ -114,11 +114,16 @@ cdef class Engine:
             self.release()
 
     cdef int acquire(self) except -1:
-        if PyThread_acquire_lock(<PyThread_type_lock> self.lock, NOWAIT_LOCK):
-            return 0
-        with nogil:
-            PyThread_acquire_lock(<PyThread_type_lock> self.lock, WAIT_LOCK)
+        cdef unsigned long thread = <unsigned long> PyThread_get_thread_ident()
+        if not PyThread_acquire_lock(<PyThread_type_lock> self.lock, NOWAIT_LOCK):
+            if self.owner == thread:
+                # A finalizer or the function of a lazy symbol; waiting would never end.
+                raise RuntimeError("a call of a matcher was interrupted by another one of the same grammar in its own thread")
+            with nogil:
+                PyThread_acquire_lock(<PyThread_type_lock> self.lock, WAIT_LOCK)
+        self.owner = thread
         return 0
 
     cdef void release(self) noexcept:
+        self.owner = 0
         PyThread_release_lock(<PyThread_type_lock> self.lock)

@@ -20,7 +20,8 @@ cdef class Matcher:
     cdef uint32_t position(self) noexcept nogil
     cdef int tidy(self) except -1
     # The position after the token, DEAD where it is not allowed.
-    cdef uint32_t after(self, uint32_t position, object token_id) except? 0xFFFFFFFF
+    cdef uint32_t after(self, uint32_t position, uint32_t token) except? 0xFFFFFFFF
+    cdef uint32_t known(self, object token_id) except? 0xFFFFFFFE
     cdef uint32_t after_bytes(self, uint32_t position, const unsigned char* data, size_t n) except? 0xFFFFFFFF nogil
     cdef int push(self, uint32_t token_id, uint32_t position) except -1
     cdef int write_mask(self, uint32_t* words) except -1

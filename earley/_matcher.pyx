@@ -8,12 +8,14 @@ from libc.stdint cimport int32_t, uint32_t
 from libc.stdlib cimport calloc
 from libc.string cimport memset
 
+from operator import index
+
 import numpy as np
 
 from earleymask.earley._chart cimport DEAD, FINISHED
 from earleymask.earley._regex cimport R_EPSILON
 from earleymask.earley._tables cimport (
-    reserve, sequence, sequence_length, words_extend, words_push,
+    NONE, reserve, sequence, sequence_length, words_extend, words_push,
 )
 from earleymask.trie._build cimport DEBUG
 
@@ -137,28 +139,34 @@ cdef class Matcher:
     def accept(self, token_id) -> bool:
         """Appends the token if the mask allows it. Otherwise, ids outside the vocabulary included, returns False and
         changes nothing."""
-        cdef uint32_t position
+        cdef uint32_t token = self.known(token_id), position
+        if token == NONE:
+            return False
         self.engine.acquire()
         try:
             self.tidy()
-            position = self.after(self.position(), token_id)
+            position = self.after(self.position(), token)
             if position == DEAD:
                 return False
-            self.push(token_id, position)
+            self.push(token, position)
             return True
         finally:
             self.engine.release()
 
     def validate(self, token_ids) -> int:
         """How many of the tokens, from the first on, would be accepted one after the other. Changes nothing."""
-        cdef uint32_t position
-        cdef int n = 0
+        cdef uint32_t position, token
+        cdef Py_ssize_t n = 0
+        # The caller's own code may run while the ids are read: not under the lock.
+        cdef list tokens = [self.known(token_id) for token_id in token_ids]
         self.engine.acquire()
         try:
             self.tidy()
             position = self.position()
-            for token_id in token_ids:
-                position = self.after(position, token_id)
+            for token in tokens:
+                if token == NONE:
+                    break
+                position = self.after(position, token)
                 if position == DEAD:
                     break
                 n += 1
@@ -166,12 +174,14 @@ cdef class Matcher:
         finally:
             self.engine.release()
 
-    cdef uint32_t after(self, uint32_t position, object token_id) except? 0xFFFFFFFF:
+    cdef uint32_t known(self, object token_id) except? 0xFFFFFFFE:
+        """The id as a word, NONE where the vocabulary does not have it."""
+        token_id = index(token_id)
+        return token_id if 0 <= token_id < self.trie.n_tokens else <uint32_t> NONE
+
+    cdef uint32_t after(self, uint32_t position, uint32_t token) except? 0xFFFFFFFF:
         cdef uint32_t target
-        cdef size_t token, start, end
-        if not 0 <= token_id < self.trie.n_tokens:
-            return DEAD
-        token = token_id
+        cdef size_t start, end
         if position != FINISHED:
             start = self.trie.token_offsets[token]
             end = self.trie.token_offsets[token + 1]
@@ -209,6 +219,7 @@ cdef class Matcher:
 
     def rollback(self, n) -> None:
         """Takes the last `n` tokens back. Costs nothing: rows are values."""
+        n = index(n)
         if not 0 <= n <= self.history.tokens.n:
             raise ValueError(f"cannot take back {n} tokens: {self.history.tokens.n} have been accepted")
         self.engine.acquire()

@@ -34,8 +34,7 @@ cdef enum:
     OP_ATOM = 0
     OP_SPLIT = 1
     OP_JUMP = 2
-    OP_BEHIND = 3
-    OP_MATCH = 4
+    OP_MATCH = 3
 
 cdef struct Edge:                   # a derivative that was worked out
     ByteSet bytes                   # by any of these bytes
@@ -91,7 +90,7 @@ cdef class Regexes:
     cdef uint32_t derive_ordered(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
     cdef uint32_t make_ordered(self) except? 0xFFFFFFFF nogil
     cdef int push_thread(self, uint32_t pc, uint32_t node) except -1 nogil
-    cdef int close_threads(self, uint32_t start, uint32_t byte, ByteSet* same) except -1 nogil
+    cdef int close_threads(self, uint32_t start) except -1 nogil
     cdef int search(self, uint32_t start) except -1 nogil
 
 

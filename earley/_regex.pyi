@@ -49,9 +49,8 @@ class Regexes:
 
         `program` is a sequence of (op, x, y):
         ATOM=0, x a node in which no string is a prefix of another, goes on at the next instruction;
-        SPLIT=1 prefers instruction x to y; JUMP=2 to x;
-        BEHIND=3, x a `byte_set` node, goes on only where the byte just consumed is in the set;
-        MATCH=4. Instructions are numbered from 0, where threads start.
+        SPLIT=1 prefers instruction x to y; JUMP=2 to x; MATCH=3.
+        Instructions are numbered from 0, where threads start.
         """
 
     def is_nullable(self, node: int) -> bool:

@@ -170,14 +170,13 @@ cdef class Regexes:
 
         `program` is a sequence of (op, x, y):
         ATOM=0, x a node in which no string is a prefix of another, goes on at the next instruction;
-        SPLIT=1 prefers instruction x to y; JUMP=2 to x;
-        BEHIND=3, x a `byte_set` node, goes on only where the byte just consumed is in the set;
-        MATCH=4. Instructions are numbered from 0, where threads start.
+        SPLIT=1 prefers instruction x to y; JUMP=2 to x; MATCH=3.
+        Instructions are numbered from 0, where threads start.
         """
         cdef size_t base = self.n_code, n = len(program), i
         cdef Instruction* code
-        if n == 0 or program[n - 1][0] in (OP_ATOM, OP_BEHIND):
-            raise ValueError("ordered: a program must not end in ATOM or BEHIND, which go on at the next instruction")
+        if n == 0 or program[n - 1][0] == OP_ATOM:
+            raise ValueError("ordered: a program must not end in ATOM, which goes on at the next instruction")
         reserve(<void**> &self.code, &self.code_capacity, base + n, sizeof(Instruction))
         reserve(<void**> &self.visited, &self.visited_capacity, base + n, sizeof(uint32_t))
         memset(self.visited + base, 0, n * sizeof(uint32_t))
@@ -186,9 +185,6 @@ cdef class Regexes:
             if op == OP_ATOM:
                 if nullable(self, self.known(x)):
                     raise ValueError(f"ordered: instruction {i}: an atom must not contain the empty string")
-            elif op == OP_BEHIND:
-                if sequence(self.nodes, self.known(x))[0] != K_BYTES:
-                    raise ValueError(f"ordered: instruction {i}: BEHIND takes a byte_set node")
             elif op in (OP_SPLIT, OP_JUMP):
                 if not 0 <= x < n or not 0 <= y < n:
                     raise ValueError(f"ordered: instruction {i} leads out of the program")
@@ -202,8 +198,7 @@ cdef class Regexes:
         self.threads.n = 0
         words_push(&self.threads, K_ORDERED)
         self.closure_number += 1
-        # No byte has been consumed yet, so BEHIND fails; front ends refuse lookbehind that reaches there.
-        self.close_threads(base, NONE, NULL)
+        self.close_threads(base)
         return self.make_ordered()
 
     # ---- questions ----------------------------------------------------------------------------------------------
@@ -267,7 +262,7 @@ cdef class Regexes:
                 result = F_NULLABLE
             return result | (flags[words[1]] & F_SEARCH)
         if kind == K_ORDERED:
-            # A thread that meets BEHIND may have nowhere to go.
+            # A thread need not lead to MATCH.
             if self.code[words[n - 2]].op == OP_MATCH:
                 result = F_NULLABLE
             return result | F_SEARCH
@@ -610,7 +605,7 @@ cdef class Regexes:
                 continue
             if part != R_EPSILON:
                 self.push_thread(pc, part)
-            elif self.close_threads(pc + 1, byte, same):
+            elif self.close_threads(pc + 1):
                 break
         result = self.make_ordered()
         self.stack.n = base
@@ -628,11 +623,10 @@ cdef class Regexes:
         words_push(&self.threads, node)
         return 0
 
-    cdef int close_threads(self, uint32_t start, uint32_t byte, ByteSet* same) except -1 nogil:
-        """Follows SPLIT, JUMP and BEHIND from `start` in order of preference; 1 when a match was met, which cuts."""
+    cdef int close_threads(self, uint32_t start) except -1 nogil:
+        """Follows SPLIT and JUMP from `start` in order of preference; 1 when a match was met, which cuts."""
         cdef uint32_t pc
         cdef Instruction instruction
-        cdef ByteSet behind
         self.agenda.n = 0
         words_push(&self.agenda, start)
         while self.agenda.n:
@@ -650,16 +644,9 @@ cdef class Regexes:
                 self.push_thread(pc, instruction.x)
             elif instruction.op == OP_JUMP:
                 words_push(&self.agenda, instruction.x)
-            elif instruction.op == OP_SPLIT:
+            else:
                 words_push(&self.agenda, instruction.y)
                 words_push(&self.agenda, instruction.x)
-            elif byte != NONE:
-                load_bytes(sequence(self.nodes, instruction.x), &behind)
-                if byteset_has(&behind, byte):
-                    byteset_and(same, &behind)
-                    words_push(&self.agenda, pc + 1)
-                else:
-                    byteset_and_not(same, &behind)
         return 0
 
     cdef size_t n_bytes(self) noexcept nogil:

@@ -68,8 +68,8 @@ class NaiveRegexes:
 
     def ordered(self, program: Sequence[tuple[int, int, int]]) -> int:
         program = tuple(program)
-        named = tuple((op, self.trees[x] if op in (0, 3) else x, y) for op, x, y in program)
-        return self.node(("ordered", named, close(named, 0, None, set())))
+        named = tuple((op, self.trees[x] if op == 0 else x, y) for op, x, y in program)
+        return self.node(("ordered", named, close(named, 0, set())))
 
     def is_nullable(self, node: int) -> bool:
         return nullable(self.trees[node])
@@ -115,7 +115,7 @@ def nullable(tree: Tree) -> bool:
     if kind == "repeat":
         return tree[2] == 0 or nullable(tree[1])
     if kind == "ordered":
-        return any(tree[1][pc][0] == 4 for pc, _ in tree[2])
+        return any(tree[1][pc][0] == 3 for pc, _ in tree[2])
     return False
 
 
@@ -155,7 +155,7 @@ def derive_chars(ranges: tuple[tuple[int, int], ...], read: bytes) -> Tree:
     return EPSILON if any(first <= code <= last for first, last in ranges) else EMPTY
 
 
-def close(program: tuple, pc: int, byte: int | None, seen: set[int]) -> tuple[tuple[int, Tree], ...]:
+def close(program: tuple, pc: int, seen: set[int]) -> tuple[tuple[int, Tree], ...]:
     """The threads that wait for a byte (or have matched) after following `pc`, in order of preference."""
     if pc in seen:
         return ()
@@ -163,24 +163,22 @@ def close(program: tuple, pc: int, byte: int | None, seen: set[int]) -> tuple[tu
     op, x, y = program[pc]
     if op == 0:
         return ((pc, x),)
-    if op == 4:
+    if op == 3:
         return ((pc, EPSILON),)
     if op == 2:
-        return close(program, x, byte, seen)
-    if op == 3:
-        return close(program, pc + 1, byte, seen) if byte in x[1] else ()
-    return close(program, x, byte, seen) + close(program, y, byte, seen)
+        return close(program, x, seen)
+    return close(program, x, seen) + close(program, y, seen)
 
 
 def derive_ordered(program: tuple, threads: tuple[tuple[int, Tree], ...], byte: int) -> Tree:
     seen: set[int] = set()
     following: list[tuple[int, Tree]] = []
     for pc, tree in threads:
-        if program[pc][0] == 4:
+        if program[pc][0] == 3:
             break  # matched before this byte: what is less preferred is never asked
         rest = derive(tree, byte)
         if rest == EPSILON:
-            following += close(program, pc + 1, byte, seen)
+            following += close(program, pc + 1, seen)
         elif rest != EMPTY:
             following.append((pc, rest))
     return ("ordered", program, tuple(following)) if following else EMPTY

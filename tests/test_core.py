@@ -140,6 +140,48 @@ def test_a_proof_without_end_is_a_limit_error():
         engine.is_productive(chain(0))
 
 
+def test_a_lazy_symbol_that_asks_its_own_grammar_gets_an_error_and_no_deadlock():
+    regexes = Regexes()
+    engine = Engine(regexes)
+    a = engine.add_terminal("a", regexes.literal(b"a"))
+    matchers = []
+
+    def expand():
+        if matchers:
+            matchers[0].is_accepting()
+        return [(a,)]
+
+    lazy = engine.add_lazy("lazy", expand)
+    start = engine.add_nonterminal("S")
+    engine.add_production(start, [a, lazy])
+    engine.finish(start)
+    matchers.append(Matcher(Grammar(engine), BYTES))
+    with pytest.raises(RuntimeError, match="own thread"):
+        matchers[0].accept(ord("a"))
+    matcher = matchers.pop()
+    assert matcher.tokens == []
+    feed(matcher, "aa")
+    assert allowed(matcher) == "$"
+
+
+def test_ids_may_run_code_of_their_own():
+    """Reading an id or a sequence of them may call the same grammar: that is not under its lock."""
+    matcher = Matcher(grammar({"S": ["a S", ""]}, AB, "S"), BYTES)
+
+    class Id:
+        def __index__(self):
+            assert matcher.is_accepting()
+            return ord("a")
+
+    assert matcher.accept(Id())
+    assert matcher.validate(Id() for _ in range(3)) == 3
+    assert matcher.tokens == [ord("a")]
+    for wrong in ("a", 1.5, None):
+        with pytest.raises(TypeError):
+            matcher.accept(wrong)
+    assert matcher.tokens == [ord("a")]
+
+
 # ---- special tokens and EOS -----------------------------------------------------------------------------------------
 
 CALL = Vocabulary.from_tokens(
