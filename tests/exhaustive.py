@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from random import Random
 
 Alternatives = tuple[str, ...]
 Grammar = dict[str, Alternatives]
@@ -35,6 +36,13 @@ def two_rules(longest: int = 2, most: int = 2) -> Iterator[Grammar]:
         if any("T" in side for side in first):
             for second in chosen:
                 yield {"S": first, "T": second}
+
+
+def random_grammar(rng: Random) -> Grammar:
+    """Up to three rules with longer alternatives than all can be tried of."""
+    rules = "STU"[: rng.randint(1, 3)]
+    sides = ["".join(rng.choice(rules + "ab") for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 3, 4]))) for _ in range(12)]
+    return {rule: tuple(dict.fromkeys(rng.sample(sides, rng.randint(1, 3)))) for rule in rules}
 
 
 def trimmed(grammar: Grammar) -> Grammar:
@@ -75,7 +83,7 @@ def viable_prefixes(grammar: Grammar, longest: int) -> frozenset[str]:
     kept = trimmed(grammar)
     if not kept["S"]:
         return frozenset()
-    prefix = {"S": "X", "T": "Y"}
+    prefix = {"S": "X", "T": "Y", "U": "Z"}
     extended: Grammar = dict(kept)
     for name, sides in kept.items():
         found = [""] if sides else []
@@ -88,7 +96,7 @@ def viable_prefixes(grammar: Grammar, longest: int) -> frozenset[str]:
 
 def lark_text(grammar: Grammar) -> str:
     """The same grammar in Lark's syntax (rules are small letters there)."""
-    names = {"S": "start", "T": "t", "a": '"a"', "b": '"b"'}
+    names = {"S": "start", "T": "t", "U": "u", "a": '"a"', "b": '"b"'}
     return "".join(
         f"{names[rule]}: " + " | ".join(" ".join(names[s] for s in side) for side in sides) + "\n"
         for rule, sides in grammar.items()

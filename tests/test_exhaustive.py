@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 from functools import cache
+from random import Random
 
 import exhaustive
 import pytest
@@ -30,18 +31,18 @@ def all_texts(longest: int) -> list[str]:
     return ["".join(letters) for n in range(longest + 1) for letters in itertools.product("ab", repeat=n)]
 
 
-def check(grammar: exhaustive.Grammar) -> None:
-    """Every viable text of up to LONGEST - 3 letters, fed in two different ways of cutting it into tokens."""
+def check(grammar: exhaustive.Grammar, longest: int = LONGEST) -> None:
+    """Every viable text of up to `longest` - 3 letters, fed in two different ways of cutting it into tokens."""
     text = exhaustive.lark_text(grammar)
-    viable = exhaustive.viable_prefixes(grammar, LONGEST)
-    sentences = exhaustive.sentences(grammar, LONGEST)
+    viable = exhaustive.viable_prefixes(grammar, longest)
+    sentences = exhaustive.sentences(grammar, longest)
     if not viable:
         with pytest.raises(GrammarError):
             Grammar.from_lark(text)
         return
     loaded = Grammar.from_lark(text)
     matcher = Matcher(loaded, VOCABULARY)
-    for prefix in all_texts(LONGEST - 3):
+    for prefix in all_texts(longest - 3):
         if prefix not in viable:
             continue
         expected = [prefix + word in viable for word in WORDS] + [prefix in sentences]
@@ -72,3 +73,10 @@ def test_grammars_of_two_rules() -> None:
     step = 1 if os.environ.get("EARLEYMASK_EXHAUSTIVE") else 29
     for grammar in itertools.islice(exhaustive.two_rules(), 0, None, step):
         check(grammar)
+
+
+def test_random_grammars_with_every_text() -> None:
+    seed = int(os.environ.get("EARLEYMASK_SEED", "1"))
+    n = 20_000 if os.environ.get("EARLEYMASK_EXHAUSTIVE") else 150
+    for number in range(n):
+        check(exhaustive.random_grammar(Random(f"{seed}/{number}")), longest=9)
