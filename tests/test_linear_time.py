@@ -62,7 +62,7 @@ def test_work_doubles_with_the_length(name: str, masks: int) -> None:
 
 @pytest.mark.parametrize("name", LISTS)
 def test_memory_is_bounded(name: str) -> None:
-    """At most 200 bytes for each byte of text, little for the grammar; what masks leave behind has a bound of its own."""
+    """At most 200 bytes for each byte of text, little for the grammar; what masks leave behind is bounded too."""
     grammar, text, n = LISTS[name]
     stats = work(grammar, text(n), 200)
     assert stats["text_bytes"] <= 10_000 + 200 * len(text(n)), stats
