@@ -110,8 +110,8 @@ def test_escapes_are_resolved_as_lark_does(text: str) -> None:
         result: str | None = unescape(body)
     except LiteralError:
         result = None
-    if body.endswith("\\") and not body.endswith("\\\\"):
-        return
+    if (len(body) - len(body.rstrip("\\"))) % 2:
+        return  # the last one would escape the closing quote: no literal has such a body
     assert result == expected
     if result is not None:
         for position in range(len(result)):
