@@ -28,7 +28,7 @@ from compare import Difference, Loaded, Pair, Skipped, load, shrunk  # noqa: E40
 from strategies import GrammarSketch, TokenPool, make_grammar  # noqa: E402
 from twin import Node, TooMuchWork, dict_trie  # noqa: E402
 
-from earleymask.trie import Vocabulary  # noqa: E402
+from earleymask import Vocabulary  # noqa: E402
 
 SAMPLED_FROM = ("tekken", "llama3", "deepseek")
 WHOLE = ("tekken", "mistral-spm-32k", "deepseek", "llama3")

@@ -17,10 +17,7 @@ from lark.exceptions import GrammarError as LarkGrammarError
 from strategies import GrammarSketch, choose_token, smaller
 from twin import EmptyLanguage, Node, TooMuchWork, Twin, TwinMatcher, Unsupported, dict_trie
 
-from earleymask.earley import Matcher
-from earleymask.grammar.errors import GrammarError
-from earleymask.grammar.grammar import Grammar
-from earleymask.trie import Vocabulary
+from earleymask import Grammar, GrammarError, Matcher, Vocabulary
 
 
 @dataclass

@@ -11,9 +11,7 @@ from lark import Lark
 from lark.exceptions import GrammarError, UnexpectedInput
 from twin import Twin
 
-from earleymask.earley import Matcher
-from earleymask.grammar.grammar import Grammar
-from earleymask.trie import Vocabulary
+from earleymask import Grammar, Matcher, Vocabulary
 
 EOS = 256
 BYTES = Vocabulary.bytes()

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from earleymask.earley import Matcher
-from earleymask.grammar.grammar import Grammar
-from earleymask.trie import Vocabulary
+from earleymask import Grammar, Matcher, Vocabulary
 
 BYTES = Vocabulary.bytes()
 WORK = ("steps", "rows_made", "rows", "continuations", "positions", "text_bytes", "skeletons", "closures", "outcomes")
@@ -62,7 +60,7 @@ def test_work_doubles_with_the_length(name: str, masks: int) -> None:
 
 @pytest.mark.parametrize("name", LISTS)
 def test_memory_is_bounded(name: str) -> None:
-    """At most 200 bytes for each byte of text, little for the grammar; what masks leave behind is bounded too."""
+    """200 bytes for each byte of text, little for the grammar; what masks leave behind has a bound of its own."""
     grammar, text, n = LISTS[name]
     stats = work(grammar, text(n), 200)
     assert stats["text_bytes"] <= 10_000 + 200 * len(text(n)), stats

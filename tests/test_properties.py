@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 from strategies import GrammarSketch, TokenPool, grammars
 from twin import Node, TooMuchWork, dict_trie
 
-from earleymask.earley import Matcher
-from earleymask.grammar.grammar import Grammar
-from earleymask.trie import Vocabulary
+from earleymask import Constraint, Grammar, Matcher, RejectedTokenError, Vocabulary
 
 SPECIALS = ("<|call|>", "<|end|>", "<|other|>")
 randoms = st.randoms(use_true_random=False)
@@ -121,6 +119,29 @@ def test_rollback_and_fork_equal_a_fresh_replay(sketch: GrammarSketch, rng: Rand
         assert fresh.is_accepting() == fork.is_accepting() and fresh.is_finished() == fork.is_finished()
         fork.reset()
         assert fork.tokens == [] and np.array_equal(fork.mask(), Matcher(pair.loaded.grammar, pair.vocabulary).mask())
+
+
+@settings(max_examples=25, deadline=None)
+@given(grammars(), randoms)
+@within_budget
+def test_a_constraint_knows_any_history(sketch: GrammarSketch, rng: Random) -> None:
+    """Histories that grow, shrink and branch, in any order, and one with a token that the grammar rejects."""
+    pair = pair_of(sketch)
+    constraint = Constraint(pair.loaded.grammar, pair.vocabulary)
+    histories: list[tuple[list[int], Any]] = []
+    for _ in range(3):
+        pair.rollback(rng.randint(0, pair.matcher.n_tokens))
+        for _ in range(4):
+            mask = pair.mask()
+            histories.append((pair.matcher.tokens, mask))
+            random_tokens(pair, rng, 1)
+    for tokens, mask in rng.sample(histories, len(histories)):
+        assert np.array_equal(constraint.mask(tokens), mask), (sketch.text, tokens)
+        wrong = rng.randrange(pair.vocabulary.size)
+        if not mask[wrong]:
+            with pytest.raises(RejectedTokenError) as caught:
+                constraint.mask([*tokens, wrong, 0])
+            assert (caught.value.index, caught.value.token_id) == (len(tokens), wrong)
 
 
 @settings(max_examples=40, deadline=None)
