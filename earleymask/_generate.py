@@ -12,10 +12,10 @@ from .grammar import Grammar
 
 
 def run(given: argparse.Namespace) -> int:
-    if given.sample and given.temperature <= 0:
-        raise CommandError(
-            f"--temperature must be positive, got {given.temperature}; leave out --sample for the likeliest text"
-        )
+    try:
+        given.prompt.encode()
+    except UnicodeEncodeError as error:  # how Python hands on bytes of the command line that it cannot decode
+        raise CommandError(f"the prompt is not UTF-8: character {error.start + 1} is malformed") from None
     grammar = Grammar.from_lark(read_text(given.grammar, "grammar"))
     model, tokenizer = _load(given.model)
     import torch

@@ -8,6 +8,8 @@ for torch.
 from __future__ import annotations
 
 import argparse
+import io
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -17,6 +19,7 @@ from .errors import EarleymaskError
 
 EXIT_OK, EXIT_NO, EXIT_ERROR = 0, 1, 2
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+MAX_SEED = 2**63 - 1  # numpy takes more, torch does not
 
 
 class CommandError(Exception):
@@ -26,6 +29,8 @@ class CommandError(Exception):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     given = _parser().parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks a character is no reason to stop
     try:
         code: int = given.run(given)
         sys.stdout.flush()
@@ -35,8 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_ERROR
     except BrokenPipeError:
         # The reader went away (`earleymask demo | head`). Python would complain once more while closing stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_stdout()
         return EXIT_OK
+    except OSError as error:  # a full disk: reading has errors of its own, see `read_text`
+        print(f"earleymask: {error}", file=sys.stderr)
+        _drop_stdout()
+        return EXIT_ERROR
     except KeyboardInterrupt:
         print("earleymask: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
@@ -56,6 +65,11 @@ def read_text(path: str, what: str) -> str:
         raise CommandError(f"the {what} {path!r} is not UTF-8: byte {error.start} is {byte:#04x}") from None
 
 
+def _drop_stdout() -> None:
+    """Let what is still to be written go nowhere, so that closing stdout does not fail once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="earleymask",
@@ -70,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Generate a text under a grammar from pseudo-random logits over a real vocabulary (tekken, 131,072 "
         "tokens), and show at each step how many tokens were allowed and how long the mask took. Downloads nothing.",
     )
-    demo.add_argument("--seed", type=int, default=0, help="of the pseudo-random logits (default: %(default)s)")
+    demo.add_argument("--seed", type=_seed, default=0, help="of the pseudo-random logits (default: %(default)s)")
     demo.add_argument("--max-tokens", type=_positive, default=400, metavar="N", help="stop after N (%(default)s)")
     demo.add_argument("--grammar", metavar="FILE", help="a Lark grammar of your own instead of the built-in one")
     demo.set_defaults(run=_run_demo)
@@ -100,17 +114,44 @@ def _parser() -> argparse.ArgumentParser:
     generate.add_argument("--prompt", metavar="TEXT", required=True)
     generate.add_argument("--max-tokens", type=_positive, default=512, metavar="N", help="(default: %(default)s)")
     generate.add_argument("--sample", action="store_true", help="sample; without it, the likeliest token is taken")
-    generate.add_argument("--temperature", type=float, default=1.0, metavar="X", help="with --sample (%(default)s)")
-    generate.add_argument("--seed", type=int, default=0, help="with --sample (default: %(default)s)")
+    generate.add_argument(
+        "--temperature", type=_temperature, default=1.0, metavar="X", help="with --sample (%(default)s)"
+    )
+    generate.add_argument("--seed", type=_seed, default=0, help="with --sample (default: %(default)s)")
     generate.add_argument("--beams", type=_positive, default=1, metavar="N", help="beam search (default: no)")
     generate.set_defaults(run=_run_generate)
     return parser
 
 
 def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is not positive")
+    return _whole_number(text, 1, None)
+
+
+def _seed(text: str) -> int:
+    return _whole_number(text, 0, MAX_SEED)
+
+
+def _whole_number(text: str, least: int, most: int | None) -> int:
+    # argparse would show the names of these functions where they let a ValueError through.
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if value < least or (most is not None and value > most):
+        wanted = f"from {least}" + (f" to {most}" if most is not None else " up")
+        raise argparse.ArgumentTypeError(f"must be a whole number {wanted}, got {text!r}")
+    return value
+
+
+def _temperature(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise argparse.ArgumentTypeError(
+            f"must be positive and finite, got {text!r}; leave out --sample for the likeliest text"
+        )
     return value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -155,10 +156,7 @@ def test_a_malformed_grammar_is_shown(capsys: pytest.CaptureFixture[str], tmp_pa
             ["generate", "--model", "/nowhere", "--grammar", "{list}", "--prompt", "x"],
             "cannot load the model '/nowhere'",
         ),
-        (
-            ["generate", "--model", "m", "--grammar", "{list}", "--prompt", "x", "--sample", "--temperature", "0"],
-            "--temperature must be positive",
-        ),
+        (["generate", "--model", "m", "--grammar", "{list}", "--prompt", "a\udcff"], "character 2 is malformed"),
     ],
 )
 def test_errors_are_one_message_and_code_2(
@@ -179,6 +177,30 @@ def test_wrong_usage_is_code_2(capsys: pytest.CaptureFixture[str], arguments: li
         cli.main(arguments)
     assert caught.value.code == 2
     assert "usage: earleymask" in capsys.readouterr().err
+
+
+GENERATE = ["generate", "--model", "m", "--grammar", "g", "--prompt", "x", "--sample"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["demo", "--seed", "-1"], "must be a whole number from 0 to 9223372036854775807, got '-1'"),
+        (["demo", "--seed", "x"], "got 'x'"),
+        (["demo", "--max-tokens", "1.5"], "must be a whole number from 1 up, got '1.5'"),
+        ([*GENERATE, "--seed", "99999999999999999999999"], "must be a whole number from 0 to"),
+        *(([*GENERATE, "--temperature", value], "must be positive and finite") for value in ("nan", "inf", "0", "x")),
+    ],
+)
+def test_a_number_that_does_not_fit_is_wrong_usage(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    err = capsys.readouterr().err
+    assert caught.value.code == 2
+    assert f"argument {arguments[-2]}: " in err and words in err
+    assert not re.search(r"\b_[a-z]", err), "names of functions are nothing to a user"
 
 
 def test_an_interrupt_is_no_traceback(
@@ -300,7 +322,7 @@ def test_generate_shows_special_tokens_by_name(
     assert capfdbinary.readouterr().out == b"a<|eot|>b"
 
 
-def test_generate_with_a_vocabulary_that_does_not_fit(
+def test_generate_needs_a_prompt_with_tokens(
     capfdbinary: pytest.CaptureFixture[bytes], model_folder: str, grammar_file: str
 ) -> None:
     code = cli.main(["generate", "--model", model_folder, "--grammar", grammar_file, "--prompt", ""])
@@ -331,3 +353,28 @@ def test_a_reader_who_leaves_is_no_error(tmp_path: Path) -> None:
     command = f"{sys.executable} -m earleymask demo | head -n 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("vocabulary: tekken") and done.stderr == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_full_disk_is_one_message(grammar_file: str) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "earleymask", "check", grammar_file],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "earleymask: [Errno 28] No space left on device\n"
+
+
+def test_characters_that_stdout_lacks_are_escaped(grammar_file: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "earleymask", "check", grammar_file, "[é"],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii:strict"},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert rb"[\xe9" in done.stdout
