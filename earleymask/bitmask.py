@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from .earley import Matcher
 from .errors import BatchError, VocabularyError
+from .trie import Vocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -36,12 +37,16 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | tor
 
     Raises:
         VocabularyError: the matchers are not all of one vocabulary, so the rows could not serve one model.
+        TypeError, ValueError: `matchers` are no matchers, or `rows` are of another dtype or shape, too narrow or
+            read-only. Nothing has been written then.
         BatchError: some rows failed, and are all zero; the others are filled.
     """
     words = _as_words(rows)
     _check_vocabulary(matchers)
     if words.ndim != 2 or len(words) < len(matchers):
         raise ValueError(f"rows must have shape ({len(matchers)}, n_words), got {words.shape}")
+    if len(matchers):
+        _check_writable(words, matchers[0].vocabulary)
     if threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
     # Two threads must not share a matcher: rows of the same one are copied from the first that has it.
@@ -142,6 +147,10 @@ def _unpack_on_device(words: torch.Tensor, width: int) -> torch.Tensor:
 def _check_vocabulary(matchers: Sequence[Matcher]) -> None:
     """All rows of a batch are for one model."""
     for row, matcher in enumerate(matchers):
+        if not hasattr(matcher, "fill_bitmask"):
+            raise TypeError(
+                f"matchers[{row}] must be a Matcher, not {type(matcher).__name__}; constraint.matcher(tokens) gives one"
+            )
         first, other = matchers[0].vocabulary, matcher.vocabulary
         if other is not first and other != first:
             raise VocabularyError(
@@ -173,6 +182,17 @@ def _as_words(rows: npt.NDArray[np.int32] | torch.Tensor) -> npt.NDArray[np.int3
     if not isinstance(words, np.ndarray) or words.dtype != np.int32:
         raise TypeError(f"a bitmask must be int32, got {getattr(words, 'dtype', type(words).__name__)}")
     return words
+
+
+def _check_writable(words: npt.NDArray[np.int32], vocabulary: Vocabulary) -> None:
+    """Every row has the same width and layout, so what is wrong with one is wrong with the call."""
+    n_words = -(-vocabulary.size // TOKENS_PER_WORD)
+    if words.shape[1] < n_words:
+        raise ValueError(f"rows have {words.shape[1]} words; a vocabulary of {vocabulary.size} tokens needs {n_words}")
+    if not words.flags.writeable:
+        raise ValueError("rows are read-only; the masks are written into them")
+    if not words[0].flags.c_contiguous:
+        raise ValueError(f"the words of a row must lie side by side, got strides {words.strides}; fill a copy")
 
 
 def _check_shapes(logits: tuple[int, ...], bitmask: tuple[int, ...]) -> None:

@@ -128,10 +128,27 @@ def test_a_batch_error_survives_pickling() -> None:
     assert list(again.errors) == [3] and "row 3: LimitError: too deep" in str(again)
 
 
-def test_rows_that_are_too_short_are_an_error_of_their_rows() -> None:
-    with pytest.raises(BatchError) as caught:
-        fill_bitmasks(matchers_at(["", "["]), np.zeros((2, N_WORDS - 1), np.int32))
-    assert all(isinstance(error, ValueError) for error in caught.value.errors.values())
+def test_rows_that_are_too_short_are_refused() -> None:
+    rows = np.full((2, N_WORDS - 1), 77, np.int32)
+    with pytest.raises(ValueError, match="rows have 8 words; a vocabulary of 257 tokens needs 9"):
+        fill_bitmasks(matchers_at(["", "["]), rows)
+    assert (rows == 77).all()
+
+
+def test_rows_that_cannot_be_written_are_refused() -> None:
+    rows = np.zeros((2, N_WORDS), np.int32)
+    rows.flags.writeable = False
+    with pytest.raises(ValueError, match="rows are read-only"):
+        fill_bitmasks(matchers_at(["", "["]), rows)
+    with pytest.raises(ValueError, match="side by side"):
+        fill_bitmasks(matchers_at(["", "["]), np.zeros((N_WORDS, 2), np.int32).T)
+
+
+def test_what_is_no_matcher_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"matchers\[0\] must be a Matcher, not int; constraint.matcher"):
+        fill_bitmasks([1, 2], np.zeros((2, N_WORDS), np.int32))
+    with pytest.raises(TypeError, match=r"matchers\[1\] must be a Matcher, not str"):
+        fill_bitmasks([*matchers_at([""]), LIST], np.zeros((2, N_WORDS), np.int32))
 
 
 @pytest.mark.parametrize(
