@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from .arguments import as_grammar, as_vocabulary
 from .earley import Matcher
 from .errors import RejectedTokenError
 from .grammar import Grammar
@@ -41,8 +42,8 @@ class Constraint:
     """
 
     def __init__(self, grammar: str | Grammar, vocabulary: Vocabulary | None = None) -> None:
-        self.grammar = Grammar.from_lark(grammar) if isinstance(grammar, str) else grammar
-        self.vocabulary = Vocabulary.bytes() if vocabulary is None else vocabulary
+        self.grammar = as_grammar(grammar)
+        self.vocabulary = Vocabulary.bytes() if vocabulary is None else as_vocabulary(vocabulary)
         self._histories = Histories(Matcher(self.grammar, self.vocabulary))
         # Guards `_histories` alone: a matcher that was taken out belongs to its thread, so masks are walked without
         # the lock.
@@ -115,11 +116,15 @@ def as_token_ids(tokens: TokenIds) -> npt.NDArray[np.integer[Any]]:
     if isinstance(tokens, list | tuple):
         try:
             # PERF: 12 ns a token; `np.asarray` takes 21 and lets floats in.
-            return np.frombuffer(array("q", tokens), np.int64) if tokens else np.empty(0, np.int64)
+            packed = np.frombuffer(array("q", tokens), np.int64) if tokens else np.empty(0, np.int64)
         except OverflowError:
+            _refuse_bools(tokens)
             return np.array([token_id if 0 <= as_index(token_id) < 2**31 else -1 for token_id in tokens], np.int64)
         except TypeError as error:
             raise TypeError(f"token ids must be integers: {error}") from None
+        if (packed <= 1).any():  # bools become 0 and 1; where there is neither, none need be looked for
+            _refuse_bools(tokens)
+        return packed
     if hasattr(tokens, "detach"):  # a torch tensor, of any device; torch itself need not be imported to tell
         tokens = tokens.detach().cpu().numpy()
     ids = np.asarray(tokens)
@@ -130,3 +135,9 @@ def as_token_ids(tokens: TokenIds) -> npt.NDArray[np.integer[Any]]:
     if ids.ndim != 1:
         raise ValueError(f"token ids must be one sequence, got shape {ids.shape}; ask for one row at a time")
     return ids
+
+
+def _refuse_bools(tokens: Sequence[object]) -> None:
+    """A mask given instead of ids is a mistake, though Python takes its bools for integers."""
+    if any(isinstance(token_id, bool | np.bool_) for token_id in tokens):
+        raise TypeError("token ids must be integers, got bools")

@@ -25,8 +25,8 @@ class Grammar:
         source: the text it was made from.
         start: the name of its start rule.
         fingerprint: hex SHA-256 over the kind of source, the source and the start rule.
-        warnings: what is legal but surely not meant, such as rules that nothing uses; each has message, line and
-        column. engine: the compiled form, for matchers.
+        warnings: what is legal but surely not meant, such as rules that nothing uses; each has message, line, column.
+        engine: the compiled form, for matchers.
     """
 
     __slots__ = ("engine", "fingerprint", "kind", "source", "start", "warnings")
@@ -37,7 +37,7 @@ class Grammar:
     start: str
     warnings: tuple[GrammarWarning, ...]
 
-    def __init__(self) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         raise TypeError("make a grammar with Grammar.from_lark(text)")
 
     @classmethod

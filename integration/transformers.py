@@ -13,7 +13,7 @@ ignored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy.typing as npt
 import torch
 from transformers import LogitsProcessor
 
+from ..arguments import as_grammar, as_vocabulary
 from ..bitmask import apply_bitmask, fill_bitmasks
 from ..earley import Matcher
 from ..errors import BatchError, EmptyMaskError, RejectedTokenError, VocabularyError
@@ -35,6 +36,7 @@ __all__ = ["GrammarLogitsProcessor", "model_vocabulary"]
 
 # A row of the batch is known by its grammar (an index) and the key of its history.
 RowKey = tuple[int, bytes]
+MAX_KEY_ID = 2 ** (8 * KEY_BYTES) - 1
 
 
 def model_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
@@ -54,8 +56,8 @@ class GrammarLogitsProcessor(LogitsProcessor):
     Works with greedy search, sampling, beam search, several returned sequences and left-padded batches.
 
     Args:
-        grammar: one for all rows, or one for each: for each prompt of the batch if several sequences or beams are made
-            from a prompt.
+        grammar: Lark text or a `Grammar`, one for all rows, or one for each: for each prompt of the batch if several
+            sequences or beams are made from a prompt.
         vocabulary: the model's; `model_vocabulary` makes it.
         prompt_length: how many ids at the beginning of every row belong to the prompt, padding included. By default the
             length of the first call's rows; a call is a first call when its rows are not an earlier one's continued.
@@ -72,7 +74,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
 
     def __init__(
         self,
-        grammar: Grammar | Sequence[Grammar],
+        grammar: str | Grammar | Sequence[str | Grammar],
         vocabulary: Vocabulary,
         *,
         prompt_length: int | None = None,
@@ -81,9 +83,11 @@ class GrammarLogitsProcessor(LogitsProcessor):
     ) -> None:
         if prompt_length is not None and prompt_length < 0:
             raise ValueError(f"prompt_length must not be negative, got {prompt_length}")
-        self.grammars = (grammar,) if isinstance(grammar, Grammar) else tuple(grammar)
+        several = isinstance(grammar, Iterable) and not isinstance(grammar, str | bytes | bytearray)
+        self.grammars = tuple(as_grammar(each) for each in grammar) if several else (as_grammar(grammar),)
         if not self.grammars:
             raise ValueError("no grammar given")
+        vocabulary = as_vocabulary(vocabulary)
         self.vocabulary = vocabulary if eos_token_id is None else _with_eos(vocabulary, eos_token_id)
         self.prompt_length = prompt_length
         self.threads = threads
@@ -123,7 +127,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
             matcher = self._position(key)
             if matcher.n_tokens < len(key[1]) // KEY_BYTES:
                 if not self._may_give_up(key, matcher.n_tokens, len(ids)):
-                    raise self._rejected(row, key, matcher.n_tokens)
+                    raise self._rejected(row, matcher.n_tokens, int(np.frombuffer(key[1], np.uint32)[matcher.n_tokens]))
                 given_up.add(key)
             elif not self._has_ended(key):
                 matchers[key] = matcher
@@ -176,6 +180,11 @@ class GrammarLogitsProcessor(LogitsProcessor):
         # An end beyond the end for those that have none; `argmax` finds the first of several.
         ends = np.pad(ends, ((0, 0), (0, 1)), constant_values=True)
         lengths = np.minimum(ends.argmax(axis=1) + 1, written.shape[1])
+        # A key cannot hold them: they would come out as other ids.
+        impossible = ((written < 0) | (written > MAX_KEY_ID)) & (np.arange(written.shape[1]) < lengths[:, None])
+        if impossible.any():
+            row, index = (int(each) for each in np.argwhere(impossible)[0])
+            raise self._rejected(row, index, int(written[row, index]))
         return [
             (self._grammar_of[row // rows_per_grammar], history_key(written[row, :length]))
             for row, length in enumerate(lengths)
@@ -218,13 +227,12 @@ class GrammarLogitsProcessor(LogitsProcessor):
         n_allowed = int(np.unpackbits(self._masks[at].view(np.uint8)).sum())
         return n_allowed < max(2, 1 + len(self.vocabulary.eos_token_ids)) * n_rows
 
-    def _rejected(self, row: int, key: RowKey, n_accepted: int) -> RejectedTokenError:
-        token_id = int(np.frombuffer(key[1], np.uint32)[n_accepted])
+    def _rejected(self, row: int, index: int, token_id: int) -> RejectedTokenError:
         return RejectedTokenError(
-            f"row {row}: the grammar rejects token {token_id} at index {n_accepted} after the prompt. If the prompt "
+            f"row {row}: the grammar rejects token {token_id} at index {index} after the prompt. If the prompt "
             "ends elsewhere, give prompt_length or call reset(); otherwise the token was not sampled from the scores "
             "given back.",
-            index=n_accepted,
+            index=index,
             token_id=token_id,
         )
 

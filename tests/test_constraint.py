@@ -235,6 +235,9 @@ def test_any_kind_of_sequence_will_do() -> None:
         (np.array([[91, 93]]), ValueError),
         ([[91], [93]], TypeError),
         ([2**70, 1.5], TypeError),
+        ([True], TypeError),
+        ((91, False), TypeError),
+        ([2**70, True], TypeError),
     ],
 )
 def test_what_is_no_sequence_of_ids_is_refused(tokens: object, error: type[Exception]) -> None:
@@ -242,6 +245,20 @@ def test_what_is_no_sequence_of_ids_is_refused(tokens: object, error: type[Excep
     with pytest.raises(error):
         constraint.mask(tokens)
     assert constraint.mask([91]).any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((b"start: ",), "grammar must be Lark text .* not bytes; decode"),
+        ((None,), "grammar must be Lark text .* not NoneType"),
+        ((LIST, "tok"), r"must be a Vocabulary, not str; make one with Vocabulary.from_transformers\(tokenizer\)"),
+        ((LIST, object()), "must be a Vocabulary, not object"),
+    ],
+)
+def test_what_is_no_grammar_and_no_vocabulary_is_refused(arguments: tuple[object, ...], words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        Constraint(*arguments)
 
 
 def test_masks_are_the_callers_own() -> None:

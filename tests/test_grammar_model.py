@@ -197,6 +197,8 @@ def test_grammars_are_immutable() -> None:
         del grammar.engine
     with pytest.raises(TypeError, match="from_lark"):
         Grammar()
+    with pytest.raises(TypeError, match="from_lark"):
+        Grammar('start: "a"')
     assert copy.copy(grammar) is grammar and copy.deepcopy(grammar) is grammar
 
 

@@ -540,6 +540,34 @@ def test_wrong_arguments_are_refused() -> None:
         GrammarLogitsProcessor(grammar, vocabulary)(torch.zeros((2, 1), dtype=torch.int64), torch.zeros(3, 257))
 
 
+def test_wrong_objects_are_refused() -> None:
+    grammar = Grammar.from_lark(LIST)
+    with pytest.raises(TypeError, match="must be a Vocabulary, not object"):
+        GrammarLogitsProcessor(grammar, object())
+    with pytest.raises(TypeError, match=r"not \w*Token\w*; make one with Vocabulary.from_transformers\(tokenizer\)"):
+        GrammarLogitsProcessor(grammar, tiny_tokenizer())
+    for wrong in (b"start: ", None, [grammar, 1]):
+        with pytest.raises(TypeError, match="grammar must be Lark text"):
+            GrammarLogitsProcessor(wrong, Vocabulary.bytes())
+
+
+def test_lark_text_will_do_for_a_grammar() -> None:
+    ids, scores = torch.tensor([[7], [7]]), torch.zeros(2, 257)
+    for given in ('start: "a"', ['start: "a"', Grammar.from_lark('start: "a"')]):
+        masked = GrammarLogitsProcessor(given, Vocabulary.bytes())(ids, scores)
+        assert torch.isfinite(masked).nonzero().tolist() == [[0, ord("a")], [1, ord("a")]]
+
+
+@pytest.mark.parametrize("token_id", [-1, ord("[") - 2**32, 2**32 + ord("["), 2**40])
+def test_ids_that_no_key_holds_are_rejected_as_they_are(token_id: int) -> None:
+    processor = GrammarLogitsProcessor(LIST, Vocabulary.bytes(), prompt_length=1)
+    with pytest.raises(RejectedTokenError, match=f"row 1: .* token {token_id} at index 0") as caught:
+        processor(torch.tensor([[7, ord("[")], [7, token_id]]), torch.zeros(2, 257))
+    assert (caught.value.index, caught.value.token_id) == (0, token_id)
+    # Behind the end of a row stands padding, of whatever id.
+    processor(torch.tensor([[7, ord("["), ord("]"), EOS, token_id]]), torch.zeros(1, 257))
+
+
 def test_what_is_remembered_is_bounded(byte_model: transformers.LlamaForCausalLM) -> None:
     processor = GrammarLogitsProcessor(Grammar.from_lark(LIST), Vocabulary.bytes())
     for seed in range(10):
