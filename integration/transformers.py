@@ -83,8 +83,10 @@ class GrammarLogitsProcessor(LogitsProcessor):
     ) -> None:
         if prompt_length is not None and prompt_length < 0:
             raise ValueError(f"prompt_length must not be negative, got {prompt_length}")
-        several = isinstance(grammar, Iterable) and not isinstance(grammar, str | bytes | bytearray)
-        self.grammars = tuple(as_grammar(each) for each in grammar) if several else (as_grammar(grammar),)
+        if isinstance(grammar, str | bytes | bytearray) or not isinstance(grammar, Iterable):
+            self.grammars: tuple[Grammar, ...] = (as_grammar(grammar),)
+        else:
+            self.grammars = tuple(as_grammar(each) for each in grammar)
         if not self.grammars:
             raise ValueError("no grammar given")
         vocabulary = as_vocabulary(vocabulary)
