@@ -19,7 +19,7 @@ cdef struct History:
     Words tokens
     Words positions             # positions[i]: after i tokens; one more than tokens
     History* next
-    bint dropped                # its matcher is gone; freed at the next `collect`
+    bint dropped                # its matcher is gone; freed by `sweep`
 
 cdef class Chart:
     cdef Engine engine
@@ -38,6 +38,8 @@ cdef class Chart:
     cdef uint32_t* tables           # tables[table * 256 + byte]: the next position, DEAD or UNKNOWN
     cdef size_t n_tables
     cdef History* histories
+    cdef size_t n_histories         # in that list
+    cdef size_t n_dropped           # of them without a matcher
     cdef size_t collect_at          # words kept that start a collection
 
     # scratch
@@ -72,12 +74,16 @@ cdef class Chart:
     cdef bint is_accepting(self, uint32_t position) noexcept nogil
     cdef uint32_t initial(self) except? 0xFFFFFFFF nogil
     cdef int collect(self) except -1 nogil
+    # Frees the histories of matchers that are gone, when these are half of all.
+    cdef void sweep(self) noexcept nogil
+    cdef void free_dropped(self) noexcept nogil
     # Debug builds: raises AssertionError where something made since the last check is not as it must be.
     cdef int check(self) except -1
     cdef size_t n_checked           # positions
     cdef size_t n_checked_rows
     cdef size_t n_checked_continuations
     cdef size_t n_words(self) noexcept nogil
+    cdef size_t n_history_words(self) noexcept nogil
     cdef size_t n_words_reached(self) except? 0 nogil
 
     cdef int mark(self, uint8_t** marks) except -1 nogil

@@ -29,11 +29,19 @@ from earleymask.earley._tables cimport (
     NONE, byteset_and, byteset_fill, byteset_has, reserve, sequence, sequence_length, sort_u64, words_extend,
     words_free, words_push,
 )
+from earleymask.trie._build cimport DEBUG
+
+from earleymask.earley.errors import LimitError
 
 cdef enum:
     MAX_TABLES = 4096           # 1 KB each
-    COLLECT_WORDS = 1 << 18     # kept at least before a collection
     IGNORED = 0xFFFFFFFF        # source: an ignored lexeme instead of an outcome
+
+
+# Words kept at least before a collection; few in debug builds, so that tests collect all the time.
+cdef size_t COLLECT_WORDS = 1 << 10 if DEBUG else 1 << 18
+cdef enum:
+    MAX_POPPED = 1 << 27        # words
 
 
 cdef class Chart:
@@ -349,6 +357,9 @@ cdef class Chart:
                 for i in range(self.popped.data[at + 1]):
                     self.push_item(self.popped.data[at + 2 + 2 * i], self.popped.data[at + 3 + 2 * i])
             self.reduce(base)
+            if self.popped.n > MAX_POPPED:
+                with gil:
+                    raise LimitError(f"parser pops: more than {MAX_POPPED} words of memory; simplify the grammar")
             while self.popped_at.n <= continuation:
                 words_push(&self.popped_at, NONE)
             at = <uint32_t> self.popped.n
@@ -368,9 +379,10 @@ cdef class Chart:
         Where completing `c` at once completes `d` (`c` pops `d`), all that may follow `d` may follow `c`; then an item
         that goes on with `d` adds nothing to the same dotted rule going on with `c`. Without this, a right recursion
         with a nullable tail (list: "a" list ws) and an ambiguous one (e: e "+" e) have rows as long as the text.
+        A continuation pops only older ones, so no two make each other redundant.
         """
         cdef size_t i, n = base, start, end, k
-        cdef uint32_t continuation, p
+        cdef uint32_t continuation, outcome, p
         cdef const uint32_t* w
         sort_u64(self.items + base, self.n_items - base)
         for i in range(base, self.n_items):
@@ -393,7 +405,8 @@ cdef class Chart:
                     self.stamps[<uint32_t> self.items[i]] = self.epoch
                 for i in range(start, end):
                     continuation = <uint32_t> self.items[i]
-                    w = self.skeletons.outcomes.data + self.skeletons.pop(sequence(self.continuations, continuation)[0])
+                    outcome = self.skeletons.pop(sequence(self.continuations, continuation)[0])
+                    w = self.skeletons.outcomes.data + outcome
                     for k in range(w[O_N_POPS]):
                         p = sequence(self.continuations, continuation)[1 + w[O_HEADER + 2 * w[O_N_ITEMS] + k]]
                         self.stamps[p] = 0
@@ -456,6 +469,14 @@ cdef class Chart:
     cdef size_t n_words(self) noexcept nogil:
         return self.continuations.words.n + self.rows.words.n + self.positions.words.n + self.popped.n
 
+    cdef size_t n_history_words(self) noexcept nogil:
+        cdef const History* history = self.histories
+        cdef size_t total = 0
+        while history != NULL:
+            total += history.tokens.n + history.positions.n
+            history = history.next
+        return total
+
     cdef int mark(self, uint8_t** marks) except -1 nogil:
         """marks[0][p], marks[1][r], marks[2][c]: positions, rows and continuations that some history reaches."""
         cdef History* history = self.histories
@@ -501,21 +522,31 @@ cdef class Chart:
             free_marks(marks)
         return total
 
-    cdef int collect(self) except -1 nogil:
-        """Drops everything that no history reaches, and numbers the rest anew."""
-        cdef uint8_t* marks[3]
-        cdef uint32_t* maps[3]
+    cdef void sweep(self) noexcept nogil:
+        if 2 * self.n_dropped > self.n_histories:
+            self.free_dropped()
+
+    cdef void free_dropped(self) noexcept nogil:
         cdef History** link = &self.histories
         cdef History* history
-        cdef size_t i
-        maps[0] = maps[1] = maps[2] = NULL
         while link[0] != NULL:
             history = link[0]
             if history.dropped:
                 link[0] = history.next
                 history_free(history)
+                self.n_histories -= 1
+                self.n_dropped -= 1
             else:
                 link = &history.next
+
+    cdef int collect(self) except -1 nogil:
+        """Drops everything that no history reaches, and numbers the rest anew."""
+        cdef uint8_t* marks[3]
+        cdef uint32_t* maps[3]
+        cdef History* history
+        cdef size_t i
+        self.free_dropped()
+        maps[0] = maps[1] = maps[2] = NULL
         try:
             allocate_marks(self, marks)
             maps[0] = <uint32_t*> malloc((<size_t> self.positions.n + 1) * sizeof(uint32_t))

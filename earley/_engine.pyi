@@ -37,9 +37,8 @@ class Engine:
     def add_lazy(self, name: str, expand: Callable[[], Iterable[Iterable[int]]], *, nullable: bool = False) -> int:
         """A nonterminal whose productions `expand()` makes when the parser first predicts it.
 
-        `expand` returns right-hand sides; it may add terminals and lazy symbols, but only with regex nodes that exist.
-        `nullable` says whether the symbol derives the empty string. Alternatives with unproductive symbols are left
-        out.
+        `expand` returns right-hand sides of symbols that exist, or of lazy symbols that it makes. `nullable` says
+        whether the symbol derives the empty string. Alternatives with unproductive symbols are left out.
         """
 
     def is_productive(self, symbol: int) -> bool:

@@ -18,6 +18,7 @@ cdef class Matcher:
 
     cdef int set_up(self) except -1
     cdef uint32_t position(self) noexcept nogil
+    cdef int acquire(self) except -1    # the engine's lock
     cdef int tidy(self) except -1
     # The position after the token, DEAD where it is not allowed.
     cdef uint32_t after(self, uint32_t position, uint32_t token) except? 0xFFFFFFFF

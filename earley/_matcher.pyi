@@ -111,7 +111,7 @@ class Matcher:
 
         `masks`, `nodes_visited`: mask walks and trie nodes they came by. `steps`: byte steps worked out; all others
         were looked up. `rows_made`, `rows_static`: rows worked out, and how many of these by a remembered skeleton
-        alone. `rows`, `continuations`, `positions`, `tables`: kept at the moment. `text_bytes`: memory that the
-        accepted tokens of all forks need; `walk_bytes`: what else mask walks left behind, dropped at the next
-        collection.
+        alone. `rows`, `continuations`, `positions`, `tables`, `histories` (one a matcher): kept at the moment.
+        `text_bytes`: memory that the accepted tokens of all forks need; `walk_bytes`: what else mask walks left
+        behind, dropped at the next collection.
         """

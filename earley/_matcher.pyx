@@ -4,6 +4,7 @@ All state that grows lies in the chart (`_chart`), which the forks of a matcher 
 and the positions after each. A call takes the engine's lock for its duration and works without the GIL.
 """
 
+cimport cython
 from libc.stdint cimport int32_t, uint32_t
 from libc.stdlib cimport calloc
 from libc.string cimport memset
@@ -25,6 +26,7 @@ from earleymask.trie.errors import VocabularyError
 MAX_FORCED_BYTES = 1 << 16
 
 
+@cython.no_gc_clear       # `__dealloc__` needs the chart; what else may be in a cycle can be cleared
 cdef class Matcher:
     """Where one sequence of tokens stands in a grammar.
 
@@ -67,16 +69,19 @@ cdef class Matcher:
             self.engine.release()
 
     def __dealloc__(self):
-        # No lock here, and the chart outlives us: its next collection frees the history.
+        # No lock here, and the chart may outlive us: a later call of a fork frees the history.
         if self.history != NULL:
             self.history.dropped = True
+            self.chart.n_dropped += 1
 
     cdef int set_up(self) except -1:
         cdef History* history = <History*> calloc(1, sizeof(History))
         if history == NULL:
             raise MemoryError("matcher")
+        self.chart.sweep()
         history.next = self.chart.histories
         self.chart.histories = history
+        self.chart.n_histories += 1
         self.history = history
         return 0
 
@@ -113,7 +118,7 @@ cdef class Matcher:
 
     cdef int write_mask(self, uint32_t* words) except -1:
         cdef uint32_t position, token_id
-        self.engine.acquire()
+        self.acquire()
         try:
             self.tidy()
             position = self.position()
@@ -142,7 +147,7 @@ cdef class Matcher:
         cdef uint32_t token = self.known(token_id), position
         if token == NONE:
             return False
-        self.engine.acquire()
+        self.acquire()
         try:
             self.tidy()
             position = self.after(self.position(), token)
@@ -159,7 +164,7 @@ cdef class Matcher:
         cdef Py_ssize_t n = 0
         # The caller's own code may run while the ids are read: not under the lock.
         cdef list tokens = [self.known(token_id) for token_id in token_ids]
-        self.engine.acquire()
+        self.acquire()
         try:
             self.tidy()
             position = self.position()
@@ -194,8 +199,7 @@ cdef class Matcher:
                 target = self.chart.step_special(position, self.special_symbols[token])
                 if target != DEAD:
                     # A named EOS is a symbol like any other; if the text is then a sentence, that was its end.
-                    if token in self.eos_token_ids and (self.chart.is_accepting(target)
-                                                        or self.chart.is_accepting(position)):
+                    if token in self.eos_token_ids and self.chart.is_accepting(target):
                         return FINISHED
                     return target
         if token in self.eos_token_ids and (position == FINISHED or self.chart.is_accepting(position)):
@@ -219,17 +223,19 @@ cdef class Matcher:
 
     def rollback(self, n) -> None:
         """Takes the last `n` tokens back. Costs nothing: rows are values."""
+        cdef size_t count
         n = index(n)
-        if not 0 <= n <= self.history.tokens.n:
-            raise ValueError(f"cannot take back {n} tokens: {self.history.tokens.n} have been accepted")
-        self.engine.acquire()
-        self.history.tokens.n -= <size_t> n
-        self.history.positions.n -= <size_t> n
+        if not 0 <= n <= self.n_tokens:
+            raise ValueError(f"cannot take back {n} tokens: {self.n_tokens} have been accepted")
+        count = n
+        self.acquire()
+        self.history.tokens.n -= count
+        self.history.positions.n -= count
         self.engine.release()
 
     def reset(self) -> None:
         """Back to the beginning."""
-        self.rollback(self.history.tokens.n)
+        self.rollback(self.n_tokens)
 
     def fork(self):
         """An independent matcher at the same place. It shares all that was learned; the copy costs a few bytes a token."""
@@ -238,7 +244,7 @@ cdef class Matcher:
         other.chart = self.chart
         other.walk = self.walk
         other.special_symbols = self.special_symbols
-        self.engine.acquire()
+        self.acquire()
         try:
             other.set_up()
             words_extend(&other.history.tokens, self.history.tokens.data, self.history.tokens.n)
@@ -249,7 +255,7 @@ cdef class Matcher:
 
     def is_accepting(self) -> bool:
         """Whether the accepted text is a sentence, so that EOS is allowed (or has been accepted)."""
-        self.engine.acquire()
+        self.acquire()
         try:
             return bool(self.position() == FINISHED or self.chart.is_accepting(self.position()))
         finally:
@@ -257,18 +263,20 @@ cdef class Matcher:
 
     def is_finished(self) -> bool:
         """Whether an EOS token has been accepted. The mask holds EOS tokens alone from then on."""
-        return self.position() == FINISHED
+        return self.n_tokens > 0 and self.position() == FINISHED
 
     @property
     def n_tokens(self) -> int:
         """Number of tokens accepted."""
+        if self.history == NULL:
+            raise ValueError(f"this {type(self).__name__} is not set up: Matcher.__init__ was not called, or failed")
         return self.history.tokens.n
 
     @property
     def tokens(self) -> list[int]:
         """The accepted token ids, a new list."""
         cdef size_t i
-        return [self.history.tokens.data[i] for i in range(self.history.tokens.n)]
+        return [self.history.tokens.data[i] for i in range(<size_t> self.n_tokens)]
 
     def __reduce__(self):
         return rebuild, (type(self), self.grammar, self.vocabulary, self.tokens)
@@ -279,7 +287,7 @@ cdef class Matcher:
         """The bytes that every continuation begins with (at most 65,536 of them)."""
         cdef uint32_t position, byte, only = 0, choices, symbol
         forced = bytearray()
-        self.engine.acquire()
+        self.acquire()
         try:
             self.tidy()
             position = self.position()
@@ -306,7 +314,7 @@ cdef class Matcher:
         cdef uint32_t position, symbol
         cdef size_t i, k
         found = set()
-        self.engine.acquire()
+        self.acquire()
         try:
             position = self.position()
             if position == FINISHED:
@@ -329,11 +337,11 @@ cdef class Matcher:
 
         `masks`, `nodes_visited`: mask walks and trie nodes they came by. `steps`: byte steps worked out; all others were
         looked up. `rows_made`, `rows_static`: rows worked out, and how many of these by a remembered skeleton alone.
-        `rows`, `continuations`, `positions`, `tables`: kept at the moment. `text_bytes`: memory that the accepted tokens
+        `rows`, `continuations`, `positions`, `tables`, `histories` (one a matcher): kept at the moment. `text_bytes`: memory that the accepted tokens
         of all forks need; `walk_bytes`: what else mask walks left behind, dropped at the next collection.
         """
         cdef size_t reached
-        self.engine.acquire()
+        self.acquire()
         try:
             reached = self.chart.n_words_reached()
             stats = {
@@ -346,7 +354,8 @@ cdef class Matcher:
                 "continuations": self.chart.continuations.n,
                 "positions": self.chart.positions.n,
                 "tables": self.chart.n_tables,
-                "text_bytes": reached * sizeof(uint32_t),
+                "histories": self.chart.n_histories,
+                "text_bytes": (reached + self.chart.n_history_words()) * sizeof(uint32_t),
                 "walk_bytes": (self.chart.n_words() - reached) * sizeof(uint32_t) + self.chart.n_tables * 1024,
                 "collections": self.chart.n_collections,
                 "flushes": self.chart.n_flushes,
@@ -361,7 +370,13 @@ cdef class Matcher:
     cdef uint32_t position(self) noexcept nogil:
         return self.history.positions.data[self.history.positions.n - 1]
 
+    cdef int acquire(self) except -1:
+        if self.history == NULL:
+            raise ValueError(f"this {type(self).__name__} is not set up: Matcher.__init__ was not called, or failed")
+        return self.engine.acquire()
+
     cdef int tidy(self) except -1:
+        self.chart.sweep()
         if self.chart.n_words() > self.chart.collect_at:
             self.chart.collect()
         return 0

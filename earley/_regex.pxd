@@ -1,6 +1,6 @@
 # Regex nodes over bytes, hash-consed, with remembered derivatives.
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from earleymask.earley._tables cimport ByteSet, Sequences, Words
 
@@ -29,6 +29,8 @@ cdef enum:                     # one byte a node
     F_KNOWN_EMPTY = 4               # outcome of that search
     F_KNOWN_INHABITED = 8
     F_MARK = 16                     # used within one search
+    F_ORDERED = 32                  # holds a K_ORDERED node
+    F_INHERITED = F_SEARCH | F_ORDERED
 
 cdef enum:
     OP_ATOM = 0
@@ -49,8 +51,9 @@ cdef struct Instruction:
 cdef class Regexes:
     cdef Sequences nodes
     cdef uint8_t* flags             # per node
+    cdef uint16_t* depths           # per node: how deep `derive` recurses into it
     cdef uint32_t* first_edge       # per node
-    cdef size_t flags_capacity, first_edge_capacity
+    cdef size_t flags_capacity, depths_capacity, first_edge_capacity
     cdef Edge* edges
     cdef size_t n_edges, edges_capacity
 
@@ -74,6 +77,7 @@ cdef class Regexes:
 
     cdef uint32_t known(self, object node) except? 0xFFFFFFFF
     cdef uint32_t make(self, const uint32_t* words, size_t n) except? 0xFFFFFFFF nogil
+    cdef uint16_t depth_of(self, const uint32_t* words, size_t n) noexcept nogil
     cdef uint8_t flags_of(self, const uint32_t* words, size_t n) noexcept nogil
     cdef uint32_t make_bytes(self, const ByteSet* s) except? 0xFFFFFFFF nogil
     cdef uint32_t make_concat(self, uint32_t first, uint32_t rest) except? 0xFFFFFFFF nogil

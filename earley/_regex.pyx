@@ -26,9 +26,9 @@ from earleymask.earley._tables cimport (
 
 from earleymask.earley.errors import LimitError
 
-MAX_SEARCHED = 1 << 18      # nodes visited to decide one emptiness
-cdef uint32_t max_searched = MAX_SEARCHED
 cdef enum:
+    MAX_SEARCHED = 1 << 18      # nodes visited to decide one emptiness
+    MAX_DEPTH = 4000            # nodes on a path down, which derivation recurses along
     ANY = NONE              # K_TAIL: any continuation bytes
 
 
@@ -54,6 +54,7 @@ cdef class Regexes:
 
     def __dealloc__(self):
         free(self.flags)
+        free(self.depths)
         free(self.first_edge)
         free(self.edges)
         free(self.code)
@@ -183,8 +184,8 @@ cdef class Regexes:
         code = self.code + base
         for i, (op, x, y) in enumerate(program):
             if op == OP_ATOM:
-                if nullable(self, self.known(x)):
-                    raise ValueError(f"ordered: instruction {i}: an atom must not contain the empty string")
+                if self.flags[self.known(x)] & (F_NULLABLE | F_ORDERED):
+                    raise ValueError(f"ordered: instruction {i}: an atom must not contain the empty string, nor a program")
             elif op in (OP_SPLIT, OP_JUMP):
                 if not 0 <= x < n or not 0 <= y < n:
                     raise ValueError(f"ordered: instruction {i} leads out of the program")
@@ -229,13 +230,38 @@ cdef class Regexes:
 
     cdef uint32_t make(self, const uint32_t* words, size_t n) except? 0xFFFFFFFF nogil:
         cdef uint32_t before = self.nodes.n, node
+        cdef uint16_t depth
         reserve(<void**> &self.flags, &self.flags_capacity, before + 1, sizeof(uint8_t))
         reserve(<void**> &self.first_edge, &self.first_edge_capacity, before + 1, sizeof(uint32_t))
+        reserve(<void**> &self.depths, &self.depths_capacity, before + 1, sizeof(uint16_t))
+        depth = self.depth_of(words, n)
+        if depth > MAX_DEPTH:
+            with gil:
+                raise LimitError(f"regex: nested deeper than {MAX_DEPTH}")
         node = self.nodes.intern(words, n)
         if node == before:
+            self.depths[node] = depth
             self.flags[node] = self.flags_of(words, n)
             self.first_edge[node] = NONE
         return node
+
+    cdef uint16_t depth_of(self, const uint32_t* words, size_t n) noexcept nogil:
+        """How deep `derive` recurses; along the rest of a concatenation it does not."""
+        cdef uint32_t kind = words[0]
+        cdef uint16_t depth = 0, rest
+        cdef size_t i
+        if kind == K_CONCAT:
+            rest = self.depths[words[2]]
+            depth = self.depths[words[1]] + 1
+            return depth if depth > rest else rest
+        if kind == K_NOT or kind == K_REPEAT:
+            return self.depths[words[1]] + 1
+        if kind == K_UNION or kind == K_AND:
+            for i in range(1, n):
+                if self.depths[words[i]] > depth:
+                    depth = self.depths[words[i]]
+            return depth + 1
+        return 1
 
     cdef uint8_t flags_of(self, const uint32_t* words, size_t n) noexcept nogil:
         cdef uint8_t* flags = self.flags
@@ -245,27 +271,29 @@ cdef class Regexes:
         if kind == K_EPSILON:
             return F_NULLABLE
         if kind == K_CONCAT:
-            return (flags[words[1]] & flags[words[2]] & F_NULLABLE) | ((flags[words[1]] | flags[words[2]]) & F_SEARCH)
+            return (flags[words[1]] & flags[words[2]] & F_NULLABLE) | ((flags[words[1]] | flags[words[2]]) & F_INHERITED)
         if kind == K_UNION:
             for i in range(1, n):
-                result |= flags[words[i]] & (F_NULLABLE | F_SEARCH)
+                result |= flags[words[i]] & (F_NULLABLE | F_INHERITED)
             return result
         if kind == K_AND:
             result = F_NULLABLE
             for i in range(1, n):
                 result &= flags[words[i]]
+            for i in range(1, n):
+                result |= flags[words[i]] & F_INHERITED
             return result | F_SEARCH
         if kind == K_NOT:
-            return ((flags[words[1]] & F_NULLABLE) ^ F_NULLABLE) | F_SEARCH
+            return ((flags[words[1]] & F_NULLABLE) ^ F_NULLABLE) | (flags[words[1]] & F_INHERITED) | F_SEARCH
         if kind == K_REPEAT:
             if words[2] == 0:
                 result = F_NULLABLE
-            return result | (flags[words[1]] & F_SEARCH)
+            return result | (flags[words[1]] & F_INHERITED)
         if kind == K_ORDERED:
             # A thread need not lead to MATCH.
             if self.code[words[n - 2]].op == OP_MATCH:
                 result = F_NULLABLE
-            return result | F_SEARCH
+            return result | F_SEARCH | F_ORDERED
         return 0
 
     cdef uint32_t make_bytes(self, const ByteSet* s) except? 0xFFFFFFFF nogil:
@@ -612,7 +640,11 @@ cdef class Regexes:
         return result
 
     cdef uint32_t make_ordered(self) except? 0xFFFFFFFF nogil:
-        return R_EMPTY if self.threads.n == 1 else self.make(self.threads.data, self.threads.n)
+        if self.threads.n == 1:
+            return R_EMPTY
+        if self.threads.n == 3 and self.code[self.threads.data[1]].op == OP_MATCH:
+            return R_EPSILON
+        return self.make(self.threads.data, self.threads.n)
 
     cdef int push_thread(self, uint32_t pc, uint32_t node) except -1 nogil:
         cdef size_t i
@@ -666,23 +698,32 @@ cdef class Regexes:
         return self.search(node)
 
     cdef int search(self, uint32_t start) except -1 nogil:
-        """Breadth first over derivatives until something nullable turns up; nothing turning up proves all of it empty."""
-        cdef Words found
-        cdef size_t i = 0, j
-        cdef uint32_t node, byte, target, budget = max_searched
+        """Derivatives until something nullable turns up; nothing turning up proves all of them empty.
+
+        Depth first: a string that matches is as a rule found by going on and on, while the states that are near the start
+        can be exponentially many.
+        """
+        cdef Words found                    # node, index of the node it was reached from
+        cdef Words pending                  # indexes into `found`
+        cdef size_t i, j
+        cdef uint32_t node, byte, target
         cdef ByteSet same, seen
-        cdef int result = 1
+        cdef bint inhabited = False, exhausted = False
         memset(&found, 0, sizeof(found))
+        memset(&pending, 0, sizeof(pending))
         try:
             words_push(&found, start)
+            words_push(&found, 0)
+            words_push(&pending, 0)
             self.flags[start] |= F_MARK
-            while i < found.n and result:
-                if found.n > budget:
+            while pending.n and not inhabited:
+                if found.n > 2 * MAX_SEARCHED:
                     with gil:
-                        raise LimitError(f"deciding whether a terminal can still match: more than {budget} regex states; "
-                                         "simplify its lookarounds or complements")
+                        raise LimitError(f"deciding whether a terminal can still match: more than {MAX_SEARCHED} regex "
+                                         "states; simplify its lookarounds or complements")
+                pending.n -= 1
+                i = pending.data[pending.n]
                 node = found.data[i]
-                i += 1
                 byteset_fill(&seen, 0)
                 for byte in range(256):
                     if byteset_has(&seen, byte):
@@ -690,25 +731,29 @@ cdef class Regexes:
                     byteset_fill(&same, <uint64_t> -1)
                     target = self.derive(node, byte, &same)
                     byteset_or(&seen, &same)
-                    if not self.flags[target] & F_SEARCH:
-                        if target == R_EMPTY:
-                            continue
-                        result = 0
+                    if self.flags[target] & (F_NULLABLE | F_KNOWN_INHABITED) or (
+                            target != R_EMPTY and not self.flags[target] & F_SEARCH):
+                        inhabited = True
                         break
-                    if self.flags[target] & (F_NULLABLE | F_KNOWN_INHABITED):
-                        result = 0
-                        break
-                    if not self.flags[target] & (F_KNOWN_EMPTY | F_MARK):
+                    if target != R_EMPTY and not self.flags[target] & (F_KNOWN_EMPTY | F_MARK):
                         self.flags[target] |= F_MARK
+                        words_push(&pending, <uint32_t> found.n)
                         words_push(&found, target)
-            self.flags[start] |= F_KNOWN_EMPTY if result else F_KNOWN_INHABITED
-        finally:
-            for j in range(found.n):
+                        words_push(&found, <uint32_t> i)
+            exhausted = not inhabited
+            if inhabited:                   # and so is everything on the way there
+                while i:
+                    self.flags[found.data[i]] |= F_KNOWN_INHABITED
+                    i = found.data[i + 1]
+                self.flags[start] |= F_KNOWN_INHABITED
+        finally:                            # after an error nothing is known
+            for j in range(0, found.n, 2):
                 self.flags[found.data[j]] &= <uint8_t> ~F_MARK
-                if result and i == found.n:
+                if exhausted:
                     self.flags[found.data[j]] |= F_KNOWN_EMPTY
             words_free(&found)
-        return result
+            words_free(&pending)
+        return exhausted
 
 
 cdef inline void load_bytes(const uint32_t* p, ByteSet* s) noexcept nogil:

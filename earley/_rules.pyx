@@ -50,6 +50,7 @@ cdef class Rules:
     def add_production(self, lhs, rhs) -> int:
         cdef uint32_t production = self.n_productions, symbol
         cdef Symbol* left = self.symbols + <uint32_t> self.checked(lhs)
+        rhs = tuple(rhs)
         if left.kind != S_NONTERMINAL:
             raise ValueError(f"{self.names[lhs]!r} is not a nonterminal with productions of its own")
         for item in rhs:
@@ -107,6 +108,9 @@ cdef class Rules:
     def make_productions(self, symbol) -> None:
         """Turns a lazy symbol into a nonterminal with its productive alternatives."""
         productive = [rhs for rhs in self.alternatives(symbol) if all(self.is_productive(item) for item in rhs)]
+        if not self.symbols[<uint32_t> symbol].nullable and any(
+                all(self.symbols[<uint32_t> item].nullable for item in rhs) for rhs in productive):
+            raise ValueError(f"{self.names[symbol]!r} derives the empty string, but was not declared nullable")
         self.symbols[<uint32_t> symbol].kind = S_NONTERMINAL
         del self.expansions[symbol]
         for rhs in productive:

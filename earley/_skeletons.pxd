@@ -65,6 +65,8 @@ cdef class Skeletons:
     cdef Words raw_waiters          # scratch: j, dot, source; a source is the index of a kernel item or NEW | j
     cdef Words raw_scans            # scratch: symbol, dot moved on, source
     cdef Words predicted, agenda, completed, pops, recipes, renamed, words
+    cdef Map seen                   # scratch: dot << 32 | ref of an item -> the outcome (by number) that last noted it
+    cdef uint32_t seen_epoch
     cdef uint64_t* keys             # scratch for sorting
     cdef size_t n_keys, keys_capacity
 

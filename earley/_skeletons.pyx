@@ -27,6 +27,12 @@ from earleymask.earley._tables cimport (
     NONE, reserve, sequence, sequence_length, sort_u64, sort_words, words_extend, words_free, words_push,
 )
 
+from earleymask.earley.errors import LimitError
+
+cdef enum:
+    MAX_WORDS = 1 << 27         # in each of the tables
+    MAX_SEEN = 1 << 16
+
 
 cdef class Skeletons:
     """The remembered, stack-free part of parsing one grammar."""
@@ -38,6 +44,7 @@ cdef class Skeletons:
         self.skeletons = Sequences("parser skeletons", 1 << 27)
         self.shapes = Sequences("parser continuations", 1 << 27)
         self.transitions = Map()
+        self.seen = Map()
         self.add_shape(&word, 1, NONE, 0)
         word = 1
         self.shape_outcomes.data[ROOT_SHAPE] = <uint32_t> self.outcomes.n
@@ -156,6 +163,9 @@ cdef class Skeletons:
         cdef size_t n_reach = (n_kernel + 31) // 32
         cdef size_t size = (sizeof(Closure) + n_waiters * sizeof(Item) + n_scans * sizeof(Scan)
                             + (n_predicted * (3 + n_reach) + 1) * sizeof(uint32_t))
+        if self.closure_bytes + size > MAX_WORDS * sizeof(uint32_t):
+            with gil:
+                raise LimitError(f"parser predictions: more than {MAX_WORDS} words of memory; simplify the grammar")
         cdef char* block = <char*> malloc(size)
         if block == NULL:
             with gil:
@@ -348,20 +358,32 @@ cdef class Skeletons:
         return <uint32_t> self.renamed.n - 1
 
     cdef uint32_t work_out(self, Closure* closure, uint32_t skeleton) except? 0xFFFFFFFF nogil:
-        """The outcome of the items on the agenda. `renamed`, where not empty, is the frame to speak in (see `pop`)."""
+        """The outcome of the items on the agenda. `renamed`, where not empty, is the frame to speak in (see `pop`).
+
+        A shape's outcome may be taken from whichever skeleton made it first: what waits for its symbol, and with which
+        refs, depends only on the kernel items that lead to the symbol, which are the shape.
+        """
         cdef uint32_t dot, ref, symbol, i, j, n_items, next_skeleton = NONE
         cdef size_t base, at
         cdef bint distinct = True
+        cdef uint64_t key
         self.completed.n = self.pops.n = self.recipes.n = 0
         self.n_keys = 0
+        self.seen_epoch += 1
+        if self.seen.n > MAX_SEEN:
+            self.seen.clear()
         while self.agenda.n:
             self.agenda.n -= 2
             dot = self.agenda.data[self.agenda.n]
             ref = self.agenda.data[self.agenda.n + 1]
             symbol = self.rules.dots.data[dot]
             if symbol != NONE:
+                key = (<uint64_t> dot << 32) | ref
+                if self.seen.get(key) == self.seen_epoch:
+                    continue
+                self.seen.put(key, self.seen_epoch)
                 reserve(<void**> &self.keys, &self.keys_capacity, self.n_keys + 1, sizeof(uint64_t))
-                self.keys[self.n_keys] = (<uint64_t> dot << 32) | ref
+                self.keys[self.n_keys] = key
                 self.n_keys += 1
                 if self.rules.symbols[symbol].nullable:
                     words_push(&self.agenda, dot + 1)
@@ -429,6 +451,9 @@ cdef class Skeletons:
         words_extend(&self.words, self.pops.data, self.pops.n)
         words_extend(&self.words, self.completed.data, self.completed.n)
         words_extend(&self.words, self.recipes.data, self.recipes.n)
+        if base + self.words.n > MAX_WORDS:
+            with gil:
+                raise LimitError(f"parser outcomes: more than {MAX_WORDS} words of memory; simplify the grammar")
         words_extend(&self.outcomes, self.words.data, self.words.n)
         self.n_outcomes += 1
         return <uint32_t> base

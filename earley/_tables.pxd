@@ -39,10 +39,6 @@ cdef inline void byteset_or(ByteSet* s, const ByteSet* t) noexcept nogil:
     s.w[0] |= t.w[0]; s.w[1] |= t.w[1]; s.w[2] |= t.w[2]; s.w[3] |= t.w[3]
 
 
-cdef inline bint byteset_is_empty(const ByteSet* s) noexcept nogil:
-    return (s.w[0] | s.w[1] | s.w[2] | s.w[3]) == 0
-
-
 # Makes *memory hold at least `needed` items of `item_size` bytes; *capacity is in items.
 cdef int reserve(void** memory, size_t* capacity, size_t needed, size_t item_size) except -1 nogil
 
@@ -99,6 +95,7 @@ cdef class Map:
 
     cdef uint32_t get(self, uint64_t key) noexcept nogil
     cdef int put(self, uint64_t key, uint32_t value) except -1 nogil
+    cdef int clear(self) except -1 nogil
     cdef size_t n_bytes(self) noexcept nogil
 
 

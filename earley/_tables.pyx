@@ -83,7 +83,11 @@ cdef class Sequences:
         if self.words.n + n > self.limit or self.n >= NONE - 2:
             with gil:
                 raise LimitError(f"{self.what}: more than {self.limit} words of memory; simplify the grammar")
+        # Everything that may fail comes before the entry exists.
         entry = self.n
+        if entry * <size_t> 2 >= self.n_slots:
+            sequences_rehash(self)
+            slot = find_slot(self, h, data, n)
         reserve(<void**> &self.starts, &self.starts_capacity, entry + 2, sizeof(size_t))
         reserve(<void**> &self.hashes, &self.hashes_capacity, entry + 1, sizeof(uint32_t))
         words_extend(&self.words, data, n)
@@ -91,8 +95,6 @@ cdef class Sequences:
         self.hashes[entry] = h
         self.n += 1
         self.slots[slot] = self.n
-        if self.n * <size_t> 2 > self.n_slots:
-            sequences_rehash(self)
         return entry
 
     cdef bint has(self, const uint32_t* data, size_t n) noexcept nogil:
@@ -115,7 +117,7 @@ cdef inline size_t find_slot(Sequences table, uint32_t h, const uint32_t* data, 
     while table.slots[slot]:
         entry = table.slots[slot] - 1
         if (table.hashes[entry] == h and sequence_length(table, entry) == n
-                and memcmp(sequence(table, entry), data, n * sizeof(uint32_t)) == 0):
+                and (n == 0 or memcmp(sequence(table, entry), data, n * sizeof(uint32_t)) == 0)):
             break
         slot = (slot + 1) & (table.n_slots - 1)
     return slot
@@ -178,6 +180,14 @@ cdef class Map:
             free(keys)
             free(values)
         map_insert(self, key, value)
+        return 0
+
+    cdef int clear(self) except -1 nogil:
+        cdef uint64_t* keys = self.keys
+        cdef uint32_t* values = self.values
+        map_allocate(self, 64)
+        free(keys)
+        free(values)
         return 0
 
     cdef size_t n_bytes(self) noexcept nogil:

@@ -136,7 +136,9 @@ class Model:
             tree = self._trees[symbol]
             if tree is not None:
                 nodes[symbol] = self._lower(symbol, tree, regexes)
-        productive = self._productive(reached, {symbol for symbol in nodes if not regexes.is_empty(nodes[symbol])})
+        productive = self._productive(
+            reached, {symbol for symbol in nodes if not self._is_empty(symbol, nodes[symbol], regexes)}
+        )
         if start not in productive:
             raise self._no_sentence(start, productive)
         if len(productive) < len(reached):
@@ -170,6 +172,12 @@ class Model:
             return lower(tree, regexes)
         except RegexSyntaxError as error:
             raise self._reporter.regex_error(error, self._origins[symbol]) from error
+        except LimitError as error:
+            raise self._reporter.limit_error(str(error), self._origins[symbol]) from error
+
+    def _is_empty(self, symbol: int, node: int, regexes: Regexes) -> bool:
+        try:
+            return regexes.is_empty(node)
         except LimitError as error:
             raise self._reporter.limit_error(str(error), self._origins[symbol]) from error
 
@@ -220,7 +228,7 @@ class Model:
                 tree = self._trees[symbol]
                 assert tree is not None
                 node = self._lower(symbol, tree, regexes)
-                if not regexes.is_empty(node):
+                if not self._is_empty(symbol, node, regexes):
                     engine.add_terminal(self._names[symbol], node, ignored=True)
         engine.finish(ids[start])
         return engine

@@ -4,6 +4,7 @@ Grammars are given as productions here, so that what is tested is the engine and
 from the languages, which are small enough to say in a sentence.
 """
 
+import functools
 import gc
 import pickle
 import random
@@ -474,3 +475,122 @@ def test_engines_refuse_what_they_cannot_mean():
 def test_engines_do_not_pickle_by_accident():
     with pytest.raises(TypeError):
         pickle.dumps(Engine(Regexes()))
+
+
+# ---- found by review ------------------------------------------------------------------------------------------------
+
+
+def test_matchers_in_reference_cycles_are_collected():
+    """The collector may clear a cycle's members in any order; a matcher still needs its chart when it goes."""
+    ab = grammar({"S": ["a S", ""]}, AB, "S")
+    for _ in range(50):
+        matcher = Matcher(ab, BYTES)
+        survivor = matcher.fork()
+        cycle = [matcher]
+        cycle.append(cycle)
+        del matcher, cycle
+        gc.collect()
+        assert allowed(survivor) == "a$"
+
+
+def test_dropped_forks_are_freed():
+    """Positions of this grammar recur, so nothing else ever starts a collection."""
+    matcher = Matcher(grammar({"S": ["a S", ""]}, AB, "S"), BYTES)
+    feed(matcher, "a" * 1000)
+    before = matcher.stats()["histories"]
+    for _ in range(1000):
+        matcher.fork()
+    assert matcher.stats()["histories"] <= before + 3
+    assert matcher.stats()["text_bytes"] > 8 * 1000  # histories are counted
+
+
+def test_matchers_that_were_not_set_up_say_so():
+    class Careless(Matcher):
+        def __init__(self, *args):
+            pass
+
+    careless = Careless(grammar({"S": ["a"]}, AB, "S"), BYTES)
+    for call in (
+        careless.mask,
+        careless.is_accepting,
+        careless.is_finished,
+        careless.reset,
+        careless.fork,
+        careless.expected,
+    ):
+        with pytest.raises(ValueError, match="not set up"):
+            call()
+    with pytest.raises(ValueError, match="not set up"):
+        careless.accept(97)
+    with pytest.raises(ValueError, match="not set up"):
+        _ = careless.tokens
+
+
+def test_many_optional_symbols_in_a_row():
+    """Each of n places may be where the next x stands: outcomes must not hold the square of that."""
+    costs = []
+    for n in (500, 1000, 2000):
+        rules = {"S": ["X " * n], "X": ["a", ""]}
+        matcher = Matcher(grammar(rules, AB, "S"), BYTES)
+        feed(matcher, "aa")
+        assert allowed(matcher) == "a$"
+        costs.append(matcher.stats()["grammar_bytes"])
+    assert costs[2] < 2.5 * costs[1] < 6.25 * costs[0]
+
+
+def test_a_named_eos_goes_on_where_the_grammar_does():
+    named = grammar({"S": ["a", "a <eos> b"]}, AB, "S", specials=["<eos>"])
+    matcher = Matcher(named, CALL)
+    feed(matcher, "a")
+    assert ids(matcher) == {EOS}
+    assert matcher.accept(EOS)
+    assert not matcher.is_finished()
+    assert ids(matcher) == {ord("b")}
+
+
+def test_an_emptiness_search_that_fails_knows_nothing():
+    regexes = Regexes()
+    # Of five characters of a and b all but aaaaa: not empty, which takes a search to see.
+    five = regexes.repeat(regexes.byte_set(b"ab"), 5, 5)
+    node = regexes.intersection([five, regexes.complement(regexes.literal(b"aaaaa"))])
+    assert not regexes.is_empty(node)
+    nothing = regexes.intersection([five, regexes.complement(five)])
+    assert regexes.is_empty(nothing)
+    assert regexes.is_empty(nothing)
+
+
+def test_emptiness_is_found_by_going_on():
+    """.*?X.{20}Z has a million thread lists nearer than its first match."""
+    regexes = Regexes()
+    dot = regexes.char_class([(0, 9), (11, 0x10FFFF)])
+    atom, split, jump, match = 0, 1, 2, 3
+    program = [(split, 3, 1), (atom, dot, 0), (jump, 0, 0), (atom, regexes.literal(b"X"), 0)]
+    program += [(atom, dot, 0)] * 20 + [(atom, regexes.literal(b"Z"), 0), (match, 0, 0)]
+    node = regexes.ordered(program)
+    assert not regexes.is_empty(node)
+    assert regexes.matches(node, b"aaX" + b"b" * 20 + b"Z")
+    assert not regexes.matches(node, b"aaX" + b"b" * 19 + b"Z")
+
+
+def test_what_programs_and_depths_are_refused():
+    regexes = Regexes()
+    program = regexes.ordered([(1, 1, 3), (0, regexes.literal(b"a"), 0), (2, 0, 0), (3, 0, 0)])
+    with pytest.raises(ValueError, match="nor a program"):
+        regexes.ordered([(0, regexes.concat([regexes.literal(b"x"), program]), 0), (3, 0, 0)])
+    node = regexes.literal(b"a")
+    nest = lambda node: regexes.repeat(regexes.union([node, regexes.literal(b"b")]), 2, 3)  # noqa: E731
+    for _ in range(1_900):
+        node = nest(node)
+    with pytest.raises(LimitError, match="nested deeper"):
+        functools.reduce(lambda node, _: nest(node), range(20_000), node)
+    assert regexes.is_nullable(node) is False
+
+
+def test_lazy_symbols_must_say_that_they_are_nullable():
+    regexes = Regexes()
+    engine = Engine(regexes)
+    lazy = engine.add_lazy("lazy", lambda: [()])
+    engine.add_production(start := engine.add_nonterminal("S"), (item for item in [lazy]))
+    engine.finish(start)
+    with pytest.raises(ValueError, match="not declared nullable"):
+        Matcher(Grammar(engine), BYTES)
