@@ -125,10 +125,13 @@ def test_packed_nodes_have_the_documented_layout() -> None:
 
 def test_pickles() -> None:
     trie = TokenTrie([b"ab", b"", b"a", b"ab"])
+    assert trie.learned is None
+    trie.learned = object()
     again = pickle.loads(pickle.dumps(trie))
     again.check()
     assert again.packed_nodes() == trie.packed_nodes()
     assert again.duplicate_pairs() == [(0, 3)]
+    assert again.learned is None
 
 
 # -- limits and misuse -------------------------------------------------------------------------------------------------

@@ -59,6 +59,8 @@ cdef class TokenTrie:
     cdef unsigned char* token_buffer        # owned; the bytes of all tokens, in order of their ids
     cdef uint32_t* token_offsets    # owned; n_tokens + 1 of them; token t is token_buffer[token_offsets[t]:token_offsets[t + 1]],
                                     # empty for what is not text
+    cdef public object learned      # what the layers above remember about this vocabulary, None at first; not part of
+                                    # the trie's value: not pickled, may be dropped at any time
 
     cdef int _copy_tokens(self, list tokens) except -1
     cdef int _build(self, list order) except -1

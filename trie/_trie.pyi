@@ -24,6 +24,9 @@ class TokenTrie:
     """Ids spelled like a smaller id."""
     max_depth: Final[int]
     """Bytes of the longest text token; 0 without any."""
+    learned: object
+    """What the layers above remember about this vocabulary, None at first. Not part of the trie's value: it is not
+    pickled, and may be dropped at any time."""
 
     def __init__(self, tokens: list[bytes]) -> None: ...
     def token_bytes(self, token_id: int) -> bytes:

@@ -6,7 +6,7 @@ written in one pass over the sorted tokens: each one shares some first bytes wit
 below those and appends one node for each of its other bytes. A node's `skip` is filled in when the node is closed.
 
 Time is that of the sort; memory is 8 bytes a node plus a copy of the token bytes. A trie never changes once built, so
-threads share it without locks.
+threads share it without locks; `learned` alone belongs to the layers above, and so does the lock for it.
 
 Not here: where token bytes come from (`vocabulary` and the modules beside it), walking the trie under a grammar (`earley/`).
 """
