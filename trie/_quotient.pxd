@@ -1,0 +1,58 @@
+"""A token trie with bytes merged into classes: the tables that masks of whole parts of the trie are made from.
+
+Two nodes of the trie are merged where the paths to them have equal classes, byte by byte. Where all bytes of each class
+act alike, as most do within an identifier or a string, walking the quotient does the work of walking the trie.
+"""
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+
+from ._trie cimport TokenTrie
+
+cdef enum:
+    NO_NODE = 0xFFFFFFFF            # no such node, no such bitmap; as an argument of `child` the root
+    MAX_CLASSES = 255               # so that 0xFF is no class
+    MAX_BITMAPS = 64                # 16 KB each with 131,072 ids
+    MAX_WIDE = 256                  # 8 bits of `wide_of`
+
+
+cdef class Quotient:
+    cdef readonly TokenTrie trie
+    cdef readonly uint32_t n_classes            # byte classes, numbered in order of their smallest bytes
+    cdef uint8_t class_of[256]                  # byte -> class
+    cdef uint64_t class_bytes[256][4]           # class -> set of bytes (bit b & 63 of word b >> 6)
+    cdef uint8_t class_first[256]               # class -> its smallest byte
+
+    # By quotient node: depth first, the root not stored, siblings in order of class. All arrays are owned.
+    cdef readonly uint32_t n_nodes
+    cdef uint32_t* skips            # nodes in this subtree, itself included
+    cdef uint16_t* depths           # children of the root have 1
+    cdef uint8_t* classes           # class of the edge into this node
+    cdef uint32_t* token_starts     # n_nodes + 1: the tokens that end here are tokens[token_starts[i]:token_starts[i + 1]]
+    cdef uint32_t* tokens           # ascending within a node; of duplicates only the representative, as in the trie
+    cdef uint32_t* member_starts    # n_nodes + 1: merged here are members[member_starts[i]:member_starts[i + 1]], never none
+    cdef uint32_t* members          # indexes of trie nodes, ascending within a node
+    cdef uint32_t* sizes            # trie nodes in the subtrees of all members: the sum of their skips
+    cdef uint32_t* bitmap_of        # index of the bitmap of the tokens that end here, or NO_NODE; the fullest nodes have one
+    cdef uint32_t* bitmaps          # bitmap k is bitmaps[k * trie.n_words:(k + 1) * trie.n_words]
+    cdef readonly uint32_t n_bitmaps
+
+    # By trie node.
+    cdef uint32_t* parents          # NO_NODE for children of the root
+    cdef uint32_t* quotient_of      # the quotient node that it was merged into
+    cdef uint8_t* wide_of           # which list of `wide` holds its children, 0: none, go from sibling to sibling
+    cdef uint32_t* wide             # children by byte, or NO_NODE: wide[wide_of[i] << 8 | byte]; list 0 is the root's
+    cdef readonly uint32_t n_wide   # lists in `wide`
+
+    # The child of a TRIE node (NO_NODE: of the root) by this byte, or NO_NODE.
+    cdef uint32_t child(self, uint32_t node, uint32_t byte) noexcept nogil
+    cdef size_t n_bytes(self)
+
+    cdef int _set_classes(self, class_of) except -1
+    cdef int _allocate(self) except -1
+    cdef int _group(self) except -1
+    cdef int _take(self, arrays) except -1
+    cdef const char* _recognize(self) noexcept nogil
+    cdef int _complete(self) except -1
+    cdef int _list_tokens(self) except -1
+    cdef int _make_bitmaps(self) except -1
+    cdef int _index_children(self) except -1
