@@ -1,9 +1,9 @@
 """The engines that are compared, each behind the same two calls: fill a bitmask row, accept a token.
 
-`engines(vocabulary, encode)` readies every engine that is installed for one vocabulary: that is done once for a model
-and is not timed. `Engine.open(grammar)` is what a request costs before its first mask: grammar text in, session out,
-with every cache of compiled grammars off. A `Session` holds plain callables, so that what is timed is one call into the
-engine's own Python binding:
+`engines(vocabulary)` readies every engine that is installed for one vocabulary: that is done once for a model.
+`Engine.open(grammar)` is what a request costs before its first mask: grammar text in, session out, with every cache of
+compiled grammars off. `Session.again()` is the next request with the same grammar object. A `Session` holds plain
+callables, so that what is timed is one call into the engine's own Python binding:
 
 - earleymask: `Matcher.fill_bitmask(row)`, `Matcher.accept(token)`;
 - llguidance: `LLMatcher.unsafe_compute_mask_ptr(address, n_bytes)`, `LLMatcher.consume_token(token)`. Its usual entry
@@ -35,7 +35,6 @@ GRAMMARS = Path(__file__).parent / "grammars"
 LLGUIDANCE_OPTIONS = '%llguidance {"no_forcing": true, "allow_initial_skip": true}\n'
 
 Row = NDArray[np.int32]
-Encode = Callable[[str], Sequence[int]]
 
 
 @dataclass
@@ -50,6 +49,12 @@ class Session:
     """Why the engine gave up; empty while it has not."""
     stats: Callable[[], dict[str, int]]
     """The engine's own counters since the session began; empty for peers."""
+    again: Callable[[], Session] | None = None
+    """Another session from the start, with all that was learned of the grammar; this one is over then."""
+    walk: Callable[[Row], object] | None = None
+    """Fills a row by the engine's slow reference; where the engine has one."""
+    grammar_stats: Callable[[], dict[str, int]] | None = None
+    """What is kept with the grammar; where the engine tells."""
     allows: Callable[[int], bool] | None = None
     """Whether one token may come next, not by way of a mask; where the engine can tell and take it back."""
 
@@ -65,9 +70,9 @@ class Engine(Protocol):
         """From grammar text to a session whose first mask can be filled."""
 
 
-def engines(vocabulary: Vocabulary, encode: Encode, names: Sequence[str]) -> tuple[list[Engine], dict[str, str]]:
+def engines(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[list[Engine], dict[str, str]]:
     """Those of `names` that are installed, ready for this vocabulary; and why the others are missing."""
-    makers: dict[str, Callable[[Vocabulary, Encode], Engine]] = {
+    makers: dict[str, Callable[[Vocabulary], Engine]] = {
         "earleymask": Earleymask,
         "llguidance": LLGuidance,
         "xgrammar": XGrammar,
@@ -76,7 +81,7 @@ def engines(vocabulary: Vocabulary, encode: Encode, names: Sequence[str]) -> tup
     missing: dict[str, str] = {}
     for name in names:
         try:
-            found.append(makers[name](vocabulary, encode))
+            found.append(makers[name](vocabulary))
         except ImportError as error:
             missing[name] = str(error)
     return found, missing
@@ -86,45 +91,74 @@ def n_words(vocabulary: Vocabulary) -> int:
     return (vocabulary.size + 31) // 32
 
 
+def new_row(vocabulary: Vocabulary) -> Row:
+    """A bitmask row, its memory touched, so that no first mask pays for the system's zeroing of pages."""
+    return np.full(n_words(vocabulary), -1, np.int32)
+
+
+def grammar_file(kind: str, syntax: str) -> Path:
+    """The file of a grammar in a syntax ("lark" or "ebnf"); those written after tuning lie in `heldout/`."""
+    file = GRAMMARS / f"{kind}.{syntax}"
+    return file if file.exists() else GRAMMARS / "heldout" / f"{kind}.{syntax}"
+
+
 class Earleymask:
     name = "earleymask"
 
-    def __init__(self, vocabulary: Vocabulary, encode: Encode) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
         self.module: Any = importlib.import_module("earleymask")
         self.version = str(self.module.__version__)
         self.vocabulary = vocabulary
 
     def grammar(self, kind: str) -> str:
-        return (GRAMMARS / f"{kind}.lark").read_text(encoding="utf-8")
+        return grammar_file(kind, "lark").read_text(encoding="utf-8")
 
     def open(self, grammar: str) -> Session:
-        matcher = self.module.Matcher(self.module.Grammar.from_lark(grammar), self.vocabulary)
-        row = np.zeros(n_words(self.vocabulary), np.int32)
-        return Session(row, partial(matcher.fill_bitmask, row), matcher.accept, lambda: "", matcher.stats)
+        return self._session(self.module.Grammar.from_lark(grammar))
+
+    def _session(self, grammar: Any) -> Session:
+        matcher = self.module.Matcher(grammar, self.vocabulary)
+        row = new_row(self.vocabulary)
+        return Session(
+            row,
+            partial(matcher.fill_bitmask, row),
+            matcher.accept,
+            lambda: "",
+            matcher.stats,
+            again=partial(self._session, grammar),
+            walk=getattr(matcher, "walk_bitmask", None),
+            grammar_stats=getattr(grammar, "stats", None),
+        )
 
 
 class LLGuidance:
     name = "llguidance"
 
-    def __init__(self, vocabulary: Vocabulary, encode: Encode) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
         self.module: Any = importlib.import_module("llguidance")
         self.version = importlib.metadata.version("llguidance")
         self.vocabulary = vocabulary
-        wrapper = self.module.TokenizerWrapper(_LLGuidanceTokens(vocabulary, encode))
+        wrapper = self.module.TokenizerWrapper(_LLGuidanceTokens(vocabulary))
         self.tokenizer = self.module.LLTokenizer(
             wrapper, n_vocab=vocabulary.size, eos_token=list(vocabulary.eos_token_ids)
         )
 
     def grammar(self, kind: str) -> str:
-        return LLGUIDANCE_OPTIONS + (GRAMMARS / f"{kind}.lark").read_text(encoding="utf-8")
+        return LLGUIDANCE_OPTIONS + grammar_file(kind, "lark").read_text(encoding="utf-8")
 
     def open(self, grammar: str) -> Session:
         matcher = self.module.LLMatcher(self.tokenizer, grammar, log_level=0)
         if matcher.is_error():
             raise ValueError(f"llguidance: {matcher.get_error()}")
-        row = np.zeros(n_words(self.vocabulary), np.int32)
+        row = new_row(self.vocabulary)
         fill = partial(matcher.unsafe_compute_mask_ptr, row.ctypes.data, row.nbytes)
-        return Session(row, fill, matcher.consume_token, matcher.get_error, dict)
+
+        def again() -> Session:
+            matcher.reset()
+            return session
+
+        session = Session(row, fill, matcher.consume_token, matcher.get_error, dict, again=again)
+        return session
 
 
 class _LLGuidanceTokens:
@@ -132,23 +166,23 @@ class _LLGuidanceTokens:
 
     bos_token_id = None
 
-    def __init__(self, vocabulary: Vocabulary, encode: Encode) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
         self.eos_token_id = vocabulary.eos_token_ids[0]
         self.special_token_ids = sorted(vocabulary.special_token_ids)
         special = vocabulary.special_token_ids
         self.tokens = [
             f"<|special {i}|>".encode() if i in special else vocabulary.token_bytes(i) for i in range(vocabulary.size)
         ]
-        self.encode = encode
+        self.ids = {token: i for i, token in enumerate(self.tokens) if len(token) == 1}
 
     def __call__(self, text: str | bytes) -> list[int]:
-        return list(self.encode(text if isinstance(text, str) else text.decode()))
+        return [self.ids[bytes([byte])] for byte in (text.encode() if isinstance(text, str) else text)]
 
 
 class XGrammar:
     name = "xgrammar"
 
-    def __init__(self, vocabulary: Vocabulary, encode: Encode) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
         self.module: Any = importlib.import_module("xgrammar")
         self.version = importlib.metadata.version("xgrammar")
         self.vocabulary = vocabulary
@@ -158,11 +192,14 @@ class XGrammar:
         self.compiler = self.module.GrammarCompiler(info, max_threads=1, cache_enabled=False)
 
     def grammar(self, kind: str) -> str:
-        return (GRAMMARS / f"{kind}.ebnf").read_text(encoding="utf-8")
+        return grammar_file(kind, "ebnf").read_text(encoding="utf-8")
 
     def open(self, grammar: str) -> Session:
-        matcher = self.module.GrammarMatcher(self.compiler.compile_grammar(grammar))
-        bitmask = np.zeros((1, n_words(self.vocabulary)), np.int32)
+        return self._session(self.compiler.compile_grammar(grammar))
+
+    def _session(self, compiled: Any) -> Session:
+        matcher = self.module.GrammarMatcher(compiled)
+        bitmask = new_row(self.vocabulary)[np.newaxis]
 
         def allows(token: int) -> bool:
             allowed = bool(matcher.accept_token(token))
@@ -171,4 +208,5 @@ class XGrammar:
             return allowed
 
         fill = partial(matcher.fill_next_token_bitmask, bitmask)
-        return Session(bitmask[0], fill, matcher.accept_token, lambda: "", dict, allows)
+        again = partial(self._session, compiled)
+        return Session(bitmask[0], fill, matcher.accept_token, lambda: "", dict, again=again, allows=allows)

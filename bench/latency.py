@@ -1,138 +1,215 @@
-"""How long a mask takes: earleymask, llguidance and xgrammar on three grammars, generated texts and real vocabularies.
+"""How long a mask takes: earleymask, llguidance and xgrammar on three families of grammars and real vocabularies.
 
-    python -m bench.latency              all of it, a few minutes; writes bench/results/latency.{json,md,png}
+    python -m bench.latency              all of it, some minutes; writes bench/results/latency.{json,md,png}
     python -m bench.latency --quick      a smoke test on tiny texts and a made-up vocabulary; writes nothing
+    python -m bench.latency --heldout    the grammars written after tuning instead; writes bench/results/heldout.*
 
 Cases: `json` is where constrained decoding has been tuned for years (long strings, few terminals); `language` has many
 terminals allowed at most places, names, comments and ignored white space; `sql` has dozens of keywords that are also
-names, where exact and greedy lexing part. Texts are those of `texts.py`: a seed and a size name them.
+names, where exact and greedy lexing part. `families.py` names what a second request brings. A seed and a size name a
+text.
 
-Every mask of earleymask is checked against the peers (`measure.py` says how); the exit code is 1 where one is wrong.
+Each case runs in fresh processes (`requests.py`), which follow the text with earleymask and llguidance in lockstep, and
+whose times are pooled. One more process follows it with xgrammar too, which is too slow for more, and checks every mask
+(`checks.py`); of that process only xgrammar's times are reported. The exit code is 1 where a mask is wrong.
+
+Other parts: which way masks take (`kinds.py`), masks at a recurring position (`recurring.py`), a long output
+(`long_output.py`), growing vocabularies (`scaling.py`).
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
-from earleymask.trie import Vocabulary
-
-from . import ROOT, measure, report, texts
-from . import vocabularies as bench_vocabularies
-from .engines import Encode, Engine, engines, n_words
+from . import ROOT, checks, children, environment, families, long_output, measure, pool, scaling, tables, vocabularies
+from .engines import n_words
+from .figures import Record
 
 ENGINES = ("earleymask", "llguidance", "xgrammar")
-VOCABULARIES = ("tekken", "llama3")
+POOLED = ("earleymask", "llguidance")
+VOCABULARIES = ("llama3", "tekken")
+PARTS = ("requests", "profile", "recurring", "long", "scaling")
 RESULTS = ROOT / "bench" / "results"
 
 # Every n-th mask only, where all of them would take minutes: xgrammar needs up to a second for some.
-STRIDES: dict[tuple[str, str], int] = {("xgrammar", "language"): 8, ("xgrammar", "sql"): 20}
+STRIDES: dict[str, dict[str, int]] = {
+    "language": {"xgrammar": 16},
+    "script": {"xgrammar": 16},
+    "sql": {"xgrammar": 40},
+    "changes": {"xgrammar": 16},
+}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    options = _options(arguments)
-    record = run(
-        vocabularies=options.vocabularies,
-        kinds=options.texts,
-        engine_names=options.engines,
-        seed=options.seed,
-        size=options.size,
-        repeats=options.repeats,
-        strides={} if options.quick else STRIDES,
-        max_asked=sys.maxsize if options.thorough else measure.MAX_ASKED,
-    )
-    record["command"] = "python -m bench.latency" + (" " + " ".join(sys.argv[1:]) if len(sys.argv) > 1 else "")
-    if options.output is None:
-        print(report.markdown(record, None))
-    else:
-        options.output.mkdir(parents=True, exist_ok=True)
-        report.draw(record, options.output / "latency.png")
-        (options.output / "latency.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-        table = report.markdown(record, "latency.png")
-        (options.output / "latency.md").write_text(table)
-        print(table)
-    return _verdict(record)
+@dataclass
+class Plan:
+    """What is measured."""
+
+    kinds: Sequence[str] = families.FIRST
+    engines: Sequence[str] = ENGINES
+    seed: int = 1
+    size: int = 8000
+    """Characters of a text, or a little more."""
+    processes: int = 10
+    strides: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: STRIDES)
+    max_asked: int = checks.MAX_ASKED
+    parts: Sequence[str] = PARTS
+    batch: int = 1000
+    long_tokens: int = long_output.N_TOKENS
+    sizes: Sequence[int] = scaling.SIZES
 
 
-def run(
-    *,
-    vocabularies: Sequence[str],
-    kinds: Sequence[str],
-    engine_names: Sequence[str],
-    seed: int,
-    size: int,
-    repeats: int,
-    strides: dict[tuple[str, str], int],
-    max_asked: int = measure.MAX_ASKED,
-) -> report.Record:
-    """All cases, one after the other; the record that is written as JSON."""
-    environment = report.environment()
-    cases: list[report.Record] = []
-    missing: dict[str, str] = {}
-    for name in tqdm(vocabularies, desc="vocabularies", disable=len(vocabularies) < 2):
-        vocabulary, encode = bench_vocabularies.load(name)
-        found, absent = engines(vocabulary, encode, engine_names)
-        missing |= absent
-        about = {
-            "name": name,
-            "size": vocabulary.size,
-            "fingerprint": vocabulary.fingerprint,
-            "floor_us": measure.floor_ns(n_words(vocabulary)) / 1000,
+class Loaded:
+    """A vocabulary, its tokenizer, and the file that gives it to other processes."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.vocabulary, self.encode = vocabularies.load(name)
+        self.file = folder / f"{name}.pickle"
+        vocabularies.save(self.vocabulary, self.file)
+
+    def tokens(self, text: str) -> list[int]:
+        return vocabularies.spelled(self.vocabulary, self.encode, text)
+
+    def job(self, kind: str, text: str) -> dict[str, Any]:
+        return {"vocabulary": str(self.file), "kind": kind, "tokens": self.tokens(text)}
+
+    def about(self) -> Record:
+        return {
+            "name": self.name,
+            "size": self.vocabulary.size,
+            "fingerprint": self.vocabulary.fingerprint,
+            "floor_us": measure.floor_ns(n_words(self.vocabulary)) / 1000,
         }
-        for kind in kinds:
-            text = texts.generate(kind, seed, size)
-            case = _case(found, vocabulary, encode, kind, text, repeats, strides, max_asked, label=f"{kind}, {name}")
-            cases.append({"vocabulary": about, "kind": kind, "seed": seed, **case})
-    load = [round(value, 2) for value in os.getloadavg()]
-    return {"environment": environment, "load_at_end": load, "missing_engines": missing, "cases": cases}
 
 
-def _case(
-    found: Sequence[Engine],
-    vocabulary: Vocabulary,
-    encode: Encode,
-    kind: str,
-    text: str,
-    repeats: int,
-    strides: dict[tuple[str, str], int],
-    max_asked: int,
-    label: str,
-) -> report.Record:
-    tokens = list(encode(text))
-    token_bytes = [vocabulary.token_bytes(token) for token in range(vocabulary.size)]
-    if b"".join(token_bytes[token] for token in tokens) != text.encode():
-        raise AssertionError(f"{label}: the tokenizer's ids do not spell the text")
-    first_masks = measure.time_first_masks(found, kind, repeats)
-    own_strides = {engine.name: strides.get((engine.name, kind), 1) for engine in found}
-    sessions = {engine.name: engine.open(engine.grammar(kind)) for engine in found}
-    tracks, checks = measure.follow(
-        sessions, tokens, own_strides, token_bytes=token_bytes, size=vocabulary.size, max_asked=max_asked, label=label
-    )
+def run(names: Sequence[str], plan: Plan) -> Record:
+    """All cases, one after the other; the record that is written as JSON."""
+    record: Record = {"environment": environment.environment(), "missing_engines": {}, "cases": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            loaded = Loaded(name, Path(folder))
+            about = loaded.about()
+            for kind in plan.kinds:
+                case: Record = {"vocabulary": about, "kind": kind, "second_kind": families.second(kind)}
+                case["seed"] = plan.seed
+                if "requests" in plan.parts:
+                    case |= _requests(loaded, kind, plan, record["missing_engines"])
+                if "profile" in plan.parts:
+                    text = families.generate(kind, plan.seed, plan.size)
+                    case["profile"] = children.run("bench.kinds", loaded.job(kind, text))
+                if "recurring" in plan.parts:
+                    text = families.generate(kind, plan.seed, min(plan.size, 4000))
+                    case["recurring"] = children.run("bench.recurring", loaded.job(kind, text) | {"batch": plan.batch})
+                record["cases"].append(case)
+        first = Loaded(names[0], Path(folder))
+        if "long" in plan.parts:
+            record["long_output"] = {"vocabulary": names[0], "texts": _long(first, plan)}
+        if "scaling" in plan.parts:
+            record["scaling"] = _scaling(plan, Path(folder))
+    record["load_at_end"] = [round(value, 2) for value in os.getloadavg()]
+    return record
+
+
+def _requests(loaded: Loaded, kind: str, plan: Plan, missing: dict[str, str]) -> Record:
+    """The pooled requests of one case, and its checks."""
+    second = families.second(kind)
+    text = families.generate(kind, plan.seed, plan.size)
+    second_text = families.generate(second, plan.seed, min(plan.size, 1500))
+    tokens, second_tokens = loaded.tokens(text), loaded.tokens(second_text)[: pool.N_FIRST - 1]
+    job = {
+        "vocabulary": str(loaded.file),
+        "engines": [name for name in plan.engines if name in POOLED],
+        "kind": kind,
+        "tokens": tokens,
+        "second_kind": second,
+        "second_tokens": second_tokens,
+        "strides": plan.strides,
+        "check": False,
+        "max_asked": plan.max_asked,
+    }
+    label = f"{kind}, {loaded.name}"
+    checked = children.run("bench.requests", job | {"engines": list(plan.engines), "check": True, "number": 0})
+    missing |= checked["missing"]
+    results = [
+        children.run("bench.requests", job | {"number": number})
+        for number in tqdm(range(plan.processes), desc=label, unit="process", leave=False)
+    ]
+    own = results[0]
+    engines = {}
+    for name in plan.engines:
+        if name in missing:
+            continue
+        strides = {"cold": plan.strides.get(kind, {}).get(name, 1), "second": plan.strides.get(second, {}).get(name, 1)}
+        from_ = results if name in POOLED else [checked]
+        engines[name] = pool.engine_figures(from_, name, strides | {"warm": strides["cold"]})
     return {
         "text": {
             "characters": len(text),
             "tokens": len(tokens),
             "sha256": hashlib.sha256(text.encode()).hexdigest(),
         },
-        "engines": {
-            name: report.engine_record(track, first_masks[name], own_strides[name]) for name, track in tracks.items()
-        },
-        "checks": report.checks_record(checks),
+        "engines": engines,
+        "checks": pool.added(part["checks"] for part in checked["requests"].values()),
+        "counters": own["counters"],
+        "counters_warm": own["end_counters"],
+        "memory": own["ready_bytes"],
+        "interruptions": sum(result["interruptions"] for result in results),
     }
 
 
-def _verdict(record: report.Record) -> int:
+def _long(loaded: Loaded, plan: Plan) -> Record:
+    return {
+        kind: children.run(
+            "bench.long_output",
+            long_output.job(loaded.vocabulary, loaded.encode, loaded.file, kind, plan.long_tokens),
+        )
+        for kind in tqdm(plan.kinds, desc="long outputs", leave=False)
+    }
+
+
+def _scaling(plan: Plan, folder: Path) -> Record:
+    """By text, the figures of each size."""
+    found: Record = {kind: [] for kind in plan.kinds}
+    for size in tqdm(plan.sizes, desc="sizes of the vocabulary", leave=False):
+        loaded = Loaded(f"united-{size}", folder)
+        for kind in plan.kinds:
+            text = families.generate(kind, plan.seed, min(plan.size, 4000))
+            found[kind].append(children.run("bench.scaling", loaded.job(kind, text)))
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _options(arguments)
+    sizes = {"seed": options.seed, "size": options.size, "processes": options.processes, "parts": options.parts}
+    plan = Plan(kinds=options.texts, engines=options.engines, **sizes)
+    if options.quick:
+        plan.strides, plan.batch, plan.long_tokens, plan.sizes = {}, 10, 500, ()
+    if options.thorough:
+        plan.max_asked = sys.maxsize
+    record = run(options.vocabularies, plan)
+    record["command"] = "python -m bench.latency" + (" " + " ".join(sys.argv[1:]) if len(sys.argv) > 1 else "")
+    if options.output is None:
+        print(tables.markdown(record, None))
+    else:
+        print(tables.write(record, options.output, "heldout" if options.heldout else "latency"))
+    return _verdict(record)
+
+
+def _verdict(record: Record) -> int:
     """0 where every check held; otherwise 1, after saying what did not."""
     for name, why in record["missing_engines"].items():
         print(f"{name} was left out: {why}", file=sys.stderr)
-    failed = [case for case in record["cases"] if not case["checks"]["clean"]]
+    failed = [case for case in record["cases"] if "checks" in case and not case["checks"]["clean"]]
     for case in failed:
         print(f"\nmasks that failed their check: {case['kind']}, {case['vocabulary']['name']}", file=sys.stderr)
         for example in case["checks"]["examples"]:
@@ -143,20 +220,26 @@ def _verdict(record: report.Record) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.latency", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="tiny texts, a made-up vocabulary, nothing written")
+    parser.add_argument("--heldout", action="store_true", help="the grammars that were written after tuning")
     parser.add_argument(
         "--thorough", action="store_true", help="let xgrammar decide about every token in dispute (minutes more)"
     )
-    parser.add_argument("--vocabularies", nargs="+", choices=bench_vocabularies.NAMES)
-    parser.add_argument("--texts", nargs="+", choices=sorted(texts.GENERATORS), default=list(texts.GENERATORS))
+    parser.add_argument("--vocabularies", nargs="+", choices=vocabularies.NAMES)
+    parser.add_argument("--texts", nargs="+", choices=(*families.FIRST, *families.HELD_OUT))
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--parts", nargs="+", choices=PARTS, help="what is measured (all; --quick: all but scaling)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--size", type=int, help="characters of each text, or a little more (12,000; --quick: 300)")
-    parser.add_argument("--repeats", type=int, help="measurements of the first mask (11; --quick: 2)")
-    parser.add_argument("--output", type=Path, help="folder for latency.{json,md,png} (bench/results; --quick: none)")
+    parser.add_argument("--size", type=int, help="characters of each text, or a little more (8,000; --quick: 300)")
+    parser.add_argument("--processes", type=int, help="fresh processes that are pooled (10; --quick: 2)")
+    parser.add_argument("--output", type=Path, help="folder for the results (bench/results; --quick: none)")
     options = parser.parse_args(arguments)
+    options.texts = options.texts or list(families.HELD_OUT if options.heldout else families.FIRST)
+    if not options.texts:
+        parser.error("there are no held-out grammars yet: see bench/grammars/heldout")
     options.vocabularies = options.vocabularies or (["small"] if options.quick else list(VOCABULARIES))
-    options.size = options.size or (300 if options.quick else 12_000)
-    options.repeats = options.repeats or (2 if options.quick else 11)
+    options.size = options.size or (300 if options.quick else 8000)
+    options.processes = options.processes or (2 if options.quick else 10)
+    options.parts = options.parts or [part for part in PARTS if part != "scaling" or not options.quick]
     if options.output is None and not options.quick:
         options.output = RESULTS
     return options

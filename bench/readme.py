@@ -1,52 +1,72 @@
-"""The speed table of README.md, made of the last results, so that nobody types numbers.
+"""The tables of README.md and docs/performance.md, made of the last results, so that nobody types numbers.
 
-    python -m bench.readme               rewrite the section between the `speed` markers from bench/results/latency.json
+    python -m bench.readme               rewrite what stands between the markers from bench/results/latency.json
 
-`tests/test_readme.py` fails where the section is not what this makes of the results in the repository.
+Tests fail where a section is not what this makes of the results in the repository.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
-from . import ROOT
+from . import ROOT, tables, targets
 
 README = ROOT / "README.md"
+DOCUMENT = ROOT / "docs" / "performance.md"
 RESULTS = ROOT / "bench" / "results" / "latency.json"
 SECTION = re.compile(r"(?<=<!-- speed -->\n).*?(?=<!-- /speed -->)", re.S)
 
 
+# Heading, phase and figures of each column of times.
+COLUMNS = (
+    ("grammar to first mask", "cold", "first_mask_us", "median"),
+    ("first 100 masks, mean", "cold", "mask_us", "mean"),
+    ("p99", "cold", "mask_us", "p99"),
+    ("seen before, median", "warm", "mask_us", "median"),
+    ("mean", "warm", "mask_us", "mean"),
+    ("p99", "warm", "mask_us", "p99"),
+    ("`accept`", "whole", "accept_us", "median"),
+)
+
+
 def section(record: dict[str, Any]) -> str:
-    """The section as Markdown: one row for each text and engine."""
+    """The section as Markdown: one row for each text and engine; in parentheses, times ours."""
     environment = record["environment"]
     versions = environment["versions"]
     lines = [
-        "| vocabulary | text | engine | grammar to first mask | mask, median | mask, p99 | `accept`, median |",
-        "| --- | --- | --- | ---: | ---: | ---: | ---: |",
+        "| vocabulary | text | engine | " + " | ".join(heading for heading, *_ in COLUMNS) + " |",
+        "| --- | --- | --- |" + " ---: |" * len(COLUMNS),
     ]
     for case in record["cases"]:
         text = f"{case['kind']}, {case['text']['tokens']:,} tokens"
+        ours = case["engines"]["earleymask"]["phases"]
         for engine, figures in case["engines"].items():
-            times = [
-                figures["first_mask_us"].get("median"),
-                figures["mask_us"].get("median"),
-                figures["mask_us"].get("p99"),
-                figures["accept_us"].get("median"),
-            ]
-            note = f" (until token {figures['gave_up_at']:,})" if figures["gave_up_at"] is not None else ""
-            cells = [case["vocabulary"]["name"], text, engine + note, *map(duration, times)]
-            lines.append(f"| {' | '.join(cells)} |")
+            phases = figures["phases"]
+            gave_up = phases["whole"].get("gave_up_at")
+            note = f" (until token {gave_up:,})" if gave_up is not None else ""
+            times = [_cell(phases, ours, *column) for _, *column in COLUMNS]
+            lines.append(f"| {' | '.join([case['vocabulary']['name'], text, engine + note, *times])} |")
     engines = ", ".join(f"{name} {versions[name]}" for name in ("earleymask", "llguidance", "xgrammar"))
     where = f"{environment['processor']}, {environment['cores']} cores, Python {environment['python']}"
     lines += [
         "",
         f"Measured {environment['date']} at revision {environment['revision']}: {engines}; {where}; load average "
-        f"{environment['load'][0]} at the start and {record['load_at_end'][0]} at the end.",
+        f"{environment['load'][0]} at the start and {record['load_at_end'][0]} at the end. In parentheses: multiples of "
+        "earleymask's.",
         "",
     ]
     return "\n".join(lines)
+
+
+def _cell(phases: dict[str, Any], ours: dict[str, Any], phase: str, what: str, figure: str) -> str:
+    time = phases[phase].get(what, {}).get(figure)
+    mine = ours[phase][what].get(figure)
+    if time is None or phases is ours or not mine:
+        return duration(time)
+    return f"{duration(time)} ({_digits(time / mine)} ×)"
 
 
 def duration(us: float | None) -> str:
@@ -63,12 +83,40 @@ def _digits(value: float) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
+def rewrite(path: Path, marker: str, text: str) -> str:
+    """The text of a file with another section between `<!-- marker -->` and `<!-- /marker -->`."""
+    whole, n = _section(marker).subn(lambda _: text, path.read_text(encoding="utf-8"))
+    if n != 1:
+        raise SystemExit(f"{path.name}: no <!-- {marker} --> ... <!-- /{marker} --> section to write")
+    return whole
+
+
+def _section(marker: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<=<!-- {marker} -->\n).*?(?=<!-- /{marker} -->)", re.S)
+
+
+def documented(record: dict[str, Any]) -> dict[str, str]:
+    """The sections of docs/performance.md: by marker, for the first vocabulary of the results."""
+    name = record["cases"][0]["vocabulary"]["name"]
+    size = record["cases"][0]["vocabulary"]["size"]
+    environment = record["environment"]
+    about = f"{name}, {size:,} ids; {environment['date']}, revision {environment['revision']}, "
+    about += (
+        f"{environment['processor']}. Ratios are to llguidance {environment['versions'].get('llguidance', '')}.\n\n"
+    )
+    met = [(t.figure, t.text, t.target, t.reached, "yes" if t.met else "no") for t in targets.targets(record, name)]
+    profiled = [case for case in record["cases"] if "profile" in case and case["vocabulary"]["name"] == name]
+    return {
+        "targets": about + tables.table(("figure", "text", "target", "reached", "met"), met, left=2) + "\n",
+        "profile": (tables.profile(profiled) if profiled else "Not among the last results.") + "\n",
+    }
+
+
 def main() -> None:
     record = json.loads(RESULTS.read_text(encoding="utf-8"))
-    text, n = SECTION.subn(lambda _: section(record), README.read_text(encoding="utf-8"))
-    if n != 1:
-        raise SystemExit("README.md: no <!-- speed --> ... <!-- /speed --> section to write")
-    README.write_text(text, encoding="utf-8")
+    README.write_text(rewrite(README, "speed", section(record)), encoding="utf-8")
+    for marker, text in documented(record).items():
+        DOCUMENT.write_text(rewrite(DOCUMENT, marker, text), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,19 +14,34 @@ sys.path.append(str(Path(__file__).parent.parent))  # `bench` takes it off again
 
 from twin import Twin, TwinMatcher
 
-from bench import latency, measure, report, texts, vocabularies
-from bench.engines import GRAMMARS, Earleymask, Row, Session, engines
+from bench import (
+    checks,
+    families,
+    figures,
+    instruction_work,
+    instructions,
+    kinds,
+    latency,
+    long_output,
+    measure,
+    pool,
+    readme,
+    recurring,
+    tables,
+    targets,
+    vocabularies,
+)
+from bench.engines import Earleymask, Row, Session, engines, grammar_file
 
-KINDS = tuple(texts.GENERATORS)
+KINDS = tuple(families.GENERATORS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_texts_are_sentences_for_lark(kind: str) -> None:
-    parser = lark.Lark(
-        (GRAMMARS / f"{kind}.lark").read_text(encoding="utf-8"), parser="earley", lexer="dynamic_complete"
-    )
+    grammar = grammar_file(kind, "lark").read_text(encoding="utf-8")
+    parser = lark.Lark(grammar, parser="earley", lexer="dynamic_complete")
     for seed in range(3):
-        text = texts.generate(kind, seed, 120)
+        text = families.generate(kind, seed, 120)
         parser.parse(text)
         with pytest.raises(lark.exceptions.LarkError):
             parser.parse(text + " ]")
@@ -33,69 +49,101 @@ def test_texts_are_sentences_for_lark(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_seed_and_a_size_name_a_text(kind: str) -> None:
-    text = texts.generate(kind, 7, 2000)
+    text = families.generate(kind, 7, 2000)
     assert len(text) >= 2000
-    assert text == texts.generate(kind, 7, 2000)
-    assert text != texts.generate(kind, 8, 2000)
+    assert text == families.generate(kind, 7, 2000)
+    assert text != families.generate(kind, 8, 2000)
+
+
+def test_every_first_grammar_has_a_second_one() -> None:
+    for kind in (*families.FIRST, *families.HELD_OUT):
+        assert families.second(kind) in families.GENERATORS
+        assert families.family(kind) in targets.RATIOS
 
 
 @pytest.fixture(scope="module")
-def record() -> report.Record:
+def record() -> figures.Record:
     """A small run of every engine that is installed (the peers come with the `bench` extra)."""
-    return latency.run(
-        vocabularies=["small"], kinds=KINDS, engine_names=latency.ENGINES, seed=1, size=150, repeats=1, strides={}
-    )
+    plan = latency.Plan(size=150, processes=2, strides={}, batch=3, long_tokens=60, sizes=())
+    return latency.run(["small"], plan) | {"command": "a command"}
 
 
-def test_every_engine_follows_every_text(record: report.Record) -> None:
-    assert [case["kind"] for case in record["cases"]] == list(KINDS)
+def test_every_engine_follows_every_text(record: figures.Record) -> None:
+    assert [case["kind"] for case in record["cases"]] == list(families.FIRST)
     for case in record["cases"]:
         assert "earleymask" in case["engines"]
+        n_tokens = case["text"]["tokens"]
         for name, engine in case["engines"].items():
-            assert engine["gave_up_at"] is None, (name, engine["reason"])
-            assert engine["mask_us"]["n"] == case["text"]["tokens"] + 1
-            assert sum(part["n"] for part in engine["mask_us_by_tokens_allowed"].values()) == engine["mask_us"]["n"]
-            assert engine["accept_us"]["n"] == case["text"]["tokens"]
-            assert 1 <= engine["mean_tokens_allowed"] <= case["vocabulary"]["size"]
+            processes = 2 if name in latency.POOLED else 1
+            assert engine["processes"] == processes
+            for phase in ("whole", "warm", "cold", "second"):
+                found = engine["phases"][phase]
+                assert found["gave_up_at"] is None, (name, phase, found["reason"])
+                assert sum(part["n"] for part in found["mask_us_by_tokens_allowed"].values()) == found["mask_us"]["n"]
+                assert found["first_mask_us"]["n"] == processes
+            assert engine["phases"]["whole"]["mask_us"]["n"] == processes * (n_tokens + 1)
+            assert engine["phases"]["whole"]["accept_us"]["n"] == processes * n_tokens
+            assert engine["phases"]["cold"]["mask_us"]["n"] == processes * min(pool.N_FIRST, n_tokens + 1)
+            assert 0 < engine["phases"]["second"]["mask_us"]["n"] <= processes * pool.N_FIRST
 
 
-def test_every_mask_agrees_with_the_peers(record: report.Record) -> None:
+def test_every_mask_agrees_with_the_peers_and_the_walk(record: figures.Record) -> None:
     for case in record["cases"]:
-        checks = case["checks"]
-        assert checks["clean"], checks["examples"]
-        assert checks["positions"] == case["text"]["tokens"] + 1
-        assert checks["too_wide_tokens"] == checks["xgrammar_alone_tokens"] == 0
+        found = case["checks"]
+        assert found["clean"], found["examples"]
+        assert found["positions"] >= 2 * (case["text"]["tokens"] + 1)
+        assert found["too_wide_tokens"] == found["xgrammar_alone_tokens"] == 0
+        assert found["equal_walk"] == found["with_walk"]
         if "xgrammar" in case["engines"]:
-            assert checks["equal_xgrammar"] == checks["with_xgrammar"] == checks["positions"]
+            assert found["equal_xgrammar"] == found["with_xgrammar"] == found["positions"]
         if "llguidance" in case["engines"]:
-            assert checks["with_llguidance"] == checks["positions"]
+            assert found["with_llguidance"] == found["positions"]
 
 
-def test_the_report_names_every_case_and_engine(record: report.Record, tmp_path: Path) -> None:
-    record = {**json.loads(json.dumps(record)), "command": "a command"}
-    table = report.markdown(record, None)
+def test_the_report_names_every_case_and_engine(record: figures.Record, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    text = tables.write(json.loads(json.dumps(record)), tmp_path, "latency")
     for case in record["cases"]:
         for name in case["engines"]:
-            assert f"| {case['kind']}, {case['text']['tokens']} tokens | {name} |" in table
-    pytest.importorskip("matplotlib")
-    report.draw(record, tmp_path / "latency.png")
+            assert f"| {case['kind']}, {case['text']['tokens']} tokens | {name} |" in text
+            assert f"| {case['second_kind']} | {name} |" in text
+    assert "recurring position" in text and "60 tokens: mask median" in text
+    assert (tmp_path / "latency.md").read_text(encoding="utf-8") == text
     assert (tmp_path / "latency.png").read_bytes().startswith(b"\x89PNG")
+    kept = json.loads((tmp_path / "latency.json").read_text(encoding="utf-8"))
+    assert readme.section(kept).count("| small | ") == sum(len(case["engines"]) for case in record["cases"])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_masks_equal_the_twins(kind: str) -> None:
     """Also without peers: where the bench's masks are checked by nobody else, they are checked here."""
-    vocabulary, encode = vocabularies.small()
-    engine = Earleymask(vocabulary, encode)
+    vocabulary, encode = vocabularies.load("small")
+    engine = Earleymask(vocabulary)
     session = engine.open(engine.grammar(kind))
     twin = TwinMatcher(Twin.from_lark(engine.grammar(kind)), vocabulary)
-    tokens = encode(texts.generate(kind, 5, 100))
+    tokens = encode(families.generate(kind, 5, 100))
     for position, token in enumerate([*tokens, vocabulary.eos_token_ids[0]]):
         if position % 7 == 0 or position == len(tokens):
             session.fill()
             mask = np.unpackbits(session.row.view(np.uint8), count=vocabulary.size, bitorder="little").astype(bool)
             assert np.array_equal(mask, twin.mask()), position
         assert session.accept(token) and twin.accept(token)
+
+
+def test_a_session_again_starts_from_the_beginning() -> None:
+    vocabulary, encode = vocabularies.load("small")
+    found, _ = engines(vocabulary, latency.ENGINES)
+    tokens = encode('{"name": [1, 2]}')
+    for engine in found:
+        session = engine.open(engine.grammar("json"))
+        session.fill()
+        row = session.row.copy()
+        assert all(session.accept(token) for token in tokens)
+        assert session.again is not None
+        session = session.again()
+        session.fill()
+        assert np.array_equal(session.row, row), engine.name
+        assert all(session.accept(token) for token in tokens), engine.name
 
 
 # -- the checks find what they are for --------------------------------------------
@@ -115,23 +163,42 @@ def altered(session: Session, token: int, *, allow: bool) -> Session:
     return replace(session, fill=fill)
 
 
+def followed(sessions: Mapping[str, Session], tokens: list[int], token_bytes: list[bytes]) -> checks.Checks:
+    checker = checks.Checker(sessions, tokens, token_bytes)
+    measure.follow(sessions, tokens, on_masks=checker.at)
+    return checker.checks
+
+
 @pytest.mark.parametrize("names", [("llguidance",), ("xgrammar",), ("llguidance", "xgrammar")])
 @pytest.mark.parametrize("allow", [True, False])
 def test_one_wrong_bit_is_found(names: tuple[str, ...], allow: bool) -> None:
-    vocabulary, encode = vocabularies.small()
-    found, missing = engines(vocabulary, encode, ("earleymask", *names))
+    vocabulary, encode = vocabularies.load("small")
+    found, missing = engines(vocabulary, ("earleymask", *names))
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
-    tokens = encode('{"name": [1, 2]}')
+    tokens = list(encode('{"name": [1, 2]}'))
     sessions = {engine.name: engine.open(engine.grammar("json")) for engine in found}
     # `"` may come next in a few places only, and `#` in none but a string.
-    sessions["earleymask"] = altered(sessions["earleymask"], ord("#" if allow else '"'), allow=allow)
-    token_bytes = [vocabulary.token_bytes(token) for token in range(vocabulary.size)]
-    _, checks = measure.follow(sessions, tokens, {}, token_bytes=token_bytes, size=vocabulary.size)
-    assert not checks.clean
-    assert checks.wrong_tokens if len(names) == 2 else checks.undecided_tokens
-    assert checks.text_refused == (0 if allow else tokens.count(ord('"')))
-    assert checks.examples
+    wrong = altered(sessions["earleymask"], ord("#" if allow else '"'), allow=allow)
+    sessions["earleymask"] = replace(wrong, walk=None)
+    told = followed(sessions, tokens, [vocabulary.token_bytes(token) for token in range(vocabulary.size)])
+    assert not told.clean
+    assert told.wrong_tokens if len(names) == 2 else told.undecided_tokens
+    assert told.text_refused == (0 if allow else tokens.count(ord('"')))
+    assert told.examples
+
+
+def test_a_mask_unlike_the_walk_is_found() -> None:
+    row: Row = np.array([0b101, 0], np.int32)
+    honest = Session(row, lambda: None, lambda _: True, lambda: "", dict, walk=lambda out: np.copyto(out, row))
+    assert followed({"earleymask": honest}, [2, 0], [b"x"] * 40).clean
+
+    def walk(out: Row) -> None:
+        out[0], out[1] = 0b111, 0
+
+    told = followed({"earleymask": replace(honest, walk=walk)}, [2, 0], [b"x"] * 40)
+    assert (told.with_walk, told.equal_walk, told.clean) == (3, 0, False)
+    assert "position 0: b'x' is refused; the walk differs" in told.examples
 
 
 def test_an_engine_that_refuses_the_text_is_dropped_there() -> None:
@@ -147,7 +214,7 @@ def test_an_engine_that_refuses_the_text_is_dropped_there() -> None:
     stubborn = Session(row, lambda: None, accept, lambda: "tired\nand more", dict)
     willing = Session(row, lambda: None, lambda _: True, lambda: "", dict)
     sessions = {"stubborn": stubborn, "willing": willing}
-    tracks, _ = measure.follow(sessions, [1, 2, 3, 4], {"willing": 2}, token_bytes=[b""] * 32, size=32)
+    tracks = measure.follow(sessions, [1, 2, 3, 4], {"willing": 2})
     assert (tracks["stubborn"].gave_up_at, tracks["stubborn"].reason) == (2, "tired")
     assert tracks["stubborn"].positions == [0, 1, 2]
     assert (tracks["willing"].gave_up_at, tracks["willing"].positions) == (None, [0, 2, 4])
@@ -157,16 +224,83 @@ def test_an_engine_that_refuses_the_text_is_dropped_there() -> None:
 def test_differences_are_token_ids_below_the_size() -> None:
     row, other = np.zeros(3, np.int32), np.zeros(3, np.int32)
     row[0], other[2] = -(2**31), 0b101
-    assert measure.differences(row, other, 96) == [31, 64, 66]
-    assert measure.differences(row, other, 65) == [31, 64]
-    assert measure.has(row, 31) and not measure.has(row, 30)
+    assert checks.differences(row, other, 96) == [31, 64, 66]
+    assert checks.differences(row, other, 65) == [31, 64]
+    assert checks.has(row, 31) and not checks.has(row, 30)
 
 
 def test_quantiles_are_times_that_were_seen() -> None:
-    figures = report.distribution([1000 * n for n in range(1, 101)])
-    assert figures == {"n": 100, "mean": 50.5, "median": 50, "p90": 90, "p99": 99, "p99.9": 100, "max": 100}
+    found = figures.distribution([1000 * n for n in range(1, 101)])
+    assert found == {"n": 100, "mean": 50.5, "median": 50, "p90": 90, "p99": 99, "p99.9": 100, "max": 100}
 
 
 def test_the_smoke_test_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert latency.main(["--quick", "--texts", "json", "--size", "100", "--repeats", "1"]) == 0
+    command = "--quick --texts json --size 100 --processes 1 --parts requests --engines earleymask"
+    assert latency.main(command.split()) == 0
     assert "| json, " in capsys.readouterr().out
+
+
+def test_the_document_shows_the_results_in_the_repository() -> None:
+    kept = json.loads(readme.RESULTS.read_text(encoding="utf-8"))
+    document = readme.DOCUMENT.read_text(encoding="utf-8")
+    for marker, text in readme.documented(kept).items():
+        assert f"<!-- {marker} -->\n{text}<!-- /{marker} -->" in document, "run python -m bench.readme"
+
+
+# -- the other parts ----------------------------------------------------------------
+
+
+def test_targets_are_met_where_they_are() -> None:
+    fast = {name: {"n": 1, "mean": 1.0, "median": 1.0, "p99": 1.0, "p99.9": 1.0, "max": 1.0} for name in ("mask_us",)}
+    slow = {"mask_us": {**fast["mask_us"], "mean": 3.9, "p99": 4.0}}
+    case = {"vocabulary": {"name": "v"}, "kind": "json", "engines": {}}
+    for name, phase in (("earleymask", fast), ("llguidance", slow)):
+        case["engines"][name] = {"phases": {"cold": phase, "whole": phase}}  # type: ignore[index]
+    met = {target.figure: target.met for target in targets.targets({"cases": [case]}, "v")}
+    assert met["mask, whole texts, p99"] and not met["mask, whole texts, mean"]
+    assert met["mask, first 100 of a process, mean"] and not met["mask, whole texts, max"]
+
+
+@pytest.mark.parametrize(("value", "shown"), [(0.02, "1/50"), (0.25, "1/4"), (0.4, "1/2.5"), (1.5, "× 1.50")])
+def test_ratios_read_well(value: float, shown: str) -> None:
+    assert targets.fraction(value) == shown
+
+
+def test_a_batch_at_one_position_and_a_long_output(tmp_path: Path) -> None:
+    vocabulary, encode = vocabularies.load("small")
+    file = tmp_path / "vocabulary"
+    vocabularies.save(vocabulary, file)
+    job = long_output.job(vocabulary, encode, file, "json", 80)
+    assert len(job["tokens"]) == 80
+    found = long_output.work(job)
+    assert (found["first_tenth_us"]["n"], found["last_tenth_us"]["n"]) == (8, 8)
+    assert [mark["tokens"] for mark in found["memory"]] == [8, 80]
+    batch = recurring.work({**job, "batch": 2})
+    assert batch["mask_us"]["n"] == 27  # every third position
+    for phase in kinds.work(job).values():
+        assert sum(found["n"] for found in phase.values()) == 80
+
+
+def test_instruction_counts_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    where = {"python": "3"}
+    expected = {"environment": where, "instructions": {"masks": 10_000_000, "accepts": 1000}}
+
+    def good(masks: int, tolerance: float = 0.05, python: str = "3") -> bool:
+        found = {"environment": {"python": python}, "instructions": {"masks": masks, "accepts": 1200}}
+        return instructions.report(expected, found, tolerance)
+
+    assert good(10_400_000) and not good(10_600_000) and not good(9_000_000)
+    assert good(10_600_000, python="4") and not good(20_600_000, python="4")
+    assert not instructions.report(expected, {"environment": where, "instructions": {"masks": 10_000_000}}, 0.05)
+    assert "--update" in capsys.readouterr().out
+
+
+def test_committed_counts_are_of_the_phases_that_are_counted() -> None:
+    committed = json.loads(instructions.EXPECTED.read_text(encoding="utf-8"))
+    assert tuple(committed["instructions"]) == instruction_work.PHASES
+
+
+def test_the_counted_work_runs() -> None:
+    pieces = [bytes([byte]) for byte in range(256)]
+    texts = {"json": list(b'{"a": [1]}'), "records": list(b'{"version": 1')}
+    instruction_work.work([*pieces, b"<eos>"], 256, texts)

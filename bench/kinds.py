@@ -1,0 +1,69 @@
+"""Which way each mask took, and what the ways cost: the profile of a text.
+
+`Matcher.stats()` counts masks by the way they were found (`masks_known`, `masks_new_part`, ...). Here it is read after
+each mask, so that every time has its way. Reading it disturbs the processor's caches, so times are a little above those
+of `requests.py`; what matters are the shares.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TypedDict
+
+from . import vocabularies
+from .engines import Earleymask, Session
+from .figures import Record, distribution
+from .measure import no_garbage_collection
+
+PREFIX = "masks_"
+# What the counters of `Matcher.stats()` are called in tables; others go by their own names.
+NAMES = {
+    "masks_known": "whole position known",
+    "masks_union_known": "known union of answers",
+    "masks_answers_known": "answers (skeletons) known",
+    "masks_parts_known": "parts known",
+    "masks_new_part": "new part",
+    "masks_new_state": "new lexer state",
+    "masks_walked": "merged walk (fall-back)",
+}
+
+
+class Job(TypedDict):
+    vocabulary: str
+    kind: str
+    tokens: list[int]
+
+
+def work(job: Job) -> Record:
+    """The profile of the first request of a process, and of the same text again."""
+    engine = Earleymask(vocabularies.load_saved(job["vocabulary"]))
+    session = engine.open(engine.grammar(job["kind"]))
+    cold = profile(session, job["tokens"])
+    assert session.again is not None
+    return {"cold": cold, "warm": profile(session.again(), job["tokens"])}
+
+
+def profile(session: Session, tokens: Sequence[int]) -> Record:
+    """By kind: the distribution of its masks' times, and their sum in microseconds."""
+    times: dict[str, list[int]] = {}
+    before = session.stats()
+    with no_garbage_collection():
+        for token in tokens:
+            start = time.perf_counter_ns()
+            session.fill()
+            elapsed = time.perf_counter_ns() - start
+            after = session.stats()
+            times.setdefault(_kind(before, after), []).append(elapsed)
+            before = after
+            if not session.accept(token):
+                raise AssertionError("earleymask refuses a text of the bench")
+    order = [*NAMES, *(name for name in times if name not in NAMES)]
+    return {
+        name: {**distribution(times[name]), "sum": round(sum(times[name]) / 1000, 1)} for name in order if name in times
+    }
+
+
+def _kind(before: dict[str, int], after: dict[str, int]) -> str:
+    """The counter that went up; "masks" where the engine does not tell them apart."""
+    return next((name for name in after if name.startswith(PREFIX) and after[name] > before.get(name, 0)), "masks")

@@ -1,0 +1,67 @@
+"""The plot of a record: how mask times are distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .figures import CURVE_PERCENT, Record
+
+COLOURS = {"earleymask": "#d1495b", "llguidance": "#2e6f95", "xgrammar": "#7a9e3f"}
+STYLES = {"cold": (0, (4, 2)), "warm": "solid"}
+LABELS = {"cold": "first 100 masks of a process", "warm": "text seen before"}
+
+
+def draw(record: Record, path: Path) -> None:
+    """One panel for each vocabulary and text: the share of masks (up) done within a time (across, log scale), of a cold
+    process (dashed) and of a warm one."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import FuncFormatter
+
+    cases: Sequence[Record] = [case for case in record["cases"] if "engines" in case]
+    kinds = list(dict.fromkeys(case["kind"] for case in cases))
+    names = list(dict.fromkeys(case["vocabulary"]["name"] for case in cases))
+    figure, axes = pyplot.subplots(
+        len(names),
+        len(kinds),
+        figsize=(4.2 * len(kinds), 3.1 * len(names) + 0.6),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    shares = [percent / 100 for percent in CURVE_PERCENT]
+    for case in cases:
+        axis = axes[names.index(case["vocabulary"]["name"])][kinds.index(case["kind"])]
+        for name, engine in case["engines"].items():
+            for phase, style in STYLES.items():
+                times = engine["phases"][phase].get("curve_us")
+                if times:
+                    axis.plot(times, shares, color=COLOURS.get(name), ls=style, lw=1.8 if phase == "warm" else 1.3)
+        axis.set_title(f"{case['kind']}, {case['vocabulary']['name']}", fontsize=10)
+        axis.set_xscale("log")
+        axis.grid(True, which="major", color="#dddddd", lw=0.6)
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{share:.0%}"))
+        axis.xaxis.set_major_formatter(FuncFormatter(_time_label))
+    for axis in axes[-1]:
+        axis.set_xlabel("time of one mask")
+    for row in axes:
+        row[0].set_ylabel("masks done within it")
+    shown = list(dict.fromkeys(name for case in cases for name in case["engines"]))
+    keys: list[Any] = [Line2D([], [], color=COLOURS.get(name), lw=1.8, label=name) for name in shown]
+    keys += [Line2D([], [], color="#444444", ls=STYLES[phase], lw=1.3, label=LABELS[phase]) for phase in STYLES]
+    figure.legend(handles=keys, loc="outside upper center", ncols=len(keys), frameon=False)
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+
+
+def _time_label(us: float, _: object) -> str:
+    for scale, unit in ((1e6, "s"), (1e3, "ms"), (1.0, "µs")):
+        if us >= scale:
+            return f"{us / scale:g} {unit}"
+    return f"{us * 1000:g} ns"

@@ -1,0 +1,283 @@
+"""The report of a record in Markdown, and its files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from . import plots
+from .checks import MAX_ASKED
+from .figures import Record, ratio
+from .kinds import NAMES
+from .pool import BREADTHS, N_FIRST
+from .targets import PEER, fraction, megabytes, targets
+
+MASK_FIGURES = ("mean", "median", "p99", "p99.9", "max")
+PHASES = {
+    "cold": f"Cold: the first {N_FIRST} masks of the first request of a process",
+    "whole": "Whole texts, fresh processes counted in",
+    "second": f"Second request: another grammar of the family, its first {N_FIRST} masks",
+    "warm": "Warm: the first text again, a new matcher of the same grammar",
+}
+CHECKS = {
+    "positions": "masks",
+    "text_refused": "masks without the text's next token",
+    "with_walk": "compared with the merged walk",
+    "equal_walk": "equal to the merged walk's, bit by bit",
+    "with_llguidance": "compared with llguidance",
+    "equal_llguidance": "equal to llguidance's, bit by bit",
+    "with_xgrammar": "compared with xgrammar",
+    "equal_xgrammar": "equal to xgrammar's, bit by bit",
+    "unchecked": "compared with no peer",
+    "greedy_tokens": "tokens that llguidance alone refuses (greedy lexing)",
+    "too_wide_tokens": "tokens that llguidance alone allows",
+    "not_asked_tokens": "of these two, not put to xgrammar",
+    "xgrammar_alone_tokens": "tokens in which xgrammar stands alone",
+    "undecided_tokens": "tokens against one peer, the other not there",
+    "wrong_tokens": "tokens against both peers",
+}
+
+
+def write(record: Record, folder: Path, name: str) -> str:
+    """`name`.json, .md and .png in the folder; gives the Markdown."""
+    folder.mkdir(parents=True, exist_ok=True)
+    plot = f"{name}.png" if any("engines" in case for case in record["cases"]) else None
+    if plot:
+        plots.draw(record, folder / plot)
+    (folder / f"{name}.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = markdown(record, plot)
+    (folder / f"{name}.md").write_text(text, encoding="utf-8")
+    return text
+
+
+def markdown(record: Record, plot: str | None) -> str:
+    where = record["environment"]
+    versions = ", ".join(f"{name} {version}" for name, version in where["versions"].items())
+    parts = [
+        "# Mask latency",
+        f"{where['date']}, revision {where['revision']}. {where['processor']}, {where['cores']} cores, "
+        f"{where['system']}, Python {where['python']}; {versions}. Load average at the start "
+        f"{where['load'][0]}, at the end {record['load_at_end'][0]}.",
+        "Times in microseconds, one thread on one core, all engines at the same position before any goes on to the "
+        "next token. earleymask and llguidance are pooled over fresh processes; xgrammar is measured in one more, a "
+        "stride of n meaning that only every n-th of its masks was filled (it accepts every token). *First mask*: from "
+        "grammar text to the first filled mask, tokenizer data ready, no cached grammars; of the warm text, from "
+        "compiled grammar. "
+        f"How it is measured: `docs/performance.md`. Written by `{record['command']}`.",
+    ]
+    if plot:
+        parts.append(f"![Cumulative distribution of mask times]({plot})")
+    for name in dict.fromkeys(case["vocabulary"]["name"] for case in record["cases"]):
+        cases = [case for case in record["cases"] if case["vocabulary"]["name"] == name]
+        parts += [f"## {name}: {cases[0]['vocabulary']['size']:,} ids", *_vocabulary(record, name, cases)]
+    if "long_output" in record:
+        parts += [f"## Long outputs ({record['long_output']['vocabulary']})", _long(record["long_output"]["texts"])]
+    if "scaling" in record:
+        parts += ["## Vocabularies from 32 to 256 thousand ids", _scaling(record["scaling"])]
+    parts.append(
+        "llguidance lexes greedily, so it refuses some texts of these grammars: in SQL, `ORDER` may also be `OR` and a "
+        "name `DER`, and `orders` the end of a condition and `OR ders`. It also ends a text at its last lexeme, "
+        "without the white space that may follow. xgrammar has no lexer and decides in such places: every token in "
+        f"dispute, or at a position with more than {MAX_ASKED:,} of them a part (`--thorough` asks about all)."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _vocabulary(record: Record, name: str, cases: Sequence[Record]) -> Iterable[str]:
+    yield f"Copying one bitmask under the same timer takes {cases[0]['vocabulary']['floor_us']:.2f} µs."
+    met = [(t.figure, t.text, t.target, t.reached, "yes" if t.met else "**no**") for t in targets(record, name)]
+    if met:
+        yield "### Targets, as ratios to llguidance where nothing else is said"
+        yield table(("figure", "text", "target", "reached", "met"), met, left=2)
+    followed = [case for case in cases if "engines" in case]
+    if followed:
+        for phase, title in PHASES.items():
+            yield f"### {title}"
+            yield _phase(followed, phase)
+        yield from _give_ups(followed)
+        aside = ", ".join(f"{case['kind']} {case['interruptions']:,}" for case in followed)
+        yield f"How often the system put the pooled processes aside, which p99.9 and max show: {aside}."
+        yield "### Median by the number of tokens allowed, µs (masks), whole texts"
+        yield _breadths(followed)
+    profiled = [case for case in cases if "profile" in case]
+    if profiled:
+        yield "### Which way masks take: the first request of a process, and the same text again"
+        yield profile(profiled)
+    recurring = [case for case in cases if "recurring" in case]
+    if recurring:
+        yield f"### Recurring position: µs of one in a batch of {recurring[0]['recurring']['batch']:,}"
+        yield _recurring(recurring)
+    if followed:
+        yield "### Counters of earleymask, one process, after the first request (after the warm one)"
+        yield _counters(followed)
+        yield "### What the process holds once its engines are ready"
+        yield _ready(followed)
+        yield "### Checks of earleymask's masks"
+        yield table(
+            ("", *(case["kind"] for case in followed)),
+            [(text, *(f"{case['checks'][key]:,}" for case in followed)) for key, text in CHECKS.items()],
+        )
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    rule = ["---" if index < left else "---:" for index in range(len(header))]
+    return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *rows))
+
+
+def us(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def _phase(cases: Sequence[Record], phase: str) -> str:
+    header = ("text", "engine", "processes", "stride", "masks", *MASK_FIGURES, "first mask", "its max", "accept median")
+    rows: list[Sequence[str]] = []
+    for case in cases:
+        kind = case["second_kind"] if phase == "second" else case["kind"]
+        text = f"{kind}, {case['text']['tokens']:,} tokens" if phase in ("whole", "warm") else kind
+        phases = {name: engine["phases"][phase] for name, engine in case["engines"].items()}
+        for name, figures in phases.items():
+            n = str(case["engines"][name]["processes"])
+            if "refused" in figures:
+                rows.append((text, f"{name} cannot read the grammar: {figures['refused']}", *[""] * (len(header) - 2)))
+                continue
+            mask, first, accept = figures["mask_us"], figures["first_mask_us"], figures["accept_us"]
+            numbers = [us(mask.get(figure)) for figure in MASK_FIGURES]
+            numbers += [us(first.get("median")), us(first.get("max")), us(accept.get("median"))]
+            rows.append((text, name, n, str(figures["stride"]), f"{mask['n']:,}", *numbers))
+        ours, theirs = phases.get("earleymask"), phases.get(PEER)
+        if ours and theirs and "mask_us" in ours and "mask_us" in theirs:
+            pairs = [("mask_us", figure) for figure in MASK_FIGURES]
+            pairs += [("first_mask_us", "median"), ("first_mask_us", "max"), ("accept_us", "median")]
+            shares = [ratio(ours[what], theirs[what], figure) for what, figure in pairs]
+            cells = ["" if share is None else fraction(share) for share in shares]
+            rows.append((text, f"*earleymask to {PEER}*", "", "", "", *cells))
+    return table(header, rows, left=2)
+
+
+def _breadths(cases: Sequence[Record]) -> str:
+    def cell(figures: Record) -> str:
+        return f"{us(figures['median'])} ({figures['n']:,})" if figures["n"] else ""
+
+    rows = [
+        (case["kind"], name, *(cell(engine["phases"]["whole"]["mask_us_by_tokens_allowed"][key]) for key in BREADTHS))
+        for case in cases
+        for name, engine in case["engines"].items()
+        if "mask_us_by_tokens_allowed" in engine["phases"]["whole"]
+    ]
+    return table(("text", "engine", *BREADTHS), rows, left=2)
+
+
+def _give_ups(cases: Sequence[Record]) -> Iterable[str]:
+    lines = []
+    for case in cases:
+        for name, engine in case["engines"].items():
+            for phase, request in (("whole", case["kind"]), ("second", case["second_kind"])):
+                figures = engine["phases"][phase]
+                if figures.get("gave_up_at") is not None:
+                    lines.append(
+                        f"- {name} gave up on {request} at token {figures['gave_up_at']:,}: {figures['reason']}"
+                    )
+    yield "\n".join(lines) if lines else "Every engine followed every text to its end."
+
+
+def profile(cases: Sequence[Record]) -> str:
+    """Masks and time by kind; shares are of the text's time."""
+    rows = []
+    for case in cases:
+        for phase in ("cold", "warm"):
+            kinds = case["profile"][phase]
+            whole = sum(figures["sum"] for figures in kinds.values())
+            for name, figures in kinds.items():
+                share = f"{figures['sum'] / whole:.0%}"
+                times = (us(figures[figure]) for figure in ("median", "mean", "max"))
+                rows.append((case["kind"], phase, NAMES.get(name, name), f"{figures['n']:,}", *times, share))
+    return table(("text", "request", "kind", "masks", "median", "mean", "max", "share of time"), rows, left=3)
+
+
+def _recurring(cases: Sequence[Record]) -> str:
+    rows = []
+    for case in cases:
+        figures = case["recurring"]
+        mask = figures["mask_us"]
+        numbers = [
+            mask["median"],
+            mask["p90"],
+            mask["max"],
+            figures["copy_us"],
+            figures["call_us"],
+            figures["bound_us"],
+        ]
+        cells = [f"{value:.3f}" for value in numbers]
+        rows.append((case["kind"], *cells, f"{figures['within_bound']} of {mask['n']}"))
+    header = ("text", "mask, median", "p90", "max", "copy of a bitmask", "of one word", "bound", "positions within")
+    return table(header, rows)
+
+
+def _counters(cases: Sequence[Record]) -> str:
+    """One column for each text; counters are those of `Vocabulary.stats()`, `Grammar.stats()` and `Matcher.stats()`."""
+    rows: list[tuple[str, ...]] = []
+    for owner in ("matcher", "grammar", "vocabulary"):
+        seen: list[tuple[Mapping[str, int], Mapping[str, int]]] = [
+            (case["counters"][owner], case["counters_warm"][owner]) for case in cases
+        ]
+        for name in dict.fromkeys(name for cold, warm in seen for name in (*cold, *warm)):
+            cells = [f"{cold.get(name, 0):,} ({warm.get(name, 0):,})" for cold, warm in seen]
+            rows.append((f"{owner}: {name.replace('_', ' ')}", *cells))
+    return table(("counter", *(case["kind"] for case in cases)), rows)
+
+
+def _ready(cases: Sequence[Record]) -> str:
+    rows = []
+    for case in cases:
+        engines = case["engines"]
+        cells = [megabytes(case["memory"]["vocabulary"])]
+        for name in ("earleymask", PEER):
+            cells += (
+                [megabytes(case["memory"].get(name, 0)), f"{engines[name]['ready_ms']:,.0f}"]
+                if name in engines
+                else ["", ""]
+            )
+        rows.append((case["kind"], *cells))
+    return table(("text", "vocabulary", "earleymask", "made in ms", PEER, "made in ms"), rows)
+
+
+def _long(texts: Mapping[str, Record]) -> str:
+    header = (
+        "text",
+        "tokens",
+        "mask median, first tenth",
+        "last tenth",
+        "p99, first",
+        "last",
+        "accept median, first",
+        "last",
+        "memory kept, first",
+        "last",
+    )
+    rows = []
+    for kind, figures in texts.items():
+        first, last = figures["first_tenth_us"], figures["last_tenth_us"]
+        accepts = (figures["accept_first_tenth_us"], figures["accept_last_tenth_us"])
+        numbers = [first["median"], last["median"], first["p99"], last["p99"], *(part["median"] for part in accepts)]
+        kept = [megabytes(mark.get("text_bytes", 0) + mark.get("walk_bytes", 0)) for mark in figures["memory"]]
+        rows.append((kind, f"{figures['tokens']:,}", *map(us, numbers), *kept[:1], *kept[-1:]))
+    return table(header, rows)
+
+
+def _scaling(texts: Mapping[str, Sequence[Record]]) -> str:
+    rows = [
+        (
+            kind,
+            f"{figures['size']:,}",
+            us(figures["warm_us"]["median"]),
+            us(figures["warm_us"]["mean"]),
+            us(figures["first_us"]["median"]),
+            us(figures["floor_us"]),
+        )
+        for kind, sizes in texts.items()
+        for figures in sizes
+    ]
+    return table(("text", "ids", "warm median", "warm mean", "first time, median", "copy of a bitmask"), rows)
