@@ -54,8 +54,8 @@ def section(record: dict[str, Any]) -> str:
     lines += [
         "",
         f"Measured {environment['date']} at revision {environment['revision']}: {engines}; {where}; load average "
-        f"{environment['load'][0]} at the start and {record['load_at_end'][0]} at the end. In parentheses: multiples of "
-        "earleymask's.",
+        f"{environment['load'][0]} at the start and {record['load_at_end'][0]} at the end. In parentheses: "
+        "multiples of earleymask's.",
         "",
     ]
     return "\n".join(lines)
