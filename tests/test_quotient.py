@@ -168,7 +168,7 @@ def test_real_vocabularies(name: str) -> None:
     chosen = random.Random(3).sample(range(trie.n_nodes), 200)
     most_children = np.bincount(quotient.tables()["parents"] + np.uint32(1))[1:].argsort()[-20:]
     assert_children_are_right(quotient, [None, *chosen, *map(int, most_children)])
-    assert 0 < quotient.n_bitmaps and 20 < quotient.n_wide <= 256
+    assert quotient.n_bitmaps > 0 and 20 < quotient.n_wide <= 256
     assert quotient.n_nodes < trie.n_nodes // 10
 
 
@@ -268,11 +268,10 @@ def test_damage_is_refused_or_harmless(tokens: list[bytes], class_of: list[int] 
         )
     try:
         quotient = Quotient(trie, arrays=arrays)
-    except VocabularyError as error:
-        assert "saved quotient" in str(error)
-    else:
-        quotient.check()
-        assert_equal(quotient, Quotient(trie, list(arrays["class_of"])))
+    except VocabularyError:
+        return
+    quotient.check()
+    assert_equal(quotient, Quotient(trie, list(arrays["class_of"])))
 
 
 SAVED = Quotient(TokenTrie([b"ab", b"ba", b"c1", b"x", b"-"])).arrays()
@@ -295,14 +294,12 @@ SAVED = Quotient(TokenTrie([b"ab", b"ba", b"c1", b"x", b"-"])).arrays()
     ],
 )
 def test_refused(name: str, array: npt.NDArray[Any] | None, message: str) -> None:
-    with pytest.raises(
-        VocabularyError, match=f"saved quotient: .*{message}.*: build it anew|{message}.*; build it anew"
-    ):
-        Quotient(TokenTrie([b"ab", b"ba", b"c1", b"x", b"-"]), arrays=SAVED | {name: array})  # type: ignore[dict-item]
+    with pytest.raises(VocabularyError, match=f"saved quotient: .*{message}.*build it anew"):
+        Quotient(TokenTrie([b"ab", b"ba", b"c1", b"x", b"-"]), arrays=SAVED | {name: array})  # type: ignore[arg-type]
 
 
 def test_missing_array() -> None:
-    with pytest.raises(VocabularyError, match="saved quotient: KeyError.'members'.; build it anew"):
+    with pytest.raises(VocabularyError, match=r"saved quotient: KeyError\('members'\); build it anew"):
         Quotient(TokenTrie([]), arrays={"class_of": SAVED["class_of"]})
 
 
