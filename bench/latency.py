@@ -173,27 +173,37 @@ def _long(loaded: Loaded, plan: Plan) -> Record:
             "bench.long_output",
             long_output.job(loaded.vocabulary, loaded.encode, loaded.file, kind, plan.long_tokens),
         )
-        for kind in tqdm(plan.kinds, desc="long outputs", leave=False)
+        for kind in tqdm([kind for kind in plan.kinds if kind in long_output.JOINS], desc="long outputs", leave=False)
     }
 
 
 def _scaling(plan: Plan, folder: Path) -> Record:
     """By text, the figures of each size."""
     found: Record = {kind: [] for kind in plan.kinds}
-    for size in tqdm(plan.sizes, desc="sizes of the vocabulary", leave=False):
+    jobs: dict[str, dict[str, Any]] = {}
+    for size in tqdm(sorted(plan.sizes), desc="sizes of the vocabulary", leave=False):
         loaded = Loaded(f"united-{size}", folder)
         for kind in plan.kinds:
-            text = families.generate(kind, plan.seed, min(plan.size, 4000))
-            found[kind].append(children.run("bench.scaling", loaded.job(kind, text)))
+            # Every size has the ids of the smallest, so that all follow the same tokens.
+            if kind not in jobs:
+                jobs[kind] = loaded.job(kind, families.generate(kind, plan.seed, min(plan.size, 4000)))
+            found[kind].append(children.run("bench.scaling", jobs[kind] | {"vocabulary": str(loaded.file)}))
     return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
-    sizes = {"seed": options.seed, "size": options.size, "processes": options.processes, "parts": options.parts}
-    plan = Plan(kinds=options.texts, engines=options.engines, **sizes)
+    plan = Plan(
+        kinds=options.texts,
+        engines=options.engines,
+        seed=options.seed,
+        size=options.size,
+        processes=options.processes,
+        parts=options.parts,
+        long_tokens=options.long_tokens,
+    )
     if options.quick:
-        plan.strides, plan.batch, plan.long_tokens, plan.sizes = {}, 10, 500, ()
+        plan.strides, plan.batch, plan.sizes = {}, 10, ()
     if options.thorough:
         plan.max_asked = sys.maxsize
     record = run(options.vocabularies, plan)
@@ -231,6 +241,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--size", type=int, help="characters of each text, or a little more (8,000; --quick: 300)")
     parser.add_argument("--processes", type=int, help="fresh processes that are pooled (10; --quick: 2)")
+    parser.add_argument("--long-tokens", type=int, help="of a long output (100,000; --quick: 500)")
     parser.add_argument("--output", type=Path, help="folder for the results (bench/results; --quick: none)")
     options = parser.parse_args(arguments)
     options.texts = options.texts or list(families.HELD_OUT if options.heldout else families.FIRST)
@@ -239,6 +250,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     options.vocabularies = options.vocabularies or (["small"] if options.quick else list(VOCABULARIES))
     options.size = options.size or (300 if options.quick else 8000)
     options.processes = options.processes or (2 if options.quick else 10)
+    options.long_tokens = options.long_tokens or (500 if options.quick else long_output.N_TOKENS)
     options.parts = options.parts or [part for part in PARTS if part != "scaling" or not options.quick]
     if options.output is None and not options.quick:
         options.output = RESULTS

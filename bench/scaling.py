@@ -1,7 +1,7 @@
 """How a warm mask grows with the vocabulary: real vocabularies united and cut to 32, 64, 128 and 256 thousand ids.
 
-A warm mask may grow as its bitmask does, eightfold over these sizes. The text is followed once, then again by a new
-matcher of the same grammar, whose masks are reported.
+A warm mask may grow as its bitmask does, eightfold over these sizes. All follow the same tokens, those into which the
+smallest one cuts a text: once, then again by a new matcher of the same grammar, whose masks are reported.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def test_the_report_names_every_case_and_engine(record: figures.Record, tmp_path
         for name in case["engines"]:
             assert f"| {case['kind']}, {case['text']['tokens']} tokens | {name} |" in text
             assert f"| {case['second_kind']} | {name} |" in text
-    assert "recurring position" in text and "60 tokens: mask median" in text
+    assert "recurring position" in text and " tokens: mask median" in text
     assert (tmp_path / "latency.md").read_text(encoding="utf-8") == text
     assert (tmp_path / "latency.png").read_bytes().startswith(b"\x89PNG")
     kept = json.loads((tmp_path / "latency.json").read_text(encoding="utf-8"))
@@ -271,14 +271,29 @@ def test_a_batch_at_one_position_and_a_long_output(tmp_path: Path) -> None:
     file = tmp_path / "vocabulary"
     vocabularies.save(vocabulary, file)
     job = long_output.job(vocabulary, encode, file, "json", 80)
-    assert len(job["tokens"]) == 80
+    n, tenth = len(job["tokens"]), job["tenth"]
     found = long_output.work(job)
-    assert (found["first_tenth_us"]["n"], found["last_tenth_us"]["n"]) == (8, 8)
-    assert [mark["tokens"] for mark in found["memory"]] == [8, 80]
+    assert (found["first_tenth_us"]["n"], found["last_tenth_us"]["n"]) == (tenth, tenth)
+    assert [mark["tokens"] for mark in found["memory"]] == [tenth, n]
     batch = recurring.work({**job, "batch": 2})
-    assert batch["mask_us"]["n"] == 27  # every third position
-    for phase in kinds.work(job).values():
-        assert sum(found["n"] for found in phase.values()) == 80
+    assert batch["mask_us"]["n"] == len(range(0, n, n // recurring.N_POSITIONS))
+    profile = kinds.work(job)
+    for phase in ("cold", "warm"):
+        assert sum(kind["n"] for kind in profile[phase].values()) == n
+
+
+@pytest.mark.parametrize("kind", long_output.JOINS)
+def test_a_long_output_ends_as_it_begins(kind: str, tmp_path: Path) -> None:
+    vocabulary, encode = vocabularies.load("small")
+    job = long_output.job(vocabulary, encode, tmp_path, kind, 3000)
+    texts = [
+        b"".join(map(vocabulary.token_bytes, part))
+        for part in (job["tokens"][: job["tenth"]], job["tokens"][-job["tenth"] :])
+    ]
+    assert texts[0][100:-100] in texts[1]
+    engine = Earleymask(vocabulary)
+    session = engine.open(engine.grammar(kind))
+    assert all(session.accept(token) for token in job["tokens"])
 
 
 def test_instruction_counts_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
