@@ -163,6 +163,7 @@ def _requests(loaded: Loaded, kind: str, plan: Plan, missing: dict[str, str]) ->
         "counters": own["counters"],
         "counters_warm": own["end_counters"],
         "memory": own["ready_bytes"],
+        "vocabulary_ms": round(min(result["ready_ns"]["vocabulary"] for result in results) / 1e6, 2),
         "interruptions": sum(result["interruptions"] for result in results),
     }
 

@@ -41,6 +41,8 @@ SAME = 1.1
 """Medians of two stretches of a text that differ by less than this are called equal: texts vary as much."""
 MAX_CACHE_BYTES = 100_000_000
 MAX_MATCHER_BYTES = 1_000_000
+HISTORY_BYTES = 16
+"""What a matcher may keep for each token that it has accepted, so that it can be taken back."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,11 @@ def _long(kind: str, figures: Record) -> Iterator[Target]:
     reached = figures["median_ratio"]
     name = f"{figures['tokens']:,} tokens: mask median, last tenth to first"
     yield Target(name, kind, "equal", f"× {reached:.2f}", reached <= SAME)
+    mark = figures["memory"][-1]
+    kept = mark.get("text_bytes", 0) + mark.get("walk_bytes", 0)
+    most = MAX_MATCHER_BYTES + HISTORY_BYTES * figures["tokens"]
+    name = f"{figures['tokens']:,} tokens: kept by the matcher"
+    yield Target(name, kind, f"1 MB and {HISTORY_BYTES} bytes a token", megabytes(kept), kept <= most)
 
 
 def _scaling(kind: str, sizes: list[Record]) -> Target:
