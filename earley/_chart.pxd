@@ -13,6 +13,7 @@ cdef enum:
     FINISHED = 1                # position: an EOS token has been accepted
     UNKNOWN = 0xFFFFFFFF        # transition not visited yet
     NO_ROW = 0xFFFFFFFF         # in a position: no lexeme ends here
+    MAX_TABLES = 4096           # 1 KB each
 
 # The accepted tokens of one matcher. The chart keeps a list of them: their positions must survive `collect`.
 cdef struct History:
@@ -20,6 +21,22 @@ cdef struct History:
     Words positions             # positions[i]: after i tokens; one more than tokens
     History* next
     bint dropped                # its matcher is gone; freed by `sweep`
+
+# A remembered mask: text tokens only, duplicates included.
+cdef struct Mask:
+    uint32_t* bits              # words of a bitmap, or NULL and
+    uint32_t* tokens            # ids
+    uint32_t n_tokens
+
+# What a mask took.
+cdef enum:
+    MASK_KNOWN              # the position was remembered
+    MASK_UNION_KNOWN        # the same answers had been united before
+    MASK_ANSWERS_KNOWN      # all answers were remembered
+    MASK_PARTS_KNOWN        # all parts were
+    MASK_NEW_PART
+    MASK_WALKED             # too much work: by the merged walk
+    N_MASK_KINDS
 
 cdef class Chart:
     cdef Engine engine
@@ -35,8 +52,13 @@ cdef class Chart:
     # What popping a continuation adds to a row, remembered: accepts, number of items, items (dot, continuation) ...
     cdef Words popped
     cdef Words popped_at            # per continuation: where in `popped`, or NONE; may be shorter than there are
+    cdef Words popped_rows          # per continuation: the row that popping it alone leads to, or NONE; may be shorter
+    cdef Mask** mask_of             # per position: its mask, or NULL; owned by `_masks`
+    cdef size_t n_mask_of, mask_of_capacity
+    cdef uint64_t mask_generation   # of the masks in `mask_of`
+    cdef bint busy                  # a call that may change something is at work, maybe without the GIL
     cdef uint32_t* tables           # tables[table * 256 + byte]: the next position, DEAD or UNKNOWN
-    cdef size_t n_tables
+    cdef size_t n_tables, max_tables
     cdef History* histories
     cdef size_t n_histories         # in that list
     cdef size_t n_dropped           # of them without a matcher
@@ -59,6 +81,7 @@ cdef class Chart:
     cdef readonly uint64_t n_rows_made      # rows worked out, new or met before
     cdef readonly uint64_t n_rows_static    # of these, by a remembered skeleton alone
     cdef readonly uint64_t n_collections, n_flushes
+    cdef uint64_t n_masks[N_MASK_KINDS]
 
     # Position after `byte`; `same` becomes the bytes that surely lead to the same one.
     cdef uint32_t step(self, uint32_t position, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
@@ -72,6 +95,7 @@ cdef class Chart:
     cdef uint32_t step_special(self, uint32_t position, uint32_t symbol) except? 0xFFFFFFFF nogil
     cdef bint expects_special(self, uint32_t position, uint32_t symbol) except -1 nogil
     cdef bint is_accepting(self, uint32_t position) noexcept nogil
+    cdef int start_afresh(self) except -1
     cdef uint32_t initial(self) except? 0xFFFFFFFF nogil
     cdef int collect(self) except -1 nogil
     # Frees the histories of matchers that are gone, when these are half of all.
@@ -93,6 +117,9 @@ cdef class Chart:
     cdef uint32_t row_of_items(self) except? 0xFFFFFFFF nogil
     cdef int absorb(self, uint32_t outcome) except -1 nogil
     cdef int absorb_pops(self) except -1 nogil
+    cdef uint32_t popped_row(self, uint32_t continuation) except? 0xFFFFFFFF nogil
+    cdef int push_pair(self, uint32_t row, uint32_t state) except -1 nogil
+    cdef int remember_mask(self, uint32_t position, Mask* mask) except -1 nogil
     cdef uint32_t pop(self, uint32_t continuation) except? 0xFFFFFFFF nogil
     cdef int load_frame(self, Sequences table, uint32_t entry) except -1 nogil
     cdef int reduce(self, size_t base) except -1 nogil

@@ -34,12 +34,12 @@ from earleymask.trie._build cimport DEBUG
 from earleymask.earley.errors import LimitError
 
 cdef enum:
-    MAX_TABLES = 4096           # 1 KB each
+    CHART_TABLES = 512          # as long as no walk over the whole trie needs more
     IGNORED = 0xFFFFFFFF        # source: an ignored lexeme instead of an outcome
 
 
 # Words kept at least before a collection; few in debug builds, so that tests collect all the time.
-cdef size_t COLLECT_WORDS = 1 << 10 if DEBUG else 1 << 18
+cdef size_t COLLECT_WORDS = 1 << 10 if DEBUG else 1 << 16
 cdef enum:
     MAX_POPPED = 1 << 27        # words
 
@@ -48,7 +48,6 @@ cdef class Chart:
     """Rows, continuations and positions of one sequence and its forks, over one engine."""
 
     def __cinit__(self, Engine engine not None):
-        cdef uint32_t words[2]
         if engine.skeletons is None:
             raise ValueError("the engine's grammar is not finished")
         self.engine = engine
@@ -59,6 +58,16 @@ cdef class Chart:
         self.rows = Sequences("parser rows", 1 << 27)
         self.positions = Sequences("positions", 1 << 27)
         self.collect_at = COLLECT_WORDS
+        self.max_tables = CHART_TABLES
+        self.start_afresh()
+        # Reserved, not touched: the pages come as tables are made.
+        self.tables = <uint32_t*> malloc(MAX_TABLES * 256 * sizeof(uint32_t))
+        if self.tables == NULL:
+            raise MemoryError("tables")
+
+    cdef int start_afresh(self) except -1:
+        """Nothing but what every chart has, in empty tables."""
+        cdef uint32_t words[1]
         words[0] = ROOT_SHAPE
         self.continuations.intern(words, 1)
         words[0] = NO_ROW
@@ -67,10 +76,7 @@ cdef class Chart:
         self.positions.intern(words, 1)                 # FINISHED: never stepped
         words_push(&self.table_of, NONE)
         words_push(&self.table_of, NONE)
-        # Reserved, not touched: the pages come as tables are made.
-        self.tables = <uint32_t*> malloc(MAX_TABLES * 256 * sizeof(uint32_t))
-        if self.tables == NULL:
-            raise MemoryError("tables")
+        return 0
 
     def __dealloc__(self):
         cdef History* history
@@ -86,6 +92,8 @@ cdef class Chart:
         words_free(&self.table_of)
         words_free(&self.popped)
         words_free(&self.popped_at)
+        words_free(&self.popped_rows)
+        free(self.mask_of)
         words_free(&self.pops)
         words_free(&self.waiting)
         words_free(&self.frame)
@@ -121,7 +129,7 @@ cdef class Chart:
 
     cdef uint32_t table(self, uint32_t position) noexcept nogil:
         cdef uint32_t table = self.table_of.data[position]
-        if table == NONE and self.n_tables < MAX_TABLES:
+        if table == NONE and self.n_tables < self.max_tables:
             table = <uint32_t> self.n_tables
             self.n_tables += 1
             memset(self.tables + table * 256, 0xFF, 256 * sizeof(uint32_t))
@@ -147,9 +155,7 @@ cdef class Chart:
             state = self.lexer.transitions[transition].target
             if state == DEAD_STATE:
                 continue
-            reserve(<void**> &self.pairs, &self.pairs_capacity, self.n_pairs + 2, sizeof(uint64_t))
-            self.pairs[self.n_pairs] = (<uint64_t> row << 32) | state
-            self.n_pairs += 1
+            self.push_pair(row, state)
             for k in range(self.lexer.accepted_starts[state], self.lexer.accepted_starts[state + 1]):
                 terminal = self.lexer.accepted.data[k]
                 outcome = self.skeletons.scan(sequence(self.rows, row)[0], terminal)
@@ -167,10 +173,14 @@ cdef class Chart:
         """The position at which `row` stands beside the live pairs gathered so far."""
         cdef Closure* closure = self.skeletons.closure(sequence(self.rows, row)[0])
         if closure.start_state != DEAD_STATE:
-            reserve(<void**> &self.pairs, &self.pairs_capacity, self.n_pairs + 1, sizeof(uint64_t))
-            self.pairs[self.n_pairs] = (<uint64_t> row << 32) | closure.start_state
-            self.n_pairs += 1
+            self.push_pair(row, closure.start_state)
         return self.intern_position(row)
+
+    cdef int push_pair(self, uint32_t row, uint32_t state) except -1 nogil:
+        reserve(<void**> &self.pairs, &self.pairs_capacity, self.n_pairs + 1, sizeof(uint64_t))
+        self.pairs[self.n_pairs] = (<uint64_t> row << 32) | state
+        self.n_pairs += 1
+        return 0
 
     cdef uint32_t intern_position(self, uint32_t row) except? 0xFFFFFFFF nogil:
         cdef size_t i
@@ -373,6 +383,29 @@ cdef class Chart:
         self.accepts = accepts
         return self.popped_at.data[goal]
 
+    cdef uint32_t popped_row(self, uint32_t continuation) except? 0xFFFFFFFF nogil:
+        cdef uint32_t at, i, row
+        if continuation < self.popped_rows.n and self.popped_rows.data[continuation] != NONE:
+            return self.popped_rows.data[continuation]
+        self.n_items = self.pops.n = 0
+        at = self.pop(continuation)
+        self.accepts = self.popped.data[at] != 0
+        for i in range(self.popped.data[at + 1]):
+            self.push_item(self.popped.data[at + 2 + 2 * i], self.popped.data[at + 3 + 2 * i])
+        row = self.row_of_items()
+        while self.popped_rows.n <= continuation:
+            words_push(&self.popped_rows, NONE)
+        self.popped_rows.data[continuation] = row
+        return row
+
+    cdef int remember_mask(self, uint32_t position, Mask* mask) except -1 nogil:
+        reserve(<void**> &self.mask_of, &self.mask_of_capacity, <size_t> position + 1, sizeof(Mask*))
+        while self.n_mask_of <= position:
+            self.mask_of[self.n_mask_of] = NULL
+            self.n_mask_of += 1
+        self.mask_of[position] = mask
+        return 0
+
     cdef int reduce(self, size_t base) except -1 nogil:
         """Sorts items[base:], and leaves out duplicates and what other items say already.
 
@@ -571,7 +604,7 @@ cdef class Chart:
             free(maps[1])
             free(maps[2])
         self.table_of.n = self.positions.n
-        self.popped.n = self.popped_at.n = 0
+        self.popped.n = self.popped_at.n = self.popped_rows.n = self.n_mask_of = 0
         self.n_checked = self.n_checked_rows = self.n_checked_continuations = 0
         self.flush_tables()
         if self.stamps_capacity:

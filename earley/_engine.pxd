@@ -11,6 +11,7 @@ cdef class Engine:
     cdef Lexer lexer                # None until `finish`
     cdef Skeletons skeletons        # None until `finish`
     cdef dict specials              # name of a special token -> symbol
+    cdef dict masks                 # TokenTrie -> Masks over it
     cdef void* lock                 # a PyThread lock: everything below is changed by one thread at a time
 
     cdef unsigned long owner        # thread that holds the lock, 0: none

@@ -28,6 +28,7 @@ cdef class Engine:
         self.regexes = regexes
         self.rules = Rules()
         self.specials = {}
+        self.masks = {}
         self.lock = <void*> PyThread_allocate_lock()
         if self.lock == NULL:
             raise MemoryError("lock")

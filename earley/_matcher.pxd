@@ -1,7 +1,8 @@
 from libc.stdint cimport uint32_t
 
-from earleymask.earley._chart cimport Chart, History
+from earleymask.earley._chart cimport Chart, History, Mask
 from earleymask.earley._engine cimport Engine
+from earleymask.earley._masks cimport Masks
 from earleymask.earley._walk cimport Walk
 from earleymask.trie._trie cimport TokenTrie
 
@@ -12,6 +13,7 @@ cdef class Matcher:
     cdef TokenTrie trie
     cdef Chart chart                # shared with forks
     cdef Walk walk                  # shared with forks
+    cdef Masks masks                # the grammar's, over this vocabulary
     cdef History* history           # owned by the chart
     cdef dict special_symbols       # token id -> symbol, of the special tokens that the grammar names
     cdef tuple eos_token_ids
@@ -26,3 +28,8 @@ cdef class Matcher:
     cdef uint32_t after_bytes(self, uint32_t position, const unsigned char* data, size_t n) except? 0xFFFFFFFF nogil
     cdef int push(self, uint32_t token_id, uint32_t position) except -1
     cdef int write_mask(self, uint32_t* words) except -1
+    cdef int find_extras(self, uint32_t position) except -1
+    cdef Mask* find_mask(self, uint32_t position) except NULL
+    cdef int walk_mask(self, uint32_t position, uint32_t* words) except -1
+    cdef uint32_t looked_up(self, uint32_t token) noexcept
+    cdef void release(self) noexcept

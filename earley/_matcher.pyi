@@ -69,6 +69,9 @@ class Matcher:
             TypeError, ValueError: dtype, shape, device or layout is another one. Nothing has been written then.
         """
 
+    def walk_bitmask(self, row: npt.NDArray[np.int32] | _TorchTensor) -> None:
+        """The same as `fill_bitmask`, by a walk over the whole trie: slow, the reference for tests."""
+
     def mask(self) -> npt.NDArray[np.bool_]:
         """The mask as a new numpy array: bool, shape (vocabulary.size,), True where the token is allowed.
 

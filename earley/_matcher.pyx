@@ -5,25 +5,30 @@ and the positions after each. A call takes the engine's lock for its duration an
 """
 
 cimport cython
-from libc.stdint cimport int32_t, uint32_t
+from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from operator import index
 
 import numpy as np
 
-from earleymask.earley._chart cimport DEAD, FINISHED
+from earleymask.earley._chart cimport (
+    DEAD, FINISHED, MASK_ANSWERS_KNOWN, MASK_KNOWN, MASK_NEW_PART, MASK_PARTS_KNOWN, MASK_UNION_KNOWN, MASK_WALKED, UNKNOWN,
+)
+from earleymask.earley._masks cimport masks_of
 from earleymask.earley._regex cimport R_EPSILON
 from earleymask.earley._tables cimport (
-    NONE, reserve, sequence, sequence_length, words_extend, words_push,
+    NONE, reserve, sequence, sequence_length, sort_unique, words_extend, words_push,
 )
 from earleymask.trie._build cimport DEBUG
 
-from earleymask.earley.errors import RejectedTokenError
+from earleymask.earley.errors import LimitError, RejectedTokenError
 from earleymask.trie.errors import VocabularyError
 
 MAX_FORCED_BYTES = 1 << 16
+INT32 = np.dtype(np.int32)
 
 
 @cython.no_gc_clear       # `__dealloc__` needs the chart; what else may be in a cycle can be cleared
@@ -63,6 +68,7 @@ cdef class Matcher:
         self.walk = Walk(self.chart, self.trie)
         self.engine.acquire()
         try:
+            self.masks = masks_of(self.engine, self.trie)
             self.set_up()
             words_push(&self.history.positions, self.chart.initial())
         finally:
@@ -97,16 +103,31 @@ cdef class Matcher:
         Raises:
             TypeError, ValueError: dtype, shape, device or layout is another one. Nothing has been written then.
         """
-        cdef int32_t[::1] view = bitmask_view(row)
-        cdef size_t n_words = self.trie.n_words
-        if <size_t> view.shape[0] < n_words:
-            raise ValueError(f"the bitmask row has {view.shape[0]} words; a vocabulary of {self.trie.n_tokens} tokens "
-                             f"needs {n_words}")
-        if n_words == 0:
-            return
-        self.write_mask(<uint32_t*> &view[0])
-        if <size_t> view.shape[0] > n_words:
-            memset(&view[n_words], 0, (view.shape[0] - n_words) * sizeof(int32_t))
+        cdef Py_buffer buffer
+        open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
+        try:
+            self.write_mask(<uint32_t*> buffer.buf)
+            memset(<char*> buffer.buf + self.trie.n_words * sizeof(uint32_t), 0,
+                   buffer.len - self.trie.n_words * sizeof(uint32_t))
+        finally:
+            PyBuffer_Release(&buffer)
+
+    def walk_bitmask(self, row) -> None:
+        """The same as `fill_bitmask`, by a walk over the whole trie: slow, the reference for tests."""
+        cdef Py_buffer buffer
+        open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
+        try:
+            memset(buffer.buf, 0, buffer.len)
+            self.acquire()
+            try:
+                self.tidy()
+                self.walk_mask(self.position(), <uint32_t*> buffer.buf)
+                if DEBUG:
+                    self.chart.check()
+            finally:
+                self.release()
+        finally:
+            PyBuffer_Release(&buffer)
 
     def mask(self):
         """The mask as a new numpy array: bool, shape (vocabulary.size,), True where the token is allowed."""
@@ -117,26 +138,89 @@ cdef class Matcher:
         return np.unpackbits(words.view(np.uint8), count=self.trie.n_tokens, bitorder="little").view(np.bool_)
 
     cdef int write_mask(self, uint32_t* words) except -1:
-        cdef uint32_t position, token_id
-        self.acquire()
-        try:
-            self.tidy()
+        cdef size_t n_bytes = self.trie.n_words * sizeof(uint32_t), i
+        cdef uint32_t token, position
+        cdef Mask* mask = NULL
+        cdef bint locked = False
+        # SAFETY: masks are freed, and the chart is changed by others, only by whoever holds the GIL or has made it busy.
+        if self.history != NULL and not self.chart.busy:
             position = self.position()
-            if position == FINISHED:
-                memset(words, 0, self.trie.n_words * sizeof(uint32_t))
+            if position < self.chart.n_mask_of and self.chart.mask_generation == self.masks.generation:
+                mask = self.chart.mask_of[position]
+        if mask != NULL:
+            self.chart.n_masks[MASK_KNOWN] += 1
+        else:
+            self.acquire()
+            locked = True
+        try:
+            if locked:
+                self.tidy()
+                mask = self.find_mask(self.position())
+            if mask.bits != NULL:
+                memcpy(words, mask.bits, n_bytes)
             else:
-                with nogil:
-                    self.walk.fill(position, words)
-                for token_id, symbol in self.special_symbols.items():
-                    if self.chart.expects_special(position, symbol):
-                        words[token_id >> 5] |= <uint32_t> 1 << (token_id & 31)
-            if position == FINISHED or self.chart.is_accepting(position):
-                for token_id in self.eos_token_ids:
-                    words[token_id >> 5] |= <uint32_t> 1 << (token_id & 31)
-            if DEBUG:
-                self.chart.check()
+                memset(words, 0, n_bytes)
+                for i in range(mask.n_tokens):
+                    token = mask.tokens[i]
+                    words[token >> 5] |= <uint32_t> 1 << (token & 31)
         finally:
-            self.engine.release()
+            if locked:
+                self.release()
+        return 0
+
+    cdef Mask* find_mask(self, uint32_t position) except NULL:
+        cdef Masks masks = self.masks
+        cdef Mask* mask
+        cdef uint64_t n_answered = masks.n_answered, n_made = masks.n_unions_made, n_built = masks.parts.n_built
+        cdef uint32_t[::1] words
+        self.find_extras(position)
+        try:
+            with nogil:
+                mask = masks.mask(self.chart, position)
+            if masks.parts.n_built != n_built:
+                self.chart.n_masks[MASK_NEW_PART] += 1
+            elif masks.n_answered != n_answered:
+                self.chart.n_masks[MASK_PARTS_KNOWN] += 1
+            elif masks.n_unions_made != n_made:
+                self.chart.n_masks[MASK_ANSWERS_KNOWN] += 1
+            else:
+                self.chart.n_masks[MASK_UNION_KNOWN] += 1
+        except LimitError:
+            # Too much work, or too much to remember: the walk needs neither.
+            words = np.zeros(self.trie.n_words + 1, dtype=np.uint32)
+            self.walk_mask(position, &words[0])
+            self.chart.n_masks[MASK_WALKED] += 1
+            mask = masks.remember(self.chart, position, &words[0])
+        if DEBUG:
+            self.chart.check()
+            masks.template.check()
+        return mask
+
+    cdef int walk_mask(self, uint32_t position, uint32_t* words) except -1:
+        """The mask by the merged walk."""
+        cdef size_t i
+        cdef uint32_t token
+        self.find_extras(position)
+        if position != FINISHED and self.trie.n_words:
+            with nogil:
+                self.walk.fill(position, words)
+        for i in range(self.masks.extras.n):
+            token = self.masks.extras.data[i]
+            words[token >> 5] |= <uint32_t> 1 << (token & 31)
+        return 0
+
+    cdef int find_extras(self, uint32_t position) except -1:
+        """`masks.extras` becomes the EOS and special tokens that are allowed at the position."""
+        cdef uint32_t token_id
+        self.masks.extras.n = 0
+        if position != FINISHED:
+            for token_id, symbol in self.special_symbols.items():
+                if self.chart.expects_special(position, symbol):
+                    words_push(&self.masks.extras, token_id)
+        if position == FINISHED or self.chart.is_accepting(position):
+            for token_id in self.eos_token_ids:
+                words_push(&self.masks.extras, token_id)
+        sort_unique(&self.masks.extras)
         return 0
 
     # ---- the sequence -------------------------------------------------------------------------------------------
@@ -147,6 +231,10 @@ cdef class Matcher:
         cdef uint32_t token = self.known(token_id), position
         if token == NONE:
             return False
+        position = self.looked_up(token)
+        if position != DEAD:
+            self.push(token, position)
+            return True
         self.acquire()
         try:
             self.tidy()
@@ -156,7 +244,7 @@ cdef class Matcher:
             self.push(token, position)
             return True
         finally:
-            self.engine.release()
+            self.release()
 
     def validate(self, token_ids) -> int:
         """How many of the tokens, from the first on, would be accepted one after the other. Changes nothing."""
@@ -177,7 +265,7 @@ cdef class Matcher:
                 n += 1
             return n
         finally:
-            self.engine.release()
+            self.release()
 
     cdef uint32_t known(self, object token_id) except? 0xFFFFFFFE:
         """The id as a word, NONE where the vocabulary does not have it."""
@@ -214,6 +302,23 @@ cdef class Matcher:
                 return DEAD
         return position
 
+    cdef uint32_t looked_up(self, uint32_t token) noexcept:
+        """The position after a text token, where all steps to it are in the tables; else DEAD. Needs no lock."""
+        cdef uint32_t position, table
+        cdef size_t i, start = self.trie.token_offsets[token], end = self.trie.token_offsets[token + 1]
+        # SAFETY: as in `write_mask`.
+        if self.history == NULL or self.chart.busy or start == end:
+            return DEAD
+        position = self.position()
+        for i in range(start, end):
+            table = self.chart.table_of.data[position]
+            if table == NONE:
+                return DEAD
+            position = self.chart.tables[table * 256 + self.trie.token_buffer[i]]
+            if position == DEAD or position == UNKNOWN:
+                return DEAD
+        return position
+
     cdef int push(self, uint32_t token_id, uint32_t position) except -1:
         cdef History* history = self.history
         reserve(<void**> &history.tokens.data, &history.tokens.capacity, history.tokens.n + 1, sizeof(uint32_t))
@@ -231,7 +336,7 @@ cdef class Matcher:
         self.acquire()
         self.history.tokens.n -= count
         self.history.positions.n -= count
-        self.engine.release()
+        self.release()
 
     def reset(self) -> None:
         """Back to the beginning."""
@@ -243,6 +348,7 @@ cdef class Matcher:
         cdef Matcher other = cls.__new__(cls, self.grammar, self.vocabulary)
         other.chart = self.chart
         other.walk = self.walk
+        other.masks = self.masks
         other.special_symbols = self.special_symbols
         self.acquire()
         try:
@@ -250,7 +356,7 @@ cdef class Matcher:
             words_extend(&other.history.tokens, self.history.tokens.data, self.history.tokens.n)
             words_extend(&other.history.positions, self.history.positions.data, self.history.positions.n)
         finally:
-            self.engine.release()
+            self.release()
         return other
 
     def is_accepting(self) -> bool:
@@ -259,7 +365,7 @@ cdef class Matcher:
         try:
             return bool(self.position() == FINISHED or self.chart.is_accepting(self.position()))
         finally:
-            self.engine.release()
+            self.release()
 
     def is_finished(self) -> bool:
         """Whether an EOS token has been accepted. The mask holds EOS tokens alone from then on."""
@@ -307,7 +413,7 @@ cdef class Matcher:
                 position = self.chart.advance(position, only)
             return bytes(forced)
         finally:
-            self.engine.release()
+            self.release()
 
     def expected(self) -> list[str]:
         """Names of the terminals and special tokens that may begin or go on here, for messages; in the grammar's order."""
@@ -330,7 +436,7 @@ cdef class Matcher:
                     found.add(symbol)
             return [self.engine.rules.names[symbol] for symbol in sorted(found)]
         finally:
-            self.engine.release()
+            self.release()
 
     def stats(self) -> dict[str, int]:
         """Counters of this matcher and its forks, and of the grammar's engine (see `Engine.stats`).
@@ -345,8 +451,14 @@ cdef class Matcher:
         try:
             reached = self.chart.n_words_reached()
             stats = {
-                "masks": self.walk.n_walks,
-                "nodes_visited": self.walk.n_nodes,
+                "masks": sum(self.chart.n_masks),
+                "masks_known": self.chart.n_masks[MASK_KNOWN],
+                "masks_union_known": self.chart.n_masks[MASK_UNION_KNOWN],
+                "masks_answers_known": self.chart.n_masks[MASK_ANSWERS_KNOWN],
+                "masks_parts_known": self.chart.n_masks[MASK_PARTS_KNOWN],
+                "masks_new_part": self.chart.n_masks[MASK_NEW_PART],
+                "masks_walked": self.chart.n_masks[MASK_WALKED],
+                "nodes_visited": self.masks.n_nodes + self.walk.n_nodes,
                 "steps": self.chart.n_steps,
                 "rows_made": self.chart.n_rows_made,
                 "rows_static": self.chart.n_rows_static,
@@ -361,8 +473,9 @@ cdef class Matcher:
                 "flushes": self.chart.n_flushes,
             }
         finally:
-            self.engine.release()
+            self.release()
         stats.update(self.engine.stats())
+        stats.update(self.masks.stats())
         return stats
 
     # ---- inside -------------------------------------------------------------------------------------------------
@@ -373,10 +486,17 @@ cdef class Matcher:
     cdef int acquire(self) except -1:
         if self.history == NULL:
             raise ValueError(f"this {type(self).__name__} is not set up: Matcher.__init__ was not called, or failed")
-        return self.engine.acquire()
+        self.engine.acquire()
+        self.chart.busy = True
+        return 0
+
+    cdef void release(self) noexcept:
+        self.chart.busy = False
+        self.engine.release()
 
     cdef int tidy(self) except -1:
         self.chart.sweep()
+        self.masks.tidy()
         if self.chart.n_words() > self.chart.collect_at:
             self.chart.collect()
         return 0
@@ -392,15 +512,20 @@ def rebuild(cls, grammar, vocabulary, tokens):
     return matcher
 
 
-cdef object bitmask_view(object row):
-    """`row` as something with the buffer protocol, checked."""
-    if hasattr(row, "data_ptr"):                            # a torch tensor
+cdef int open_row(object row, Py_buffer* buffer, size_t n_words, size_t n_tokens) except -1:
+    """The memory of a bitmask row, checked. To be released with PyBuffer_Release."""
+    if not isinstance(row, np.ndarray) and hasattr(row, "data_ptr"):    # a torch tensor
         if row.device.type != "cpu":
             raise ValueError(f"the bitmask row is on {row.device}; fill one on the CPU and copy it over")
         row = row.detach().numpy()
     if not isinstance(row, np.ndarray):
         raise TypeError(f"the bitmask row is a {type(row).__name__}; a numpy array or torch tensor of int32 is needed")
-    if row.dtype != np.int32 or row.ndim != 1 or not row.flags.c_contiguous or not row.flags.writeable:
+    if row.dtype is not INT32 and row.dtype != INT32 or row.ndim != 1 or not row.flags.c_contiguous or not row.flags.writeable:
         raise ValueError(f"the bitmask row has dtype {row.dtype} and shape {row.shape}; a contiguous, writable int32 array "
                          "of one dimension is needed")
-    return row
+    PyObject_GetBuffer(row, buffer, PyBUF_WRITABLE)
+    if <size_t> buffer.len < n_words * sizeof(uint32_t):
+        n = buffer.len // sizeof(uint32_t)
+        PyBuffer_Release(buffer)
+        raise ValueError(f"the bitmask row has {n} words; a vocabulary of {n_tokens} tokens needs {n_words}")
+    return 0

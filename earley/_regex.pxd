@@ -60,6 +60,7 @@ cdef class Regexes:
     cdef Sequences classes          # sorted, disjoint, maximal ranges of scalar values: lo, hi, lo, hi, ...
     cdef Instruction* code          # of all programs, one after the other
     cdef size_t n_code, code_capacity
+    cdef Words programs             # where each program begins in `code`
     cdef uint32_t any_char          # one Unicode scalar value
 
     cdef Words stack                # operands of the n-ary constructors; each call leaves it as it found it
@@ -75,6 +76,8 @@ cdef class Regexes:
     cdef int empty(self, uint32_t node) except -1 nogil
     cdef size_t n_bytes(self) noexcept nogil
 
+    # Room for a program of n instructions; returns where it begins.
+    cdef uint32_t add_code(self, size_t n) except? 0xFFFFFFFF nogil
     cdef uint32_t known(self, object node) except? 0xFFFFFFFF
     cdef uint32_t make(self, const uint32_t* words, size_t n) except? 0xFFFFFFFF nogil
     cdef uint16_t depth_of(self, const uint32_t* words, size_t n) noexcept nogil

@@ -62,6 +62,7 @@ cdef class Regexes:
         words_free(&self.stack)
         words_free(&self.threads)
         words_free(&self.agenda)
+        words_free(&self.programs)
 
     # ---- constructors -------------------------------------------------------------------------------------------
 
@@ -174,14 +175,10 @@ cdef class Regexes:
         SPLIT=1 prefers instruction x to y; JUMP=2 to x; MATCH=3.
         Instructions are numbered from 0, where threads start.
         """
-        cdef size_t base = self.n_code, n = len(program), i
+        cdef size_t base, n = len(program), i
         cdef Instruction* code
         if n == 0 or program[n - 1][0] == OP_ATOM:
             raise ValueError("ordered: a program must not end in ATOM, which goes on at the next instruction")
-        reserve(<void**> &self.code, &self.code_capacity, base + n, sizeof(Instruction))
-        reserve(<void**> &self.visited, &self.visited_capacity, base + n, sizeof(uint32_t))
-        memset(self.visited + base, 0, n * sizeof(uint32_t))
-        code = self.code + base
         for i, (op, x, y) in enumerate(program):
             if op == OP_ATOM:
                 if self.flags[self.known(x)] & (F_NULLABLE | F_ORDERED):
@@ -191,11 +188,13 @@ cdef class Regexes:
                     raise ValueError(f"ordered: instruction {i} leads out of the program")
             elif op != OP_MATCH:
                 raise ValueError(f"ordered: instruction {i} has unknown op {op!r}")
+        base = self.add_code(n)
+        code = self.code + base
+        for i, (op, x, y) in enumerate(program):
             code[i].op, code[i].x, code[i].y = op, x, y
             if op in (OP_SPLIT, OP_JUMP):
                 code[i].x += base
                 code[i].y += base
-        self.n_code += n
         self.threads.n = 0
         words_push(&self.threads, K_ORDERED)
         self.closure_number += 1
@@ -638,6 +637,15 @@ cdef class Regexes:
         result = self.make_ordered()
         self.stack.n = base
         return result
+
+    cdef uint32_t add_code(self, size_t n) except? 0xFFFFFFFF nogil:
+        cdef size_t base = self.n_code
+        reserve(<void**> &self.code, &self.code_capacity, base + n, sizeof(Instruction))
+        reserve(<void**> &self.visited, &self.visited_capacity, base + n, sizeof(uint32_t))
+        memset(self.visited + base, 0, n * sizeof(uint32_t))
+        words_push(&self.programs, <uint32_t> base)
+        self.n_code += n
+        return <uint32_t> base
 
     cdef uint32_t make_ordered(self) except? 0xFFFFFFFF nogil:
         if self.threads.n == 1:

@@ -36,6 +36,7 @@ cdef class Rules:
     cdef dict expansions            # lazy symbol -> callable that makes its productions
     cdef dict productive            # lazy symbol -> whether it derives a string, as far as known
     cdef uint32_t start             # dotted rule "-> . start"
+    cdef uint32_t mark              # dotted rule of marks (`_template`), before a symbol that nothing scans
 
     # Makes the productions of a lazy symbol.
     cdef int expand(self, uint32_t symbol) except -1 nogil

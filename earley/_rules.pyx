@@ -97,6 +97,9 @@ cdef class Rules:
         self.start = <uint32_t> self.dots.n
         words_push(&self.dots, self.checked(symbol))
         words_push(&self.dots, NONE)
+        self.mark = <uint32_t> self.dots.n
+        words_push(&self.dots, self.add_symbol("(mark)", S_SPECIAL))
+        words_push(&self.dots, NONE)
 
     # ---- lazy symbols -------------------------------------------------------------------------------------------
 

@@ -56,6 +56,8 @@ cdef class Skeletons:
     cdef Sequences shapes       # symbol, then (dot, i) ...: a continuation with its continuations renamed
     cdef Words shape_origins    # per shape: skeleton, j; where its waiters are found
     cdef Words shape_outcomes   # per shape: outcome of popping it, or NONE
+    cdef uint32_t variable_shape    # of a continuation that is not known: popping it leaves a mark (`_template`)
+    cdef uint32_t nothing           # an outcome without anything
     cdef readonly size_t n_closures, n_outcomes, closure_bytes
 
     cdef uint32_t* marks        # scratch: symbol -> j, valid where marks_epoch matches
@@ -86,7 +88,10 @@ cdef class Skeletons:
     cdef uint32_t rename(self, uint32_t ref) except? 0xFFFFFFFF nogil
     cdef uint32_t work_out(self, Closure* closure, uint32_t skeleton) except? 0xFFFFFFFF nogil
     cdef int add_recipe(self, const Closure* closure, uint32_t skeleton, uint32_t j) except -1 nogil
+    cdef int add_variable(self) except -1
     cdef size_t n_bytes(self) noexcept nogil
+    # Shape of what the mark of the i-th variable goes on with; it tells the marks apart and is never popped.
+    cdef uint32_t base_shape(self, uint32_t i) except? 0xFFFFFFFF nogil
 
 cdef enum:
     ROOT_SHAPE = 0              # the continuation of the start symbol: popping it ends the sentence

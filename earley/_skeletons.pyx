@@ -38,7 +38,7 @@ cdef class Skeletons:
     """The remembered, stack-free part of parsing one grammar."""
 
     def __cinit__(self, Rules rules not None, Lexer lexer not None):
-        cdef uint32_t word = NONE
+        cdef uint32_t word = NONE, header
         self.rules = rules
         self.lexer = lexer
         self.skeletons = Sequences("parser skeletons", 1 << 27)
@@ -50,6 +50,10 @@ cdef class Skeletons:
         self.shape_outcomes.data[ROOT_SHAPE] = <uint32_t> self.outcomes.n
         for header in (1, 0, 0, 0, self.skeleton(&word, 1), 0):
             words_push(&self.outcomes, header)
+        self.nothing = <uint32_t> self.outcomes.n
+        for header in range(O_HEADER):
+            words_push(&self.outcomes, NONE if header == O_SKELETON else 0)
+        self.add_variable()
 
     def __dealloc__(self):
         cdef size_t i
@@ -72,6 +76,29 @@ cdef class Skeletons:
         words_free(&self.recipes)
         words_free(&self.renamed)
         words_free(&self.words)
+
+    cdef int add_variable(self) except -1:
+        cdef uint32_t words[3]
+        words[0] = 0
+        words[1] = self.rules.mark
+        words[2] = 0
+        cdef uint32_t skeleton = self.skeleton(words, 3), word
+        words[0] = NONE - 2
+        self.variable_shape = self.add_shape(words, 3, NONE, 0)
+        self.shape_outcomes.data[self.variable_shape] = <uint32_t> self.outcomes.n
+        # One item, the mark, and the skeleton of a row that is nothing else.
+        for word in (0, 1, 0, 0, skeleton, 1, self.rules.mark, 0, 0):
+            words_push(&self.outcomes, word)
+        return 0
+
+    cdef uint32_t base_shape(self, uint32_t i) except? 0xFFFFFFFF nogil:
+        cdef uint32_t words[2]
+        cdef uint32_t shape
+        words[0] = NONE - 1
+        words[1] = i
+        shape = self.add_shape(words, 2, NONE, 0)
+        self.shape_outcomes.data[shape] = self.nothing
+        return shape
 
     cdef uint32_t skeleton(self, const uint32_t* words, size_t n) except? 0xFFFFFFFF nogil:
         cdef uint32_t before = self.skeletons.n, entry

@@ -101,3 +101,5 @@ cdef class Map:
 
 cdef void sort_words(uint32_t* data, size_t n) noexcept nogil
 cdef void sort_u64(uint64_t* data, size_t n) noexcept nogil
+# Sorts the words and leaves out repeated ones.
+cdef void sort_unique(Words* words) noexcept nogil

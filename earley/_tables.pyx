@@ -258,3 +258,13 @@ cdef void sort_u64(uint64_t* data, size_t n) noexcept nogil:
             data[j] = data[j - 1]
             j -= 1
         data[j] = word
+
+
+cdef void sort_unique(Words* words) noexcept nogil:
+    cdef size_t i, n = 0
+    sort_words(words.data, words.n)
+    for i in range(words.n):
+        if n == 0 or words.data[n - 1] != words.data[i]:
+            words.data[n] = words.data[i]
+            n += 1
+    words.n = n

@@ -9,7 +9,7 @@ faster way must equal.
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from earleymask.earley._chart cimport DEAD, UNKNOWN
+from earleymask.earley._chart cimport DEAD, MAX_TABLES, UNKNOWN
 from earleymask.earley._tables cimport NONE
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
@@ -36,6 +36,7 @@ cdef class Walk:
         cdef uint32_t* shifted = self.shifted
         memset(shifted, 0, (<size_t> n_words + 1) * sizeof(uint32_t))
         self.n_walks += 1
+        self.chart.max_tables = MAX_TABLES
         self.descend(position)
         for i in range(n_words):
             words[i] = (shifted[i] >> 1) | (shifted[i + 1] << 31)

@@ -1,0 +1,126 @@
+# Masks out of remembered answers. Per grammar and vocabulary.
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from earleymask.earley._chart cimport Chart, Mask
+from earleymask.earley._engine cimport Engine
+from earleymask.earley._lexer cimport Lexer
+from earleymask.earley._parts cimport Exits, Part, Parts
+from earleymask.earley._regex cimport Regexes
+from earleymask.earley._rules cimport Rules
+from earleymask.earley._skeletons cimport Skeletons
+from earleymask.earley._tables cimport Map, Sequences, Words
+from earleymask.earley._template cimport Template
+from earleymask.trie._trie cimport TokenTrie
+
+# What a row of some skeleton, with a lexeme in some state, allows at some places: tokens, and what is left to be asked of
+# the rows that its continuations come from.
+cdef struct Answer:
+    uint32_t* bits              # a bitmap, owned by `bitmaps`, or NULL and
+    uint32_t tokens             # start in `tokens`
+    uint32_t n_tokens
+    uint32_t pops               # start in `pops`: i, places; the i-th continuation is complete, and then these places
+    uint32_t n_pops
+
+# An answer being worked out.
+cdef struct Level:
+    uint32_t* bits
+    bint dense                  # bits are in use
+    uint32_t position           # of the template: one live pair, the row and lexer state of the question
+    Words tokens
+    Words marks                 # i, trie node
+    Words pops                  # i, places
+
+cdef struct Bitmap:
+    uint64_t hash
+    uint32_t* words
+
+cdef class Masks:
+    cdef Rules rules
+    cdef Lexer lexer
+    cdef Skeletons skeletons
+    cdef Regexes regexes
+    cdef TokenTrie trie
+    cdef Parts parts
+    cdef Template template
+    cdef Words adopted              # regex node of the grammar -> of `parts`
+    cdef Map part_of                # trie node + 1 << 32 | regex node of the grammar -> index in `my_parts`
+    cdef Part** my_parts
+    cdef size_t n_my_parts, my_parts_capacity
+    cdef Sequences places           # PLACES, trie node ...: go on with their children; or EXITS, part
+    cdef Sequences questions        # skeleton, lexer state, places
+    cdef Words answer_of            # per question: answer, or NONE
+    cdef Answer* answers
+    cdef size_t n_answers, answers_capacity
+    cdef Words tokens, pops
+    cdef Sequences unions           # answers, ascending
+    cdef Mask** masks               # per union
+    cdef size_t masks_capacity
+    cdef Bitmap* bitmaps
+    cdef size_t n_bitmaps, bitmaps_capacity
+    cdef Map bitmap_of              # hash -> bitmap
+    cdef Map states_without         # lexer state << 32 | terminal -> state in which this terminal cannot begin again
+    cdef Map states_of_items        # lexer state << 32 | skeleton -> state of the terminals that it expects
+    cdef Words items                # dotted rule -> skeleton of a row that has it only
+    cdef size_t mask_bytes
+    cdef readonly uint64_t generation   # changes when masks are freed
+
+    # scratch
+    cdef Level* levels
+    cdef size_t depth, n_levels
+    cdef uint32_t* scratch          # n_words + 1
+    cdef Words ids, waiting, state_words
+    cdef Words extras               # special tokens to be in the next mask, filled by who asks for it; ascending
+    cdef Map visited                # continuation << 32 | places -> visit
+    cdef uint32_t visit
+    cdef uint32_t* path_positions
+    cdef uint32_t* path_tables
+    cdef uint64_t budget            # trie nodes that one mask may still visit
+
+    # counters
+    cdef readonly uint64_t n_asked, n_answered, n_unions_known, n_unions_made, n_nodes, n_fallbacks, n_flushes
+
+    # The mask of a position of a chart. Needs the engine's lock.
+    cdef Mask* mask(self, Chart chart, uint32_t position) except NULL nogil
+    # Between calls, with the GIL and the engine's lock: frees what is over the limits.
+    cdef int tidy(self) except -1
+    cdef int flush(self) except -1
+    cdef size_t n_bytes(self) noexcept nogil
+
+    cdef int start_afresh(self) except -1
+    cdef void free_masks(self) noexcept
+    cdef Mask* remember(self, Chart chart, uint32_t position, const uint32_t* words) except NULL nogil
+    cdef int new_visit(self) except -1 nogil
+    cdef bint is_visited(self, uint32_t continuation, uint32_t places) except -1 nogil
+    cdef Mask* new_union(self) except NULL nogil
+    cdef void scratch_from_answers(self, size_t n) noexcept nogil
+    cdef int note_marks(self, uint32_t position, uint32_t node) except -1 nogil
+    cdef bint scans(self, uint32_t skeleton, uint32_t terminal) except -1 nogil
+    cdef int gather(self, Chart chart, uint32_t row, uint32_t answer) except -1 nogil
+    cdef uint32_t evaluate(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil
+    cdef uint32_t work_out(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil
+    cdef int at_node(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil
+    cdef int at_exits(self, uint32_t skeleton, uint32_t state, Part* part) except -1 nogil
+    cdef int walk_exits(self, uint32_t position, const Exits* exits) except -1 nogil
+    cdef int by_terminal(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil
+    cdef int follow(self, uint32_t row, uint32_t places) except -1 nogil
+    cdef int ask(self, uint32_t row, uint32_t places) except -1 nogil
+    cdef int take(self, uint32_t answer, uint32_t row) except -1 nogil
+    cdef size_t n_items(self, uint32_t skeleton) noexcept nogil
+    cdef uint32_t item_row(self, uint32_t row, size_t i) except? 0xFFFFFFFF nogil
+    cdef int start_at(self, uint32_t skeleton, uint32_t state) except -1 nogil
+    cdef int by_item(self, uint32_t skeleton, uint32_t state, uint32_t places) except -1 nogil
+    cdef uint32_t item_skeleton(self, uint32_t dot) except? 0xFFFFFFFF nogil
+    cdef uint32_t state_of_item(self, uint32_t state, uint32_t skeleton) except? 0xFFFFFFFF nogil
+    cdef int group_marks(self, Level* level) except -1 nogil
+    cdef uint32_t record(self) except? 0xFFFFFFFF nogil
+    cdef Part* part(self, uint32_t node, uint32_t regex) except NULL nogil
+    cdef uint32_t state_without(self, uint32_t skeleton, uint32_t terminal) except? 0xFFFFFFFF nogil
+    cdef int walk(self, uint32_t i, uint32_t end, uint32_t depth, uint32_t position) except -1 nogil
+    cdef uint32_t enter(self, uint32_t start, uint32_t depth, uint32_t position) noexcept nogil
+    cdef Level* push_level(self) except NULL nogil
+    cdef uint32_t* bitmap(self, const uint32_t* words) except NULL nogil
+    cdef Mask* union_of(self) except NULL nogil
+
+
+cdef Masks masks_of(Engine engine, TokenTrie trie)

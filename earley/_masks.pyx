@@ -1,0 +1,818 @@
+"""Masks out of remembered answers.
+
+A *question* is (skeleton, lexer state, places): a row of this skeleton began a lexeme, its bytes so far lead the lexer to this
+state; which tokens below these nodes of the trie can go on from there? The *answer* is a set of tokens, and a short list of
+(i, places): here the row's i-th continuation is complete, and what may follow is for the row to say from which it comes.
+So an answer is free of the stack; it is worked out once per grammar, and a mask is the union of a few answers.
+
+How an answer is worked out:
+
+- Below a node with many descendants, each terminal of the lexer state is asked alone, since union distributes: what is inside
+  its regex, and where tokens leave it, is known from `_parts`, whatever the grammar. Behind the exits stands the next row,
+  whose answer for these places is a question of its own (its continuations are renamed again at every step, or the
+  number of questions would be exponential).
+- Below a node with few, all terminals walk together, byte by byte, over positions of the template (`_template`).
+
+An ignored terminal leads back to the row where it began; if two of it in a row are one (`X+`), it does not begin again there.
+
+An answer takes at most one bitmap. Bitmaps are interned by content, and so are unions of answers, each with its mask.
+
+All functions need the engine's lock. Masks are freed only by `flush`, which needs the GIL as well: whoever holds the GIL may
+read the masks that a chart remembers without any lock.
+"""
+
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcmp, memcpy, memset
+
+from earleymask.earley._chart cimport DEAD, NO_ROW, UNKNOWN
+from earleymask.earley._lexer cimport DEAD_STATE
+from earleymask.earley._parts cimport ROOT_NODE, parts_of
+from earleymask.earley._regex cimport K_REPEAT
+from earleymask.earley._skeletons cimport Closure
+from earleymask.earley._tables cimport (
+    NONE, byteset_has, reserve, sequence, sequence_length, sort_u64, sort_unique, sort_words, words_extend, words_free, words_push,
+)
+from earleymask.earley._template cimport marks_at
+from earleymask.trie._build cimport DEBUG
+from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
+
+from earleymask.earley.errors import LimitError
+
+cdef enum:
+    PLACES = 0                  # the children of these nodes of the trie
+    EXITS = 1                   # the exits of this part
+    AT_ROOT = 0                 # the first list of places: the root
+    MAX_LEVELS = 256            # questions within questions
+    MAX_ITEMS = 32              # of a row that is asked item by item
+    SPARSE = 384                # so many tokens at most are kept as a list
+    EXTRA = 0x80000000          # among the answers of a union: a token that no answer knows
+    TEMPLATE_WORDS = 1 << 20    # rows, continuations and positions of the template
+
+# Trie nodes below a node from which on each terminal is asked alone.
+cdef uint32_t SPLIT_NODES = 8 if DEBUG else 1000
+# Bytes of answers and masks kept for one grammar.
+cdef size_t MASK_BYTES = 32 << 20
+# Trie nodes that one mask may visit before the merged walk takes over.
+cdef uint64_t BUDGET = 1 << 22
+
+
+cdef class Masks:
+
+    def __cinit__(self, Engine engine not None, TokenTrie trie not None):
+        cdef size_t depths = <size_t> trie.max_depth + 2
+        self.rules = engine.rules
+        self.lexer = engine.lexer
+        self.skeletons = engine.skeletons
+        self.regexes = engine.regexes
+        self.trie = trie
+        self.parts = parts_of(trie)
+        self.part_of = Map()
+        self.visited = Map()
+        self.states_without = Map()
+        self.states_of_items = Map()
+        self.levels = <Level*> calloc(MAX_LEVELS, sizeof(Level))
+        self.scratch = <uint32_t*> malloc((<size_t> trie.n_words + 1) * sizeof(uint32_t))
+        self.path_positions = <uint32_t*> malloc(depths * sizeof(uint32_t))
+        self.path_tables = <uint32_t*> malloc(depths * sizeof(uint32_t))
+        if self.levels == NULL or self.scratch == NULL or self.path_positions == NULL or self.path_tables == NULL:
+            raise MemoryError("masks")
+        self.template = Template(engine)
+        self.template.engine = None                     # no cycle: the engine keeps us
+        self.start_afresh()
+
+    def __dealloc__(self):
+        cdef size_t i
+        self.free_masks()
+        if self.levels != NULL:
+            for i in range(self.n_levels):
+                free(self.levels[i].bits)
+                words_free(&self.levels[i].tokens)
+                words_free(&self.levels[i].marks)
+                words_free(&self.levels[i].pops)
+        free(self.levels)
+        free(self.scratch)
+        free(self.path_positions)
+        free(self.path_tables)
+        free(self.my_parts)
+        free(self.answers)
+        free(self.masks)
+        free(self.bitmaps)
+        words_free(&self.adopted)
+        words_free(&self.answer_of)
+        words_free(&self.tokens)
+        words_free(&self.pops)
+        words_free(&self.ids)
+        words_free(&self.items)
+        words_free(&self.extras)
+        words_free(&self.waiting)
+        words_free(&self.state_words)
+
+    cdef int start_afresh(self) except -1:
+        cdef uint32_t words[2]
+        self.places = Sequences("places")
+        self.questions = Sequences("questions")
+        self.unions = Sequences("unions of answers")
+        self.bitmap_of = Map()
+        words[0] = PLACES
+        words[1] = ROOT_NODE
+        self.places.intern(words, 2)
+        self.n_answers = self.answer_of.n = self.tokens.n = self.pops.n = 0
+        self.generation += 1
+        return 0
+
+    cdef void free_masks(self) noexcept:
+        cdef size_t i
+        if self.unions is not None:
+            for i in range(self.unions.n):
+                if self.masks[i] != NULL:
+                    free(self.masks[i].tokens)
+                    free(self.masks[i])
+        for i in range(self.n_bitmaps):
+            free(self.bitmaps[i].words)
+        self.n_bitmaps = 0
+        self.mask_bytes = 0
+
+    cdef int tidy(self) except -1:
+        if self.mask_bytes + (self.tokens.n + self.pops.n + self.places.words.n) * sizeof(uint32_t) > MASK_BYTES:
+            self.flush()
+        if self.template.n_words() > TEMPLATE_WORDS:
+            self.template.clear()
+        return 0
+
+    cdef int flush(self) except -1:
+        self.free_masks()
+        self.start_afresh()
+        self.n_flushes += 1
+        return 0
+
+    # ---- masks --------------------------------------------------------------------------------------------------
+
+    cdef Mask* mask(self, Chart chart, uint32_t position) except NULL nogil:
+        """The mask of a position, with the tokens in `extras`: always the same ones for the same position."""
+        cdef Mask* mask
+        cdef size_t i
+        cdef uint32_t row, state, answer
+        if chart.mask_generation != self.generation:
+            chart.mask_generation = self.generation
+            chart.n_mask_of = 0
+        if position < chart.n_mask_of and chart.mask_of[position] != NULL:
+            return chart.mask_of[position]
+        self.depth = 0
+        self.ids.n = 0
+        for i in range(self.extras.n):
+            words_push(&self.ids, EXTRA | self.extras.data[i])
+        self.budget = self.n_nodes + BUDGET
+        self.new_visit()
+        for i in range(1, sequence_length(chart.positions, position), 2):
+            row = sequence(chart.positions, position)[i]
+            state = sequence(chart.positions, position)[i + 1]
+            answer = self.evaluate(sequence(chart.rows, row)[0], state, AT_ROOT)
+            self.gather(chart, row, answer)
+        mask = self.union_of()
+        chart.remember_mask(position, mask)
+        return mask
+
+    cdef Mask* remember(self, Chart chart, uint32_t position, const uint32_t* words) except NULL nogil:
+        """A mask that was made by the merged walk, extras included."""
+        cdef Mask* mask
+        self.n_fallbacks += 1
+        self.ids.n = 0
+        words_push(&self.ids, NONE)
+        words_push(&self.ids, <uint32_t> self.n_fallbacks)
+        mask = self.new_union()
+        mask.bits = self.bitmap(words)
+        chart.mask_generation = self.generation
+        chart.remember_mask(position, mask)
+        return mask
+
+    cdef int new_visit(self) except -1 nogil:
+        self.visit += 1
+        if self.visited.n > 1 << 14:
+            self.visited.clear()
+        return 0
+
+    cdef bint is_visited(self, uint32_t continuation, uint32_t places) except -1 nogil:
+        """Whether this visit has been here before; it has from now on."""
+        cdef uint64_t key = (<uint64_t> continuation << 32) | places
+        if self.visited.get(key) == self.visit:
+            return True
+        self.visited.put(key, self.visit)
+        return False
+
+    cdef int gather(self, Chart chart, uint32_t row, uint32_t answer) except -1 nogil:
+        """Notes an answer about a row of the chart, and those of the rows that it leads back to."""
+        cdef uint32_t i, continuation, places, popped, skeleton, state, other
+        cdef uint32_t pops = self.answers[answer].pops, n_pops = self.answers[answer].n_pops
+        words_push(&self.ids, answer)
+        for i in range(n_pops):
+            continuation = sequence(chart.rows, row)[1 + self.pops.data[pops + 2 * i]]
+            places = self.pops.data[pops + 2 * i + 1]
+            if self.is_visited(continuation, places):
+                continue
+            popped = chart.popped_row(continuation)
+            skeleton = sequence(chart.rows, popped)[0]
+            state = self.skeletons.closure(skeleton).start_state
+            if state != DEAD_STATE:
+                other = self.evaluate(skeleton, state, places)
+                self.gather(chart, popped, other)
+        return 0
+
+    cdef Mask* union_of(self) except NULL nogil:
+        """The mask of the answers in `ids`."""
+        cdef size_t i, n = 0, total = 0
+        cdef uint32_t k, entry
+        cdef Answer* answer
+        cdef Mask* mask
+        cdef bint dense = False
+        sort_words(self.ids.data, self.ids.n)
+        for i in range(self.ids.n):
+            if n == 0 or self.ids.data[n - 1] != self.ids.data[i]:
+                self.ids.data[n] = self.ids.data[i]
+                n += 1
+        self.ids.n = n
+        if self.unions.has(self.ids.data, n):
+            self.n_unions_known += 1
+            return self.masks[self.unions.intern(self.ids.data, n)]
+        n -= self.extras.n                              # EXTRA is above all answers
+        for i in range(n):
+            answer = self.answers + self.ids.data[i]
+            total += answer.n_tokens
+            dense |= answer.bits != NULL
+        mask = self.new_union()
+        if dense or total > SPARSE:
+            self.scratch_from_answers(n)
+            mask.bits = self.bitmap(self.scratch)
+            return mask
+        self.waiting.n = 0
+        for i in range(n):
+            answer = self.answers + self.ids.data[i]
+            words_extend(&self.waiting, self.tokens.data + answer.tokens, answer.n_tokens)
+        sort_unique(&self.waiting)
+        total = self.waiting.n
+        for i in range(self.trie.n_duplicates):
+            if has_word(self.waiting.data, total, self.trie.duplicates[2 * i]):
+                words_push(&self.waiting, self.trie.duplicates[2 * i + 1])
+        words_extend(&self.waiting, self.extras.data, self.extras.n)
+        mask.n_tokens = <uint32_t> self.waiting.n
+        mask.tokens = <uint32_t*> malloc(self.waiting.n * sizeof(uint32_t) + 1)
+        if mask.tokens == NULL:
+            with gil:
+                raise MemoryError("mask")
+        memcpy(mask.tokens, self.waiting.data, self.waiting.n * sizeof(uint32_t))
+        self.mask_bytes += self.waiting.n * sizeof(uint32_t)
+        return mask
+
+    cdef Mask* new_union(self) except NULL nogil:
+        """An empty mask for the answers in `ids`."""
+        cdef uint32_t entry
+        cdef Mask* mask
+        reserve(<void**> &self.masks, &self.masks_capacity, <size_t> self.unions.n + 1, sizeof(Mask*))
+        mask = <Mask*> calloc(1, sizeof(Mask))
+        if mask == NULL:
+            with gil:
+                raise MemoryError("mask")
+        self.masks[self.unions.n] = NULL
+        entry = self.unions.intern(self.ids.data, self.ids.n)
+        self.masks[entry] = mask
+        self.n_unions_made += 1
+        self.mask_bytes += sizeof(Mask)
+        return mask
+
+    cdef void scratch_from_answers(self, size_t n) noexcept nogil:
+        """`scratch` becomes the union of the first n answers in `ids`, and the extras."""
+        cdef size_t i, w, n_words = self.trie.n_words
+        cdef uint32_t k, token, representative, duplicate
+        cdef const uint32_t* bits
+        cdef uint32_t* scratch = self.scratch
+        cdef Answer* answer
+        cdef bint first = True
+        for i in range(n):
+            bits = self.answers[self.ids.data[i]].bits
+            if bits == NULL:
+                continue
+            if first:
+                memcpy(scratch, bits, n_words * sizeof(uint32_t))
+                first = False
+            else:
+                for w in range(n_words):
+                    scratch[w] |= bits[w]
+        if first:
+            memset(scratch, 0, n_words * sizeof(uint32_t))
+        for i in range(n):
+            answer = self.answers + self.ids.data[i]
+            if answer.bits == NULL:
+                for k in range(answer.n_tokens):
+                    token = self.tokens.data[answer.tokens + k]
+                    scratch[token >> 5] |= <uint32_t> 1 << (token & 31)
+        for k in range(self.trie.n_duplicates):
+            representative = self.trie.duplicates[2 * k]
+            duplicate = self.trie.duplicates[2 * k + 1]
+            scratch[duplicate >> 5] |= ((scratch[representative >> 5] >> (representative & 31)) & 1) << (duplicate & 31)
+        for i in range(self.extras.n):
+            scratch[self.extras.data[i] >> 5] |= <uint32_t> 1 << (self.extras.data[i] & 31)
+
+    cdef uint32_t* bitmap(self, const uint32_t* words) except NULL nogil:
+        """The interned bitmap of this content."""
+        cdef size_t n_bytes = self.trie.n_words * sizeof(uint32_t)
+        cdef uint64_t h = hash_bitmap(words, self.trie.n_words)
+        cdef uint32_t index = self.bitmap_of.get(h)
+        cdef uint32_t* copy
+        if index != NONE and memcmp(self.bitmaps[index].words, words, n_bytes) == 0:
+            return self.bitmaps[index].words
+        reserve(<void**> &self.bitmaps, &self.bitmaps_capacity, self.n_bitmaps + 1, sizeof(Bitmap))
+        copy = <uint32_t*> malloc(n_bytes)
+        if copy == NULL:
+            with gil:
+                raise MemoryError("bitmap")
+        memcpy(copy, words, n_bytes)
+        self.bitmaps[self.n_bitmaps].hash = h
+        self.bitmaps[self.n_bitmaps].words = copy
+        self.bitmap_of.put(h, <uint32_t> self.n_bitmaps)
+        self.n_bitmaps += 1
+        self.mask_bytes += n_bytes
+        return copy
+
+    # ---- answers ------------------------------------------------------------------------------------------------
+
+    cdef uint32_t evaluate(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil:
+        cdef uint32_t words[3]
+        cdef uint32_t question, answer
+        words[0] = skeleton
+        words[1] = state
+        words[2] = places
+        question = self.questions.intern(words, 3)
+        self.n_asked += 1
+        while self.answer_of.n <= question:
+            words_push(&self.answer_of, NONE)
+        if self.answer_of.data[question] != NONE:
+            return self.answer_of.data[question]
+        answer = self.work_out(skeleton, state, places)
+        self.answer_of.data[question] = answer
+        return answer
+
+    cdef uint32_t work_out(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil:
+        cdef size_t i, n = sequence_length(self.places, places)
+        cdef uint32_t answer
+        self.push_level()
+        self.new_visit()
+        if 1 < self.n_items(skeleton) <= MAX_ITEMS:
+            self.by_item(skeleton, state, places)
+        elif sequence(self.places, places)[0] == EXITS:
+            self.start_at(skeleton, state)
+            self.at_exits(skeleton, state, self.my_parts[sequence(self.places, places)[1]])
+        else:
+            self.start_at(skeleton, state)
+            for i in range(1, n):
+                self.at_node(skeleton, state, sequence(self.places, places)[i])
+        answer = self.record()
+        self.depth -= 1
+        self.n_answered += 1
+        return answer
+
+    cdef Level* push_level(self) except NULL nogil:
+        cdef Level* level
+        if self.depth == MAX_LEVELS:
+            with gil:
+                raise LimitError(f"mask: more than {MAX_LEVELS} questions within each other")
+        level = self.levels + self.depth
+        if level.bits == NULL:
+            level.bits = <uint32_t*> calloc(<size_t> self.trie.n_words + 1, sizeof(uint32_t))
+            if level.bits == NULL:
+                with gil:
+                    raise MemoryError("mask")
+        elif level.dense:                               # left by an error
+            memset(level.bits, 0, self.trie.n_words * sizeof(uint32_t))
+        level.dense = False
+        level.tokens.n = level.marks.n = level.pops.n = 0
+        self.depth += 1
+        self.n_levels = max(self.n_levels, self.depth)
+        return level
+
+    cdef int start_at(self, uint32_t skeleton, uint32_t state) except -1 nogil:
+        cdef uint32_t row = self.template.abstract_row(skeleton)
+        self.levels[self.depth - 1].position = self.template.position(row, state)
+        return 0
+
+    cdef int by_item(self, uint32_t skeleton, uint32_t state, uint32_t places) except -1 nogil:
+        """What the items of a row allow, each alone."""
+        cdef size_t i
+        cdef uint32_t own, answer, item, row = self.template.abstract_row(skeleton)
+        for i in range(self.n_items(skeleton)):
+            item = self.item_row(row, i)
+            own = self.state_of_item(state, sequence(self.template.rows, item)[0])
+            if own != DEAD_STATE:
+                answer = self.evaluate(sequence(self.template.rows, item)[0], own, places)
+                self.take(answer, item)
+        return 0
+
+    cdef size_t n_items(self, uint32_t skeleton) noexcept nogil:
+        return sequence_length(self.skeletons.skeletons, skeleton) // 2
+
+    cdef uint32_t item_row(self, uint32_t row, size_t i) except? 0xFFFFFFFF nogil:
+        """The row of the template that has only the i-th item of this one."""
+        cdef const uint32_t* item = sequence(self.skeletons.skeletons, sequence(self.template.rows, row)[0]) + 1 + 2 * i
+        cdef uint32_t words[2]
+        words[1] = sequence(self.template.rows, row)[1 + item[1]]
+        words[0] = self.item_skeleton(item[0])
+        return self.template.rows.intern(words, 2)
+
+    cdef uint32_t item_skeleton(self, uint32_t dot) except? 0xFFFFFFFF nogil:
+        """The skeleton of a row that has this item only."""
+        cdef uint32_t words[3]
+        cdef uint32_t skeleton
+        if dot < self.items.n and self.items.data[dot] != NONE:
+            return self.items.data[dot]
+        words[0] = 0
+        words[1] = dot
+        words[2] = 0
+        skeleton = self.skeletons.skeleton(words, 3)
+        while self.items.n <= dot:
+            words_push(&self.items, NONE)
+        self.items.data[dot] = skeleton
+        return skeleton
+
+    cdef uint32_t state_of_item(self, uint32_t state, uint32_t skeleton) except? 0xFFFFFFFF nogil:
+        """The lexer state without the terminals that only other items expect."""
+        cdef uint64_t key = (<uint64_t> state << 32) | skeleton
+        cdef uint32_t own = self.states_of_items.get(key), terminal
+        cdef size_t i
+        if own != NONE:
+            return own
+        self.state_words.n = 0
+        for i in range(0, sequence_length(self.lexer.states, state), 2):
+            terminal = sequence(self.lexer.states, state)[i]
+            if self.rules.symbols[terminal].ignored or self.scans(skeleton, terminal):
+                words_push(&self.state_words, terminal)
+                words_push(&self.state_words, sequence(self.lexer.states, state)[i + 1])
+        own = self.lexer.state(self.state_words.data, self.state_words.n)
+        self.states_of_items.put(key, own)
+        return own
+
+    cdef int at_node(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil:
+        """The tokens below a node of the trie."""
+        cdef uint32_t first = 0, end = self.trie.n_nodes, depth = 0
+        if node != ROOT_NODE:
+            first = node + 1
+            end = node + node_skip(self.trie.nodes[node])
+            depth = node_depth(self.trie.nodes[node])
+        if end - first >= SPLIT_NODES:
+            return self.by_terminal(skeleton, state, node)
+        if end > first:
+            self.walk(first, end, depth, self.levels[self.depth - 1].position)
+        return 0
+
+    cdef int by_terminal(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil:
+        cdef size_t k, n = sequence_length(self.lexer.states, state), w
+        cdef uint32_t terminal, outcome, places, other, row, words[2]
+        cdef Part* part
+        cdef Level* level = self.levels + self.depth - 1
+        cdef uint32_t* bits = level.bits
+        for k in range(0, n, 2):
+            terminal = sequence(self.lexer.states, state)[k]
+            part = self.part(node, sequence(self.lexer.states, state)[k + 1])
+            if part.bits != NULL:
+                level.dense = True
+                for w in range(self.trie.n_words):
+                    bits[w] |= part.bits[w]
+            else:
+                words_extend(&level.tokens, part.tokens, part.n_tokens)
+            if part.exits.n == 0 and part.n_open == 0 and part.n_late == 0:
+                continue
+            words[0] = EXITS
+            words[1] = part.index
+            places = self.places.intern(words, 2)
+            row = self.template.abstract_row(skeleton)
+            outcome = self.skeletons.scan(skeleton, terminal)
+            if outcome != NONE:
+                other = self.template.row_of_outcome(outcome, row)
+                self.follow(other, places)
+            if self.rules.symbols[terminal].ignored:
+                other = self.state_without(skeleton, terminal)
+                if other != DEAD_STATE:
+                    other = self.evaluate(skeleton, other, places)
+                    self.take(other, row)
+        return 0
+
+    cdef int at_exits(self, uint32_t skeleton, uint32_t state, Part* part) except -1 nogil:
+        """The tokens beyond the exits of a part."""
+        cdef uint32_t position = self.levels[self.depth - 1].position, i, byte
+        self.walk_exits(position, &part.exits)
+        for i in range(part.n_open):
+            self.at_node(skeleton, state, part.open[i])
+        if part.n_late:
+            for byte in range(256):
+                if byteset_has(&part.live_bytes, byte) and self.template.advance(position, byte) != DEAD:
+                    self.parts.need_live(part)
+                    self.walk_exits(position, &part.live)
+                    break
+        return 0
+
+    cdef int walk_exits(self, uint32_t position, const Exits* exits) except -1 nogil:
+        cdef uint32_t i, k, target, node
+        cdef node_t packed
+        cdef Level* level = self.levels + self.depth - 1
+        for i in range(exits.n_bytes):
+            target = self.template.advance(position, exits.bytes[i])
+            if target == DEAD:
+                continue
+            for k in range(exits.starts[i], exits.starts[i + 1]):
+                node = exits.nodes[k]
+                packed = self.trie.nodes[node]
+                if node_token(packed):
+                    words_push(&level.tokens, node_token(packed) - 1)
+                if node_skip(packed) > 1:
+                    self.note_marks(target, node)
+                    self.walk(node + 1, node + node_skip(packed), node_depth(packed), target)
+            self.n_nodes += exits.starts[i + 1] - exits.starts[i]
+        return 0
+
+    cdef inline int note_marks(self, uint32_t position, uint32_t node) except -1 nogil:
+        cdef uint32_t at = marks_at(self.template, position), i
+        if at != NONE:
+            for i in range(self.template.splits.data[at + 1]):
+                words_push(&self.levels[self.depth - 1].marks, self.template.splits.data[at + 2 + i])
+                words_push(&self.levels[self.depth - 1].marks, node)
+        return 0
+
+    cdef int follow(self, uint32_t row, uint32_t places) except -1 nogil:
+        """Asks a row of the template about these places, and takes the answers."""
+        cdef uint32_t at = self.template.split(row), rest = self.template.splits.data[at]
+        cdef size_t i
+        for i in range(self.template.splits.data[at + 1]):
+            words_push(&self.levels[self.depth - 1].pops, self.template.splits.data[at + 2 + i])
+            words_push(&self.levels[self.depth - 1].pops, places)
+        if rest == NONE:
+            return 0
+        if self.n_items(sequence(self.template.rows, rest)[0]) > MAX_ITEMS:
+            return self.ask(rest, places)
+        for i in range(self.n_items(sequence(self.template.rows, rest)[0])):
+            self.ask(self.item_row(rest, i), places)
+        return 0
+
+    cdef int ask(self, uint32_t row, uint32_t places) except -1 nogil:
+        cdef uint32_t skeleton = sequence(self.template.rows, row)[0], answer
+        cdef uint32_t state = self.skeletons.closure(skeleton).start_state
+        if state == DEAD_STATE:
+            return 0
+        answer = self.evaluate(skeleton, state, places)
+        return self.take(answer, row)
+
+    cdef int take(self, uint32_t answer, uint32_t row) except -1 nogil:
+        """Adds an answer about a row of the template to the one being worked out."""
+        cdef Answer a = self.answers[answer]
+        cdef Level* level = self.levels + self.depth - 1
+        cdef uint32_t i, continuation, places, variable
+        cdef size_t w
+        cdef uint32_t* bits = level.bits
+        if a.bits != NULL:
+            level.dense = True
+            for w in range(self.trie.n_words):
+                bits[w] |= a.bits[w]
+        else:
+            words_extend(&level.tokens, self.tokens.data + a.tokens, a.n_tokens)
+        for i in range(a.n_pops):
+            continuation = sequence(self.template.rows, row)[1 + self.pops.data[a.pops + 2 * i]]
+            places = self.pops.data[a.pops + 2 * i + 1]
+            variable = self.template.variable_index(continuation)
+            if variable != NONE:
+                words_push(&level.pops, variable)
+                words_push(&level.pops, places)
+            elif not self.is_visited(continuation, places):
+                self.follow(self.template.popped_row(continuation), places)
+        return 0
+
+    cdef uint32_t record(self) except? 0xFFFFFFFF nogil:
+        """The answer in the topmost level."""
+        cdef Level* level = self.levels + self.depth - 1
+        cdef Answer answer
+        cdef uint32_t i, n, token
+        self.group_marks(level)
+        reserve(<void**> &self.answers, &self.answers_capacity, self.n_answers + 1, sizeof(Answer))
+        memset(&answer, 0, sizeof(Answer))
+        if level.dense or level.tokens.n > SPARSE:
+            level.dense = True
+            for i in range(level.tokens.n):
+                token = level.tokens.data[i]
+                level.bits[token >> 5] |= <uint32_t> 1 << (token & 31)
+            answer.bits = self.bitmap(level.bits)
+            memset(level.bits, 0, self.trie.n_words * sizeof(uint32_t))
+            level.dense = False
+        else:
+            sort_unique(&level.tokens)
+            answer.tokens = <uint32_t> self.tokens.n
+            answer.n_tokens = <uint32_t> level.tokens.n
+            words_extend(&self.tokens, level.tokens.data, level.tokens.n)
+        sort_unique_pairs(&level.pops)
+        answer.pops = <uint32_t> self.pops.n
+        answer.n_pops = <uint32_t> (level.pops.n // 2)
+        words_extend(&self.pops, level.pops.data, level.pops.n)
+        self.answers[self.n_answers] = answer
+        self.n_answers += 1
+        return <uint32_t> (self.n_answers - 1)
+
+    cdef int group_marks(self, Level* level) except -1 nogil:
+        """Marks of the same continuation become one list of places."""
+        cdef size_t i = 0, end
+        cdef uint32_t index, places
+        sort_unique_pairs(&level.marks)
+        while i < level.marks.n:
+            index = level.marks.data[i]
+            self.waiting.n = 0
+            words_push(&self.waiting, PLACES)
+            while i < level.marks.n and level.marks.data[i] == index:
+                words_push(&self.waiting, level.marks.data[i + 1])
+                i += 2
+            places = self.places.intern(self.waiting.data, self.waiting.n)
+            words_push(&level.pops, index)
+            words_push(&level.pops, places)
+        return 0
+
+    cdef Part* part(self, uint32_t node, uint32_t regex) except NULL nogil:
+        cdef uint64_t key = (<uint64_t> <uint32_t> (node + 1) << 32) | regex
+        cdef uint32_t index = self.part_of.get(key)
+        cdef Part* part
+        if index != NONE:
+            return self.my_parts[index]
+        part = self.parts.part(node, self.regexes, regex, &self.adopted)
+        reserve(<void**> &self.my_parts, &self.my_parts_capacity, <size_t> part.index + 1, sizeof(Part*))
+        self.my_parts[part.index] = part
+        self.part_of.put(key, part.index)
+        return part
+
+    cdef uint32_t state_without(self, uint32_t skeleton, uint32_t terminal) except? 0xFFFFFFFF nogil:
+        """The lexer state at the start of a row where an ignored terminal has just ended."""
+        cdef uint32_t state = self.skeletons.closure(skeleton).start_state, other
+        cdef uint64_t key = (<uint64_t> state << 32) | terminal
+        cdef const uint32_t* node = sequence(self.regexes.nodes, self.rules.symbols[terminal].node)
+        cdef size_t i
+        if node[0] != K_REPEAT or node[2] > 1 or node[3] != NONE or self.scans(skeleton, terminal):
+            return state
+        other = self.states_without.get(key)
+        if other == NONE:
+            self.state_words.n = 0
+            for i in range(0, sequence_length(self.lexer.states, state), 2):
+                if sequence(self.lexer.states, state)[i] != terminal:
+                    words_push(&self.state_words, sequence(self.lexer.states, state)[i])
+                    words_push(&self.state_words, sequence(self.lexer.states, state)[i + 1])
+            other = self.lexer.state(self.state_words.data, self.state_words.n)
+            self.states_without.put(key, other)
+        return other
+
+    cdef bint scans(self, uint32_t skeleton, uint32_t terminal) except -1 nogil:
+        return self.skeletons.scan(skeleton, terminal) != NONE
+
+    # ---- the walk below small nodes -----------------------------------------------------------------------------
+
+    cdef int walk(self, uint32_t i, uint32_t end, uint32_t start, uint32_t position) except -1 nogil:
+        """The trie nodes from i to end, which hang below a node of depth `start` that is reached in `position`."""
+        cdef const node_t* nodes = self.trie.nodes
+        cdef uint32_t* path_tables = self.path_tables
+        cdef uint32_t* tables = self.template.tables
+        cdef Level* level = self.levels + self.depth - 1
+        cdef uint32_t depth, target, table
+        cdef node_t node
+        self.n_nodes += end - i
+        if self.n_nodes > self.budget:
+            with gil:
+                raise LimitError(f"mask: more than {BUDGET} nodes of the trie")
+        self.enter(start, start, position)
+        while i < end:
+            node = nodes[i]
+            depth = node_depth(node)
+            target = tables[path_tables[depth - 1] + node_byte(node)]
+            if target == UNKNOWN:
+                target = self.template.fill(self.path_positions[depth - 1], path_tables[depth - 1] >> 8, node_byte(node))
+            if target == DEAD:
+                i += node_skip(node)
+                continue
+            if node_token(node):
+                words_push(&level.tokens, node_token(node) - 1)
+            if node_skip(node) != 1:
+                self.note_marks(target, i)
+                self.path_positions[depth] = target
+                table = self.template.table_of.data[target]
+                path_tables[depth] = table << 8 if table != NONE else self.enter(start, depth, target)
+            i += 1
+        return 0
+
+    cdef uint32_t enter(self, uint32_t start, uint32_t depth, uint32_t position) noexcept nogil:
+        """Puts the position on the path and returns the offset of its table, for which it may flush the others."""
+        cdef uint32_t table = self.template.table(position), d
+        self.path_positions[depth] = position
+        if table == NONE:
+            self.template.flush_tables()
+            for d in range(start, depth):               # the path itself needs its tables again
+                self.path_tables[d] = self.template.table(self.path_positions[d]) << 8
+            table = self.template.table(position)
+        self.path_tables[depth] = table << 8
+        return table << 8
+
+    cdef size_t n_bytes(self) noexcept nogil:
+        return (self.mask_bytes + self.places.n_bytes() + self.questions.n_bytes() + self.unions.n_bytes()
+                + (self.tokens.n + self.pops.n + self.adopted.n) * sizeof(uint32_t) + self.n_answers * sizeof(Answer)
+                + self.part_of.n_bytes() + self.template.n_words() * sizeof(uint32_t) + self.template.n_tables * 1024
+                + self.n_levels * self.trie.n_words * sizeof(uint32_t))
+
+
+    def stats(self) -> dict[str, int]:
+        cdef size_t i, longest = 0, n_pops = 0
+        for i in range(self.places.n):
+            longest = max(longest, sequence_length(self.places, <uint32_t> i))
+        return {
+            "questions_asked": self.n_asked,
+            "answers": self.n_answers,
+            "pops": self.pops.n // 2,
+            "answer_tokens": self.tokens.n,
+            "places": self.places.n,
+            "place_words": self.places.words.n,
+            "longest_places": longest,
+            "unions": self.unions.n,
+            "bitmaps": self.n_bitmaps,
+            "template_rows": self.template.rows.n,
+            "template_positions": self.template.positions.n,
+            "template_steps": self.template.n_steps,
+            "template_flushes": self.template.n_flushes,
+            "parts": self.parts.n_parts,
+            "part_bytes": self.parts.n_bytes(),
+            "automaton_states": self.parts.n_states,
+            "mask_bytes": self.n_bytes(),
+        }
+
+
+cdef inline uint64_t hash_bitmap(const uint32_t* words, size_t n) noexcept nogil:
+    # Four lanes of multiply and fold, so that they run side by side.
+    cdef uint64_t a = 1, b = 2, c = 3, d = 4
+    cdef uint64_t m = 0x9E3779B97F4A7C15u
+    cdef size_t i
+    for i in range(0, n - n % 4, 4):
+        a = (a ^ words[i]) * m
+        b = (b ^ words[i + 1]) * m
+        c = (c ^ words[i + 2]) * m
+        d = (d ^ words[i + 3]) * m
+        a ^= a >> 29
+        b ^= b >> 29
+        c ^= c >> 29
+        d ^= d >> 29
+    for i in range(n - n % 4, n):
+        a = (a ^ words[i]) * m
+        a ^= a >> 29
+    a = (a ^ (b >> 7)) * m
+    a = (a ^ (c >> 9)) * m
+    a = (a ^ (d >> 11)) * m
+    return a ^ (a >> 32) ^ b ^ (c << 1) ^ (d << 2)
+
+
+cdef bint has_word(const uint32_t* data, size_t n, uint32_t word) noexcept nogil:
+    """Whether the word is among these, which ascend."""
+    cdef size_t low = 0, high = n, middle
+    while low < high:
+        middle = (low + high) // 2
+        if data[middle] < word:
+            low = middle + 1
+        else:
+            high = middle
+    return low < n and data[low] == word
+
+
+cdef int sort_unique_pairs(Words* words) except -1 nogil:
+    """Sorts pairs of words, the first one first, and leaves out repeated ones."""
+    cdef size_t i, n = 0, n_pairs = words.n // 2
+    cdef uint64_t* keys
+    if n_pairs < 2:
+        return 0
+    keys = <uint64_t*> malloc(n_pairs * sizeof(uint64_t))
+    if keys == NULL:
+        with gil:
+            raise MemoryError("mask")
+    for i in range(n_pairs):
+        keys[i] = (<uint64_t> words.data[2 * i] << 32) | words.data[2 * i + 1]
+    sort_u64(keys, n_pairs)
+    for i in range(n_pairs):
+        if n == 0 or keys[i] != keys[i - 1]:
+            words.data[2 * n] = <uint32_t> (keys[i] >> 32)
+            words.data[2 * n + 1] = <uint32_t> keys[i]
+            n += 1
+    words.n = 2 * n
+    free(keys)
+    return 0
+
+
+cdef Masks masks_of(Engine engine, TokenTrie trie):
+    """The masks of a grammar over a vocabulary's trie, made on first use. Needs the engine's lock."""
+    masks = engine.masks.get(trie)
+    if masks is None:
+        masks = engine.masks[trie] = Masks(engine, trie)
+    return masks
+
+
+def set_limits(*, split_nodes=None, mask_bytes=None, budget=None) -> dict[str, int]:
+    """Changes the bounds of all masks made from now on, for tests; returns what they were."""
+    global SPLIT_NODES, MASK_BYTES, BUDGET
+    before = {"split_nodes": SPLIT_NODES, "mask_bytes": MASK_BYTES, "budget": BUDGET}
+    if split_nodes is not None:
+        SPLIT_NODES = split_nodes
+    if mask_bytes is not None:
+        MASK_BYTES = mask_bytes
+    if budget is not None:
+        BUDGET = budget
+    return before

@@ -1,0 +1,108 @@
+# What one regex makes of the tokens below one node of the trie. Per vocabulary, for all grammars.
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from earleymask.earley._regex cimport Regexes
+from earleymask.earley._tables cimport ByteSet, Map, Sequences, Words
+from earleymask.trie._quotient cimport Quotient
+from earleymask.trie._trie cimport TokenTrie
+
+cdef enum:
+    ROOT_NODE = 0xFFFFFFFF      # in place of a node of the trie: the root, which is not stored
+    MAX_EDGES = 8               # bytes by which a narrow state goes on
+
+# A state of the automaton of single regex nodes.
+cdef struct State:
+    uint32_t regex
+    uint8_t accepts
+    uint8_t expanded
+    uint8_t narrow              # goes on by at most MAX_EDGES bytes, and `edges` says how
+    uint8_t n_edges
+    uint32_t edges[2 * MAX_EDGES]   # byte, target
+    uint32_t* by_byte           # [256] target or DEAD_END; NULL until needed
+    uint32_t* by_class          # [classes of the quotient] target, DEAD_END or MIXED; NULL until needed
+
+# Trie nodes sorted by their byte: those of bytes[i] are nodes[starts[i]:starts[i + 1]].
+cdef struct Exits:
+    uint32_t n
+    uint32_t n_bytes
+    uint32_t* nodes
+    uint8_t* bytes
+    uint32_t* starts
+
+cdef struct Part:
+    uint32_t node               # of the trie, or ROOT_NODE
+    uint32_t regex
+    uint32_t index
+    uint32_t n_tokens           # inside: tokens after which the regex may still match
+    uint32_t* bits              # these as a bitmap, or NULL and
+    uint32_t* tokens            # as ascending ids
+    # Where a token leaves the lexeme after a prefix that the regex matches:
+    Exits exits                 # entered nodes, by which the regex dies
+    uint32_t n_open             # matched nodes that may go on with any of their children: many nodes die below them
+    uint32_t* open
+    # Later than it might: nodes after a matched one by which the regex goes on, to die further down.
+    uint32_t n_late             # nodes where it dies; `live` is made from them when first asked for
+    uint32_t* late
+    ByteSet live_bytes          # that nodes in `live` can have
+    bint live_made
+    Exits live
+
+cdef class Parts:
+    cdef readonly TokenTrie trie
+    cdef readonly Quotient quotient
+    cdef Regexes regexes        # all regexes met, in one arena, whatever grammar they came from
+    cdef Sequences programs     # contents of ordered programs
+    cdef Words program_bases    # and where each begins in regexes.code
+    cdef void* lock
+    cdef Map known              # trie node + 1 << 32 | regex -> part
+    cdef Part** parts
+    cdef size_t n_parts, parts_capacity
+    cdef State* states
+    cdef size_t n_states, states_capacity
+    cdef Words state_of         # per regex node
+    cdef size_t part_bytes, state_bytes
+    cdef readonly uint64_t n_built, n_known, n_nodes    # parts made, parts found, nodes visited making them
+
+    # scratch of `build`
+    cdef uint32_t* bits
+    cdef bint dense
+    cdef uint32_t n_inside
+    cdef Words tokens, exits, open, late
+    cdef ByteSet live_bytes
+    cdef uint32_t start_depth
+    cdef uint32_t* path_states  # per depth: the state after that many bytes
+    cdef uint32_t* path_nodes   # and the node there, of the trie or of the quotient
+    cdef uint8_t* path_accepts  # a lexeme may end there
+    cdef uint8_t* path_seen     # ... there or before, without the node being in `open`
+    cdef uint32_t* stamps       # per trie node; for `make_live`
+    cdef uint32_t* node_states
+    cdef uint32_t stamp
+
+    # The part of `node` of another arena below `trie_node`. `adopted` remembers the arena's nodes. Takes the lock.
+    cdef Part* part(self, uint32_t trie_node, Regexes regexes, uint32_t node, Words* adopted) except NULL nogil
+    cdef int need_live(self, Part* part) except -1 nogil
+
+    cdef uint32_t adopt(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
+    cdef uint32_t adopt_new(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
+    cdef uint32_t adopt_class(self, Regexes other, uint32_t class_) except? 0xFFFFFFFF nogil
+    cdef uint32_t adopt_program(self, Regexes other, uint32_t instruction, Words* adopted) except? 0xFFFFFFFF nogil
+    cdef uint32_t state(self, uint32_t regex) except? 0xFFFFFFFF nogil
+    cdef int expand(self, uint32_t state) except -1 nogil
+    cdef uint32_t* by_byte(self, uint32_t state) except NULL nogil
+    cdef uint32_t* by_class(self, uint32_t state) except NULL nogil
+    cdef Part* find_or_build(self, uint32_t trie_node, uint32_t regex) except NULL nogil
+    cdef Part* build(self, uint32_t trie_node, uint32_t regex) except NULL nogil
+    cdef int grow(self, uint32_t node, uint32_t depth, uint32_t state) except -1 nogil
+    cdef int walk_quotient(self, uint32_t start, uint32_t depth) except -1 nogil
+    cdef int walk_members(self, uint32_t parent, uint32_t class_, uint32_t depth) except -1 nogil
+    cdef int walk_trie(self, uint32_t i, uint32_t end) except -1 nogil
+    cdef void note_live(self, uint32_t byte, uint32_t depth) noexcept nogil
+    cdef int enter(self, uint32_t depth, uint32_t node, uint32_t state) except -1 nogil
+    cdef int leave(self, uint32_t i, uint32_t depth) except -1 nogil
+    cdef int leave_group(self, uint32_t i, uint32_t depth) except -1 nogil
+    cdef int make_live(self, Part* part) except -1 nogil
+    cdef size_t n_bytes(self) except? 0
+
+
+cdef Parts parts_of(TokenTrie trie)

@@ -1,0 +1,667 @@
+"""What one regex makes of the tokens below one node of the trie: inside, and where a token leaves the lexeme.
+
+Where a lexeme has begun and its regex is `q`, a token either stays within the lexeme (the derivative of `q` by its bytes is
+not empty: it is *inside*), or finishes it after some prefix that `q` matches and goes on with a *rest*. Which tokens
+are inside, and at which nodes of the trie the others leave, depends on the regex alone. So it is remembered here for every
+grammar that ever uses this vocabulary: a *part* is keyed by a node of the trie and what the regex is.
+
+The automaton. Regexes of grammars are *adopted* into one arena, where equal ones are one node; its derivatives are the
+states. A state goes on by a few bytes only (*narrow*: literals, the ends of strings), or has a table.
+
+Building. A narrow state looks its few bytes up among the children of a node. A broad one walks the class quotient of the
+trie (`trie/_quotient`), where the nodes to which it does not matter which letter is read are one; a class that does matter
+to the state is taken apart into the trie nodes that were merged. So a part costs some 10,000 steps and not 270,000.
+
+Exits. A token that is not inside dies at one node, its prefixes are matched or not. Exits are noted as
+- the nodes at which tokens die straight after a prefix that was matched, by their byte: whoever asks knows the few bytes
+  that may follow;
+- *open* nodes, matched, below which most tokens die: a blank, and everything that begins with one;
+- *late*: a token may also have left earlier than where it dies (`foo(` dies at `(`, but the grammar might go on with
+  `o(`). The nodes for that are made when something that can follow asks for them, which is rare.
+
+Tokens that are inside need no exit: whatever else they may spell, they are allowed.
+
+A part never changes once built, but for `live`, which is made under the lock. Not here: grammars (`_masks`).
+"""
+
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memset
+
+from cpython.pythread cimport (
+    NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock,
+    PyThread_type_lock,
+)
+
+from earleymask.earley._regex cimport (
+    K_AND, K_BYTES, K_CHAR, K_CONCAT, K_EMPTY, K_EPSILON, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP,
+    OP_SPLIT, R_EMPTY, Instruction, nullable,
+)
+from earleymask.earley._tables cimport (
+    NONE, byteset_add, byteset_fill, byteset_has, byteset_or, reserve, sequence, sequence_length, sort_words, words_extend,
+    words_free, words_push,
+)
+from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
+
+cdef enum:
+    DEAD_END = 0                # state: nothing can match any more
+    MIXED = 0xFFFFFFFF          # the bytes of a class lead to several states
+    ANY_TAIL = 0xFFFFFFFF       # `_regex.ANY`
+    SPARSE = 512                # so many tokens at most are kept as a list
+    OPEN = 32                   # trie nodes dying below a matched one that make it open
+
+
+cdef class Parts:
+    """The parts of one vocabulary."""
+
+    def __cinit__(self, TokenTrie trie not None):
+        cdef size_t depths = <size_t> trie.max_depth + 2
+        self.trie = trie
+        self.quotient = Quotient(trie)
+        self.regexes = Regexes()
+        self.programs = Sequences("ordered programs", 1 << 24)
+        self.known = Map()
+        self.lock = <void*> PyThread_allocate_lock()
+        self.bits = <uint32_t*> calloc(<size_t> trie.n_words + 1, sizeof(uint32_t))
+        self.path_states = <uint32_t*> calloc(depths, sizeof(uint32_t))
+        self.path_nodes = <uint32_t*> calloc(depths, sizeof(uint32_t))
+        self.path_accepts = <uint8_t*> calloc(depths, 1)
+        self.path_seen = <uint8_t*> calloc(depths, 1)
+        if (self.lock == NULL or self.bits == NULL or self.path_states == NULL or self.path_nodes == NULL
+                or self.path_accepts == NULL or self.path_seen == NULL):
+            raise MemoryError("parts")
+        self.state(R_EMPTY)                             # DEAD_END
+
+    def __dealloc__(self):
+        cdef size_t i
+        for i in range(self.n_parts):
+            free_part(self.parts[i])
+        for i in range(self.n_states):
+            free(self.states[i].by_byte)
+            free(self.states[i].by_class)
+        free(self.parts)
+        free(self.states)
+        free(self.bits)
+        free(self.path_states)
+        free(self.path_nodes)
+        free(self.path_accepts)
+        free(self.path_seen)
+        free(self.stamps)
+        free(self.node_states)
+        words_free(&self.state_of)
+        words_free(&self.program_bases)
+        words_free(&self.tokens)
+        words_free(&self.exits)
+        words_free(&self.open)
+        words_free(&self.late)
+        if self.lock != NULL:
+            PyThread_free_lock(<PyThread_type_lock> self.lock)
+
+    cdef Part* part(self, uint32_t trie_node, Regexes regexes, uint32_t node, Words* adopted) except NULL nogil:
+        PyThread_acquire_lock(<PyThread_type_lock> self.lock, WAIT_LOCK)
+        try:
+            return self.find_or_build(trie_node, self.adopt(regexes, node, adopted))
+        finally:
+            PyThread_release_lock(<PyThread_type_lock> self.lock)
+
+    cdef int need_live(self, Part* part) except -1 nogil:
+        """Sees to it that `part.live` is made."""
+        PyThread_acquire_lock(<PyThread_type_lock> self.lock, WAIT_LOCK)
+        try:
+            if not part.live_made:
+                self.make_live(part)
+        finally:
+            PyThread_release_lock(<PyThread_type_lock> self.lock)
+        return 0
+
+    # ---- regexes of other arenas --------------------------------------------------------------------------------
+
+    cdef uint32_t adopt(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil:
+        cdef uint32_t mine
+        if node < adopted.n and adopted.data[node] != NONE:
+            return adopted.data[node]
+        mine = self.adopt_new(other, node, adopted)
+        while adopted.n <= node:
+            words_push(adopted, NONE)
+        adopted.data[node] = mine
+        return mine
+
+    cdef uint32_t adopt_new(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil:
+        cdef const uint32_t* p = sequence(other.nodes, node)
+        cdef uint32_t words[9]
+        cdef uint32_t kind = p[0], first, rest, mine
+        cdef size_t base = self.regexes.stack.n, i, n = sequence_length(other.nodes, node)
+        words[0] = kind
+        if kind == K_EMPTY or kind == K_EPSILON:
+            return node                                 # the same in every arena
+        if kind == K_BYTES:
+            return self.regexes.make(p, n)
+        if kind == K_CHAR:
+            words[1] = self.adopt_class(other, p[1])
+            return self.regexes.make(words, 2)
+        if kind == K_TAIL:
+            words[1] = p[1] if p[1] == ANY_TAIL else self.adopt_class(other, p[1])
+            words[2], words[3], words[4] = p[2], p[3], p[4]
+            return self.regexes.make(words, 5)
+        if kind == K_REPEAT:
+            first, rest = p[2], p[3]
+            return self.regexes.make_repeat(self.adopt(other, p[1], adopted), first, rest)
+        if kind == K_NOT:
+            return self.regexes.make_not(self.adopt(other, p[1], adopted))
+        if kind == K_CONCAT:
+            while p[0] == K_CONCAT:                     # long for literals: no recursion along it
+                rest = p[2]
+                mine = self.adopt(other, p[1], adopted)
+                words_push(&self.regexes.stack, mine)
+                p = sequence(other.nodes, rest)
+            mine = self.adopt(other, rest, adopted)
+            while self.regexes.stack.n > base:
+                self.regexes.stack.n -= 1
+                mine = self.regexes.make_concat(self.regexes.stack.data[self.regexes.stack.n], mine)
+            return mine
+        if kind == K_ORDERED:
+            words_push(&self.regexes.stack, K_ORDERED)
+            for i in range(1, n, 2):
+                mine = self.adopt_program(other, sequence(other.nodes, node)[i], adopted)
+                words_push(&self.regexes.stack, mine)
+                mine = self.adopt(other, sequence(other.nodes, node)[i + 1], adopted)
+                words_push(&self.regexes.stack, mine)
+            self.regexes.stack.n = base
+            return self.regexes.make(self.regexes.stack.data + base, n)
+        for i in range(1, n):                           # K_UNION, K_AND
+            mine = self.adopt(other, sequence(other.nodes, node)[i], adopted)
+            words_push(&self.regexes.stack, mine)
+        return self.regexes.make_union(base) if kind == K_UNION else self.regexes.make_and(base)
+
+    cdef uint32_t adopt_class(self, Regexes other, uint32_t class_) except? 0xFFFFFFFF nogil:
+        return self.regexes.classes.intern(sequence(other.classes, class_), sequence_length(other.classes, class_))
+
+    cdef uint32_t adopt_program(self, Regexes other, uint32_t instruction, Words* adopted) except? 0xFFFFFFFF nogil:
+        """Where this instruction of the other arena is in ours. Programs are copied whole, once by content."""
+        cdef uint32_t start, end, i, mine, program
+        cdef size_t k = other.programs.n, base = self.regexes.stack.n
+        cdef Instruction code
+        cdef uint32_t* words
+        while other.programs.data[k - 1] > instruction:
+            k -= 1
+        start = other.programs.data[k - 1]
+        end = other.programs.data[k] if k < other.programs.n else <uint32_t> other.n_code
+        for i in range(start, end):
+            code = other.code[i]
+            mine = code.x - start
+            if code.op == OP_ATOM:
+                mine = self.adopt(other, code.x, adopted)
+            words_push(&self.regexes.stack, code.op)
+            words_push(&self.regexes.stack, mine if code.op in (OP_ATOM, OP_SPLIT, OP_JUMP) else 0)
+            words_push(&self.regexes.stack, code.y - start if code.op == OP_SPLIT else 0)
+        program = self.programs.intern(self.regexes.stack.data + base, 3 * (end - start))
+        self.regexes.stack.n = base
+        if program == self.program_bases.n:
+            words = self.regexes.stack.data + base
+            mine = self.regexes.add_code(end - start)
+            words_push(&self.program_bases, mine)
+            for i in range(end - start):
+                code.op, code.x, code.y = words[3 * i], words[3 * i + 1], words[3 * i + 2]
+                if code.op in (OP_SPLIT, OP_JUMP):
+                    code.x += mine
+                    code.y += mine
+                self.regexes.code[mine + i] = code
+        return self.program_bases.data[program] + (instruction - start)
+
+    # ---- the automaton ------------------------------------------------------------------------------------------
+
+    cdef uint32_t state(self, uint32_t regex) except? 0xFFFFFFFF nogil:
+        cdef State* state
+        if self.regexes.empty(regex):
+            regex = R_EMPTY
+        if regex < self.state_of.n and self.state_of.data[regex] != NONE:
+            return self.state_of.data[regex]
+        reserve(<void**> &self.states, &self.states_capacity, self.n_states + 1, sizeof(State))
+        while self.state_of.n <= regex:
+            words_push(&self.state_of, NONE)
+        state = self.states + self.n_states
+        memset(state, 0, sizeof(State))
+        state.regex = regex
+        state.accepts = nullable(self.regexes, regex)
+        self.state_of.data[regex] = <uint32_t> self.n_states
+        self.n_states += 1
+        return self.state_of.data[regex]
+
+    cdef int expand(self, uint32_t state) except -1 nogil:
+        """Works out where the state goes on to, for all bytes."""
+        cdef uint32_t row[256]
+        cdef ByteSet seen, same
+        cdef uint32_t byte, other, target, n = 0, regex = self.states[state].regex
+        cdef State* s
+        byteset_fill(&seen, 0)
+        for byte in range(256):
+            if byteset_has(&seen, byte):
+                continue
+            byteset_fill(&same, <uint64_t> -1)
+            target = self.state(self.regexes.derive(regex, byte, &same))
+            byteset_or(&seen, &same)
+            for other in range(byte, 256):
+                if byteset_has(&same, other):
+                    row[other] = target
+        s = self.states + state
+        for byte in range(256):
+            if row[byte] != DEAD_END:
+                if n < MAX_EDGES:
+                    s.edges[2 * n] = byte
+                    s.edges[2 * n + 1] = row[byte]
+                n += 1
+        if n > MAX_EDGES:
+            s.by_byte = <uint32_t*> malloc(256 * sizeof(uint32_t))
+            if s.by_byte == NULL:
+                with gil:
+                    raise MemoryError("automaton state")
+            memcpy(s.by_byte, row, 256 * sizeof(uint32_t))
+            self.state_bytes += 1024
+            n = 0
+        else:
+            s.narrow = True
+        s.n_edges = <uint8_t> n
+        s.expanded = True
+        return 0
+
+    cdef uint32_t* by_byte(self, uint32_t state) except NULL nogil:
+        cdef State* s = self.states + state
+        cdef uint32_t i
+        if not s.expanded:
+            self.expand(state)
+            s = self.states + state
+        if s.by_byte == NULL:
+            s.by_byte = <uint32_t*> calloc(256, sizeof(uint32_t))
+            if s.by_byte == NULL:
+                with gil:
+                    raise MemoryError("automaton state")
+            for i in range(s.n_edges):
+                s.by_byte[s.edges[2 * i]] = s.edges[2 * i + 1]
+            self.state_bytes += 1024
+        return s.by_byte
+
+    cdef uint32_t* by_class(self, uint32_t state) except NULL nogil:
+        cdef uint32_t* row
+        cdef uint32_t byte, class_, n = self.quotient.n_classes
+        if self.states[state].by_class != NULL:
+            return self.states[state].by_class
+        row = self.by_byte(state)
+        self.states[state].by_class = <uint32_t*> malloc(n * sizeof(uint32_t))
+        if self.states[state].by_class == NULL:
+            with gil:
+                raise MemoryError("automaton state")
+        for class_ in range(n):
+            self.states[state].by_class[class_] = row[self.quotient.class_first[class_]]
+        for byte in range(256):
+            class_ = self.quotient.class_of[byte]
+            if row[byte] != row[self.quotient.class_first[class_]]:
+                self.states[state].by_class[class_] = MIXED
+        self.state_bytes += n * sizeof(uint32_t)
+        return self.states[state].by_class
+
+    # ---- building a part ----------------------------------------------------------------------------------------
+
+    cdef Part* find_or_build(self, uint32_t trie_node, uint32_t regex) except NULL nogil:
+        # ROOT_NODE + 1 is 0.
+        cdef uint64_t key = (<uint64_t> <uint32_t> (trie_node + 1) << 32) | regex
+        cdef uint32_t index = self.known.get(key)
+        cdef Part* part
+        if index != NONE:
+            self.n_known += 1
+            return self.parts[index]
+        reserve(<void**> &self.parts, &self.parts_capacity, self.n_parts + 1, sizeof(Part*))
+        part = self.build(trie_node, regex)
+        part.index = <uint32_t> self.n_parts
+        self.parts[self.n_parts] = part
+        self.n_parts += 1
+        self.known.put(key, part.index)
+        self.n_built += 1
+        return part
+
+    cdef Part* build(self, uint32_t trie_node, uint32_t regex) except NULL nogil:
+        cdef Part* part = <Part*> calloc(1, sizeof(Part))
+        cdef uint32_t depth = 0, i, word, k, state
+        cdef bint built = False
+        if part == NULL:
+            with gil:
+                raise MemoryError("part")
+        part.node = trie_node
+        part.regex = regex
+        self.tokens.n = self.exits.n = self.open.n = self.late.n = 0
+        self.n_inside = 0
+        self.dense = False
+        byteset_fill(&self.live_bytes, 0)
+        if trie_node != ROOT_NODE:
+            depth = node_depth(self.trie.nodes[trie_node])
+        self.start_depth = depth
+        try:
+            state = self.state(regex)
+            self.enter(depth, trie_node, state)
+            self.path_accepts[depth] = self.path_seen[depth] = False    # a lexeme accepts only after a byte
+            self.grow(trie_node, depth, state)
+            if self.dense:
+                for i in range(self.tokens.n):
+                    self.bits[self.tokens.data[i] >> 5] |= <uint32_t> 1 << (self.tokens.data[i] & 31)
+                if self.n_inside > SPARSE:
+                    part.bits = <uint32_t*> copy_of(self.bits, self.trie.n_words * sizeof(uint32_t))
+                    self.part_bytes += self.trie.n_words * sizeof(uint32_t)
+                else:
+                    self.tokens.n = 0
+                    for i in range(self.trie.n_words):
+                        word = self.bits[i]
+                        k = 0
+                        while word:
+                            if word & 1:
+                                words_push(&self.tokens, i * 32 + k)
+                            word >>= 1
+                            k += 1
+            if part.bits == NULL:
+                part.tokens = <uint32_t*> copy_of(self.tokens.data, self.tokens.n * sizeof(uint32_t))
+                self.part_bytes += self.tokens.n * sizeof(uint32_t)
+            part.n_tokens = self.n_inside
+            sort_words(self.open.data, self.open.n)
+            k = 0
+            for i in range(self.open.n):
+                if i == 0 or self.open.data[i] != self.open.data[i - 1]:
+                    self.open.data[k] = self.open.data[i]
+                    k += 1
+            self.open.n = k
+            part.open = <uint32_t*> copy_of(self.open.data, self.open.n * sizeof(uint32_t))
+            part.n_open = <uint32_t> self.open.n
+            part.late = <uint32_t*> copy_of(self.late.data, self.late.n * sizeof(uint32_t))
+            part.n_late = <uint32_t> self.late.n
+            part.live_bytes = self.live_bytes
+            part.live_made = self.late.n == 0
+            group_by_byte(&part.exits, self.trie, &self.exits)
+            self.part_bytes += sizeof(Part) + (self.open.n + self.late.n + self.exits.n) * sizeof(uint32_t)
+            built = True
+        finally:
+            if self.dense:
+                memset(self.bits, 0, self.trie.n_words * sizeof(uint32_t))
+            if not built:
+                free_part(part)
+        return part
+
+    cdef int enter(self, uint32_t depth, uint32_t node, uint32_t state) except -1 nogil:
+        """The path comes to `node`, of the trie or of the quotient, in `state`."""
+        cdef bint accepts
+        if not self.states[state].expanded:
+            self.expand(state)
+        accepts = self.states[state].accepts
+        self.path_states[depth] = state
+        self.path_nodes[depth] = node
+        self.path_accepts[depth] = accepts
+        if depth > self.start_depth:
+            self.path_seen[depth] = accepts or self.path_seen[depth - 1]
+        return 0
+
+    cdef int grow(self, uint32_t node, uint32_t depth, uint32_t state) except -1 nogil:
+        """Everything below a node of the trie at which the path has been entered."""
+        cdef State* s = self.states + state
+        cdef uint32_t i, child, target, group
+        cdef node_t packed
+        if not s.narrow:
+            if node == ROOT_NODE:
+                return self.walk_quotient(NONE, depth)
+            group = self.quotient.quotient_of[node]
+            if self.quotient.member_starts[group + 1] - self.quotient.member_starts[group] == 1:
+                return self.walk_quotient(group, depth)
+            return self.walk_trie(node + 1, node + node_skip(self.trie.nodes[node]))
+        if self.path_accepts[depth]:
+            # All that follows the node is left to whoever comes next, the bytes by which the lexeme goes on included.
+            if node_skip(self.trie.nodes[node]) > 1:
+                words_push(&self.open, node)
+            self.path_seen[depth] = self.path_seen[depth - 1]
+            self.path_accepts[depth] = False
+        for i in range(s.n_edges):
+            child = self.quotient.child(node, self.states[state].edges[2 * i])
+            target = self.states[state].edges[2 * i + 1]
+            self.n_nodes += 1
+            if child == NONE:
+                continue
+            packed = self.trie.nodes[child]
+            if node_token(packed):
+                words_push(&self.tokens, node_token(packed) - 1)
+                self.n_inside += 1
+            self.note_live(node_byte(packed), depth)
+            if node_skip(packed) > 1:
+                self.enter(depth + 1, child, target)
+                self.grow(child, depth + 1, target)
+        return 0
+
+    cdef inline void note_live(self, uint32_t byte, uint32_t depth) noexcept nogil:
+        """The path goes on by `byte` from a node at this depth."""
+        if self.path_accepts[depth]:
+            byteset_add(&self.live_bytes, byte)
+
+    cdef int walk_quotient(self, uint32_t start, uint32_t depth) except -1 nogil:
+        """Everything below a node of the quotient (NONE: the root), at which the path has been entered."""
+        cdef uint32_t i = 0, end = self.quotient.n_nodes, d, class_, target, k, token, state
+        cdef size_t w
+        cdef const uint32_t* row
+        cdef uint32_t* bits = self.bits
+        if start != NONE:
+            i = start + 1
+            end = start + self.quotient.skips[start]
+        self.path_nodes[depth] = start                  # no longer the trie node
+        self.dense = True
+        while i < end:
+            self.n_nodes += 1
+            d = self.quotient.depths[i]
+            class_ = self.quotient.classes[i]
+            state = self.path_states[d - 1]
+            row = self.states[state].by_class
+            if row == NULL:
+                row = self.by_class(state)
+            target = row[class_]
+            if target == MIXED:
+                self.walk_members(self.path_nodes[d - 1], class_, d)
+                i += self.quotient.skips[i]
+                continue
+            if target == DEAD_END:
+                self.leave_group(i, d)
+                i += self.quotient.skips[i]
+                continue
+            if self.path_accepts[d - 1]:
+                for k in range(4):
+                    self.live_bytes.w[k] |= self.quotient.class_bytes[class_][k]
+            k = self.quotient.bitmap_of[i]
+            if k != NONE:
+                for w in range(self.trie.n_words):
+                    bits[w] |= self.quotient.bitmaps[k * <size_t> self.trie.n_words + w]
+            else:
+                for k in range(self.quotient.token_starts[i], self.quotient.token_starts[i + 1]):
+                    token = self.quotient.tokens[k]
+                    bits[token >> 5] |= <uint32_t> 1 << (token & 31)
+            self.n_inside += self.quotient.token_starts[i + 1] - self.quotient.token_starts[i]
+            if self.quotient.skips[i] != 1:
+                self.enter(d, i, target)
+            i += 1
+        return 0
+
+    cdef int walk_members(self, uint32_t parent, uint32_t class_, uint32_t depth) except -1 nogil:
+        """The trie nodes of one class below all members of a node of the quotient, one by one."""
+        cdef uint32_t k, node = ROOT_NODE, i, end, first = 0, last = 1
+        cdef node_t packed
+        if parent != NONE:
+            first = self.quotient.member_starts[parent]
+            last = self.quotient.member_starts[parent + 1]
+        for k in range(first, last):
+            i = 0
+            end = self.trie.n_nodes
+            if parent != NONE:
+                node = self.quotient.members[k]
+                i = node + 1
+                end = node + node_skip(self.trie.nodes[node])
+            self.path_nodes[depth - 1] = node           # for `leave`
+            while i < end:
+                packed = self.trie.nodes[i]
+                if self.quotient.class_of[node_byte(packed)] == class_:
+                    self.walk_trie(i, i + node_skip(packed))
+                i += node_skip(packed)
+        self.path_nodes[depth - 1] = parent
+        return 0
+
+    cdef int walk_trie(self, uint32_t i, uint32_t end) except -1 nogil:
+        """The trie nodes from i to end, byte by byte; their parents have been entered."""
+        cdef uint32_t d, target, state
+        cdef node_t packed
+        cdef const uint32_t* row
+        self.dense = True
+        while i < end:
+            self.n_nodes += 1
+            packed = self.trie.nodes[i]
+            d = node_depth(packed)
+            state = self.path_states[d - 1]
+            row = self.states[state].by_byte
+            if row == NULL:
+                row = self.by_byte(state)
+            target = row[node_byte(packed)]
+            if target == DEAD_END:
+                self.leave(i, d)
+                i += node_skip(packed)
+                continue
+            self.note_live(node_byte(packed), d - 1)
+            if node_token(packed):
+                self.bits[(node_token(packed) - 1) >> 5] |= <uint32_t> 1 << ((node_token(packed) - 1) & 31)
+                self.n_inside += 1
+            if node_skip(packed) != 1:
+                self.enter(d, i, target)
+            i += 1
+        return 0
+
+    cdef int leave(self, uint32_t i, uint32_t depth) except -1 nogil:
+        """The trie node i, at this depth, is where tokens die."""
+        cdef uint32_t parent
+        if self.path_accepts[depth - 1]:
+            parent = self.path_nodes[depth - 1]
+            if node_skip(self.trie.nodes[i]) <= OPEN:
+                words_push(&self.exits, i)
+            elif self.open.n == 0 or self.open.data[self.open.n - 1] != parent:
+                words_push(&self.open, parent)
+        if depth - 1 > self.start_depth and self.path_seen[depth - 2]:
+            words_push(&self.late, i)
+        return 0
+
+    cdef int leave_group(self, uint32_t i, uint32_t depth) except -1 nogil:
+        """The same for all trie nodes that were merged into node i of the quotient."""
+        cdef uint32_t first = self.quotient.member_starts[i], n = self.quotient.member_starts[i + 1] - first, parent, n_parents
+        if self.path_accepts[depth - 1]:
+            parent = self.path_nodes[depth - 1]
+            n_parents = self.quotient.member_starts[parent + 1] - self.quotient.member_starts[parent]
+            if self.quotient.sizes[i] <= OPEN * <uint64_t> n_parents:
+                words_extend(&self.exits, self.quotient.members + first, n)
+            elif self.open.n == 0 or self.open.data[self.open.n - 1] != self.quotient.members[self.quotient.member_starts[parent + 1] - 1]:
+                words_extend(&self.open, self.quotient.members + self.quotient.member_starts[parent], n_parents)
+        if depth - 1 > self.start_depth and self.path_seen[depth - 2]:
+            words_extend(&self.late, self.quotient.members + first, n)
+        return 0
+
+    # ---- late exits ---------------------------------------------------------------------------------------------
+
+    cdef int make_live(self, Part* part) except -1 nogil:
+        """Where tokens could have left the lexeme before the byte by which it dies: from `late`, up to the part's node.
+
+        For each node on the way down to a dead one: if a lexeme may end at its parent, it can be entered as the first
+        node of a rest.
+        """
+        cdef uint32_t i, node, parent, state, depth, n_path
+        cdef size_t n_nodes = self.trie.n_nodes
+        if self.stamps == NULL:
+            self.stamps = <uint32_t*> calloc(n_nodes, sizeof(uint32_t))
+            self.node_states = <uint32_t*> malloc(n_nodes * sizeof(uint32_t))
+            if self.stamps == NULL or self.node_states == NULL:
+                with gil:
+                    raise MemoryError("exits of a part")
+        self.stamp += 1
+        self.exits.n = 0
+        for i in range(part.n_late):
+            # Up to a node whose state is known, then down again.
+            self.tokens.n = 0
+            node = self.quotient.parents[part.late[i]]
+            while node != part.node and self.stamps[node] != self.stamp:
+                words_push(&self.tokens, node)
+                node = self.quotient.parents[node]
+            while self.tokens.n:
+                parent = node
+                self.tokens.n -= 1
+                node = self.tokens.data[self.tokens.n]
+                state = self.state(part.regex) if parent == part.node else self.node_states[parent]
+                if parent != part.node and self.states[state].accepts:
+                    words_push(&self.exits, node)
+                self.stamps[node] = self.stamp
+                self.node_states[node] = self.by_byte(state)[node_byte(self.trie.nodes[node])]
+        group_by_byte(&part.live, self.trie, &self.exits)
+        self.part_bytes += self.exits.n * sizeof(uint32_t)
+        part.live_made = True
+        return 0
+
+    cdef size_t n_bytes(self) except? 0:
+        return (self.regexes.n_bytes() + self.part_bytes + self.state_bytes + self.n_states * sizeof(State)
+                + self.known.n_bytes() + self.quotient.n_bytes())
+
+
+cdef void* copy_of(const void* data, size_t n_bytes) except NULL nogil:
+    cdef void* copy = malloc(n_bytes + 1)               # + 1: malloc(0) may return NULL
+    if copy == NULL:
+        with gil:
+            raise MemoryError("part")
+    if n_bytes:
+        memcpy(copy, data, n_bytes)
+    return copy
+
+
+cdef void free_part(Part* part) noexcept nogil:
+    free(part.bits)
+    free(part.tokens)
+    free(part.open)
+    free(part.late)
+    free_exits(&part.exits)
+    free_exits(&part.live)
+    free(part)
+
+
+cdef void free_exits(Exits* exits) noexcept nogil:
+    free(exits.nodes)
+    free(exits.bytes)
+    free(exits.starts)
+
+
+cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except -1 nogil:
+    """A counting sort of `nodes` by their byte."""
+    cdef uint32_t counts[257]
+    cdef uint32_t i, byte, n = 0, at = 0, count
+    memset(counts, 0, sizeof(counts))
+    for i in range(nodes.n):
+        counts[node_byte(trie.nodes[nodes.data[i]])] += 1
+    for byte in range(256):
+        n += counts[byte] != 0
+    exits.nodes = <uint32_t*> malloc(nodes.n * sizeof(uint32_t) + 1)
+    exits.bytes = <uint8_t*> malloc(n + 1)
+    exits.starts = <uint32_t*> malloc((<size_t> n + 1) * sizeof(uint32_t))
+    if exits.nodes == NULL or exits.bytes == NULL or exits.starts == NULL:
+        with gil:
+            raise MemoryError("part")
+    n = 0
+    for byte in range(256):
+        count = counts[byte]
+        counts[byte] = at
+        if count:
+            exits.bytes[n] = <uint8_t> byte
+            exits.starts[n] = at
+            n += 1
+        at += count
+    exits.starts[n] = at
+    for i in range(nodes.n):
+        byte = node_byte(trie.nodes[nodes.data[i]])
+        exits.nodes[counts[byte]] = nodes.data[i]
+        counts[byte] += 1
+    exits.n = <uint32_t> nodes.n
+    exits.n_bytes = n
+    return 0
+
+
+cdef Parts parts_of(TokenTrie trie):
+    """The parts of a vocabulary's trie, made on first use."""
+    if trie.learned is None:
+        trie.learned = Parts(trie)
+    return trie.learned

@@ -1,0 +1,111 @@
+"""Rows above unknown ones: what every row of one skeleton has in common.
+
+A template is a chart whose rows go on with *variables* in place of real continuations. As long as nothing older than
+such a row is completed, what the text makes of it is what it makes of all rows of its skeleton. Popping the i-th variable
+is not followed, for nobody knows what waits there; it leaves a *mark* in the row instead, which says: here the i-th
+continuation is complete. Whoever knows the real one goes on from there (`_masks`).
+
+A mark is an item like others: its dot stands before a symbol that nothing scans, so rows, continuations, pops and
+positions need no case for it. Only when a position is made are the marks split off: lexemes start from the rest.
+"""
+
+from earleymask.earley._chart cimport MAX_TABLES, NO_ROW
+from earleymask.earley._lexer cimport DEAD_STATE
+from earleymask.earley._tables cimport NONE, reserve, sequence, sequence_length, words_free, words_push
+
+
+cdef class Template(Chart):
+
+    def __cinit__(self, engine):
+        self.max_tables = MAX_TABLES
+
+    cdef int clear(self) except -1:
+        """Forgets everything, as nobody refers to it between calls."""
+        self.continuations.clear()
+        self.rows.clear()
+        self.positions.clear()
+        self.table_of.n = self.popped.n = self.popped_at.n = self.popped_rows.n = self.n_tables = 0
+        self.variables.n = self.row_of.n = self.split_of.n = self.splits.n = self.marked.n = 0
+        self.n_checked = self.n_checked_rows = self.n_checked_continuations = 0
+        return self.start_afresh()
+
+    def __dealloc__(self):
+        words_free(&self.variables)
+        words_free(&self.row_of)
+        words_free(&self.split_of)
+        words_free(&self.splits)
+        words_free(&self.marked)
+
+    cdef uint32_t abstract_row(self, uint32_t skeleton) except? 0xFFFFFFFF nogil:
+        cdef uint32_t n = 0, row, words[2]
+        cdef size_t i
+        if skeleton < self.row_of.n and self.row_of.data[skeleton] != NONE:
+            return self.row_of.data[skeleton]
+        for i in range(2, sequence_length(self.skeletons.skeletons, skeleton), 2):
+            n = max(n, sequence(self.skeletons.skeletons, skeleton)[i] + 1)
+        while self.variables.n < n:
+            words[0] = self.skeletons.base_shape(<uint32_t> self.variables.n)
+            words[1] = self.continuations.intern(words, 1)
+            words[0] = self.skeletons.variable_shape
+            words_push(&self.variables, self.continuations.intern(words, 2))
+        self.words.n = 0
+        words_push(&self.words, skeleton)
+        for i in range(n):
+            words_push(&self.words, self.variables.data[i])
+        row = self.rows.intern(self.words.data, self.words.n)
+        while self.row_of.n <= skeleton:
+            words_push(&self.row_of, NONE)
+        self.row_of.data[skeleton] = row
+        return row
+
+    cdef uint32_t variable_index(self, uint32_t continuation) noexcept nogil:
+        cdef const uint32_t* w = sequence(self.continuations, continuation)
+        return self.mark_index(w[1]) if w[0] == self.skeletons.variable_shape else <uint32_t> NONE
+
+    cdef uint32_t mark_index(self, uint32_t base) noexcept nogil:
+        return sequence(self.skeletons.shapes, sequence(self.continuations, base)[0])[1]
+
+    cdef uint32_t split(self, uint32_t row) except? 0xFFFFFFFF nogil:
+        cdef uint32_t at, skeleton, dot, base
+        cdef size_t i, n
+        if row < self.split_of.n and self.split_of.data[row] != NONE:
+            return self.split_of.data[row]
+        at = <uint32_t> self.splits.n
+        words_push(&self.splits, row)
+        words_push(&self.splits, 0)
+        skeleton = sequence(self.rows, row)[0]
+        n = sequence_length(self.skeletons.skeletons, skeleton)
+        self.n_items = 0
+        self.accepts = sequence(self.skeletons.skeletons, skeleton)[0] != 0
+        for i in range(1, n, 2):
+            dot = sequence(self.skeletons.skeletons, skeleton)[i]
+            base = sequence(self.rows, row)[1 + sequence(self.skeletons.skeletons, skeleton)[i + 1]]
+            if dot == self.rules.mark:
+                words_push(&self.splits, self.mark_index(base))
+                self.splits.data[at + 1] += 1
+            else:
+                self.push_item(dot, base)
+        if self.splits.data[at + 1]:
+            self.splits.data[at] = NONE if self.n_items == 0 and not self.accepts else self.row_of_items()
+        while self.split_of.n <= row:
+            words_push(&self.split_of, NONE)
+        self.split_of.data[row] = at
+        return at
+
+    cdef uint32_t position_of(self, uint32_t row) except? 0xFFFFFFFF nogil:
+        cdef uint32_t at = self.split(row), rest = self.splits.data[at], state, position
+        if rest != NONE:
+            state = self.skeletons.closure(sequence(self.rows, rest)[0]).start_state
+            if state != DEAD_STATE:
+                self.push_pair(rest, state)
+        position = self.intern_position(row)
+        if self.splits.data[at + 1]:
+            while self.marked.n <= position:
+                words_push(&self.marked, NONE)
+            self.marked.data[position] = at
+        return position
+
+    cdef uint32_t position(self, uint32_t row, uint32_t state) except? 0xFFFFFFFF nogil:
+        self.n_pairs = 0
+        self.push_pair(row, state)
+        return self.intern_position(NO_ROW)
