@@ -208,12 +208,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.thorough:
         plan.max_asked = sys.maxsize
     record = run(options.vocabularies, plan)
-    record["command"] = "python -m bench.latency" + (" " + " ".join(sys.argv[1:]) if len(sys.argv) > 1 else "")
+    record["command"] = " ".join(["python -m bench.latency", *_that_matter(sys.argv[1:])])
     if options.output is None:
         print(tables.markdown(record, None))
     else:
         print(tables.write(record, options.output, "heldout" if options.heldout else "latency"))
     return _verdict(record)
+
+
+def _that_matter(arguments: Sequence[str]) -> list[str]:
+    """Without `--output` and its folder, which say nothing about the results."""
+    kept = list(arguments)
+    while "--output" in kept:
+        at = kept.index("--output")
+        del kept[at : at + 2]
+    return kept
 
 
 def _verdict(record: Record) -> int:

@@ -247,6 +247,10 @@ def test_the_document_shows_the_results_in_the_repository() -> None:
         assert f"<!-- {marker} -->\n{text}<!-- /{marker} -->" in document, "run python -m bench.readme"
 
 
+def test_a_report_names_no_folder_of_whoever_made_it() -> None:
+    assert latency._that_matter(["--size", "9", "--output", "/somewhere", "--quick"]) == ["--size", "9", "--quick"]
+
+
 # -- the other parts ----------------------------------------------------------------
 
 
