@@ -1,5 +1,7 @@
 # The compiled form of a grammar: what the front ends fill and the matchers share.
 
+from libc.stdint cimport uint32_t
+
 from earleymask.earley._lexer cimport Lexer
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._rules cimport Rules
@@ -15,6 +17,12 @@ cdef class Engine:
     cdef void* lock                 # a PyThread lock: everything below is changed by one thread at a time
 
     cdef unsigned long owner        # thread that holds the lock, 0: none
+
+    # What front ends call for every symbol and production, typed for those that are compiled.
+    cpdef uint32_t add_terminal(self, str name, node, bint ignored=*) except? 0xFFFFFFFF
+    cpdef uint32_t add_nonterminal(self, str name) except? 0xFFFFFFFF
+    cpdef add_production(self, lhs, rhs)
+    cpdef open_for_changes(self)
 
     # Without the GIL while waiting. RuntimeError where this thread has it already.
     cdef int acquire(self) except -1

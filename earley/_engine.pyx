@@ -37,7 +37,7 @@ cdef class Engine:
         if self.lock != NULL:
             PyThread_free_lock(<PyThread_type_lock> self.lock)
 
-    def add_terminal(self, str name not None, node, ignored=False) -> int:
+    cpdef uint32_t add_terminal(self, str name, node, bint ignored=False) except? 0xFFFFFFFF:
         """A terminal that matches `node`, maybe the empty string too; an `ignored` one may also stand between lexemes."""
         self.open_for_changes()
         if self.regexes.is_empty(node):
@@ -51,7 +51,7 @@ cdef class Engine:
             self.specials[name] = self.rules.add_symbol(name, S_SPECIAL)
         return self.specials[name]
 
-    def add_nonterminal(self, str name not None) -> int:
+    cpdef uint32_t add_nonterminal(self, str name) except? 0xFFFFFFFF:
         """A nonterminal, which needs at least one production before `finish`."""
         self.open_for_changes()
         return self.rules.add_symbol(name, S_NONTERMINAL)
@@ -68,7 +68,7 @@ cdef class Engine:
         """Whether the symbol derives a string. Expands lazy symbols only as far as it takes to know."""
         return self.rules.is_productive(symbol)
 
-    def add_production(self, lhs, rhs) -> None:
+    cpdef add_production(self, lhs, rhs):
         """`lhs` may become the symbols `rhs`."""
         self.open_for_changes()
         self.rules.add_production(lhs, rhs)
@@ -85,7 +85,7 @@ cdef class Engine:
         self.lexer = Lexer(self.regexes)
         self.skeletons = Skeletons(self.rules, self.lexer)
 
-    def open_for_changes(self) -> None:
+    cpdef open_for_changes(self):
         if self.lexer is not None:
             raise ValueError("this engine is finished: its grammar cannot be changed any more")
 

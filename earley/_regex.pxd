@@ -78,7 +78,18 @@ cdef class Regexes:
 
     # Room for a program of n instructions; returns where it begins.
     cdef uint32_t add_code(self, size_t n) except? 0xFFFFFFFF nogil
+
+    # The constructors and questions that front ends call, typed for those that are compiled.
+    cpdef uint32_t literal(self, bytes data) except? 0xFFFFFFFF
+    cpdef uint32_t char_class(self, ranges) except? 0xFFFFFFFF
+    cpdef uint32_t concat(self, nodes) except? 0xFFFFFFFF
+    cpdef uint32_t union(self, nodes) except? 0xFFFFFFFF
+    cpdef uint32_t repeat(self, node, minimum, maximum=*) except? 0xFFFFFFFF
+    cpdef bint is_nullable(self, node) except -1
+    cpdef bint is_empty(self, node) except -1
+
     cdef uint32_t known(self, object node) except? 0xFFFFFFFF
+    cdef size_t push(self, nodes) except? -1
     cdef uint32_t make(self, const uint32_t* words, size_t n) except? 0xFFFFFFFF nogil
     cdef uint16_t depth_of(self, const uint32_t* words, size_t n) noexcept nogil
     cdef uint8_t flags_of(self, const uint32_t* words, size_t n) noexcept nogil

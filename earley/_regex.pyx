@@ -16,6 +16,7 @@ Where this departs from the textbook:
 Not here: regex syntax (`earleymask.grammar`), sets of terminals (`_lexer`).
 """
 
+from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdlib cimport free
 from libc.string cimport memset
 
@@ -50,7 +51,7 @@ cdef class Regexes:
         self.make(&word, 1)
         word = K_EPSILON
         self.make(&word, 1)
-        self.any_char = self.char_class([(0, 0x10FFFF)])
+        self.any_char = Regexes.char_class(self, [(0, 0x10FFFF)])  # not a subclass's, which is not made yet
 
     def __dealloc__(self):
         free(self.flags)
@@ -81,8 +82,10 @@ cdef class Regexes:
             byteset_add(&s, value)
         return self.make_bytes(&s)
 
-    def literal(self, bytes data not None) -> int:
+    cpdef uint32_t literal(self, bytes data) except? 0xFFFFFFFF:
         """Exactly these bytes."""
+        if data is None:
+            raise TypeError("literal: bytes are needed, not None")
         cdef const unsigned char* p = data
         cdef uint32_t node = R_EPSILON
         cdef Py_ssize_t i
@@ -93,7 +96,7 @@ cdef class Regexes:
             node = self.make_concat(self.make_bytes(&s), node)
         return node
 
-    def char_class(self, ranges) -> int:
+    cpdef uint32_t char_class(self, ranges) except? 0xFFFFFFFF:
         """One code point out of sorted, disjoint, inclusive `ranges`, in UTF-8. Surrogates are left out."""
         cdef Words words
         cdef uint32_t key[2]
@@ -127,25 +130,25 @@ cdef class Regexes:
         finally:
             words_free(&words)
 
-    def concat(self, nodes) -> int:
+    cpdef uint32_t concat(self, nodes) except? 0xFFFFFFFF:
         """The nodes one after the other."""
+        cdef size_t base = self.push(nodes)
         cdef uint32_t node = R_EPSILON
-        for item in reversed(nodes):
-            node = self.make_concat(self.known(item), node)
+        try:
+            while self.stack.n > base:
+                self.stack.n -= 1
+                node = self.make_concat(self.stack.data[self.stack.n], node)
+        finally:
+            self.stack.n = base
         return node
 
-    def union(self, nodes) -> int:
+    cpdef uint32_t union(self, nodes) except? 0xFFFFFFFF:
         """Any of the nodes; none at all is EMPTY."""
-        cdef size_t base = self.stack.n
-        for item in nodes:
-            words_push(&self.stack, self.known(item))
-        return self.make_union(base)
+        return self.make_union(self.push(nodes))
 
     def intersection(self, nodes) -> int:
         """What all the nodes contain; there must be at least one."""
-        cdef size_t base = self.stack.n
-        for item in nodes:
-            words_push(&self.stack, self.known(item))
+        cdef size_t base = self.push(nodes)
         if self.stack.n == base:
             raise ValueError("intersection of no nodes")
         return self.make_and(base)
@@ -158,7 +161,7 @@ cdef class Regexes:
         words_push(&self.stack, self.make_repeat(self.any_char, 0, NONE))
         return self.make_and(base)
 
-    def repeat(self, node, minimum, maximum=None) -> int:
+    cpdef uint32_t repeat(self, node, minimum, maximum=None) except? 0xFFFFFFFF:
         """`node` at least `minimum` and at most `maximum` times (None: unbounded)."""
         cdef uint32_t most = NONE
         if not 0 <= minimum < 0xFFFFFFFF or (maximum is not None and not minimum <= maximum < 0xFFFFFFFF):
@@ -203,13 +206,13 @@ cdef class Regexes:
 
     # ---- questions ----------------------------------------------------------------------------------------------
 
-    def is_nullable(self, node) -> bool:
+    cpdef bint is_nullable(self, node) except -1:
         """Whether the node contains the empty string."""
-        return bool(nullable(self, self.known(node)))
+        return nullable(self, self.known(node))
 
-    def is_empty(self, node) -> bool:
+    cpdef bint is_empty(self, node) except -1:
         """Whether the node contains no string at all. Exact; raises `LimitError` when that takes too long a search."""
-        return bool(self.empty(self.known(node)))
+        return self.empty(self.known(node))
 
     def matches(self, node, bytes data not None) -> bool:
         """Whether the node contains `data`. For tests and tools; matchers go through the lexer."""
@@ -223,9 +226,22 @@ cdef class Regexes:
     # ---- making nodes -------------------------------------------------------------------------------------------
 
     cdef uint32_t known(self, object node) except? 0xFFFFFFFF:
-        if not 0 <= node < self.nodes.n:
+        cdef int overflow = 0
+        cdef long long id_ = PyLong_AsLongLongAndOverflow(node, &overflow)
+        if overflow or not 0 <= id_ < self.nodes.n:
             raise ValueError(f"node {node!r} is not of this arena ({self.nodes.n} nodes)")
-        return node
+        return <uint32_t> id_
+
+    cdef size_t push(self, nodes) except? -1:
+        """Puts the nodes on the stack; answers where they begin. After an error none is there."""
+        cdef size_t base = self.stack.n
+        try:
+            for item in nodes:
+                words_push(&self.stack, self.known(item))
+        except:
+            self.stack.n = base
+            raise
+        return base
 
     cdef uint32_t make(self, const uint32_t* words, size_t n) except? 0xFFFFFFFF nogil:
         cdef uint32_t before = self.nodes.n, node

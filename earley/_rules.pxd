@@ -38,5 +38,10 @@ cdef class Rules:
     cdef uint32_t start             # dotted rule "-> . start"
     cdef uint32_t mark              # dotted rule of marks (`_template`), before a symbol that nothing scans
 
+    cdef uint32_t add_symbol(self, str name, uint8_t kind, bint nullable=*, uint32_t node=*,
+                             bint ignored=*) except? 0xFFFFFFFF
+    cdef uint32_t add_production(self, lhs, rhs) except? 0xFFFFFFFF
+    # The symbol as an index; ValueError where there is none like it.
+    cdef uint32_t checked(self, symbol) except? 0xFFFFFFFF
     # Makes the productions of a lazy symbol.
     cdef int expand(self, uint32_t symbol) except -1 nogil

@@ -8,6 +8,7 @@ never predict what derives no string, so an alternative enters only once each of
 least fixpoint over lazy symbols that stops at the first productive alternative.
 """
 
+from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdlib cimport free
 
 from earleymask.earley._tables cimport NONE, reserve, words_free, words_push
@@ -32,8 +33,11 @@ cdef class Rules:
         words_free(&self.dots)
         words_free(&self.ignored)
 
-    def add_symbol(self, str name not None, uint8_t kind, bint nullable=False, uint32_t node=0, bint ignored=False) -> int:
+    cdef uint32_t add_symbol(self, str name, uint8_t kind, bint nullable=False, uint32_t node=0,
+                             bint ignored=False) except? 0xFFFFFFFF:
         cdef uint32_t symbol = self.n_symbols
+        if name is None:
+            raise TypeError("a symbol needs a name, not None")
         reserve(<void**> &self.symbols, &self.symbols_capacity, symbol + 1, sizeof(Symbol))
         self.symbols[symbol] = Symbol(kind, nullable, ignored, node, NONE, NONE)
         self.n_symbols += 1
@@ -42,24 +46,27 @@ cdef class Rules:
             words_push(&self.ignored, symbol)
         return symbol
 
-    def add_lazy(self, str name not None, bint nullable, expand) -> int:
+    def add_lazy(self, str name, bint nullable, expand) -> int:
         symbol = self.add_symbol(name, S_LAZY, nullable)
         self.expansions[symbol] = expand
         return symbol
 
-    def add_production(self, lhs, rhs) -> int:
-        cdef uint32_t production = self.n_productions, symbol
-        cdef Symbol* left = self.symbols + <uint32_t> self.checked(lhs)
-        rhs = tuple(rhs)
+    cdef uint32_t add_production(self, lhs, rhs) except? 0xFFFFFFFF:
+        cdef uint32_t production = self.n_productions, start = <uint32_t> self.dots.n
+        cdef Symbol* left
+        rhs = tuple(rhs)                                    # whatever it runs, it runs now
+        left = self.symbols + self.checked(lhs)
         if left.kind != S_NONTERMINAL:
             raise ValueError(f"{self.names[lhs]!r} is not a nonterminal with productions of its own")
-        for item in rhs:
-            self.checked(item)
         reserve(<void**> &self.productions, &self.productions_capacity, production + 1, sizeof(Production))
-        self.productions[production] = Production(<uint32_t> self.dots.n, NONE)
-        for symbol in rhs:
-            words_push(&self.dots, symbol)
-        words_push(&self.dots, NONE)
+        try:
+            for item in rhs:
+                words_push(&self.dots, self.checked(item))
+            words_push(&self.dots, NONE)
+        except:
+            self.dots.n = start
+            raise
+        self.productions[production] = Production(start, NONE)
         if left.first == NONE:
             left.first = production
         else:
@@ -68,10 +75,12 @@ cdef class Rules:
         self.n_productions += 1
         return production
 
-    def checked(self, symbol) -> int:
-        if not 0 <= symbol < self.n_symbols:
+    cdef uint32_t checked(self, symbol) except? 0xFFFFFFFF:
+        cdef int overflow = 0
+        cdef long long id_ = PyLong_AsLongLongAndOverflow(symbol, &overflow)
+        if overflow or not 0 <= id_ < self.n_symbols:
             raise ValueError(f"symbol {symbol!r} is not of this grammar ({self.n_symbols} symbols)")
-        return symbol
+        return <uint32_t> id_
 
     def find_nullable(self) -> None:
         """Marks the nonterminals that derive the empty string: a least fixpoint over the productions."""
@@ -129,7 +138,7 @@ cdef class Rules:
 
     def is_productive(self, symbol) -> bool:
         """Whether the symbol derives a string. Symbols that are not lazy always do: front ends leave out the others."""
-        if self.symbols[<uint32_t> self.checked(symbol)].kind != S_LAZY:
+        if self.symbols[self.checked(symbol)].kind != S_LAZY:
             return True
         if symbol not in self.productive:
             self.prove(symbol)
@@ -154,7 +163,7 @@ cdef class Rules:
             n_expanded += 1
             for rhs in self.alternatives(symbol):
                 for item in rhs:
-                    if self.symbols[<uint32_t> self.checked(item)].kind == S_LAZY:
+                    if self.symbols[self.checked(item)].kind == S_LAZY:
                         if item not in waiting_for:
                             waiting_for[item] = []
                             if item not in self.productive:

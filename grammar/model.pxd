@@ -1,8 +1,14 @@
-# Types for model.py as compiled: lists instead of attributes looked up by name.
+# Types for model.py as compiled: lists instead of attributes looked up by name, C calls into the core.
 
 cimport cython
 
+from earleymask.earley._engine cimport Engine
+from earleymask.earley._regex cimport Regexes
+from earleymask.grammar.regex_ast cimport Literal, Node
+from earleymask.grammar.regex_lower cimport lower
 
+
+@cython.final
 cdef class Model:
     cdef object _reporter
     cdef list _kinds
@@ -14,12 +20,21 @@ cdef class Model:
     cdef readonly dict helpers
     cdef readonly list warnings
 
+    cpdef terminal(self, str name, Node tree, origin)
+    cpdef ignored(self, str name, Node tree, origin)
+    cpdef special(self, str name, origin)
+    cpdef rule(self, str name, origin)
+    cpdef helper(self, str name)
+    cpdef produce(self, lhs, tuple rhs)
     @cython.locals(symbol=Py_ssize_t)
     cdef _add(self, int kind, str name, origin, tree)
+    @cython.locals(productions=list, alternatives=list, reached=list, nodes=dict, regexes=Regexes, productive=set)
+    cpdef compile(self, start)
     @cython.locals(seen=set, order=list, rhs=tuple)
     cdef list _reachable(self, start)
-    cdef _lower(self, symbol, tree, regexes)
+    cdef _lower(self, symbol, Node tree, Regexes regexes)
+    cdef bint _is_empty(self, symbol, node, Regexes regexes) except -1
     @cython.locals(productive=set, waiting=dict, agenda=list, rhs=tuple, missing=list, entry=list)
     cdef set _productive(self, list reached, set terminals)
-    @cython.locals(ids=dict, rhs=tuple, kind=int)
-    cdef _build(self, start, list reached, dict nodes, regexes)
+    @cython.locals(engine=Engine, ids=dict, rhs=tuple, kind=int, tree=Node)
+    cdef _build(self, start, list reached, dict nodes, Regexes regexes)

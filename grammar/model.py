@@ -23,7 +23,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..earley import Engine, LimitError, Regexes
+from ..earley._engine import Engine
+from ..earley._regex import Regexes
+from ..earley.errors import LimitError
 from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from .regex_ast import Literal, Node
 from .regex_lower import lower

@@ -1,12 +1,14 @@
-# Types for regex_lower.py as compiled.
+# Types for regex_lower.py as compiled: the kinds of node are told apart by their C types, the core is called in C.
 
 cimport cython
 
-from earleymask.grammar.regex_ast cimport Node
+from earleymask.earley._regex cimport Regexes
+from earleymask.grammar.regex_ast cimport Behind, Chars, Concat, Literal, Node, Repeat, Union
+from earleymask.grammar.regex_threads cimport compile_threads, lower_atom
 
 
 @cython.locals(found=int)
-cpdef lower(Node node, regexes)
+cpdef lower(Node node, Regexes regexes)
 @cython.locals(found=int, n_nodes=Py_ssize_t, level=list, below=list, depth=int)
 cdef int _survey(Node node) except -1
-cdef _plain(Node node, regexes)
+cdef _plain(Node node, Regexes regexes)

@@ -2,7 +2,8 @@
 
 cimport cython
 
-from earleymask.grammar.regex_ast cimport Node, Repeat
+from earleymask.earley._regex cimport Regexes
+from earleymask.grammar.regex_ast cimport Behind, Chars, Concat, Literal, Node, Repeat, Union
 from earleymask.grammar.regex_lookbehind cimport Emptiness
 
 
@@ -65,4 +66,4 @@ cdef class _Decision:
 cdef list _reaching(list goals, list before)
 @cython.locals(graph=_Graph, decision=_Decision, start=int)
 cpdef compile_threads(Node node, regexes)
-cpdef lower_atom(Node node, regexes)
+cpdef lower_atom(Node node, Regexes regexes)
