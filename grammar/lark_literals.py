@@ -35,6 +35,8 @@ class LiteralError(ValueError):
 
 def split(raw: str) -> tuple[str, str]:
     """What stands between the quotes or slashes of a literal as written, and its flags."""
+    if raw[-1] == raw[0]:
+        return raw[1:-1], ""
     end = raw.rindex(raw[0])
     return raw[1:end], raw[end + 1 :]
 

@@ -2,11 +2,20 @@
 
 cimport cython
 
+from earleymask.grammar.lark_parse cimport ParsedGrammar
+from earleymask.grammar.lark_terminals cimport TerminalBuilder
+from earleymask.grammar.lark_tree cimport (
+    Choice, Definition, Import, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TerminalName,
+)
+from earleymask.grammar.model cimport Model
+from earleymask.grammar.repetition cimport counted, group, repeat_into
 
+
+@cython.final
 cdef class LarkLoader:
-    cdef readonly object parsed
-    cdef readonly object model
-    cdef readonly object terminals
+    cdef readonly ParsedGrammar parsed
+    cdef readonly Model model
+    cdef readonly TerminalBuilder terminals
     cdef readonly dict rules
     cdef readonly dict named
     cdef readonly dict imported
@@ -14,12 +23,30 @@ cdef class LarkLoader:
     cdef readonly dict symbols
     cdef readonly list pending
 
-    cdef rule_symbol(self, node)
-    cdef terminal_symbol(self, node)
-    cdef special_symbol(self, node)
-    cpdef define(self, lhs, tree)
-    @cython.locals(flat=list)
-    cdef tuple alternatives(self, tree)
-    cdef tuple sequence(self, tree)
-    cdef append(self, tree, list symbols)
+    @cython.locals(model=Model, definition=Definition)
+    cpdef load(self, str start)
+    @cython.locals(definition=Definition, definitions=list)
+    cpdef collect_names(self)
+    cdef check_not_empty(self, Definition definition)
     cdef start_symbol(self, str start)
+    @cython.locals(definition=Definition)
+    cdef rule_symbol(self, RuleName node)
+    @cython.locals(tree=Node)
+    cdef terminal_symbol(self, Node node)
+    cpdef Node terminal_tree(self, TerminalName node)
+    @cython.locals(definition=Definition)
+    cdef check_unreached(self, str start)
+    @cython.locals(stack=list, node=Node)
+    cdef collect_used(self, Node tree, set used)
+    @cython.locals(alternatives=tuple)
+    cpdef define(self, lhs, Node tree)
+    @cython.locals(flat=list, alternative=Node)
+    cdef tuple alternatives(self, Node tree)
+    @cython.locals(symbols=list)
+    cdef tuple sequence(self, Node tree)
+    @cython.locals(item=Node)
+    cdef append(self, Node tree, list symbols)
+    cdef special_symbol(self, SpecialToken node)
+
+
+cdef literal_key(Node tree)

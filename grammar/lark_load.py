@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import lark_library, repetition
+from . import lark_library
 from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from .lark_hints import MIXED_CASE_HINT, mixed_case
 from .lark_library import LibraryError
@@ -34,6 +34,7 @@ from .lark_tree import (
     TerminalName,
 )
 from .model import Model, Symbols
+from .repetition import Alternatives, counted, group, repeat_into
 from .source import GrammarWarning, did_you_mean
 
 if TYPE_CHECKING:
@@ -236,12 +237,12 @@ class LarkLoader:
             # The rule is a list and nothing else: it can be its own helper.
             alternatives = self.alternatives(tree.body)
             nullable = not tree.minimum or () in alternatives
-            repetition.repeat_into(self.model, lhs, alternatives, nullable)
+            repeat_into(self.model, lhs, alternatives, nullable)
             return
         for rhs in self.alternatives(tree):
             self.model.produce(lhs, rhs)
 
-    def alternatives(self, tree: Node) -> repetition.Alternatives:
+    def alternatives(self, tree: Node) -> Alternatives:
         """The sequences of symbols that `tree` stands for, groups within choices laid open."""
         if isinstance(tree, Choice):
             flat: list[Symbols] = []
@@ -270,9 +271,9 @@ class LarkLoader:
                 self.append(item, symbols)
         elif isinstance(tree, Repeat):
             alternatives = self.alternatives(tree.body)
-            symbols += repetition.counted(self.model, alternatives, tree.minimum, tree.maximum)
+            symbols += counted(self.model, alternatives, tree.minimum, tree.maximum)
         elif isinstance(tree, Choice):
-            symbols += repetition.group(self.model, self.alternatives(tree))
+            symbols += group(self.model, self.alternatives(tree))
         elif isinstance(tree, SpecialToken):
             symbols.append(self.special_symbol(tree))
         else:

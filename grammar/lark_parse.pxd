@@ -2,31 +2,53 @@
 
 cimport cython
 
+from earleymask.grammar.lark_tree cimport (
+    Choice, Definition, Import, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TerminalName,
+)
+
+
+# Copies of those of lark_scan.py.
+cdef int RULE, TERMINAL, STRING, REGEXP, SPECIAL, NUMBER, DIRECTIVE, LINE, BAR, MARK, NOTHING
+
+
+@cython.final
+cdef class ParsedGrammar:
+    cdef readonly object source
+    cdef readonly list lexemes
+    cdef readonly bytearray kinds
+    cdef readonly list rules
+    cdef readonly list terminals
+    cdef readonly list ignored
+    cdef readonly list imports
+    cdef list _offsets
+
 
 @cython.final
 cdef class _Parser:
-    cdef object parsed
+    cdef ParsedGrammar parsed
     cdef list lexemes
+    cdef bytearray kinds
     cdef str prefix
     cdef Py_ssize_t i
 
+    @cython.locals(lexeme=str, kind=int)
     cpdef grammar(self)
-    cdef int kind(self, str lexeme)
+    @cython.locals(at=Py_ssize_t, name=str, tree=Node)
     cdef definition(self, str lexeme, bint is_terminal)
     cdef directive(self, str lexeme)
     cdef import_statement(self, Py_ssize_t at)
     cdef str import_name(self)
     cdef end_of_line(self)
-    @cython.locals(alternatives=list, items=list, stack=list, lexeme=str, kind=int)
-    cdef expression(self, rule)
-    cdef value(self, str lexeme, int kind)
+    @cython.locals(alternatives=list, items=list, stack=list, lexeme=str, kind=int, node=Node)
+    cdef Node expression(self, rule)
+    cdef Node value(self, str lexeme, int kind)
     @cython.locals(lexeme=str)
-    cdef repeated(self, node)
+    cdef Node repeated(self, Node node)
     cdef Py_ssize_t place(self)
-    cdef sequence(self, list items)
+    cdef Node sequence(self, list items)
     cdef alias(self, rule, bint in_group)
-    cdef counted(self, body)
-    cdef counted_in_braces(self, body)
+    cdef Node counted(self, Node body)
+    cdef Node counted_in_braces(self, Node body)
     cdef number(self, str expected)
     cdef check_counts(self, minimum, maximum, Py_ssize_t at)
     cdef check_nesting(self, Py_ssize_t depth)
@@ -38,4 +60,4 @@ cdef class _Parser:
     cdef unknown(self, Py_ssize_t at)
 
 
-cdef choice(list alternatives)
+cdef Node choice(list alternatives)

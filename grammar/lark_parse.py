@@ -21,7 +21,22 @@ from .lark_hints import (
     WITHOUT_TEMPLATES,
     mixed_case,
 )
-from .lark_scan import END, offsets, scan
+from .lark_scan import (
+    BAR,
+    DIRECTIVE,
+    END,
+    LINE,
+    MARK,
+    NOTHING,
+    NUMBER,
+    REGEXP,
+    RULE,
+    SPECIAL,
+    STRING,
+    TERMINAL,
+    offsets,
+    scan,
+)
 from .lark_tree import (
     Choice,
     Definition,
@@ -47,34 +62,17 @@ MAX_COUNT = 1_000_000_000
 IN_LIBRARY = -1
 """Where nodes of an imported library stand: nowhere in the text that imports them."""
 
-# What a lexeme is, by its first character; "_" is decided by the second one.
-_RULE, _TERMINAL, _STRING, _REGEXP, _SPECIAL, _NUMBER, _DIRECTIVE, _LINE, _END, _MARK = range(10)
-_LAST_VALUE = _SPECIAL  # up to here, a lexeme is a value or begins one
-_KINDS = {
-    "": _END,
-    '"': _STRING,
-    "/": _REGEXP,
-    "<": _SPECIAL,
-    "%": _DIRECTIVE,
-    "\n": _LINE,
-    "\r": _LINE,
-    **dict.fromkeys("abcdefghijklmnopqrstuvwxyz?!", _RULE),
-    **dict.fromkeys("ABCDEFGHIJKLMNOPQRSTUVWXYZ", _TERMINAL),
-    **dict.fromkeys("0123456789", _NUMBER),
-    **dict.fromkeys("|()[]{},:~*.", _MARK),
-}
-
 _DIGITS = re.compile("[+-]?[0-9]+")
 
 
 class ParsedGrammar:
     """The definitions, imports and ignored expressions of one text, in its order, and the way back into the text."""
 
-    __slots__ = ("_offsets", "ignored", "imports", "lexemes", "rules", "source", "terminals")
+    __slots__ = ("_offsets", "ignored", "imports", "kinds", "lexemes", "rules", "source", "terminals")
 
     def __init__(self, text: str) -> None:
         self.source = SourceText(text)
-        self.lexemes = scan(text + "\n")
+        self.lexemes, self.kinds = scan(text + "\n")
         self.rules: list[Definition] = []
         self.terminals: list[Definition] = []
         self.ignored: list[Node] = []
@@ -116,11 +114,12 @@ def parse_library_definition(text: str, library: str) -> Definition:
 class _Parser:
     """Reads the lexemes from left to right; `i` is the next one."""
 
-    __slots__ = ("i", "lexemes", "parsed", "prefix")
+    __slots__ = ("i", "kinds", "lexemes", "parsed", "prefix")
 
     def __init__(self, parsed: ParsedGrammar, prefix: str) -> None:
         self.parsed = parsed
         self.lexemes = parsed.lexemes
+        self.kinds = parsed.kinds
         self.prefix = prefix
         self.i = 0
 
@@ -128,29 +127,19 @@ class _Parser:
         """A sequence of definitions, directives and line ends."""
         while True:
             lexeme = self.lexemes[self.i]
-            kind = self.kind(lexeme)
-            if kind in (_RULE, _TERMINAL):
-                self.definition(lexeme, kind == _TERMINAL)
-            elif kind == _LINE and lexeme[-1] != "|":
+            kind = self.kinds[self.i]
+            if kind <= TERMINAL:
+                self.definition(lexeme, kind == TERMINAL)
+            elif kind == LINE:
                 self.i += 1
-            elif kind == _DIRECTIVE:
+            elif kind == DIRECTIVE:
                 self.directive(lexeme)
-            elif kind == _END and self.i == len(self.lexemes) - 1:
+            elif kind == NOTHING and self.i == len(self.lexemes) - 1:
                 return
             else:
                 raise self.unexpected(
                     "a definition `name: ...` or a directive is expected here", CHARACTER_HINTS.get(lexeme, NEXT_LINE)
                 )
-
-    def kind(self, lexeme: str) -> int:
-        first = lexeme[:1]
-        if first == "_":
-            return _RULE if lexeme[1].islower() else _TERMINAL
-        if first == "+" or first == "-":
-            return _NUMBER if lexeme[-1].isdecimal() else _MARK
-        if (first == "?" or first == "!") and len(lexeme) == 1:
-            return _MARK
-        return _KINDS.get(first, _NUMBER)  # \d knows more digits than ten
 
     def definition(self, lexeme: str, is_terminal: bool) -> None:
         at = self.i
@@ -224,14 +213,13 @@ class _Parser:
 
     def import_name(self) -> str:
         lexeme = self.lexemes[self.i]
-        if self.kind(lexeme) not in (_RULE, _TERMINAL) or lexeme[0] in "?!":
+        if self.kinds[self.i] > TERMINAL or lexeme[0] in "?!":
             raise self.unexpected("a name is expected here", "write `%import common.NAME`")
         self.i += 1
         return lexeme
 
     def end_of_line(self) -> None:
-        lexeme = self.lexemes[self.i]
-        if self.kind(lexeme) not in (_LINE, _END) or lexeme[-1:] == "|":
+        if self.kinds[self.i] not in (LINE, NOTHING):
             raise self.unexpected("the line should end here", "every definition and directive has a line of its own")
 
     def expression(self, rule: str | None) -> Node:
@@ -241,8 +229,8 @@ class _Parser:
         stack: list[tuple[list[Node], list[Node], int]] = []  # what the open groups are part of, and where they opened
         while True:
             lexeme = self.lexemes[self.i]
-            kind = self.kind(lexeme)
-            if kind <= _LAST_VALUE:
+            kind = self.kinds[self.i]
+            if kind <= SPECIAL:
                 items.append(self.repeated(self.value(lexeme, kind)))
             elif lexeme == "(" or lexeme == "[":
                 self.check_nesting(len(stack))
@@ -259,11 +247,11 @@ class _Parser:
                     node = Repeat(node.at, node, 0, 1, "?")
                 self.i += 1
                 items.append(self.repeated(node))
-            elif lexeme == "|" or (kind == _LINE and lexeme[-1] == "|"):
+            elif kind == BAR:
                 alternatives.append(self.sequence(items))
                 items = []
                 self.i += 1
-            elif kind == _LINE or (kind == _END and self.i == len(self.lexemes) - 1):
+            elif kind == LINE or (kind == NOTHING and self.i == len(self.lexemes) - 1):
                 break
             elif lexeme == "->":
                 self.alias(rule, bool(stack))
@@ -278,26 +266,28 @@ class _Parser:
         """A name, a literal or a range."""
         at = self.place()
         self.i += 1
-        if kind == _STRING:
+        if kind == STRING:
             if self.lexemes[self.i] == "..":
                 self.i += 1
                 last = self.lexemes[self.i]
-                if self.kind(last) != _STRING:
+                if self.kinds[self.i] != STRING:
                     raise self.unexpected("a range ends with a string", 'write "a".."z"')
                 self.i += 1
                 return Range(at, lexeme, last)
             return String(at, lexeme)
-        if kind == _RULE:
+        if kind == RULE:
             if lexeme[0] == "?" or lexeme[0] == "!":
                 hint = "write a blank after it if the `?` makes what is before it optional"
                 raise self.parsed.error(f"`{lexeme}`: a modifier stands only where a rule is defined", self.i - 1, hint)
             return RuleName(at, self.prefix + lexeme)
-        if kind == _TERMINAL:
+        if kind == TERMINAL:
             return TerminalName(at, self.prefix + lexeme)
-        return Regexp(at, lexeme) if kind == _REGEXP else SpecialToken(at, lexeme)
+        return Regexp(at, lexeme) if kind == REGEXP else SpecialToken(at, lexeme)
 
     def repeated(self, node: Node) -> Node:
         """`node` with the operator that may follow it."""
+        if self.kinds[self.i] != MARK:
+            return node
         lexeme = self.lexemes[self.i]
         if lexeme == "*":
             node = Repeat(node.at, node, 0, None, lexeme)
@@ -335,11 +325,10 @@ class _Parser:
             raise self.parsed.error(f"`{rule}` begins with an underscore, so its alternatives have no aliases", at)
         self.i += 1
         name = self.lexemes[self.i]
-        if self.kind(name) != _RULE or name[0] in "?!":
+        if self.kinds[self.i] != RULE or name[0] in "?!":
             raise self.unexpected("an alias is a name in lower case", None)
         self.i += 1
-        follower = self.lexemes[self.i]
-        if follower != "|" and self.kind(follower) not in (_LINE, _END):
+        if self.kinds[self.i] not in (BAR, LINE, NOTHING):
             raise self.unexpected("an alternative ends with its alias", "write `|` before the next one")
 
     def counted(self, body: Node) -> Node:
@@ -360,7 +349,7 @@ class _Parser:
         at = self.i
         self.i += 1
         lexeme = self.lexemes[self.i]
-        if lexeme != "," and self.kind(lexeme) != _NUMBER:
+        if lexeme != "," and self.kinds[self.i] != NUMBER:
             raise self.parsed.error("templates are not supported yet", at, WITHOUT_TEMPLATES)
         minimum = 0 if lexeme == "," else self.number("")
         maximum: int | None = minimum
@@ -369,7 +358,7 @@ class _Parser:
             self.i += 1
             maximum = None
             operator = f"{{{minimum},}}"
-            if self.kind(self.lexemes[self.i]) == _NUMBER:
+            if self.kinds[self.i] == NUMBER:
                 maximum = self.number("")
                 operator = f"{{{minimum},{maximum}}}"
             elif lexeme == ",":
@@ -422,7 +411,7 @@ class _Parser:
             return self.parsed.error(f"there is nothing before `{lexeme}` that it could repeat", self.i)
         if lexeme == ":":
             return self.parsed.error("a definition begins inside another one", self.i, NEXT_LINE)
-        if self.kind(lexeme) == _DIRECTIVE:
+        if self.kinds[self.i] == DIRECTIVE:
             return self.parsed.error(f"`{lexeme}` must begin a line", self.i)
         if lexeme == ",":
             return self.unexpected("no comma belongs here", "what follows each other is written with blanks between")
@@ -431,11 +420,11 @@ class _Parser:
     def missing_colon(self, at: int, name: str) -> GrammarError:
         """The error about `name` at the beginning of a line without its colon."""
         follower = self.lexemes[self.i]
-        if self.kind(follower) in (_RULE, _TERMINAL):
+        if self.kinds[self.i] <= TERMINAL:
             offset = self.parsed.offset(self.i)
             if offset == self.parsed.offset(at) + len(self.lexemes[at]):
                 return self.parsed.error(mixed_case(name + follower), at, MIXED_CASE_HINT)
-        if self.kind(follower) == _LINE:
+        if self.kinds[self.i] == LINE or (self.kinds[self.i] == BAR and follower != "|"):
             return self.parsed.error(f"`{name}` is not followed by a colon", at, "definitions are written `name: ...`")
         return self.unexpected(f"a colon is expected after `{name}`", "definitions are written `name: ...`")
 
@@ -445,9 +434,11 @@ class _Parser:
         lexeme = self.lexemes[at]
         if lexeme == END and at < len(self.lexemes) - 1:
             return self.unknown(at)
-        kind = self.kind(lexeme)
-        if kind in (_LINE, _END):
-            shown = "the line ends" if lexeme[-1:] != "|" else "`|` begins the next line"
+        kind = self.kinds[at]
+        if kind in (LINE, NOTHING):
+            shown = "the line ends"
+        elif kind == BAR and lexeme != "|":
+            shown = "`|` begins the next line"
         else:
             shown = f"`{lexeme if len(lexeme) <= 40 else lexeme[:40] + '...'}` stands"
         return self.parsed.error(f"{expected}, but {shown}", at, hint)

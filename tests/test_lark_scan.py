@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -12,7 +13,22 @@ from lark.lexer import LexerThread
 from lark.load_grammar import _get_parser
 
 from earleymask.grammar import Grammar, GrammarError
-from earleymask.grammar.lark_scan import END, offsets, scan
+from earleymask.grammar.lark_scan import (
+    BAR,
+    DIRECTIVE,
+    END,
+    LINE,
+    MARK,
+    NOTHING,
+    NUMBER,
+    REGEXP,
+    RULE,
+    SPECIAL,
+    STRING,
+    TERMINAL,
+    offsets,
+    scan,
+)
 
 # What Lark splits and we do not: the modifiers of a rule, and the directives, of which it has a fixed list.
 FRAGMENTS = [
@@ -67,7 +83,7 @@ def lark_lexemes(text: str) -> list[tuple[int, str]]:
 @given(st.lists(fragments, max_size=14).map("".join))
 def test_lexemes_are_larks(text: str) -> None:
     expected = lark_lexemes(text + "\n")
-    lexemes = scan(text + "\n")
+    lexemes, _ = scan(text + "\n")
     if expected[-1:] == [(expected[-1][0], END)] if expected else False:
         assert lexemes[-2:] == [END, END]
     else:
@@ -78,6 +94,52 @@ def test_lexemes_are_larks(text: str) -> None:
         assert found[:-1] == expected[: len(found) - 1]
     else:
         assert found == expected
+
+
+# The lexical rules once more, as one expression: the slow twin of the scanner. Where no lexeme fits, all that is left
+# is one lexeme "".
+SKIPPED = r"[ \t]*(?:(?:\s*(?://|\#)[^\n]*|\\[ ]*\n)[ \t]*)*"
+LEXEMES = re.compile(
+    rf"""{SKIPPED}(?:(
+      _?[a-z][_a-z0-9]*                                 # rule
+    | "[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"i?                # string
+    | [:|()\[\]{{}},~*]
+    | _?[A-Z][_A-Z0-9]*                                 # terminal
+    | \r?\n\s*\|?                                       # end of a definition, or `|` going on with it
+    | /(?!/)[^/\\]*(?:\\[\s\S][^/\\]*)*/[imslux]*       # regexp; it may span lines
+    | (?:!\??|\?!?)_?[a-z][_a-z0-9]*                    # rule with its modifiers
+    | [+-]?\d+
+    | %[a-z]*                                           # directive
+    | <[^<>\s]+>                                        # special token
+    | -> | \.\.? | \+ | \?(?![a-z_])
+    )|\Z|[\s\S]+)""",
+    re.VERBOSE,
+)
+KINDS = [
+    (RULE, r"(?:!\??|\?!?)?_?[a-z][_a-z0-9]*"),
+    (TERMINAL, "_?[A-Z][_A-Z0-9]*"),
+    (STRING, r'"[\s\S]*"i?'),
+    (REGEXP, r"/[\s\S]*/[imslux]*"),
+    (SPECIAL, "<.*>"),
+    (NUMBER, r"[+-]?\d+"),
+    (DIRECTIVE, "%[a-z]*"),
+    (LINE, r"\r?\n\s*"),
+    (BAR, r"(?:\r?\n\s*)?\|"),
+    (NOTHING, ""),
+    (MARK, r"[\s\S]*"),
+]
+MORE = [*FRAGMENTS, *'?!_aZ9%<>i/\\"-.+|#\n\r \t\x1c\u2028\u0665\0\ud800', "//", "\\\n"]
+
+
+@settings(max_examples=3000, deadline=None)
+@given(st.lists(st.sampled_from(MORE), max_size=12).map("".join))
+def test_lexemes_are_those_of_the_expression(text: str) -> None:
+    text += "\n"
+    lexemes, kinds = scan(text)
+    assert lexemes == LEXEMES.findall(text)
+    assert all(text.startswith(lexeme, begin) for begin, lexeme in zip(offsets(text), lexemes, strict=True))
+    matching = [next(kind for kind, expression in KINDS if re.fullmatch(expression, lexeme)) for lexeme in lexemes]
+    assert list(kinds) == matching
 
 
 @settings(max_examples=500, deadline=None)

@@ -1,0 +1,7 @@
+# Types for lark_literals.py as compiled.
+
+cpdef tuple split(str raw)
+cpdef tuple string_text(str raw)
+cpdef tuple regexp_text(str raw)
+cpdef tuple range_ends(str first, str last)
+cpdef str unescape(str body)

@@ -1,0 +1,32 @@
+# Types for lark_terminals.py as compiled.
+
+cimport cython
+
+from earleymask.grammar.lark_literals cimport range_ends, regexp_text, string_text
+from earleymask.grammar.lark_tree cimport (
+    Choice, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TerminalName,
+)
+from earleymask.grammar.regex_ast cimport Chars, Concat, Literal, Union
+from earleymask.grammar.regex_ast cimport Node as Regex
+from earleymask.grammar.regex_ast cimport Repeat as RegexRepeat
+
+
+@cython.final
+cdef class TerminalBuilder:
+    cdef object _context
+    cdef dict _known
+    cdef list _open
+    cdef Py_ssize_t _pieces
+
+    cpdef Regex build(self, Node tree, str name=*)
+    cpdef Regex compose(self, Node tree, int depth)
+    @cython.locals(part=Regex)
+    cdef tuple _compose_all(self, list trees, int depth)
+    cdef Regex _compose_named(self, TerminalName node, int depth)
+    cdef Node _enter(self, TerminalName node, int depth)
+    cdef tuple _string_text(self, String node)
+    cdef tuple _regexp_text(self, Regexp node)
+    cdef tuple _range_ends(self, Range node)
+    cdef Regex _parse(self, str pattern, str flags, Node tree)
+    cdef _count(self, Node node, Py_ssize_t pieces)
+    cdef _check_depth(self, Node node, int depth)
