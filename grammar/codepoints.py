@@ -3,8 +3,9 @@
 A set is a tuple of inclusive (first, last) pairs, sorted, disjoint and not touching, so equal sets are equal tuples.
 Surrogates are members like all others here; what is encoded as UTF-8 later has none.
 
-The categories and the case groups of non-ASCII text are the running Python's own (`unicode_tables`), read on first use
-in well under a millisecond. Patterns that stay within ASCII do not read them.
+The categories and the case groups of non-ASCII text are the running Python's own (`unicode_tables`). The build leaves
+them in a module of strings, imported with this one: to find and open a file takes longer than all that is made of it,
+and the first grammar that says `\\w` is not to wait for that.
 """
 
 from __future__ import annotations
@@ -15,6 +16,14 @@ from typing import Any
 
 from .regex_ast import Ranges
 from .unicode_tables import MADE_FOR, collect
+
+_built: dict[str, Any] = {}
+try:
+    from . import _unicode_data  # type: ignore[attr-defined, unused-ignore]
+
+    _built = vars(_unicode_data)
+except ImportError:  # the source tree, before it was built
+    pass
 
 MAX_CODE_POINT = 0x10FFFF
 ALL: Ranges = ((0, MAX_CODE_POINT),)
@@ -92,7 +101,7 @@ def category(name: str, ascii_only: bool) -> Ranges:
         if name.isupper():
             ranges = complement(category(name.lower(), ascii_only))
         else:
-            ends = list(map(ord, _unicode_data()[{"d": "DIGIT", "s": "SPACE", "w": "WORD"}[name]]))
+            ends = list(map(ord, _tables()[{"d": "DIGIT", "s": "SPACE", "w": "WORD"}[name]]))
             ranges = tuple(zip(ends[::2], ends[1::2], strict=True))
         _categories[key] = ranges
     return ranges
@@ -136,7 +145,7 @@ def fold_char(code: int, ascii_only: bool) -> Ranges:
     """`fold` of one code point."""
     if code < 128 or ascii_only:
         return fold(((code, code),), ascii_only)
-    cases = _unicode_data()["CASES"]
+    cases = _tables()["CASES"]
     place = cases.find(chr(code))
     if place < 0:
         return ((code, code),)
@@ -144,19 +153,11 @@ def fold_char(code: int, ascii_only: bool) -> Ranges:
     return normalize([(ord(char), ord(char)) for char in group])
 
 
-def _unicode_data() -> dict[str, Any]:
+def _tables() -> dict[str, Any]:
     """The tables of this Python: what the build left beside this file, or collected now."""
     global _data
     if _data is None:
-        try:
-            from . import _unicode_data as built  # type: ignore[attr-defined, unused-ignore]
-
-            tables = vars(built)
-        except ImportError:
-            tables = {}
-        if tables.get("MADE_FOR") != MADE_FOR:
-            tables = collect()
-        _data = tables
+        _data = _built if _built.get("MADE_FOR") == MADE_FOR else collect()
     return _data
 
 
@@ -165,7 +166,7 @@ def _case_groups() -> tuple[list[int], dict[int, str]]:
     global _cases
     if _cases is None:
         groups = {}
-        for group in _unicode_data()["CASES"].split(" "):
+        for group in _tables()["CASES"].split(" "):
             for char in group:
                 groups[ord(char)] = group
         _cases = (sorted(groups), groups)

@@ -29,12 +29,12 @@ class Grammar:
         engine: the compiled form, for matchers.
     """
 
-    __slots__ = ("engine", "fingerprint", "kind", "source", "start", "warnings")
+    __slots__ = ("_fingerprint", "engine", "kind", "source", "start", "warnings")
     engine: Engine
-    fingerprint: str
     kind: str
     source: str
     start: str
+    _fingerprint: str | None
     warnings: tuple[GrammarWarning, ...]
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -56,10 +56,9 @@ class Grammar:
     @classmethod
     def _make(cls, kind: str, source: str, start: str, engine: Engine, warnings: tuple[GrammarWarning, ...]) -> Grammar:
         grammar = object.__new__(cls)
-        content = "\0".join((kind, start, source)).encode("utf-8", "surrogatepass")
         values = {
+            "_fingerprint": None,
             "engine": engine,
-            "fingerprint": hashlib.sha256(_FORMAT + content).hexdigest(),
             "kind": kind,
             "source": source,
             "start": start,
@@ -68,6 +67,16 @@ class Grammar:
         for name, value in values.items():
             object.__setattr__(grammar, name, value)
         return grammar
+
+    @property
+    def fingerprint(self) -> str:
+        """Worked out when first asked: the first hash in a process costs half as much as loading a small grammar."""
+        known: str | None = self._fingerprint
+        if known is None:
+            content = "\0".join((self.kind, self.start, self.source)).encode("utf-8", "surrogatepass")
+            known = hashlib.sha256(_FORMAT + content).hexdigest()
+            object.__setattr__(self, "_fingerprint", known)
+        return known
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("a Grammar is immutable")

@@ -9,8 +9,8 @@ is refused by its name.
 A lexeme is a string and a kind. Where it began is asked only for an error and found by a second pass.
 
 Time is linear in the text whatever it holds. (Lark's expressions for strings and line breaks are exponential and
-quadratic on bad input.) Read by hand, as compiled (`lark_scan.pxd`), a lexeme costs a quarter of what one expression for
-all of them took in `re`.
+quadratic on bad input.) Read by hand, as compiled (`lark_scan.pxd`), a lexeme costs a quarter of what one expression
+for all of them took in `re`.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def test_collected_tables_are_the_tables_in_use():
     tables = unicode_tables.collect()
     assert tables["MADE_FOR"][:2] == sys.version_info[:2]
     for name in ("WORD", "DIGIT", "SPACE", "CASES"):
-        assert codepoints._unicode_data()[name] == tables[name]
+        assert codepoints._tables()[name] == tables[name]
 
 
 def test_source_of_the_built_tables_reads_back():
