@@ -5,13 +5,13 @@ from libc.stdint cimport uint32_t, uint64_t
 from earleymask.earley._chart cimport Chart, Mask
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._lexer cimport Lexer
-from earleymask.earley._parts cimport Exits, Part, Parts
+from earleymask.earley._parts cimport Exits, Part, Parts, RestTrie
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._rules cimport Rules
 from earleymask.earley._skeletons cimport Skeletons
 from earleymask.earley._tables cimport Map, Sequences, Words
 from earleymask.earley._template cimport Template
-from earleymask.trie._trie cimport TokenTrie
+from earleymask.trie._trie cimport TokenTrie, node_t
 
 # What a row of some skeleton, with a lexeme in some state, allows at some places: tokens, and what is left to be asked of
 # the rows that its continuations come from.
@@ -47,7 +47,9 @@ cdef class Masks:
     cdef Map part_of                # trie node + 1 << 32 | regex node of the grammar -> index in `my_parts`
     cdef Part** my_parts
     cdef size_t n_my_parts, my_parts_capacity
-    cdef Sequences places           # PLACES, trie node ...: go on with their children; or EXITS, part
+    cdef RestTrie** my_rests        # by place
+    cdef size_t n_rests, my_rests_capacity
+    cdef Sequences places           # PLACES, then nodes (of the trie or of rests) whose children go on; or EXITS, part
     cdef Sequences questions        # skeleton, lexer state, places
     cdef Words answer_of            # per question: answer, or NONE
     cdef Answer* answers
@@ -94,14 +96,18 @@ cdef class Masks:
     cdef bint is_visited(self, uint32_t continuation, uint32_t places) except -1 nogil
     cdef Mask* new_union(self) except NULL nogil
     cdef void scratch_from_answers(self, size_t n) noexcept nogil
-    cdef int note_marks(self, uint32_t position, uint32_t node) except -1 nogil
+    cdef int note_marks(self, uint32_t position, uint32_t place) except -1 nogil
     cdef bint scans(self, uint32_t skeleton, uint32_t terminal) except -1 nogil
     cdef int gather(self, Chart chart, uint32_t row, uint32_t answer) except -1 nogil
     cdef uint32_t evaluate(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil
     cdef uint32_t work_out(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil
-    cdef int at_node(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil
+    cdef int at_place(self, uint32_t skeleton, uint32_t state, uint32_t place) except -1 nogil
     cdef int at_exits(self, uint32_t skeleton, uint32_t state, Part* part) except -1 nogil
-    cdef int walk_exits(self, uint32_t position, const Exits* exits) except -1 nogil
+    cdef int walk_exits(self, uint32_t position, Part* part, Exits* exits) except -1 nogil
+    cdef int take_list(self, const RestTrie* rests, node_t node) except -1 nogil
+    cdef RestTrie* rests(self, Part* part, Exits* exits, uint32_t k) except NULL nogil
+    cdef size_t rest_index(self, uint32_t place) noexcept nogil
+    cdef RestTrie* rests_at(self, uint32_t place) noexcept nogil
     cdef int by_terminal(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil
     cdef int follow(self, uint32_t row, uint32_t places) except -1 nogil
     cdef int ask(self, uint32_t row, uint32_t places) except -1 nogil
@@ -116,7 +122,8 @@ cdef class Masks:
     cdef uint32_t record(self) except? 0xFFFFFFFF nogil
     cdef Part* part(self, uint32_t node, uint32_t regex) except NULL nogil
     cdef uint32_t state_without(self, uint32_t skeleton, uint32_t terminal) except? 0xFFFFFFFF nogil
-    cdef int walk(self, uint32_t i, uint32_t end, uint32_t depth, uint32_t position) except -1 nogil
+    cdef int walk(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t start, uint32_t position,
+                  const RestTrie* rests) except -1 nogil
     cdef uint32_t enter(self, uint32_t start, uint32_t depth, uint32_t position) noexcept nogil
     cdef Level* push_level(self) except NULL nogil
     cdef uint32_t* bitmap(self, const uint32_t* words) except NULL nogil

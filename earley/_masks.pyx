@@ -94,6 +94,7 @@ cdef class Masks:
         free(self.path_positions)
         free(self.path_tables)
         free(self.my_parts)
+        free(self.my_rests)
         free(self.answers)
         free(self.masks)
         free(self.bitmaps)
@@ -247,7 +248,7 @@ cdef class Masks:
         for i in range(n):
             answer = self.answers + self.ids.data[i]
             words_extend(&self.waiting, self.tokens.data + answer.tokens, answer.n_tokens)
-        sort_unique(&self.waiting)
+        sort_unique(&self.waiting)                      # an answer may name a token twice
         total = self.waiting.n
         for i in range(self.trie.n_duplicates):
             if has_word(self.waiting.data, total, self.trie.duplicates[2 * i]):
@@ -363,7 +364,7 @@ cdef class Masks:
         else:
             self.start_at(skeleton, state)
             for i in range(1, n):
-                self.at_node(skeleton, state, sequence(self.places, places)[i])
+                self.at_place(skeleton, state, sequence(self.places, places)[i])
         answer = self.record()
         self.depth -= 1
         self.n_answered += 1
@@ -448,17 +449,24 @@ cdef class Masks:
         self.states_of_items.put(key, own)
         return own
 
-    cdef int at_node(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil:
-        """The tokens below a node of the trie."""
+    cdef int at_place(self, uint32_t skeleton, uint32_t state, uint32_t place) except -1 nogil:
+        """The tokens below a node of the trie, or of a trie of rests."""
         cdef uint32_t first = 0, end = self.trie.n_nodes, depth = 0
-        if node != ROOT_NODE:
-            first = node + 1
-            end = node + node_skip(self.trie.nodes[node])
-            depth = node_depth(self.trie.nodes[node])
+        cdef uint32_t position = self.levels[self.depth - 1].position
+        cdef const RestTrie* rests
+        if place != ROOT_NODE and place >= self.trie.n_nodes:
+            rests = self.rests_at(place)
+            first = place - rests.base
+            end = first + node_skip(rests.nodes[first])
+            return self.walk(rests.nodes, first + 1, end, node_depth(rests.nodes[first]), position, rests)
+        if place != ROOT_NODE:
+            first = place + 1
+            end = place + node_skip(self.trie.nodes[place])
+            depth = node_depth(self.trie.nodes[place])
         if end - first >= SPLIT_NODES:
-            return self.by_terminal(skeleton, state, node)
+            return self.by_terminal(skeleton, state, place)
         if end > first:
-            self.walk(first, end, depth, self.levels[self.depth - 1].position)
+            self.walk(self.trie.nodes, first, end, depth, position, NULL)
         return 0
 
     cdef int by_terminal(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil:
@@ -496,42 +504,70 @@ cdef class Masks:
     cdef int at_exits(self, uint32_t skeleton, uint32_t state, Part* part) except -1 nogil:
         """The tokens beyond the exits of a part."""
         cdef uint32_t position = self.levels[self.depth - 1].position, i, byte
-        self.walk_exits(position, &part.exits)
+        self.walk_exits(position, part, &part.exits)
         for i in range(part.n_open):
-            self.at_node(skeleton, state, part.open[i])
+            self.at_place(skeleton, state, part.open[i])
         if part.n_late:
             for byte in range(256):
                 if byteset_has(&part.live_bytes, byte) and self.template.advance(position, byte) != DEAD:
                     self.parts.need_live(part)
-                    self.walk_exits(position, &part.live)
+                    self.walk_exits(position, part, &part.live)
                     break
         return 0
 
-    cdef int walk_exits(self, uint32_t position, const Exits* exits) except -1 nogil:
-        cdef uint32_t i, k, target, node
-        cdef node_t packed
-        cdef Level* level = self.levels + self.depth - 1
-        for i in range(exits.n_bytes):
-            target = self.template.advance(position, exits.bytes[i])
-            if target == DEAD:
-                continue
-            for k in range(exits.starts[i], exits.starts[i + 1]):
-                node = exits.nodes[k]
-                packed = self.trie.nodes[node]
-                if node_token(packed):
-                    words_push(&level.tokens, node_token(packed) - 1)
-                if node_skip(packed) > 1:
-                    self.note_marks(target, node)
-                    self.walk(node + 1, node + node_skip(packed), node_depth(packed), target)
-            self.n_nodes += exits.starts[i + 1] - exits.starts[i]
+    cdef int walk_exits(self, uint32_t position, Part* part, Exits* exits) except -1 nogil:
+        cdef uint32_t k, target
+        cdef const RestTrie* rests
+        for k in range(exits.n_bytes):
+            target = self.template.advance(position, exits.bytes[k])
+            if target != DEAD:
+                rests = self.rests(part, exits, k)
+                self.take_list(rests, rests.nodes[0])
+                if rests.n_nodes > 1:
+                    self.note_marks(target, rests.base)
+                    self.walk(rests.nodes, 1, rests.n_nodes, 1, target, rests)
         return 0
 
-    cdef inline int note_marks(self, uint32_t position, uint32_t node) except -1 nogil:
+    cdef inline int take_list(self, const RestTrie* rests, node_t node) except -1 nogil:
+        """The tokens that end with the rest which leads to this node."""
+        cdef uint32_t k = node_token(node)
+        if k:
+            words_extend(&self.levels[self.depth - 1].tokens, rests.tokens + rests.starts[k - 1],
+                         rests.starts[k] - rests.starts[k - 1])
+        return 0
+
+    cdef RestTrie* rests(self, Part* part, Exits* exits, uint32_t k) except NULL nogil:
+        """The rests that begin with the k-th byte of these exits, noted so that `rests_at` finds them."""
+        cdef RestTrie* rests = self.parts.need_rests(part, exits, k)
+        cdef size_t at = self.rest_index(rests.base), i
+        if at == self.n_rests or self.my_rests[at] != rests:
+            reserve(<void**> &self.my_rests, &self.my_rests_capacity, self.n_rests + 1, sizeof(RestTrie*))
+            for i in range(self.n_rests, at, -1):
+                self.my_rests[i] = self.my_rests[i - 1]
+            self.my_rests[at] = rests
+            self.n_rests += 1
+        return rests
+
+    cdef size_t rest_index(self, uint32_t place) noexcept nogil:
+        """Index of the first trie of rests that ends after the place."""
+        cdef size_t low = 0, high = self.n_rests, middle
+        while low < high:
+            middle = (low + high) // 2
+            if self.my_rests[middle].base + self.my_rests[middle].n_nodes <= place:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    cdef RestTrie* rests_at(self, uint32_t place) noexcept nogil:
+        return self.my_rests[self.rest_index(place)]
+
+    cdef inline int note_marks(self, uint32_t position, uint32_t place) except -1 nogil:
         cdef uint32_t at = marks_at(self.template, position), i
         if at != NONE:
             for i in range(self.template.splits.data[at + 1]):
                 words_push(&self.levels[self.depth - 1].marks, self.template.splits.data[at + 2 + i])
-                words_push(&self.levels[self.depth - 1].marks, node)
+                words_push(&self.levels[self.depth - 1].marks, place)
         return 0
 
     cdef int follow(self, uint32_t row, uint32_t places) except -1 nogil:
@@ -598,7 +634,6 @@ cdef class Masks:
             memset(level.bits, 0, self.trie.n_words * sizeof(uint32_t))
             level.dense = False
         else:
-            sort_unique(&level.tokens)
             answer.tokens = <uint32_t> self.tokens.n
             answer.n_tokens = <uint32_t> level.tokens.n
             words_extend(&self.tokens, level.tokens.data, level.tokens.n)
@@ -663,21 +698,25 @@ cdef class Masks:
 
     # ---- the walk below small nodes -----------------------------------------------------------------------------
 
-    cdef int walk(self, uint32_t i, uint32_t end, uint32_t start, uint32_t position) except -1 nogil:
-        """The trie nodes from i to end, which hang below a node of depth `start` that is reached in `position`."""
-        cdef const node_t* nodes = self.trie.nodes
+    cdef int walk(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t start, uint32_t position,
+                  const RestTrie* rests) except -1 nogil:
+        """The nodes from i to end, which hang below one of depth `start` that is reached in `position`.
+
+        They are of the vocabulary's trie, or of the rests, where these are not NULL.
+        """
         cdef uint32_t* path_tables = self.path_tables
         cdef uint32_t* tables = self.template.tables
         cdef Level* level = self.levels + self.depth - 1
-        cdef uint32_t depth, target, table
+        cdef uint32_t depth, target, table, base = rests.base if rests != NULL else 0
+        cdef uint64_t n_visited = 0
         cdef node_t node
-        self.n_nodes += end - i
         if self.n_nodes > self.budget:
             with gil:
                 raise LimitError(f"mask: more than {BUDGET} nodes of the trie")
         self.enter(start, start, position)
         while i < end:
             node = nodes[i]
+            n_visited += 1
             depth = node_depth(node)
             target = tables[path_tables[depth - 1] + node_byte(node)]
             if target == UNKNOWN:
@@ -685,14 +724,17 @@ cdef class Masks:
             if target == DEAD:
                 i += node_skip(node)
                 continue
-            if node_token(node):
+            if rests != NULL:
+                self.take_list(rests, node)
+            elif node_token(node):
                 words_push(&level.tokens, node_token(node) - 1)
             if node_skip(node) != 1:
-                self.note_marks(target, i)
+                self.note_marks(target, base + i)
                 self.path_positions[depth] = target
                 table = self.template.table_of.data[target]
                 path_tables[depth] = table << 8 if table != NONE else self.enter(start, depth, target)
             i += 1
+        self.n_nodes += n_visited
         return 0
 
     cdef uint32_t enter(self, uint32_t start, uint32_t depth, uint32_t position) noexcept nogil:

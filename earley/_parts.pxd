@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._tables cimport ByteSet, Map, Sequences, Words
 from earleymask.trie._quotient cimport Quotient
-from earleymask.trie._trie cimport TokenTrie
+from earleymask.trie._trie cimport TokenTrie, node_t
 
 cdef enum:
     ROOT_NODE = 0xFFFFFFFF      # in place of a node of the trie: the root, which is not stored
@@ -22,6 +22,15 @@ cdef struct State:
     uint32_t* by_byte           # [256] target or DEAD_END; NULL until needed
     uint32_t* by_class          # [classes of the quotient] target, DEAD_END or MIXED; NULL until needed
 
+# The rests of tokens that begin with one byte, as a trie of their own: packed nodes like those of the vocabulary's, but
+# what is there the token's id plus one is here the index plus one of a list of tokens, for many end with the same rest.
+cdef struct RestTrie:
+    uint32_t base               # its node i is the place base + i; the vocabulary's own nodes come first
+    uint32_t n_nodes
+    node_t* nodes               # nodes[0] has the first byte and depth 1
+    uint32_t* starts            # list k is tokens[starts[k]:starts[k + 1]]
+    uint32_t* tokens
+
 # Trie nodes sorted by their byte: those of bytes[i] are nodes[starts[i]:starts[i + 1]].
 cdef struct Exits:
     uint32_t n
@@ -29,6 +38,7 @@ cdef struct Exits:
     uint32_t* nodes
     uint8_t* bytes
     uint32_t* starts
+    RestTrie** rests            # by byte: what follows there, merged; NULL until needed
 
 cdef struct Part:
     uint32_t node               # of the trie, or ROOT_NODE
@@ -75,13 +85,21 @@ cdef class Parts:
     cdef uint32_t* path_nodes   # and the node there, of the trie or of the quotient
     cdef uint8_t* path_accepts  # a lexeme may end there
     cdef uint8_t* path_seen     # ... there or before, without the node being in `open`
+    cdef uint32_t next_place
+    cdef node_t* rest_nodes     # of the trie being merged
+    cdef size_t n_rest_nodes, rest_nodes_capacity
+    cdef Words rest_starts, rest_tokens
+    cdef Words groups           # trie nodes to be merged: a stack of groups
     cdef uint32_t* stamps       # per trie node; for `make_live`
     cdef uint32_t* node_states
     cdef uint32_t stamp
+    cdef uint32_t stamped       # the part that was stamped last
+    cdef bint only_late         # `merge` is at rests of `live`: nothing but what leads to late nodes
 
     # The part of `node` of another arena below `trie_node`. `adopted` remembers the arena's nodes. Takes the lock.
     cdef Part* part(self, uint32_t trie_node, Regexes regexes, uint32_t node, Words* adopted) except NULL nogil
     cdef int need_live(self, Part* part) except -1 nogil
+    cdef RestTrie* need_rests(self, Part* part, Exits* exits, uint32_t k) except NULL nogil
 
     cdef uint32_t adopt(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
     cdef uint32_t adopt_new(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
@@ -101,6 +119,14 @@ cdef class Parts:
     cdef int enter(self, uint32_t depth, uint32_t node, uint32_t state) except -1 nogil
     cdef int leave(self, uint32_t i, uint32_t depth) except -1 nogil
     cdef int leave_group(self, uint32_t i, uint32_t depth) except -1 nogil
+    cdef RestTrie* make_rests(self, const uint32_t* nodes, uint32_t n) except NULL nogil
+    cdef int copy_rests(self, uint32_t node, uint32_t depth) except -1 nogil
+    cdef int push_rest(self, uint32_t depth, node_t like) except -1 nogil
+    cdef int close_list(self, size_t index, size_t start) except -1 nogil
+    cdef int merge(self, size_t first, size_t end, uint32_t depth) except -1 nogil
+    cdef bint is_wanted(self, uint32_t node, uint32_t parent) noexcept nogil
+    cdef int take_token(self, uint32_t node) except -1 nogil
+    cdef int stamp_late(self, Part* part) except -1 nogil
     cdef int make_live(self, Part* part) except -1 nogil
     cdef size_t n_bytes(self) except? 0
 

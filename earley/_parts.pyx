@@ -40,13 +40,18 @@ from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_fill, byteset_has, byteset_or, reserve, sequence, sequence_length, sort_words, words_extend,
     words_free, words_push,
 )
-from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
+from earleymask.trie._trie cimport (
+    DEPTH_SHIFT, SKIP_SHIFT, TOKEN_SHIFT, node_byte, node_depth, node_skip, node_t, node_token,
+)
+
+from earleymask.earley.errors import LimitError
 
 cdef enum:
     DEAD_END = 0                # state: nothing can match any more
     MIXED = 0xFFFFFFFF          # the bytes of a class lead to several states
     ANY_TAIL = 0xFFFFFFFF       # `_regex.ANY`
     SPARSE = 512                # so many tokens at most are kept as a list
+    MAX_MERGED = 100            # depth of rests up to which they are merged
     OPEN = 32                   # trie nodes dying below a matched one that make it open
 
 
@@ -69,6 +74,9 @@ cdef class Parts:
         if (self.lock == NULL or self.bits == NULL or self.path_states == NULL or self.path_nodes == NULL
                 or self.path_accepts == NULL or self.path_seen == NULL):
             raise MemoryError("parts")
+        self.next_place = trie.n_nodes
+        self.stamp = 2
+        self.stamped = NONE
         self.state(R_EMPTY)                             # DEAD_END
 
     def __dealloc__(self):
@@ -93,6 +101,10 @@ cdef class Parts:
         words_free(&self.exits)
         words_free(&self.open)
         words_free(&self.late)
+        free(self.rest_nodes)
+        words_free(&self.rest_starts)
+        words_free(&self.rest_tokens)
+        words_free(&self.groups)
         if self.lock != NULL:
             PyThread_free_lock(<PyThread_type_lock> self.lock)
 
@@ -112,6 +124,20 @@ cdef class Parts:
         finally:
             PyThread_release_lock(<PyThread_type_lock> self.lock)
         return 0
+
+    cdef RestTrie* need_rests(self, Part* part, Exits* exits, uint32_t k) except NULL nogil:
+        """The rests that begin with exits.bytes[k]; `exits` are those of the part or its `live`."""
+        cdef uint32_t first = exits.starts[k]
+        PyThread_acquire_lock(<PyThread_type_lock> self.lock, WAIT_LOCK)
+        try:
+            if exits.rests[k] == NULL:
+                self.only_late = exits == &part.live
+                if self.only_late and self.stamped != part.index:
+                    self.stamp_late(part)
+                exits.rests[k] = self.make_rests(exits.nodes + first, exits.starts[k + 1] - first)
+            return exits.rests[k]
+        finally:
+            PyThread_release_lock(<PyThread_type_lock> self.lock)
 
     # ---- regexes of other arenas --------------------------------------------------------------------------------
 
@@ -556,15 +582,162 @@ cdef class Parts:
             words_extend(&self.late, self.quotient.members + first, n)
         return 0
 
+    # ---- rests --------------------------------------------------------------------------------------------------
+
+    cdef RestTrie* make_rests(self, const uint32_t* nodes, uint32_t n) except NULL nogil:
+        """One trie of what hangs below these nodes of the trie, which have the same byte."""
+        cdef RestTrie* rests = <RestTrie*> calloc(1, sizeof(RestTrie))
+        cdef bint made = False
+        if rests == NULL:
+            with gil:
+                raise MemoryError("rests")
+        try:
+            self.n_rest_nodes = self.rest_starts.n = self.rest_tokens.n = self.groups.n = 0
+            words_extend(&self.groups, nodes, n)
+            self.merge(0, n, 1)
+            words_push(&self.rest_starts, <uint32_t> self.rest_tokens.n)
+            if self.next_place > NONE - 2 - self.n_rest_nodes:
+                with gil:
+                    raise LimitError("rests of tokens: no place left")
+            rests.base = self.next_place
+            rests.n_nodes = <uint32_t> self.n_rest_nodes
+            rests.nodes = <node_t*> copy_of(self.rest_nodes, self.n_rest_nodes * sizeof(node_t))
+            rests.starts = <uint32_t*> copy_of(self.rest_starts.data, self.rest_starts.n * sizeof(uint32_t))
+            rests.tokens = <uint32_t*> copy_of(self.rest_tokens.data, self.rest_tokens.n * sizeof(uint32_t))
+            self.next_place += rests.n_nodes
+            self.part_bytes += (sizeof(RestTrie) + self.n_rest_nodes * sizeof(node_t)
+                                + (self.rest_starts.n + self.rest_tokens.n) * sizeof(uint32_t))
+            made = True
+        finally:
+            if not made:
+                free_rests(rests)
+        return rests
+
+    cdef int merge(self, size_t first, size_t end, uint32_t depth) except -1 nogil:
+        """Appends the node for groups[first:end], nodes of the trie that become one, and all that hangs below it."""
+        cdef size_t index = self.n_rest_nodes, start = self.rest_tokens.n, base = self.groups.n, at, i
+        cdef uint32_t ends[257]
+        cdef uint32_t node, child, last, byte
+        if end == first + 1:
+            return self.copy_rests(self.groups.data[first], depth)
+        self.push_rest(depth, self.trie.nodes[self.groups.data[first]])
+        memset(ends, 0, sizeof(ends))
+        for i in range(first, end):
+            node = self.groups.data[i]
+            self.take_token(node)
+            child = node + 1
+            last = node + node_skip(self.trie.nodes[node])
+            while child < last:
+                if self.is_wanted(child, node):
+                    ends[node_byte(self.trie.nodes[child]) + 1] += 1
+                child += node_skip(self.trie.nodes[child])
+        self.close_list(index, start)
+        # The children of all of them, sorted by their byte, on top of the stack; ends[byte] begins as the start.
+        for byte in range(256):
+            ends[byte + 1] += ends[byte]
+        reserve(<void**> &self.groups.data, &self.groups.capacity, base + ends[256], sizeof(uint32_t))
+        self.groups.n = base + ends[256]
+        for i in range(first, end):
+            node = self.groups.data[i]
+            child = node + 1
+            last = node + node_skip(self.trie.nodes[node])
+            while child < last:
+                if self.is_wanted(child, node):
+                    byte = node_byte(self.trie.nodes[child])
+                    self.groups.data[base + ends[byte]] = child
+                    ends[byte] += 1
+                child += node_skip(self.trie.nodes[child])
+        at = base
+        for byte in range(256):
+            while at < base + ends[byte]:
+                # So deep down, alike nodes are left apart: no token may cost the stack of the process.
+                end = base + ends[byte] if depth < MAX_MERGED else at + 1
+                self.merge(at, end, depth + 1)
+                at = end
+        self.groups.n = base
+        self.rest_nodes[index] |= <uint64_t> (self.n_rest_nodes - index) << SKIP_SHIFT
+        return 0
+
+    cdef int copy_rests(self, uint32_t node, uint32_t depth) except -1 nogil:
+        """Appends one node of the trie and all that hangs below it."""
+        cdef uint32_t i = node + 1, end = node + node_skip(self.trie.nodes[node]), d = depth, last = depth
+        cdef uint32_t up = node_depth(self.trie.nodes[node]) - depth
+        cdef uint32_t* copies = self.path_states        # per depth: the copy of the node there
+        cdef uint32_t* nodes = self.path_nodes          # and the node
+        cdef size_t start
+        copies[d] = <uint32_t> self.n_rest_nodes
+        nodes[d] = node
+        self.push_rest(depth, self.trie.nodes[node])
+        start = self.rest_tokens.n
+        self.take_token(node)
+        self.close_list(copies[d], start)
+        while i < end:
+            d = node_depth(self.trie.nodes[i]) - up
+            while last >= d:                            # the path leaves these nodes
+                self.rest_nodes[copies[last]] |= <uint64_t> (self.n_rest_nodes - copies[last]) << SKIP_SHIFT
+                last -= 1
+            if not self.is_wanted(i, nodes[d - 1]):
+                i += node_skip(self.trie.nodes[i])
+                continue
+            copies[d] = <uint32_t> self.n_rest_nodes
+            nodes[d] = i
+            last = d
+            self.push_rest(d, self.trie.nodes[i])
+            start = self.rest_tokens.n
+            self.take_token(i)
+            self.close_list(copies[d], start)
+            i += 1
+        while last >= depth:
+            self.rest_nodes[copies[last]] |= <uint64_t> (self.n_rest_nodes - copies[last]) << SKIP_SHIFT
+            last -= 1
+        return 0
+
+    cdef inline bint is_wanted(self, uint32_t node, uint32_t parent) noexcept nogil:
+        """Whether a rest may lead over this node. Of late rests only those do that go on to where tokens die."""
+        if not self.only_late:
+            return True
+        if self.stamps[parent] == self.stamp:
+            self.stamps[node] = self.stamp
+            return True
+        return self.stamps[node] >= self.stamp - 1
+
+    cdef inline int take_token(self, uint32_t node) except -1 nogil:
+        cdef uint32_t token = node_token(self.trie.nodes[node])
+        if token and (not self.only_late or self.stamps[node] == self.stamp):
+            words_push(&self.rest_tokens, token - 1)
+        return 0
+
+    cdef int push_rest(self, uint32_t depth, node_t like) except -1 nogil:
+        """Appends a node at this depth with the byte of another; skip and tokens are still to come."""
+        reserve(<void**> &self.rest_nodes, &self.rest_nodes_capacity, self.n_rest_nodes + 1, sizeof(node_t))
+        self.rest_nodes[self.n_rest_nodes] = <uint64_t> node_byte(like) | <uint64_t> depth << DEPTH_SHIFT
+        self.n_rest_nodes += 1
+        return 0
+
+    cdef int close_list(self, size_t index, size_t start) except -1 nogil:
+        """The tokens since `start` are those of the node."""
+        if self.rest_tokens.n > start:
+            words_push(&self.rest_starts, <uint32_t> start)
+            self.rest_nodes[index] |= <uint64_t> self.rest_starts.n << TOKEN_SHIFT
+        return 0
+
     # ---- late exits ---------------------------------------------------------------------------------------------
 
     cdef int make_live(self, Part* part) except -1 nogil:
-        """Where tokens could have left the lexeme before the byte by which it dies: from `late`, up to the part's node.
+        """Where tokens could have left the lexeme before the byte by which it dies.
 
         For each node on the way down to a dead one: if a lexeme may end at its parent, it can be entered as the first
         node of a rest.
         """
-        cdef uint32_t i, node, parent, state, depth, n_path
+        self.stamp_late(part)
+        group_by_byte(&part.live, self.trie, &self.exits)
+        self.part_bytes += self.exits.n * sizeof(uint32_t)
+        part.live_made = True
+        return 0
+
+    cdef int stamp_late(self, Part* part) except -1 nogil:
+        """Stamps the nodes in `part.late` with `stamp`, all on the way to them with `stamp` - 1; `exits` as `make_live` says."""
+        cdef uint32_t i, node, parent, state
         cdef size_t n_nodes = self.trie.n_nodes
         if self.stamps == NULL:
             self.stamps = <uint32_t*> calloc(n_nodes, sizeof(uint32_t))
@@ -572,13 +745,15 @@ cdef class Parts:
             if self.stamps == NULL or self.node_states == NULL:
                 with gil:
                     raise MemoryError("exits of a part")
-        self.stamp += 1
+        self.stamp += 2
+        self.stamped = part.index
         self.exits.n = 0
         for i in range(part.n_late):
             # Up to a node whose state is known, then down again.
+            self.stamps[part.late[i]] = self.stamp
             self.tokens.n = 0
             node = self.quotient.parents[part.late[i]]
-            while node != part.node and self.stamps[node] != self.stamp:
+            while node != part.node and self.stamps[node] != self.stamp - 1:
                 words_push(&self.tokens, node)
                 node = self.quotient.parents[node]
             while self.tokens.n:
@@ -588,11 +763,8 @@ cdef class Parts:
                 state = self.state(part.regex) if parent == part.node else self.node_states[parent]
                 if parent != part.node and self.states[state].accepts:
                     words_push(&self.exits, node)
-                self.stamps[node] = self.stamp
+                self.stamps[node] = self.stamp - 1
                 self.node_states[node] = self.by_byte(state)[node_byte(self.trie.nodes[node])]
-        group_by_byte(&part.live, self.trie, &self.exits)
-        self.part_bytes += self.exits.n * sizeof(uint32_t)
-        part.live_made = True
         return 0
 
     cdef size_t n_bytes(self) except? 0:
@@ -620,7 +792,20 @@ cdef void free_part(Part* part) noexcept nogil:
     free(part)
 
 
+cdef void free_rests(RestTrie* rests) noexcept nogil:
+    free(rests.nodes)
+    free(rests.starts)
+    free(rests.tokens)
+    free(rests)
+
+
 cdef void free_exits(Exits* exits) noexcept nogil:
+    cdef uint32_t k
+    if exits.rests != NULL:
+        for k in range(exits.n_bytes):
+            if exits.rests[k] != NULL:
+                free_rests(exits.rests[k])
+    free(exits.rests)
     free(exits.nodes)
     free(exits.bytes)
     free(exits.starts)
@@ -638,7 +823,9 @@ cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except 
     exits.nodes = <uint32_t*> malloc(nodes.n * sizeof(uint32_t) + 1)
     exits.bytes = <uint8_t*> malloc(n + 1)
     exits.starts = <uint32_t*> malloc((<size_t> n + 1) * sizeof(uint32_t))
-    if exits.nodes == NULL or exits.bytes == NULL or exits.starts == NULL:
+    exits.rests = <RestTrie**> calloc(<size_t> n + 1, sizeof(RestTrie*))
+    exits.n_bytes = n
+    if exits.rests == NULL or exits.nodes == NULL or exits.bytes == NULL or exits.starts == NULL:
         with gil:
             raise MemoryError("part")
     n = 0

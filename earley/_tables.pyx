@@ -3,7 +3,7 @@
 Not here: what the words mean. `_regex`, `_lexer`, `_skeletons` and `_chart` each say so for theirs.
 """
 
-from libc.stdlib cimport free, malloc, qsort, realloc
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
 from earleymask.earley.errors import LimitError
@@ -220,44 +220,73 @@ cdef int map_allocate(Map self, size_t n_slots) except -1 nogil:
     return 0
 
 
-cdef int compare_words(const void* a, const void* b) noexcept nogil:
-    cdef uint32_t x = (<const uint32_t*> a)[0], y = (<const uint32_t*> b)[0]
-    return (x > y) - (x < y)
-
-
-cdef int compare_u64(const void* a, const void* b) noexcept nogil:
-    cdef uint64_t x = (<const uint64_t*> a)[0], y = (<const uint64_t*> b)[0]
-    return (x > y) - (x < y)
+ctypedef fused key_t:
+    uint32_t
+    uint64_t
 
 
 cdef void sort_words(uint32_t* data, size_t n) noexcept nogil:
-    cdef size_t i, j
-    cdef uint32_t word
-    if n > 24:
-        qsort(data, n, sizeof(uint32_t), compare_words)
-        return
-    for i in range(1, n):
-        word = data[i]
-        j = i
-        while j > 0 and data[j - 1] > word:
-            data[j] = data[j - 1]
-            j -= 1
-        data[j] = word
+    quicksort(data, n, 64)
 
 
 cdef void sort_u64(uint64_t* data, size_t n) noexcept nogil:
+    quicksort(data, n, 64)
+
+
+cdef void quicksort(key_t* data, size_t n, int depth) noexcept nogil:
+    # Introsort (Musser 1997): partitions at the median of three; insertion at the end, a heap where that goes wrong.
     cdef size_t i, j
-    cdef uint64_t word
-    if n > 24:
-        qsort(data, n, sizeof(uint64_t), compare_u64)
-        return
+    cdef key_t pivot, key
+    while n > 24:
+        if depth == 0:
+            heapsort(data, n)
+            return
+        depth -= 1
+        pivot = max(min(data[0], data[n // 2]), min(max(data[0], data[n // 2]), data[n - 1]))
+        i = 0
+        j = n - 1
+        while True:
+            while data[i] < pivot:
+                i += 1
+            while data[j] > pivot:
+                j -= 1
+            if i >= j:
+                break
+            data[i], data[j] = data[j], data[i]
+            i += 1
+            j -= 1
+        quicksort(data + j + 1, n - j - 1, depth)
+        n = j + 1
     for i in range(1, n):
-        word = data[i]
+        key = data[i]
         j = i
-        while j > 0 and data[j - 1] > word:
+        while j > 0 and data[j - 1] > key:
             data[j] = data[j - 1]
             j -= 1
-        data[j] = word
+        data[j] = key
+
+
+cdef void heapsort(key_t* data, size_t n) noexcept nogil:
+    cdef size_t i
+    for i in range(n // 2, 0, -1):
+        sift(data, i - 1, n)
+    for i in range(n - 1, 0, -1):
+        data[0], data[i] = data[i], data[0]
+        sift(data, 0, i)
+
+
+cdef void sift(key_t* data, size_t i, size_t n) noexcept nogil:
+    cdef size_t child
+    cdef key_t key = data[i]
+    while 2 * i + 1 < n:
+        child = 2 * i + 1
+        if child + 1 < n and data[child + 1] > data[child]:
+            child += 1
+        if data[child] <= key:
+            break
+        data[i] = data[child]
+        i = child
+    data[i] = key
 
 
 cdef void sort_unique(Words* words) noexcept nogil:
