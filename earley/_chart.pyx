@@ -26,7 +26,7 @@ from earleymask.earley._skeletons cimport (
 from earleymask.earley._lexer cimport DEAD_STATE, Lexer
 from earleymask.earley._rules cimport Rules
 from earleymask.earley._tables cimport (
-    NONE, byteset_and, byteset_fill, byteset_has, reserve, sequence, sequence_length, sort_u64, words_extend,
+    NONE, byteset_and, byteset_fill, lowest_bit, reserve, sequence, sequence_length, sort_u64, words_extend,
     words_free, words_push,
 )
 from earleymask.trie._build cimport DEBUG
@@ -120,11 +120,14 @@ cdef class Chart:
 
     cdef uint32_t fill(self, uint32_t position, uint32_t table, uint32_t byte) except? 0xFFFFFFFF nogil:
         cdef ByteSet same
-        cdef uint32_t target = self.step(position, byte, &same), other
+        cdef uint32_t target = self.step(position, byte, &same), k
         cdef uint32_t* row = self.tables + table * 256
-        for other in range(256):
-            if byteset_has(&same, other):
-                row[other] = target
+        cdef uint64_t word
+        for k in range(4):                              # only the bytes that are in it: as a rule few
+            word = same.w[k]
+            while word:
+                row[64 * k + lowest_bit(word)] = target
+                word &= word - 1
         return target
 
     cdef uint32_t table(self, uint32_t position) noexcept nogil:

@@ -37,7 +37,7 @@ from earleymask.earley._regex cimport (
     OP_SPLIT, R_EMPTY, Instruction, nullable,
 )
 from earleymask.earley._tables cimport (
-    NONE, byteset_add, byteset_fill, byteset_has, byteset_or, reserve, sequence, sequence_length, sort_words, words_extend,
+    NONE, byteset_add, byteset_fill, byteset_has, byteset_or, lowest_bit, reserve, sequence, sequence_length, sort_words, words_extend,
     words_free, words_push,
 )
 from earleymask.trie._trie cimport (
@@ -345,7 +345,7 @@ cdef class Parts:
 
     cdef Part* build(self, uint32_t trie_node, uint32_t regex) except NULL nogil:
         cdef Part* part = <Part*> calloc(1, sizeof(Part))
-        cdef uint32_t depth = 0, i, word, k, state
+        cdef uint32_t depth = 0, i, word, k = 0, state
         cdef bint built = False
         if part == NULL:
             with gil:
@@ -374,12 +374,9 @@ cdef class Parts:
                     self.tokens.n = 0
                     for i in range(self.trie.n_words):
                         word = self.bits[i]
-                        k = 0
                         while word:
-                            if word & 1:
-                                words_push(&self.tokens, i * 32 + k)
-                            word >>= 1
-                            k += 1
+                            words_push(&self.tokens, i * 32 + lowest_bit(word))
+                            word &= word - 1
             if part.bits == NULL:
                 part.tokens = <uint32_t*> copy_of(self.tokens.data, self.tokens.n * sizeof(uint32_t))
                 self.part_bytes += self.tokens.n * sizeof(uint32_t)

@@ -39,6 +39,22 @@ cdef inline void byteset_or(ByteSet* s, const ByteSet* t) noexcept nogil:
     s.w[0] |= t.w[0]; s.w[1] |= t.w[1]; s.w[2] |= t.w[2]; s.w[3] |= t.w[3]
 
 
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    static inline unsigned int earleymask_lowest_bit(unsigned long long word) {
+        unsigned long index;
+        return _BitScanForward64(&index, word) ? (unsigned int)index : 64;
+    }
+    #else
+    #define earleymask_lowest_bit(word) ((unsigned int)__builtin_ctzll(word))
+    #endif
+    """
+    # Index of the lowest 1 in a word that is not 0.
+    uint32_t lowest_bit "earleymask_lowest_bit"(uint64_t word) noexcept nogil
+
+
 # Makes *memory hold at least `needed` items of `item_size` bytes; *capacity is in items.
 cdef int reserve(void** memory, size_t* capacity, size_t needed, size_t item_size) except -1 nogil
 
