@@ -13,6 +13,7 @@ cdef class Engine:
     cdef Lexer lexer                # None until `finish`
     cdef Skeletons skeletons        # None until `finish`
     cdef dict specials              # name of a special token -> symbol
+    cdef object __weakref__
     cdef dict masks                 # TokenTrie -> Masks over it
     cdef void* lock                 # a PyThread lock: everything below is changed by one thread at a time
 
@@ -26,4 +27,5 @@ cdef class Engine:
 
     # Without the GIL while waiting. RuntimeError where this thread has it already.
     cdef int acquire(self) except -1
+    cdef bint try_acquire(self) except -1
     cdef void release(self) noexcept

@@ -54,4 +54,8 @@ class Engine:
         """Raises `ValueError` once the engine is finished."""
 
     def stats(self) -> dict[str, int]:
-        """What has been learned about the grammar so far, in numbers of things and bytes."""
+        """What has been learned about the grammar so far, in numbers of things and bytes; over all its vocabularies.
+
+        `grammar_bytes`: regexes, lexer states and skeletons. `mask_bytes`: answers and masks, bounded together
+        with all else that is remembered for their vocabulary (`Vocabulary.stats`).
+        """

@@ -95,10 +95,14 @@ cdef class Engine:
         return tuple(self.specials)
 
     def stats(self) -> dict[str, int]:
-        """What has been learned about the grammar so far, in numbers of things and bytes."""
+        """What has been learned about the grammar so far, in numbers of things and bytes; over all its vocabularies.
+
+        `grammar_bytes`: regexes, lexer states and skeletons. `mask_bytes`: answers and masks, which are bounded together
+        with all else that is remembered for a vocabulary (`Vocabulary.stats`).
+        """
         self.acquire()
         try:
-            return {
+            stats = {
                 "symbols": self.rules.n_symbols,
                 "productions": self.rules.n_productions,
                 "regex_nodes": self.regexes.nodes.n,
@@ -111,6 +115,10 @@ cdef class Engine:
                 "grammar_bytes": (self.regexes.n_bytes() + self.lexer.n_bytes() + self.skeletons.n_bytes()
                                   if self.skeletons is not None else self.regexes.n_bytes()),
             }
+            for masks in self.masks.values():
+                for name, value in masks.stats().items():
+                    stats[name] = stats.get(name, 0) + value
+            return stats
         finally:
             self.release()
 
@@ -124,6 +132,13 @@ cdef class Engine:
                 PyThread_acquire_lock(<PyThread_type_lock> self.lock, WAIT_LOCK)
         self.owner = thread
         return 0
+
+    cdef bint try_acquire(self) except -1:
+        """The lock, if nobody has it."""
+        if not PyThread_acquire_lock(<PyThread_type_lock> self.lock, NOWAIT_LOCK):
+            return False
+        self.owner = <unsigned long> PyThread_get_thread_ident()
+        return True
 
     cdef void release(self) noexcept:
         self.owner = 0

@@ -36,6 +36,8 @@ cdef struct Bitmap:
     uint32_t* words
 
 cdef class Masks:
+    cdef object __weakref__
+    cdef object engine              # a weak reference: the engine keeps us
     cdef Rules rules
     cdef Lexer lexer
     cdef Skeletons skeletons
@@ -65,6 +67,8 @@ cdef class Masks:
     cdef Map states_of_items        # lexer state << 32 | skeleton -> state of the terminals that it expects
     cdef Words items                # dotted rule -> skeleton of a row that has it only
     cdef size_t mask_bytes
+    cdef size_t n_trimmed           # bytes kept when `trim` was last at work
+    cdef uint64_t last_used         # by the clock of `parts`
     cdef readonly uint64_t generation   # changes when masks are freed
 
     # scratch
@@ -86,8 +90,11 @@ cdef class Masks:
     cdef Mask* mask(self, Chart chart, uint32_t position) except NULL nogil
     # Between calls, with the GIL and the engine's lock: frees what is over the limits.
     cdef int tidy(self) except -1
+    cdef int trim(self) except -1
     cdef int flush(self) except -1
-    cdef size_t n_bytes(self) noexcept nogil
+    cdef int use_parts(self) except -1
+    cdef size_t kept(self) noexcept nogil
+    cdef size_t n_bytes(self) except? 0
 
     cdef int start_afresh(self) except -1
     cdef void free_masks(self) noexcept

@@ -21,12 +21,14 @@ All functions need the engine's lock. Masks are freed only by `flush`, which nee
 read the masks that a chart remembers without any lock.
 """
 
+import weakref
+
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 from earleymask.earley._chart cimport DEAD, NO_ROW, UNKNOWN
 from earleymask.earley._lexer cimport DEAD_STATE
-from earleymask.earley._parts cimport ROOT_NODE, parts_of
+from earleymask.earley._parts cimport ROOT_NODE, Parts, parts_of
 from earleymask.earley._regex cimport K_REPEAT
 from earleymask.earley._skeletons cimport Closure
 from earleymask.earley._tables cimport (
@@ -50,8 +52,8 @@ cdef enum:
 
 # Trie nodes below a node from which on each terminal is asked alone.
 cdef uint32_t SPLIT_NODES = 8 if DEBUG else 1000
-# Bytes of answers and masks kept for one grammar.
-cdef size_t MASK_BYTES = 32 << 20
+# Bytes remembered for one vocabulary: parts, and the answers and masks of all grammars.
+cdef size_t MEMORY = 64 << 20
 # Trie nodes that one mask may visit before the merged walk takes over.
 cdef uint64_t BUDGET = 1 << 22
 
@@ -65,8 +67,8 @@ cdef class Masks:
         self.skeletons = engine.skeletons
         self.regexes = engine.regexes
         self.trie = trie
-        self.parts = parts_of(trie)
-        self.part_of = Map()
+        self.engine = weakref.ref(engine)
+        self.use_parts()
         self.visited = Map()
         self.states_without = Map()
         self.states_of_items = Map()
@@ -133,18 +135,76 @@ cdef class Masks:
         self.n_bitmaps = 0
         self.mask_bytes = 0
 
+    # ---- memory -------------------------------------------------------------------------------------------------
+
+    cdef int use_parts(self) except -1:
+        self.parts = parts_of(self.trie)
+        self.parts.users = [user for user in self.parts.users if user() is not None]
+        self.parts.users.append(weakref.ref(self))
+        self.part_of = Map()
+        self.adopted.n = self.n_rests = 0
+        return 0
+
     cdef int tidy(self) except -1:
-        if self.mask_bytes + (self.tokens.n + self.pops.n + self.places.words.n) * sizeof(uint32_t) > MASK_BYTES:
+        self.parts.clock += 1
+        self.last_used = self.parts.clock
+        if self.parts is not self.trie.learned:         # they were dropped
             self.flush()
+            self.use_parts()
         if self.template.n_words() > TEMPLATE_WORDS:
             self.template.clear()
+        if self.kept() > self.n_trimmed + MEMORY // 64:
+            self.trim()
+        return 0
+
+    cdef int trim(self) except -1:
+        """Frees what was used least recently, where all that is remembered for the vocabulary is over the limit.
+
+        First the answers and masks of other grammars, then our own, then, if these take half of it, the parts. A grammar
+        that a call is at work on is left alone.
+        """
+        cdef Masks other
+        cdef Engine engine
+        cdef Parts parts = self.parts
+        users = [user for user in [reference() for reference in parts.users] if user is not None]
+        total = parts.n_bytes()
+        for other in users:
+            total += other.n_bytes()
+        for other in sorted(users, key=last_used_of):
+            if other is self:
+                continue
+            if total <= MEMORY:
+                break
+            engine = other.engine()
+            if engine is None or not engine.try_acquire():
+                continue
+            try:
+                total -= other.n_bytes()
+                other.flush()
+                total += other.n_bytes()
+            finally:
+                engine.release()
+        if total > MEMORY:
+            self.flush()
+            if parts.n_bytes() > MEMORY // 2:
+                self.trie.learned = Parts(self.trie, parts.quotient)
+                self.use_parts()
+        self.n_trimmed = self.kept()
         return 0
 
     cdef int flush(self) except -1:
+        """Forgets all answers and masks."""
         self.free_masks()
         self.start_afresh()
+        self.template.clear()
+        self.n_trimmed = 0
         self.n_flushes += 1
         return 0
+
+    cdef size_t kept(self) noexcept nogil:
+        """About the bytes that grow from mask to mask."""
+        return self.mask_bytes + self.parts.part_bytes + self.parts.state_bytes + sizeof(uint32_t) * (
+            self.tokens.n + self.pops.n + self.places.words.n + 8 * self.questions.n)
 
     # ---- masks --------------------------------------------------------------------------------------------------
 
@@ -749,7 +809,7 @@ cdef class Masks:
         self.path_tables[depth] = table << 8
         return table << 8
 
-    cdef size_t n_bytes(self) noexcept nogil:
+    cdef size_t n_bytes(self) except? 0:
         return (self.mask_bytes + self.places.n_bytes() + self.questions.n_bytes() + self.unions.n_bytes()
                 + (self.tokens.n + self.pops.n + self.adopted.n) * sizeof(uint32_t) + self.n_answers * sizeof(Answer)
                 + self.part_of.n_bytes() + self.template.n_words() * sizeof(uint32_t) + self.template.n_tables * 1024
@@ -774,9 +834,7 @@ cdef class Masks:
             "template_positions": self.template.positions.n,
             "template_steps": self.template.n_steps,
             "template_flushes": self.template.n_flushes,
-            "parts": self.parts.n_parts,
-            "part_bytes": self.parts.n_bytes(),
-            "automaton_states": self.parts.n_states,
+            "mask_flushes": self.n_flushes,
             "mask_bytes": self.n_bytes(),
         }
 
@@ -839,6 +897,10 @@ cdef int sort_unique_pairs(Words* words) except -1 nogil:
     return 0
 
 
+def last_used_of(Masks masks) -> int:
+    return masks.last_used
+
+
 cdef Masks masks_of(Engine engine, TokenTrie trie):
     """The masks of a grammar over a vocabulary's trie, made on first use. Needs the engine's lock."""
     masks = engine.masks.get(trie)
@@ -847,14 +909,14 @@ cdef Masks masks_of(Engine engine, TokenTrie trie):
     return masks
 
 
-def set_limits(*, split_nodes=None, mask_bytes=None, budget=None) -> dict[str, int]:
+def set_limits(*, split_nodes=None, memory=None, budget=None) -> dict[str, int]:
     """Changes the bounds of all masks made from now on, for tests; returns what they were."""
-    global SPLIT_NODES, MASK_BYTES, BUDGET
-    before = {"split_nodes": SPLIT_NODES, "mask_bytes": MASK_BYTES, "budget": BUDGET}
+    global SPLIT_NODES, MEMORY, BUDGET
+    before = {"split_nodes": SPLIT_NODES, "memory": MEMORY, "budget": BUDGET}
     if split_nodes is not None:
         SPLIT_NODES = split_nodes
-    if mask_bytes is not None:
-        MASK_BYTES = mask_bytes
+    if memory is not None:
+        MEMORY = memory
     if budget is not None:
         BUDGET = budget
     return before

@@ -65,6 +65,8 @@ cdef class Parts:
     cdef Sequences programs     # contents of ordered programs
     cdef Words program_bases    # and where each begins in regexes.code
     cdef void* lock
+    cdef list users             # weak references to the `Masks` that use these parts
+    cdef uint64_t clock         # counts calls of them
     cdef Map known              # trie node + 1 << 32 | regex -> part
     cdef Part** parts
     cdef size_t n_parts, parts_capacity

@@ -58,13 +58,14 @@ cdef enum:
 cdef class Parts:
     """The parts of one vocabulary."""
 
-    def __cinit__(self, TokenTrie trie not None):
+    def __cinit__(self, TokenTrie trie not None, Quotient quotient=None):
         cdef size_t depths = <size_t> trie.max_depth + 2
         self.trie = trie
-        self.quotient = Quotient(trie)
+        self.quotient = quotient if quotient is not None else Quotient(trie)
         self.regexes = Regexes()
         self.programs = Sequences("ordered programs", 1 << 24)
         self.known = Map()
+        self.users = []
         self.lock = <void*> PyThread_allocate_lock()
         self.bits = <uint32_t*> calloc(<size_t> trie.n_words + 1, sizeof(uint32_t))
         self.path_states = <uint32_t*> calloc(depths, sizeof(uint32_t))
@@ -764,9 +765,23 @@ cdef class Parts:
                 self.node_states[node] = self.by_byte(state)[node_byte(self.trie.nodes[node])]
         return 0
 
+    def stats(self) -> dict[str, int]:
+        """What is remembered for all grammars over this vocabulary, in numbers of things and bytes."""
+        return {
+            "parts": self.n_parts,
+            "parts_asked": self.n_built + self.n_known,
+            "part_nodes_visited": self.n_nodes,
+            "automaton_states": self.n_states,
+            "automaton_regexes": self.regexes.nodes.n,
+            "quotient_nodes": self.quotient.n_nodes,
+            "quotient_bytes": self.quotient.n_bytes(),
+            "part_bytes": self.n_bytes(),
+        }
+
     cdef size_t n_bytes(self) except? 0:
+        """Bytes that are given back when the parts are dropped; the quotient of the trie stays."""
         return (self.regexes.n_bytes() + self.part_bytes + self.state_bytes + self.n_states * sizeof(State)
-                + self.known.n_bytes() + self.quotient.n_bytes())
+                + self.known.n_bytes())
 
 
 cdef void* copy_of(const void* data, size_t n_bytes) except NULL nogil:
@@ -847,5 +862,7 @@ cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except 
 cdef Parts parts_of(TokenTrie trie):
     """The parts of a vocabulary's trie, made on first use."""
     if trie.learned is None:
-        trie.learned = Parts(trie)
+        made = Parts(trie)
+        if trie.learned is None:                        # no other thread was faster
+            trie.learned = made
     return trie.learned

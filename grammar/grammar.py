@@ -68,6 +68,10 @@ class Grammar:
             object.__setattr__(grammar, name, value)
         return grammar
 
+    def stats(self) -> dict[str, int]:
+        """What has been learned about the grammar so far, in numbers of things and bytes (see `Engine.stats`)."""
+        return self.engine.stats()
+
     @property
     def fingerprint(self) -> str:
         """Worked out when first asked: the first hash in a process costs half as much as loading a small grammar."""

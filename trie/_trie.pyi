@@ -1,4 +1,4 @@
-from typing import Final
+from typing import Any, Final
 
 NO_TOKEN: Final = -1
 
@@ -24,7 +24,7 @@ class TokenTrie:
     """Ids spelled like a smaller id."""
     max_depth: Final[int]
     """Bytes of the longest text token; 0 without any."""
-    learned: object
+    learned: Any
     """What the layers above remember about this vocabulary, None at first. Not part of the trie's value: it is not
     pickled, and may be dropped at any time."""
 

@@ -213,6 +213,16 @@ class Vocabulary:
         """The bytes that this token adds to the text; `b""` for special tokens, gaps and padding."""
         return self.trie.token_bytes(token_id)
 
+    def stats(self) -> dict[str, int]:
+        """Sizes, and what is remembered for all grammars over this vocabulary, in numbers of things and bytes."""
+        learned = self.trie.learned
+        return {
+            "ids": self.size,
+            "trie_nodes": self.trie.n_nodes,
+            "trie_bytes": self.trie.__sizeof__(),
+            **(learned.stats() if learned is not None else {}),
+        }
+
     def __len__(self) -> int:
         return self.size
 
