@@ -97,8 +97,8 @@ cdef class Engine:
     def stats(self) -> dict[str, int]:
         """What has been learned about the grammar so far, in numbers of things and bytes; over all its vocabularies.
 
-        `grammar_bytes`: regexes, lexer states and skeletons. `mask_bytes`: answers and masks, which are bounded together
-        with all else that is remembered for a vocabulary (`Vocabulary.stats`).
+        `grammar_bytes`: regexes, lexer states and skeletons. `mask_bytes`: answers and masks, bounded together
+        with all else that is remembered for their vocabulary (`Vocabulary.stats`).
         """
         self.acquire()
         try:
