@@ -1,0 +1,93 @@
+"""The ways in which a mask can be made, forced one by one, and the same mask by all of them.
+
+`fill_bitmask` answers from what is remembered (`earley/_masks`), `walk_bitmask` walks the whole trie; the twin does
+neither. Small vocabularies would never reach the remembered parts, so the bounds that decide are set here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from earleymask import Grammar, Matcher, Vocabulary
+from earleymask.earley._masks import set_limits
+
+NEVER = 10**9
+SPLITS = (1, 5, 50, NEVER)
+"""Trie nodes from which on terminals are asked alone: always, sooner or later in a small trie, never."""
+
+
+@contextmanager
+def limits(split_nodes: int | None = None, memory: int | None = None, budget: int | None = None) -> Iterator[None]:
+    """These bounds inside the block. What was remembered under others stays: make grammars inside, too."""
+    before = set_limits(split_nodes=split_nodes, memory=memory, budget=budget)
+    try:
+        yield
+    finally:
+        set_limits(**before)
+
+
+def filled(matcher: Matcher) -> npt.NDArray[np.bool_]:
+    """The mask by `fill_bitmask`."""
+    return _mask(matcher, matcher.fill_bitmask)
+
+
+def walked(matcher: Matcher) -> npt.NDArray[np.bool_]:
+    """The mask by `walk_bitmask`."""
+    return _mask(matcher, matcher.walk_bitmask)
+
+
+def _mask(matcher, fill) -> npt.NDArray[np.bool_]:  # type: ignore[no-untyped-def]
+    row = np.full((matcher.vocabulary.size + 31) // 32 + 1, -1, dtype=np.int32)  # dirty, and a word too long
+    fill(row)
+    bits = np.unpackbits(row.view(np.uint8), bitorder="little").view(np.bool_)
+    assert not bits[matcher.vocabulary.size :].any()
+    return bits[: matcher.vocabulary.size]
+
+
+def explain(matcher: Matcher, mask: npt.NDArray[np.bool_], expected: npt.NDArray[np.bool_]) -> str:
+    """Where a mask is wrong, and after which tokens."""
+
+    def some(ids: npt.NDArray[np.intp]) -> str:
+        return f"{len(ids)}: " + ", ".join(f"{i} {matcher.vocabulary.token_bytes(int(i))!r}" for i in ids[:8])
+
+    refused, allowed = np.flatnonzero(expected & ~mask), np.flatnonzero(mask & ~expected)
+    tokens = [matcher.vocabulary.token_bytes(t) for t in matcher.tokens]
+    return f"after {tokens}: wrongly refused {some(refused)}; wrongly allowed {some(allowed)}"
+
+
+def agreed(matcher: Matcher) -> npt.NDArray[np.bool_]:
+    """The mask, asserted to be the same by remembered answers and by the walk."""
+    mask, expected = filled(matcher), walked(matcher)
+    assert np.array_equal(mask, expected), explain(matcher, mask, expected)
+    return expected
+
+
+def all_strings(alphabet: str, longest: int, more: Iterable[bytes] = ()) -> Vocabulary:
+    """A vocabulary of every string over the alphabet up to this length, and EOS behind them."""
+    tokens = ["".join(w).encode() for n in range(1, longest + 1) for w in product(alphabet, repeat=n)]
+    tokens += [token for token in more if token not in tokens]
+    return Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
+
+
+def feed(matcher: Matcher, text: bytes) -> None:
+    """Accepts the text, a byte at a time; each must be a token."""
+    by_bytes = {matcher.vocabulary.token_bytes(i): i for i in range(matcher.vocabulary.size)}
+    for i in range(len(text)):
+        assert matcher.accept(by_bytes[text[i : i + 1]]), (text[:i], text[i : i + 1])
+
+
+def agree_along(grammar: str | Grammar, vocabulary: Vocabulary, texts: Iterable[bytes]) -> None:
+    """Masks by both ways at every byte of these texts, all in one grammar, whose answers they share."""
+    loaded = Grammar.from_lark(grammar) if isinstance(grammar, str) else grammar
+    for text in texts:
+        matcher = Matcher(loaded, vocabulary)
+        agreed(matcher)
+        for i in range(len(text)):
+            feed(matcher, text[i : i + 1])
+            agreed(matcher)
+        assert matcher.stats()["masks_walked"] == 0  # or the walk was compared with itself
