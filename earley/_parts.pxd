@@ -10,6 +10,7 @@ from earleymask.trie._trie cimport TokenTrie, node_t
 cdef enum:
     ROOT_NODE = 0xFFFFFFFF      # in place of a node of the trie: the root, which is not stored
     MAX_EDGES = 8               # bytes by which a narrow state goes on
+    MAX_LEVEL = 16              # repetitions up to which a family keeps bitmaps
 
 # A state of the automaton of single regex nodes.
 cdef struct State:
@@ -18,7 +19,10 @@ cdef struct State:
     uint8_t expanded
     uint8_t narrow              # goes on by at most MAX_EDGES bytes, and `edges` says how
     uint8_t n_edges
+    uint8_t counted             # whether the regex is body{least,most} tail, so that `Family` helps: UNKNOWN, NO or YES
     uint32_t edges[2 * MAX_EDGES]   # byte, target
+    uint32_t least, most        # if counted; most NONE: unbounded
+    uint32_t family             # the state of body* tail
     uint32_t* by_byte           # [256] target or DEAD_END; NULL until needed
     uint32_t* by_class          # [classes of the quotient] target, DEAD_END or MIXED; NULL until needed
 
@@ -57,6 +61,19 @@ cdef struct Part:
     ByteSet live_bytes          # that nodes in `live` can have
     bint live_made
     Exits live
+    Part* like                  # or NULL: where that one has as many exits for a byte, their rests are the same
+
+# What body{least,most} tail makes of the tokens below a node for all bounds at once, body being repeated a known number of
+# times in each token. A level is the number of repetitions that a token begins; in pairs an item stands before its level.
+cdef struct Family:
+    uint32_t n_levels           # bitmaps
+    uint32_t most               # highest level of all
+    uint32_t* bits              # bitmap l: tokens within the repetitions that begin at most l of them
+    uint32_t counts[MAX_LEVEL + 1]  # their number
+    Words deep                  # pairs: such tokens of more than MAX_LEVEL levels
+    Words tokens                # pairs: tokens that end within the tail
+    Words exits, open, late     # pairs: as in `Part`, all after some of the tail
+    ByteSet live_bytes
 
 cdef class Parts:
     cdef readonly TokenTrie trie
@@ -73,6 +90,9 @@ cdef class Parts:
     cdef State* states
     cdef size_t n_states, states_capacity
     cdef Words state_of         # per regex node
+    cdef Map family_of          # trie node + 1 << 32 | state of body* tail -> family
+    cdef Family** families
+    cdef size_t n_families, families_capacity
     cdef size_t part_bytes, state_bytes
     cdef readonly uint64_t n_built, n_known, n_nodes    # parts made, parts found, nodes visited making them
 
@@ -87,6 +107,12 @@ cdef class Parts:
     cdef uint32_t* path_nodes   # and the node there, of the trie or of the quotient
     cdef uint8_t* path_accepts  # a lexeme may end there
     cdef uint8_t* path_seen     # ... there or before, without the node being in `open`
+    cdef uint32_t wanted_node, wanted_state     # a family that `grow` missed, or NONE
+    cdef Family* counting       # the family being made, or NULL, and
+    cdef uint32_t unit_state    # its state between two repetitions, which
+    cdef ByteSet unit_bytes     # begin with one of these
+    cdef uint32_t* path_levels  # per depth: repetitions begun; beyond the last one, with IN_TAIL
+    cdef Words exit_levels, open_levels, late_levels
     cdef uint32_t next_place
     cdef node_t* rest_nodes     # of the trie being merged
     cdef size_t n_rest_nodes, rest_nodes_capacity
@@ -121,6 +147,17 @@ cdef class Parts:
     cdef int enter(self, uint32_t depth, uint32_t node, uint32_t state) except -1 nogil
     cdef int leave(self, uint32_t i, uint32_t depth) except -1 nogil
     cdef int leave_group(self, uint32_t i, uint32_t depth) except -1 nogil
+    cdef int note_levels(self, uint32_t level) except -1 nogil
+    cdef int take_token_at(self, uint32_t token, uint32_t level) except -1 nogil
+    cdef uint32_t level_by(self, uint32_t depth, uint32_t byte) noexcept nogil
+    cdef bint is_counted(self, uint32_t state) except -1 nogil
+    cdef int recognize(self, uint32_t state) except -1 nogil
+    cdef bint prefix_free(self, uint32_t node) except -1 nogil
+    cdef int first_bytes(self, uint32_t node, ByteSet* bytes_) except -1 nogil
+    cdef Family* family(self, uint32_t trie_node, uint32_t state) noexcept nogil
+    cdef int make_family(self, uint32_t trie_node, uint32_t state) except -1 nogil
+    cdef int take_family(self, const Family* family, uint32_t least, uint32_t most) except -1 nogil
+    cdef int start(self, uint32_t trie_node, uint32_t state) except -1 nogil
     cdef RestTrie* make_rests(self, const uint32_t* nodes, uint32_t n) except NULL nogil
     cdef int copy_rests(self, uint32_t node, uint32_t depth) except -1 nogil
     cdef int push_rest(self, uint32_t depth, node_t like) except -1 nogil

@@ -12,6 +12,10 @@ Building. A narrow state looks its few bytes up among the children of a node. A 
 trie (`trie/_quotient`), where the nodes to which it does not matter which letter is read are one; a class that does matter
 to the state is taken apart into the trie nodes that were merged. So a part costs some 10,000 steps and not 270,000.
 
+Counting. Within `"[^"]{0,80}"` each character makes another regex, for one less is to come. Where a token's text tells how
+often the body is repeated, all these make one *family*: walked once, with the tokens sorted by the number of repetitions
+that they begin, it has the part of any bounds at the price of a copy.
+
 Exits. A token that is not inside dies at one node, its prefixes are matched or not. Exits are noted as
 - the nodes at which tokens die straight after a prefix that was matched, by their byte: whoever asks knows the few bytes
   that may follow;
@@ -33,8 +37,8 @@ from cpython.pythread cimport (
 )
 
 from earleymask.earley._regex cimport (
-    K_AND, K_BYTES, K_CHAR, K_CONCAT, K_EMPTY, K_EPSILON, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP,
-    OP_SPLIT, R_EMPTY, Instruction, nullable,
+    F_NULLABLE, F_ORDERED, K_AND, K_BYTES, K_CHAR, K_CONCAT, K_EMPTY, K_EPSILON, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION,
+    OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, Instruction, nullable,
 )
 from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_fill, byteset_has, byteset_or, lowest_bit, reserve, sequence, sequence_length, sort_words, words_extend,
@@ -50,6 +54,9 @@ cdef enum:
     DEAD_END = 0                # state: nothing can match any more
     MIXED = 0xFFFFFFFF          # the bytes of a class lead to several states
     ANY_TAIL = 0xFFFFFFFF       # `_regex.ANY`
+    NO = 1                      # `State.counted`, 0 before it was looked into
+    YES = 2
+    IN_TAIL = 0x80000000
     SPARSE = 512                # so many tokens at most are kept as a list
     MAX_MERGED = 100            # depth of rests up to which they are merged
     OPEN = 32                   # trie nodes dying below a matched one that make it open
@@ -72,8 +79,10 @@ cdef class Parts:
         self.path_nodes = <uint32_t*> calloc(depths, sizeof(uint32_t))
         self.path_accepts = <uint8_t*> calloc(depths, 1)
         self.path_seen = <uint8_t*> calloc(depths, 1)
+        self.path_levels = <uint32_t*> calloc(depths, sizeof(uint32_t))
+        self.family_of = Map()
         if (self.lock == NULL or self.bits == NULL or self.path_states == NULL or self.path_nodes == NULL
-                or self.path_accepts == NULL or self.path_seen == NULL):
+                or self.path_accepts == NULL or self.path_seen == NULL or self.path_levels == NULL):
             raise MemoryError("parts")
         self.next_place = trie.n_nodes
         self.stamp = 2
@@ -87,13 +96,17 @@ cdef class Parts:
         for i in range(self.n_states):
             free(self.states[i].by_byte)
             free(self.states[i].by_class)
+        for i in range(self.n_families):
+            free_family(self.families[i])
         free(self.parts)
         free(self.states)
+        free(self.families)
         free(self.bits)
         free(self.path_states)
         free(self.path_nodes)
         free(self.path_accepts)
         free(self.path_seen)
+        free(self.path_levels)
         free(self.stamps)
         free(self.node_states)
         words_free(&self.state_of)
@@ -102,6 +115,9 @@ cdef class Parts:
         words_free(&self.exits)
         words_free(&self.open)
         words_free(&self.late)
+        words_free(&self.exit_levels)
+        words_free(&self.open_levels)
+        words_free(&self.late_levels)
         free(self.rest_nodes)
         words_free(&self.rest_starts)
         words_free(&self.rest_tokens)
@@ -128,7 +144,13 @@ cdef class Parts:
 
     cdef RestTrie* need_rests(self, Part* part, Exits* exits, uint32_t k) except NULL nogil:
         """The rests that begin with exits.bytes[k]; `exits` are those of the part or its `live`."""
-        cdef uint32_t first = exits.starts[k]
+        cdef uint32_t first = exits.starts[k], i
+        cdef const Exits* others
+        if part.like != NULL and exits == &part.exits:
+            others = &part.like.exits
+            for i in range(others.n_bytes):
+                if others.bytes[i] == exits.bytes[k] and others.starts[i + 1] - others.starts[i] == exits.starts[k + 1] - first:
+                    return self.need_rests(part.like, &part.like.exits, i)
         PyThread_acquire_lock(<PyThread_type_lock> self.lock, WAIT_LOCK)
         try:
             if exits.rests[k] == NULL:
@@ -330,13 +352,26 @@ cdef class Parts:
     cdef Part* find_or_build(self, uint32_t trie_node, uint32_t regex) except NULL nogil:
         # ROOT_NODE + 1 is 0.
         cdef uint64_t key = (<uint64_t> <uint32_t> (trie_node + 1) << 32) | regex
-        cdef uint32_t index = self.known.get(key)
+        cdef uint32_t index = self.known.get(key), state
         cdef Part* part
+        cdef Part* like = NULL
+        cdef const Family* family
         if index != NONE:
             self.n_known += 1
             return self.parts[index]
+        state = self.state(regex)
+        if self.is_counted(state) and self.states[state].family != state:
+            family = self.family(trie_node, state)
+            if family == NULL:
+                self.make_family(trie_node, state)
+                family = self.family(trie_node, state)
+            like = self.find_or_build(trie_node, self.states[self.states[state].family].regex)
+            if self.states[state].least == 0 and self.states[state].most >= family.most:
+                self.known.put(key, like.index)         # no token here comes near the bound
+                return like
         reserve(<void**> &self.parts, &self.parts_capacity, self.n_parts + 1, sizeof(Part*))
         part = self.build(trie_node, regex)
+        part.like = like
         part.index = <uint32_t> self.n_parts
         self.parts[self.n_parts] = part
         self.n_parts += 1
@@ -346,25 +381,21 @@ cdef class Parts:
 
     cdef Part* build(self, uint32_t trie_node, uint32_t regex) except NULL nogil:
         cdef Part* part = <Part*> calloc(1, sizeof(Part))
-        cdef uint32_t depth = 0, i, word, k = 0, state
+        cdef uint32_t i, word, k = 0, state
         cdef bint built = False
         if part == NULL:
             with gil:
                 raise MemoryError("part")
         part.node = trie_node
         part.regex = regex
-        self.tokens.n = self.exits.n = self.open.n = self.late.n = 0
-        self.n_inside = 0
-        self.dense = False
-        byteset_fill(&self.live_bytes, 0)
-        if trie_node != ROOT_NODE:
-            depth = node_depth(self.trie.nodes[trie_node])
-        self.start_depth = depth
         try:
             state = self.state(regex)
-            self.enter(depth, trie_node, state)
-            self.path_accepts[depth] = self.path_seen[depth] = False    # a lexeme accepts only after a byte
-            self.grow(trie_node, depth, state)
+            while True:
+                self.start(trie_node, state)
+                self.grow(trie_node, self.start_depth, state)
+                if self.wanted_state == NONE:
+                    break
+                self.make_family(self.wanted_node, self.wanted_state)
             if self.dense:
                 for i in range(self.tokens.n):
                     self.bits[self.tokens.data[i] >> 5] |= <uint32_t> 1 << (self.tokens.data[i] & 31)
@@ -399,11 +430,24 @@ cdef class Parts:
             self.part_bytes += sizeof(Part) + (self.open.n + self.late.n + self.exits.n) * sizeof(uint32_t)
             built = True
         finally:
-            if self.dense:
-                memset(self.bits, 0, self.trie.n_words * sizeof(uint32_t))
             if not built:
                 free_part(part)
         return part
+
+    cdef int start(self, uint32_t trie_node, uint32_t state) except -1 nogil:
+        """Nothing is found yet below this node."""
+        if self.dense:
+            memset(self.bits, 0, self.trie.n_words * sizeof(uint32_t))
+            self.dense = False
+        self.tokens.n = self.exits.n = self.open.n = self.late.n = 0
+        self.n_inside = 0
+        byteset_fill(&self.live_bytes, 0)
+        self.wanted_state = NONE
+        self.start_depth = 0 if trie_node == ROOT_NODE else node_depth(self.trie.nodes[trie_node])
+        self.enter(self.start_depth, trie_node, state)
+        self.path_accepts[self.start_depth] = self.path_seen[self.start_depth] = False  # a lexeme accepts only after a byte
+        self.path_levels[self.start_depth] = 0
+        return 0
 
     cdef int enter(self, uint32_t depth, uint32_t node, uint32_t state) except -1 nogil:
         """The path comes to `node`, of the trie or of the quotient, in `state`."""
@@ -423,7 +467,17 @@ cdef class Parts:
         cdef State* s = self.states + state
         cdef uint32_t i, child, target, group
         cdef node_t packed
+        cdef const Family* family
         if not s.narrow:
+            if self.counting == NULL and not self.path_seen[depth] and self.is_counted(state):
+                family = self.family(node, state)
+                s = self.states + state
+                if family != NULL:
+                    return self.take_family(family, s.least, s.most)
+                if s.family != state:
+                    self.wanted_node = node
+                    self.wanted_state = state
+                    return 0
             if node == ROOT_NODE:
                 return self.walk_quotient(NONE, depth)
             group = self.quotient.quotient_of[node]
@@ -459,7 +513,7 @@ cdef class Parts:
 
     cdef int walk_quotient(self, uint32_t start, uint32_t depth) except -1 nogil:
         """Everything below a node of the quotient (NONE: the root), at which the path has been entered."""
-        cdef uint32_t i = 0, end = self.quotient.n_nodes, d, class_, target, k, token, state
+        cdef uint32_t i = 0, end = self.quotient.n_nodes, d, class_, target, k, token, state, level
         cdef size_t w
         cdef const uint32_t* row
         cdef uint32_t* bits = self.bits
@@ -489,7 +543,12 @@ cdef class Parts:
                 for k in range(4):
                     self.live_bytes.w[k] |= self.quotient.class_bytes[class_][k]
             k = self.quotient.bitmap_of[i]
-            if k != NONE:
+            if self.counting != NULL:
+                level = self.level_by(d, self.quotient.class_first[class_])
+                for k in range(self.quotient.token_starts[i], self.quotient.token_starts[i + 1]):
+                    self.take_token_at(self.quotient.tokens[k], level)
+                self.path_levels[d] = level
+            elif k != NONE:
                 for w in range(self.trie.n_words):
                     bits[w] |= self.quotient.bitmaps[k * <size_t> self.trie.n_words + w]
             else:
@@ -545,7 +604,11 @@ cdef class Parts:
                 i += node_skip(packed)
                 continue
             self.note_live(node_byte(packed), d - 1)
-            if node_token(packed):
+            if self.counting != NULL:
+                self.path_levels[d] = self.level_by(d, node_byte(packed))
+                if node_token(packed):
+                    self.take_token_at(node_token(packed) - 1, self.path_levels[d])
+            elif node_token(packed):
                 self.bits[(node_token(packed) - 1) >> 5] |= <uint32_t> 1 << ((node_token(packed) - 1) & 31)
                 self.n_inside += 1
             if node_skip(packed) != 1:
@@ -564,6 +627,8 @@ cdef class Parts:
                 words_push(&self.open, parent)
         if depth - 1 > self.start_depth and self.path_seen[depth - 2]:
             words_push(&self.late, i)
+        if self.counting != NULL:
+            self.note_levels(self.path_levels[depth - 1])
         return 0
 
     cdef int leave_group(self, uint32_t i, uint32_t depth) except -1 nogil:
@@ -578,6 +643,213 @@ cdef class Parts:
                 words_extend(&self.open, self.quotient.members + self.quotient.member_starts[parent], n_parents)
         if depth - 1 > self.start_depth and self.path_seen[depth - 2]:
             words_extend(&self.late, self.quotient.members + first, n)
+        if self.counting != NULL:
+            self.note_levels(self.path_levels[depth - 1])
+        return 0
+
+    # ---- counted families ---------------------------------------------------------------------------------------
+
+    cdef bint is_counted(self, uint32_t state) except -1 nogil:
+        if self.states[state].counted == 0:
+            self.states[state].counted = NO
+            if not self.states[state].expanded:
+                self.expand(state)
+            if not self.states[state].narrow:
+                self.recognize(state)
+        return self.states[state].counted == YES
+
+    cdef int recognize(self, uint32_t state) except -1 nogil:
+        """Marks a state as counted where it is body{least,most} tail, and how often the body is repeated can be told.
+
+        That is so where no match of the body begins another one, and body, tail and body within body are told apart by
+        their first bytes; and no lexeme may end between repetitions. Others (`[a-z]{1,30}` without anything that ends it)
+        are left to be built one by one.
+        """
+        cdef const uint32_t* p = sequence(self.regexes.nodes, self.states[state].regex)
+        cdef uint32_t body, tail, least, most, family, i
+        cdef ByteSet bytes_, others
+        if p[0] != K_CONCAT:
+            return 0
+        tail = p[2]
+        p = sequence(self.regexes.nodes, p[1])
+        if p[0] != K_REPEAT:
+            return 0
+        body, least, most = p[1], p[2], p[3]
+        if (least == 0 and most == NONE) or self.regexes.flags[tail] & (F_NULLABLE | F_ORDERED) or nullable(self.regexes, body):
+            return 0
+        if not self.prefix_free(body):
+            return 0
+        self.first_bytes(body, &bytes_)
+        self.first_bytes(tail, &others)
+        for i in range(4):
+            if bytes_.w[i] & others.w[i]:
+                return 0
+        family = self.state(self.regexes.make_concat(self.regexes.make_repeat(body, 0, NONE), tail))
+        if family == DEAD_END:
+            return 0
+        self.states[family].counted = YES
+        self.states[family].family = family
+        self.states[family].least, self.states[family].most = 0, NONE
+        self.states[state].counted = YES
+        self.states[state].family = family
+        self.states[state].least, self.states[state].most = least, most
+        return 0
+
+    cdef bint prefix_free(self, uint32_t node) except -1 nogil:
+        """Whether it can be seen that no match of the regex begins a longer one, and where each is in its alternatives."""
+        cdef const uint32_t* p = sequence(self.regexes.nodes, node)
+        cdef ByteSet bytes_, seen
+        cdef size_t i, j, n = sequence_length(self.regexes.nodes, node)
+        cdef uint32_t rest
+        while p[0] == K_CONCAT:
+            rest = p[2]
+            if not self.prefix_free(p[1]):
+                return False
+            node = rest
+            p = sequence(self.regexes.nodes, node)
+        if p[0] == K_REPEAT:
+            return p[2] == p[3] and self.prefix_free(p[1])
+        if p[0] == K_UNION:
+            byteset_fill(&seen, 0)
+            n = sequence_length(self.regexes.nodes, node)
+            for i in range(1, n):
+                if not self.prefix_free(sequence(self.regexes.nodes, node)[i]):
+                    return False
+                self.first_bytes(sequence(self.regexes.nodes, node)[i], &bytes_)
+                for j in range(4):
+                    if seen.w[j] & bytes_.w[j]:
+                        return False
+                byteset_or(&seen, &bytes_)
+            return True
+        return p[0] == K_BYTES or p[0] == K_CHAR or p[0] == K_TAIL
+
+    cdef int first_bytes(self, uint32_t node, ByteSet* bytes_) except -1 nogil:
+        cdef const uint32_t* row = self.by_byte(self.state(node))
+        cdef uint32_t byte
+        byteset_fill(bytes_, 0)
+        for byte in range(256):
+            if row[byte] != DEAD_END:
+                byteset_add(bytes_, byte)
+        return 0
+
+    cdef Family* family(self, uint32_t trie_node, uint32_t state) noexcept nogil:
+        """The family of a counted state below a node of the trie, or NULL."""
+        cdef uint32_t index = self.family_of.get(<uint64_t> <uint32_t> (trie_node + 1) << 32 | self.states[state].family)
+        return NULL if index == NONE else self.families[index]
+
+    cdef int make_family(self, uint32_t trie_node, uint32_t state) except -1 nogil:
+        """Walks body* tail below a node of the trie, counting. Uses the scratch of `build`."""
+        cdef Family* family = <Family*> calloc(1, sizeof(Family))
+        cdef const uint32_t* p
+        cdef uint32_t* bits
+        cdef uint32_t level, i
+        cdef size_t w, n_words = self.trie.n_words
+        cdef bint made = False
+        if family == NULL:
+            with gil:
+                raise MemoryError("family of parts")
+        try:
+            p = sequence(self.regexes.nodes, self.states[state].regex)
+            self.first_bytes(sequence(self.regexes.nodes, p[1])[1], &self.unit_bytes)
+            self.unit_state = self.states[state].family
+            family.bits = <uint32_t*> calloc((MAX_LEVEL + 1) * n_words + 1, sizeof(uint32_t))
+            if family.bits == NULL:
+                with gil:
+                    raise MemoryError("family of parts")
+            self.start(trie_node, self.unit_state)
+            self.exit_levels.n = self.open_levels.n = self.late_levels.n = 0
+            self.counting = family
+            self.grow(trie_node, self.start_depth, self.unit_state)
+            self.counting = NULL
+            pair_up(&family.exits, &self.exits, &self.exit_levels)
+            pair_up(&family.open, &self.open, &self.open_levels)
+            pair_up(&family.late, &self.late, &self.late_levels)
+            family.live_bytes = self.live_bytes
+            for i in range(self.exit_levels.n):
+                family.most = max(family.most, self.exit_levels.data[i])
+            for i in range(self.open_levels.n):
+                family.most = max(family.most, self.open_levels.data[i])
+            for i in range(self.late_levels.n):
+                family.most = max(family.most, self.late_levels.data[i])
+            bits = <uint32_t*> realloc(family.bits, (family.n_levels * n_words + 1) * sizeof(uint32_t))
+            if bits != NULL:
+                family.bits = bits
+            for level in range(1, family.n_levels):
+                family.counts[level] += family.counts[level - 1]
+                for w in range(n_words):
+                    family.bits[level * n_words + w] |= family.bits[(level - 1) * n_words + w]
+            reserve(<void**> &self.families, &self.families_capacity, self.n_families + 1, sizeof(Family*))
+            self.family_of.put(<uint64_t> <uint32_t> (trie_node + 1) << 32 | self.unit_state, <uint32_t> self.n_families)
+            self.families[self.n_families] = family
+            self.n_families += 1
+            self.part_bytes += sizeof(Family) + sizeof(uint32_t) * (
+                family.n_levels * n_words + family.deep.n + family.tokens.n + family.exits.n + family.open.n + family.late.n)
+            made = True
+        finally:
+            self.counting = NULL
+            if not made:
+                free_family(family)
+        return 0
+
+    cdef inline uint32_t level_by(self, uint32_t depth, uint32_t byte) noexcept nogil:
+        """The level at this depth, where the path comes by this byte."""
+        cdef uint32_t level = self.path_levels[depth - 1]
+        if self.path_states[depth - 1] != self.unit_state or level & IN_TAIL:
+            return level
+        return level + 1 if byteset_has(&self.unit_bytes, byte) else level | IN_TAIL
+
+    cdef int take_token_at(self, uint32_t token, uint32_t level) except -1 nogil:
+        cdef Family* family = self.counting
+        cdef Words* pairs = &family.tokens
+        family.most = max(family.most, level & ~<uint32_t> IN_TAIL)
+        if level <= MAX_LEVEL:
+            family.bits[level * <size_t> self.trie.n_words + (token >> 5)] |= <uint32_t> 1 << (token & 31)
+            family.counts[level] += 1
+            family.n_levels = max(family.n_levels, level + 1)
+            return 0
+        if not level & IN_TAIL:
+            pairs = &family.deep
+        words_push(pairs, token)
+        words_push(pairs, level & ~<uint32_t> IN_TAIL)
+        return 0
+
+    cdef int note_levels(self, uint32_t level) except -1 nogil:
+        """What was added to exits, open and late nodes just now is at this level."""
+        while self.exit_levels.n < self.exits.n:
+            words_push(&self.exit_levels, level & ~<uint32_t> IN_TAIL)
+        while self.open_levels.n < self.open.n:
+            words_push(&self.open_levels, level & ~<uint32_t> IN_TAIL)
+        while self.late_levels.n < self.late.n:
+            words_push(&self.late_levels, level & ~<uint32_t> IN_TAIL)
+        return 0
+
+    cdef int take_family(self, const Family* family, uint32_t least, uint32_t most) except -1 nogil:
+        """Adds what the family has within these bounds to what `build` has found."""
+        cdef uint32_t* bits = self.bits
+        cdef const uint32_t* others
+        cdef uint32_t level, token
+        cdef size_t i
+        self.dense = True
+        if family.n_levels:
+            level = min(most, family.n_levels - 1)
+            others = family.bits + level * <size_t> self.trie.n_words
+            for i in range(self.trie.n_words):
+                bits[i] |= others[i]
+            self.n_inside += family.counts[level]
+        for i in range(0, family.deep.n, 2):
+            if family.deep.data[i + 1] <= most:
+                token = family.deep.data[i]
+                bits[token >> 5] |= <uint32_t> 1 << (token & 31)
+                self.n_inside += 1
+        for i in range(0, family.tokens.n, 2):
+            if least <= family.tokens.data[i + 1] <= most:
+                token = family.tokens.data[i]
+                bits[token >> 5] |= <uint32_t> 1 << (token & 31)
+                self.n_inside += 1
+        take_pairs(&self.exits, &family.exits, least, most)
+        take_pairs(&self.open, &family.open, least, most)
+        take_pairs(&self.late, &family.late, least, most)
+        byteset_or(&self.live_bytes, &family.live_bytes)
         return 0
 
     # ---- rests --------------------------------------------------------------------------------------------------
@@ -769,6 +1041,7 @@ cdef class Parts:
         """What is remembered for all grammars over this vocabulary, in numbers of things and bytes."""
         return {
             "parts": self.n_parts,
+            "part_families": self.n_families,
             "parts_asked": self.n_built + self.n_known,
             "part_nodes_visited": self.n_nodes,
             "automaton_states": self.n_states,
@@ -792,6 +1065,32 @@ cdef void* copy_of(const void* data, size_t n_bytes) except NULL nogil:
     if n_bytes:
         memcpy(copy, data, n_bytes)
     return copy
+
+
+cdef int pair_up(Words* pairs, const Words* items, const Words* levels) except -1 nogil:
+    cdef size_t i
+    for i in range(items.n):
+        words_push(pairs, items.data[i])
+        words_push(pairs, levels.data[i])
+    return 0
+
+
+cdef int take_pairs(Words* items, const Words* pairs, uint32_t least, uint32_t most) except -1 nogil:
+    cdef size_t i
+    for i in range(0, pairs.n, 2):
+        if least <= pairs.data[i + 1] <= most:
+            words_push(items, pairs.data[i])
+    return 0
+
+
+cdef void free_family(Family* family) noexcept nogil:
+    free(family.bits)
+    words_free(&family.deep)
+    words_free(&family.tokens)
+    words_free(&family.exits)
+    words_free(&family.open)
+    words_free(&family.late)
+    free(family)
 
 
 cdef void free_part(Part* part) noexcept nogil:
