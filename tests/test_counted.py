@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from itertools import product
 
 import numpy as np
 import pytest
@@ -56,9 +57,11 @@ def agree_on_the_way(grammar: str, vocabulary: Vocabulary, seed: int, steps: int
 def test_masks_within_bounded_repetitions(name: str) -> None:
     """Real tokens; two grammars with other bounds share what was walked, and what follows differs."""
     pattern = (COUNTED | PLAIN)[name]
-    vocabulary = Vocabulary.from_tokens([load("tekken").token_bytes(i) for i in range(1000, 60000)] + [b""], eos_token_id=59000)
+    tokens = [load("tekken").token_bytes(i) for i in range(1000, 60000)]
+    vocabulary = Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
+    other = re.sub(r"\{(\d+),(\d*)\}", lambda m: f"{{{int(m[1]) // 2},{int(m[2] or 30) + 1}}}", pattern)
     for seed, ending in enumerate(['"]"', '(" " | "." T)']):
-        for text in (pattern, re.sub(r"\{(\d+),(\d*)\}", lambda m: f"{{{int(m[1]) // 2},{int(m[2] or 30) + 1}}}", pattern)):
+        for text in (pattern, other):
             agree_on_the_way(f"start: T {ending}\nT: /{text}/", vocabulary, seed, 24)
     assert (families(vocabulary) > 0) == (name in COUNTED)
 
@@ -69,9 +72,7 @@ def test_every_short_text(pattern: str, split_nodes: int) -> None:
     """All strings of five letters up to length 4 as tokens, and classes broad enough for a family."""
     pattern = re.sub(r"\[b", r"[b\\x30-\\x39", pattern)
     letters = "abcde1é"
-    tokens = [a + b + c + d for a in letters for b in ["", *letters] for c in (["", *letters] if b else [""])
-              for d in (["", *letters] if c else [""])]
-    tokens = list(dict.fromkeys(tokens))
+    tokens = ["".join(word) for length in range(1, 5) for word in product(letters, repeat=length)]
     vocabulary = Vocabulary.from_tokens([t.encode() for t in tokens] + [b""], eos_token_id=len(tokens))
     before = set_limits(split_nodes=split_nodes)
     try:
