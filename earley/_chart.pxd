@@ -103,6 +103,7 @@ cdef class Chart:
     cdef void free_dropped(self) noexcept nogil
     # Debug builds: raises AssertionError where something made since the last check is not as it must be.
     cdef int check(self) except -1
+    cdef bint has_variables         # a Template: rows above variables have the order of the rows that they stand for
     cdef size_t n_checked           # positions
     cdef size_t n_checked_rows
     cdef size_t n_checked_continuations

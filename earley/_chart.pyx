@@ -635,7 +635,8 @@ cdef class Chart:
             skeleton = words_of(self.skeletons.skeletons, words[0])
             expect(list(dict.fromkeys(skeleton[2::2])) == list(range(len(words) - 1)), "names count up as they appear")
             items = [(dot, words[1 + name]) for dot, name in zip(skeleton[1::2], skeleton[2::2])]
-            expect(items == sorted(set(items)), "the items of a row are sorted")
+            expect(len(items) == len(set(items)), "no item of a row is repeated")
+            expect(items == sorted(items) or self.has_variables, "the items of a row are sorted")
             expect(all(self.rules.dots.data[<uint32_t> dot] != NONE for dot, _ in items), "the items of a row are incomplete")
             expect(skeleton[0] or len(items) > 0, "a row is not empty")
         for i in range(<uint32_t> max(self.n_checked, FINISHED + 1), self.positions.n):

@@ -78,7 +78,7 @@ cdef class Masks:
     cdef Words ids, waiting, state_words
     cdef Words extras               # special tokens to be in the next mask, filled by who asks for it; ascending
     cdef Map visited                # continuation << 32 | places -> visit
-    cdef uint32_t visit
+    cdef uint32_t visit, n_visits
     cdef uint32_t* path_positions
     cdef uint32_t* path_tables
     cdef uint64_t budget            # trie nodes that one mask may still visit

@@ -223,6 +223,8 @@ cdef class Masks:
         for i in range(self.extras.n):
             words_push(&self.ids, EXTRA | self.extras.data[i])
         self.budget = self.n_nodes + BUDGET
+        if self.visited.n > 1 << 14:
+            self.visited.clear()
         self.new_visit()
         for i in range(1, sequence_length(chart.positions, position), 2):
             row = sequence(chart.positions, position)[i]
@@ -247,9 +249,8 @@ cdef class Masks:
         return mask
 
     cdef int new_visit(self) except -1 nogil:
-        self.visit += 1
-        if self.visited.n > 1 << 14:
-            self.visited.clear()
+        self.n_visits += 1
+        self.visit = self.n_visits
         return 0
 
     cdef bint is_visited(self, uint32_t continuation, uint32_t places) except -1 nogil:
@@ -413,7 +414,7 @@ cdef class Masks:
 
     cdef uint32_t work_out(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil:
         cdef size_t i, n = sequence_length(self.places, places)
-        cdef uint32_t answer
+        cdef uint32_t answer, outer = self.visit
         self.push_level()
         self.new_visit()
         if 1 < self.n_items(skeleton) <= MAX_ITEMS:
@@ -427,6 +428,7 @@ cdef class Masks:
                 self.at_place(skeleton, state, sequence(self.places, places)[i])
         answer = self.record()
         self.depth -= 1
+        self.visit = outer
         self.n_answered += 1
         return answer
 

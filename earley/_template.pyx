@@ -18,6 +18,7 @@ cdef class Template(Chart):
 
     def __cinit__(self, engine):
         self.max_tables = MAX_TABLES
+        self.has_variables = True
 
     cdef int clear(self) except -1:
         """Forgets everything, as nobody refers to it between calls."""
