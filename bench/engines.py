@@ -109,6 +109,7 @@ class Earleymask:
         self.module: Any = importlib.import_module("earleymask")
         self.version = str(self.module.__version__)
         self.vocabulary = vocabulary
+        self.module.prepare(vocabulary)
 
     def grammar(self, kind: str) -> str:
         return grammar_file(kind, "lark").read_text(encoding="utf-8")

@@ -10,7 +10,8 @@ productions), `_skeletons` (parsing without the stack), `_chart` (rows, continua
 
 from ._engine import Engine
 from ._matcher import Matcher
+from ._prepare import Preparation
 from ._regex import Regexes
 from .errors import LimitError, RejectedTokenError
 
-__all__ = ["Engine", "LimitError", "Matcher", "Regexes", "RejectedTokenError"]
+__all__ = ["Engine", "LimitError", "Matcher", "Preparation", "Regexes", "RejectedTokenError"]

@@ -4,7 +4,8 @@
     constraint.mask(tokens)           # which tokens may come next
 
 `Constraint` answers for any history; `Matcher` keeps the position of one sequence; `fill_bitmasks` and `apply_bitmask`
-serve batches. `earleymask.integration` holds the adapters to other people's sampling loops.
+serve batches. `prepare` makes, when a server starts, what its first requests would have to. `earleymask.integration`
+holds the adapters to other people's sampling loops.
 """
 
 from .bitmask import apply_bitmask, fill_bitmasks
@@ -20,6 +21,7 @@ from .errors import (
     VocabularyError,
 )
 from .grammar import Grammar
+from .prepare import prepare
 from .trie import Vocabulary
 
 __version__ = "0.1.0"
@@ -39,4 +41,5 @@ __all__ = [
     "__version__",
     "apply_bitmask",
     "fill_bitmasks",
+    "prepare",
 ]
