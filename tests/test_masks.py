@@ -16,7 +16,7 @@ import pytest
 from compare import Pair, Skipped, load
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mask_paths import SPLITS, agree_along, agreed, all_strings, explain, filled, limits
+from mask_paths import SPLITS, agree_along, agreed, all_strings, explain, feed, filled, limits
 from strategies import GrammarSketch, grammars
 from test_properties import SPECIAL_GRAMMARS, sample, within_budget
 
@@ -112,18 +112,27 @@ def test_long_runs_of_blanks_cost_no_more_than_their_number() -> None:
             assert matcher.stats()["nodes_visited"] < 100_000  # of masks and of walks
 
 
-def many_alternatives(n: int) -> str:
-    words = [f"{'ab'[i & 1]}{'ab'[i >> 1 & 1]}{'ab'[i >> 2 & 1]}{'abc'[i >> 3]}" for i in range(n)]
-    rules = "\n".join(f'r{i}: "a"+ "{word}" | "b" "{word[1:]}"' for i, word in enumerate(words))
-    return f'start: ({" | ".join(f"r{i}" for i in range(n))}) ("c" start)?\n{rules}'
+def alternatives(n: int, inner: int) -> str:
+    """After `c` the row has an item for each of n rules, every `inner`-th of them with a sentence to come back from."""
+    words = ["".join(w) for w in product("ab", repeat=6)][:n]
+    rules = [f'r{i}: "c" {"" if i % inner else "start "}"{word}"' for i, word in enumerate(words)]
+    return "\n".join([f'start: ({" | ".join(f"r{i}" for i in range(n))}) start? | "ba"', *rules])
 
 
 @pytest.mark.parametrize("split_nodes", SPLITS)
-@pytest.mark.parametrize("n", [8, 16, 24])
+@pytest.mark.parametrize("n", [31, 32, 33, 50])
 def test_rows_of_many_items(n: int, split_nodes: int) -> None:
-    """Beyond 32 items a row is asked as a whole and not item by item: 8 alternatives have fewer, 24 more."""
+    """Beyond 32 items a row is asked as a whole and not item by item, for its own masks and within those of others."""
+    vocabulary = all_strings("abc", 5)
     with limits(split_nodes=split_nodes):
-        agree_along(many_alternatives(n), all_strings("abc", 5), [b"aaaabacbaba"])
+        for inner in (3, n):
+            grammar = Grammar.from_lark(alternatives(n, inner))
+            matcher = Matcher(grammar, vocabulary)
+            feed(matcher, b"c")
+            agreed(matcher)
+            if inner == n:  # one of them
+                assert (matcher.stats()["questions_asked"] > n) == (n <= 32)
+            agree_along(grammar, vocabulary, [b"caaaaabcaaaaba", b"cbaaaaaaa", b"ccbaaaaaaaaaaaaa"])
 
 
 # --- made by Hypothesis, against the twin ----------------------------------------------------------------------------
