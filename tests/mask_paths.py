@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import product
+from random import Random
 
 import numpy as np
 import numpy.typing as npt
+import vocabularies
+from strategies import choose_token
 
 from earleymask import Grammar, Matcher, Vocabulary
 from earleymask.earley._masks import set_limits
@@ -72,6 +76,26 @@ def all_strings(alphabet: str, longest: int, more: Iterable[bytes] = ()) -> Voca
     tokens = ["".join(w).encode() for n in range(1, longest + 1) for w in product(alphabet, repeat=n)]
     tokens += [token for token in more if token not in tokens]
     return Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
+
+
+@cache
+def cut(name: str, n: int) -> list[bytes]:
+    """The first tokens of a real vocabulary that spell something, and an empty one behind them for EOS."""
+    vocabulary = vocabularies.load(name)
+    special = vocabulary.special_token_ids
+    spelled = (vocabulary.token_bytes(i) for i in range(vocabulary.size) if i not in special)
+    return [*list(filter(None, spelled))[:n], b""]
+
+
+def go_on(matcher: Matcher, rng: Random, mask: npt.NDArray[np.bool_]) -> bool:
+    """Accepts a token of the mask, short ones and long ones preferred; False where only EOS is left."""
+    eos = matcher.vocabulary.eos_token_ids
+    allowed = [t for t in np.flatnonzero(mask).tolist() if t not in eos]
+    if not allowed:
+        return False
+    some = rng.sample(allowed, min(40, len(allowed)))
+    assert matcher.accept(choose_token(rng, some, {t: matcher.vocabulary.token_bytes(t) for t in some}))
+    return True
 
 
 def feed(matcher: Matcher, text: bytes) -> None:

@@ -1,0 +1,192 @@
+"""What is remembered for masks may be forgotten at any time, and no mask differs for it.
+
+Several grammars take turns on one vocabulary with room for little: each call may flush the answers of the others, its own,
+and the parts that all of them share.
+"""
+
+from __future__ import annotations
+
+import gc
+from random import Random
+
+import numpy as np
+import pytest
+from mask_paths import NEVER, agreed, all_strings, cut, filled, go_on, limits
+
+from earleymask import Grammar, Matcher, Vocabulary
+
+GRAMMARS = {
+    "json": r"""
+        start: object
+        object: "{" [pair ("," pair)*] "}"
+        pair: STRING ":" value
+        value: object | "[" [value ("," value)*] "]" | STRING | NUMBER | "true" | "false" | "null"
+        STRING: /"(?:[^"\\\x00-\x1f]|\\["\\\/bfnrt])*"/
+        NUMBER: /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?/
+        %ignore /[ \n\t]+/""",
+    "calls": r"""
+        start: (NAME "=" sum ";")+
+        sum: sum ("+" | "-") call | call
+        call: NAME | NAME "(" [sum ("," sum)*] ")" | /[0-9]+/
+        NAME: /[a-zA-Z_][a-zA-Z_0-9]*/
+        %ignore /[ \n]+/
+        %ignore /#[^\n]*\n/""",
+    "prose": r"""
+        start: W (GAP W)* "."
+        W: /[A-Za-z'À-ÿ]{1,12}/
+        GAP: ", " | " " | " - " """,
+    "counted": r"""
+        start: (KEY ":" TEXT "\n")+
+        KEY: /[a-z]{1,8}/
+        TEXT: /"[^"\n]{0,40}"/
+        %ignore " " """,
+    "tags": r"""
+        start: "<" NAME ">" (start | TEXT)* "</" NAME ">"
+        NAME: /[a-z]+/
+        TEXT: /[^<>]+/
+        %ignore /<!--.*?-->/""",
+}
+
+
+class Turns:
+    """Matchers of all grammars on one vocabulary, one of them at a time, each asked and led on."""
+
+    def __init__(self, vocabulary: Vocabulary, seed: int) -> None:
+        self.rng = Random(seed)
+        self.vocabulary = vocabulary
+        self.grammars = [Grammar.from_lark(text) for text in GRAMMARS.values()]
+        self.matchers = [Matcher(grammar, vocabulary) for grammar in self.grammars]
+        self.parts: list[int] = []
+
+    def take(self, n: int) -> None:
+        for _ in range(n):
+            i = self.rng.randrange(len(self.matchers))
+            matcher = self.matchers[i]
+            filled(matcher)
+            self.note_parts()
+            if not go_on(matcher, self.rng, agreed(matcher)) or matcher.n_tokens > 12:
+                matcher.rollback(self.rng.randint(1, matcher.n_tokens))
+                self.matchers[i] = matcher.fork()
+            self.note_parts()
+
+    def note_parts(self) -> None:
+        self.parts.append(self.vocabulary.stats()["parts"])
+
+    def flushes(self) -> list[int]:
+        return [grammar.stats()["mask_flushes"] for grammar in self.grammars]
+
+    def drops(self) -> int:
+        """How often the parts of the vocabulary were dropped; they are only added to otherwise."""
+        return sum(after < before for before, after in zip(self.parts, self.parts[1:], strict=False))
+
+
+def vocabulary_of(n: int = 20_000) -> Vocabulary:
+    tokens = cut("tekken", n)
+    return Vocabulary.from_tokens(tokens, eos_token_id=len(tokens) - 1)
+
+
+@pytest.mark.parametrize(
+    ("memory", "n_tokens"), [(1 << 12, 20_000), (1 << 16, 20_000), (1 << 18, 20_000), (1 << 20, NEVER)]
+)
+def test_grammars_take_turns(memory: int, n_tokens: int) -> None:
+    with limits(memory=memory, split_nodes=200):
+        turns = Turns(vocabulary_of(n_tokens), memory)
+        turns.take(80)
+        assert min(turns.flushes()) > 0 and turns.drops() > 0
+        if memory > 1 << 16:
+            assert max(turns.flushes()) > turns.drops()  # answers go first
+
+
+def test_nothing_is_given_back_while_there_is_room() -> None:
+    with limits(memory=1 << 30, split_nodes=200):
+        turns = Turns(vocabulary_of(), 1)
+        turns.take(40)
+        assert turns.flushes() == [0] * len(GRAMMARS) and turns.drops() == 0
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_a_position_is_asked_again_after_others_have_flushed_it(drop: bool) -> None:
+    """It was noted where its mask is, and the next call must not look there; nor that of a fork, nor after going back."""
+    rng = Random(3)
+    vocabulary = vocabulary_of()
+    with limits(split_nodes=200):
+        first, second = (Grammar.from_lark(GRAMMARS[name]) for name in ("json", "calls"))
+        matcher, other = Matcher(first, vocabulary), Matcher(second, vocabulary)
+        forks, expected = [matcher.fork()], [agreed(matcher)]
+        for _ in range(8):
+            assert go_on(matcher, rng, expected[-1]) and go_on(other, rng, agreed(other))
+            forks.append(matcher.fork())
+            expected.append(agreed(matcher))
+        for _ in range(3):
+            before = matcher.stats()
+            for fork, mask in zip(forks, expected, strict=True):
+                assert np.array_equal(filled(fork), mask)
+            assert matcher.stats()["masks_known"] == before["masks_known"] + len(forks)
+            room = vocabulary.stats()["part_bytes"] + sum(g.stats()["mask_bytes"] for g in (first, second)) - 10_000
+            with limits(memory=1 << 12 if drop else room):
+                for _ in range(20):
+                    if first.stats()["mask_flushes"] > before["mask_flushes"]:
+                        break
+                    go_on(other, rng, filled(other))  # what is remembered is gone through once it has learned something
+            assert first.stats()["mask_flushes"] > before["mask_flushes"]
+            for fork, mask in zip(forks, expected, strict=True):
+                assert np.array_equal(filled(fork), mask)
+            if drop:
+                assert matcher.stats()["masks_new_part"] > before["masks_new_part"]
+            for n in (2, 3, 1):
+                matcher.rollback(n)
+                assert np.array_equal(filled(matcher), expected[matcher.n_tokens])
+            matcher = forks[-1].fork()
+
+
+def test_grammars_come_and_go() -> None:
+    """What was remembered for a grammar goes with it; the parts and the others stay."""
+    rng = Random(5)
+    vocabulary = vocabulary_of(5_000)
+    with limits(memory=1 << 16, split_nodes=50):
+        kept = Matcher(Grammar.from_lark(GRAMMARS["json"]), vocabulary)
+        for n in range(30):
+            matcher = Matcher(Grammar.from_lark(rng.choice(list(GRAMMARS.values()))), vocabulary)
+            for _ in range(3):
+                go_on(matcher, rng, agreed(matcher))
+            if not go_on(kept, rng, agreed(kept)) or n % 9 == 8:
+                kept.rollback(kept.n_tokens)
+            if n % 5 == 0:
+                del matcher
+                gc.collect()
+
+
+def test_one_grammar_on_two_vocabularies() -> None:
+    rng = Random(7)
+    tokens = cut("tekken", 8_000)
+    vocabularies = [Vocabulary.from_tokens([*tokens[:n], b""], eos_token_id=n) for n in (8_000, 3_000)]
+    with limits(memory=1 << 12, split_nodes=50):
+        grammar = Grammar.from_lark(GRAMMARS["calls"])
+        matchers = [Matcher(grammar, vocabulary) for vocabulary in vocabularies]
+        for _ in range(25):
+            masks = [agreed(matcher) for matcher in matchers]
+            assert np.array_equal(masks[0][:3_000], masks[1][:3_000])
+            token = rng.choice(np.flatnonzero(masks[1][:3_000]).tolist())
+            assert all(matcher.accept(token) for matcher in matchers)
+        assert grammar.stats()["mask_flushes"] > 20
+
+
+@pytest.mark.parametrize("memory", [0, 1 << 13, 1 << 15])
+def test_small_vocabularies_take_turns(memory: int) -> None:
+    """Tokens of every shape: all strings over a few letters."""
+    vocabulary = all_strings('a"{}: ,', 4)
+    texts = [
+        'start: "{" [P ("," P)*] "}"\nP: /"[a ]*":[a]+/\n%ignore " "',
+        'start: S (":" S)*\nS: /"[^"]{0,5}"/\n%ignore / +/',
+        'start: "{" start "}" start | "a"?',
+        'start: W (/[,:]+/ W)*\nW: /[a"]+/\n%ignore / +/',
+    ]
+    rng = Random(memory)
+    with limits(memory=memory, split_nodes=3):
+        grammars = [Grammar.from_lark(text) for text in texts]
+        matchers = [Matcher(grammar, vocabulary) for grammar in grammars]
+        for _ in range(60):
+            i = rng.randrange(len(matchers))
+            if not go_on(matchers[i], rng, agreed(matchers[i])):
+                matchers[i] = Matcher(grammars[i], vocabulary)
+        assert min(grammar.stats()["mask_flushes"] for grammar in grammars) > 0
