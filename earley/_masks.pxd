@@ -5,7 +5,8 @@ from libc.stdint cimport uint32_t, uint64_t
 from earleymask.earley._chart cimport Chart, Mask
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._lexer cimport Lexer
-from earleymask.earley._parts cimport Exits, Part, Parts, RestTrie
+from earleymask.earley._parts cimport Exits, Part, Parts
+from earleymask.earley._rests cimport RestTrie
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._rules cimport Rules
 from earleymask.earley._skeletons cimport Skeletons

@@ -203,7 +203,7 @@ cdef class Masks:
 
     cdef size_t kept(self) noexcept nogil:
         """About the bytes that grow from mask to mask."""
-        return self.mask_bytes + self.parts.part_bytes + self.parts.state_bytes + sizeof(uint32_t) * (
+        return self.mask_bytes + self.parts.n_bytes() + sizeof(uint32_t) * (
             self.tokens.n + self.pops.n + self.places.words.n + 8 * self.questions.n)
 
     # ---- masks --------------------------------------------------------------------------------------------------

@@ -2,38 +2,16 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
+from earleymask.earley._automaton cimport Automaton, State
 from earleymask.earley._regex cimport Regexes
-from earleymask.earley._tables cimport ByteSet, Map, Sequences, Words
+from earleymask.earley._rests cimport Rests, RestTrie
+from earleymask.earley._tables cimport ByteSet, Map, Words
 from earleymask.trie._quotient cimport Quotient
-from earleymask.trie._trie cimport TokenTrie, node_t
+from earleymask.trie._trie cimport TokenTrie
 
 cdef enum:
     ROOT_NODE = 0xFFFFFFFF      # in place of a node of the trie: the root, which is not stored
-    MAX_EDGES = 8               # bytes by which a narrow state goes on
     MAX_LEVEL = 16              # repetitions up to which a family keeps bitmaps
-
-# A state of the automaton of single regex nodes.
-cdef struct State:
-    uint32_t regex
-    uint8_t accepts
-    uint8_t expanded
-    uint8_t narrow              # goes on by at most MAX_EDGES bytes, and `edges` says how
-    uint8_t n_edges
-    uint8_t counted             # whether the regex is body{least,most} tail, so that `Family` helps: UNKNOWN, NO or YES
-    uint32_t edges[2 * MAX_EDGES]   # byte, target
-    uint32_t least, most        # if counted; most NONE: unbounded
-    uint32_t family             # the state of body* tail
-    uint32_t* by_byte           # [256] target or DEAD_END; NULL until needed
-    uint32_t* by_class          # [classes of the quotient] target, DEAD_END or MIXED; NULL until needed
-
-# The rests of tokens that begin with one byte, as a trie of their own: packed nodes like those of the vocabulary's, but
-# what is there the token's id plus one is here the index plus one of a list of tokens, for many end with the same rest.
-cdef struct RestTrie:
-    uint32_t base               # its node i is the place base + i; the vocabulary's own nodes come first
-    uint32_t n_nodes
-    node_t* nodes               # nodes[0] has the first byte and depth 1
-    uint32_t* starts            # list k is tokens[starts[k]:starts[k + 1]]
-    uint32_t* tokens
 
 # Trie nodes sorted by their byte: those of bytes[i] are nodes[starts[i]:starts[i + 1]].
 cdef struct Exits:
@@ -78,22 +56,18 @@ cdef struct Family:
 cdef class Parts:
     cdef readonly TokenTrie trie
     cdef readonly Quotient quotient
-    cdef Regexes regexes        # all regexes met, in one arena, whatever grammar they came from
-    cdef Sequences programs     # contents of ordered programs
-    cdef Words program_bases    # and where each begins in regexes.code
+    cdef Automaton automaton    # of all regexes met, whatever grammar they came from
+    cdef Rests rests
     cdef void* lock
     cdef list users             # weak references to the `Masks` that use these parts
     cdef uint64_t clock         # counts calls of them
     cdef Map known              # trie node + 1 << 32 | regex -> part
     cdef Part** parts
     cdef size_t n_parts, parts_capacity
-    cdef State* states
-    cdef size_t n_states, states_capacity
-    cdef Words state_of         # per regex node
     cdef Map family_of          # trie node + 1 << 32 | state of body* tail -> family
     cdef Family** families
     cdef size_t n_families, families_capacity
-    cdef size_t part_bytes, state_bytes
+    cdef size_t part_bytes
     cdef readonly uint64_t n_built, n_known, n_nodes    # parts made, parts found, nodes visited making them
 
     # scratch of `build`
@@ -113,30 +87,14 @@ cdef class Parts:
     cdef ByteSet unit_bytes     # begin with one of these
     cdef uint32_t* path_levels  # per depth: repetitions begun; beyond the last one, with IN_TAIL
     cdef Words exit_levels, open_levels, late_levels
-    cdef uint32_t next_place
-    cdef node_t* rest_nodes     # of the trie being merged
-    cdef size_t n_rest_nodes, rest_nodes_capacity
-    cdef Words rest_starts, rest_tokens
-    cdef Words groups           # trie nodes to be merged: a stack of groups
-    cdef uint32_t* stamps       # per trie node; for `make_live`
-    cdef uint32_t* node_states
-    cdef uint32_t stamp
+    cdef uint32_t* node_states  # per trie node; for `stamp_late`
     cdef uint32_t stamped       # the part that was stamped last
-    cdef bint only_late         # `merge` is at rests of `live`: nothing but what leads to late nodes
 
     # The part of `node` of another arena below `trie_node`. `adopted` remembers the arena's nodes. Takes the lock.
     cdef Part* part(self, uint32_t trie_node, Regexes regexes, uint32_t node, Words* adopted) except NULL nogil
     cdef int need_live(self, Part* part) except -1 nogil
     cdef RestTrie* need_rests(self, Part* part, Exits* exits, uint32_t k) except NULL nogil
 
-    cdef uint32_t adopt(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
-    cdef uint32_t adopt_new(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
-    cdef uint32_t adopt_class(self, Regexes other, uint32_t class_) except? 0xFFFFFFFF nogil
-    cdef uint32_t adopt_program(self, Regexes other, uint32_t instruction, Words* adopted) except? 0xFFFFFFFF nogil
-    cdef uint32_t state(self, uint32_t regex) except? 0xFFFFFFFF nogil
-    cdef int expand(self, uint32_t state) except -1 nogil
-    cdef uint32_t* by_byte(self, uint32_t state) except NULL nogil
-    cdef uint32_t* by_class(self, uint32_t state) except NULL nogil
     cdef Part* find_or_build(self, uint32_t trie_node, uint32_t regex) except NULL nogil
     cdef Part* build(self, uint32_t trie_node, uint32_t regex) except NULL nogil
     cdef int grow(self, uint32_t node, uint32_t depth, uint32_t state) except -1 nogil
@@ -150,24 +108,13 @@ cdef class Parts:
     cdef int note_levels(self, uint32_t level) except -1 nogil
     cdef int take_token_at(self, uint32_t token, uint32_t level) except -1 nogil
     cdef uint32_t level_by(self, uint32_t depth, uint32_t byte) noexcept nogil
-    cdef bint is_counted(self, uint32_t state) except -1 nogil
-    cdef int recognize(self, uint32_t state) except -1 nogil
-    cdef bint prefix_free(self, uint32_t node) except -1 nogil
-    cdef int first_bytes(self, uint32_t node, ByteSet* bytes_) except -1 nogil
     cdef Family* family(self, uint32_t trie_node, uint32_t state) noexcept nogil
     cdef int make_family(self, uint32_t trie_node, uint32_t state) except -1 nogil
     cdef int take_family(self, const Family* family, uint32_t least, uint32_t most) except -1 nogil
     cdef int start(self, uint32_t trie_node, uint32_t state) except -1 nogil
-    cdef RestTrie* make_rests(self, const uint32_t* nodes, uint32_t n) except NULL nogil
-    cdef int copy_rests(self, uint32_t node, uint32_t depth) except -1 nogil
-    cdef int push_rest(self, uint32_t depth, node_t like) except -1 nogil
-    cdef int close_list(self, size_t index, size_t start) except -1 nogil
-    cdef int merge(self, size_t first, size_t end, uint32_t depth) except -1 nogil
-    cdef bint is_wanted(self, uint32_t node, uint32_t parent) noexcept nogil
-    cdef int take_token(self, uint32_t node) except -1 nogil
     cdef int stamp_late(self, Part* part) except -1 nogil
     cdef int make_live(self, Part* part) except -1 nogil
-    cdef size_t n_bytes(self) except? 0
+    cdef size_t n_bytes(self) noexcept nogil
 
 
 cdef Parts parts_of(TokenTrie trie)

@@ -297,3 +297,13 @@ cdef void sort_unique(Words* words) noexcept nogil:
             words.data[n] = words.data[i]
             n += 1
     words.n = n
+
+
+cdef void* copy_of(const void* data, size_t n_bytes) except NULL nogil:
+    cdef void* copy = malloc(n_bytes + 1)               # + 1: malloc(0) may return NULL
+    if copy == NULL:
+        with gil:
+            raise MemoryError("table")
+    if n_bytes:
+        memcpy(copy, data, n_bytes)
+    return copy

@@ -1,0 +1,55 @@
+# States of single regex nodes, for all grammars over one vocabulary.
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from earleymask.earley._regex cimport Regexes
+from earleymask.earley._tables cimport ByteSet, Sequences, Words
+from earleymask.trie._quotient cimport Quotient
+
+cdef enum:
+    DEAD_END = 0                # state: nothing can match any more
+    MIXED = 0xFFFFFFFF          # the bytes of a class lead to several states
+    MAX_EDGES = 8               # bytes by which a narrow state goes on
+
+cdef struct State:
+    uint32_t regex
+    uint8_t accepts
+    uint8_t expanded
+    uint8_t narrow              # goes on by at most MAX_EDGES bytes, and `edges` says how
+    uint8_t n_edges
+    uint8_t counted             # whether the regex is body{least,most} tail, so that families help (`_parts`)
+    uint32_t edges[2 * MAX_EDGES]   # byte, target
+    uint32_t least, most        # if counted; most NONE: unbounded
+    uint32_t family             # the state of body* tail
+    uint32_t* by_byte           # [256] target or DEAD_END; NULL until needed
+    uint32_t* by_class          # [classes of the quotient] target, DEAD_END or MIXED; NULL until needed
+
+cdef class Automaton:
+    cdef Quotient quotient
+    cdef Regexes regexes        # all regexes met, in one arena
+    cdef Sequences programs     # contents of ordered programs
+    cdef Words program_bases    # and where each begins in regexes.code
+    cdef State* states
+    cdef size_t n_states, states_capacity
+    cdef Words state_of         # per regex node
+    cdef size_t state_bytes
+
+    # The node here that is `node` of another arena. `adopted` remembers the arena's nodes.
+    cdef uint32_t adopt(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
+    cdef uint32_t adopt_new(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
+    cdef uint32_t adopt_class(self, Regexes other, uint32_t class_) except? 0xFFFFFFFF nogil
+    cdef uint32_t adopt_program(self, Regexes other, uint32_t instruction, Words* adopted) except? 0xFFFFFFFF nogil
+
+    cdef uint32_t state(self, uint32_t regex) except? 0xFFFFFFFF nogil
+    # Pointers into `states` are valid until the next call of any of these.
+    cdef int expand(self, uint32_t state) except -1 nogil
+    cdef uint32_t* by_byte(self, uint32_t state) except NULL nogil
+    cdef uint32_t* by_class(self, uint32_t state) except NULL nogil
+
+    cdef bint is_counted(self, uint32_t state) except -1 nogil
+    cdef int recognize(self, uint32_t state) except -1 nogil
+    cdef bint prefix_free(self, uint32_t node) except -1 nogil
+    # The bytes with which a match of a counted state's body begins.
+    cdef int unit_bytes(self, uint32_t state, ByteSet* bytes_) except -1 nogil
+    cdef int first_bytes(self, uint32_t node, ByteSet* bytes_) except -1 nogil
+    cdef size_t n_bytes(self) noexcept nogil

@@ -1,0 +1,319 @@
+"""States of single regex nodes, whatever grammar they come from: what parts of the vocabulary are walked with.
+
+The lexer's states (`_lexer`) are sets of terminals of one grammar. Here each regex node is a state by itself. Regexes of
+grammars are *adopted* into one arena, where equal ones are one node; their derivatives are the states. A state goes on by
+a few bytes only (*narrow*: literals, the ends of strings), or has a table by byte, and another one by class of bytes of the
+trie's quotient.
+"""
+
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+from earleymask.earley._regex cimport (
+    F_NULLABLE, F_ORDERED, K_AND, K_BYTES, K_CHAR, K_CONCAT, K_EMPTY, K_EPSILON, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION,
+    OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, Instruction, nullable,
+)
+from earleymask.earley._tables cimport (
+    NONE, byteset_add, byteset_fill, byteset_has, byteset_or, reserve, sequence, sequence_length, words_free, words_push,
+)
+
+cdef enum:
+    ANY_TAIL = 0xFFFFFFFF       # `_regex.ANY`
+    NO = 1                      # `State.counted`, 0 before it was looked into
+    YES = 2
+
+
+cdef class Automaton:
+    """States over the classes of one quotient."""
+
+    def __cinit__(self, Quotient quotient not None):
+        self.quotient = quotient
+        self.regexes = Regexes()
+        self.programs = Sequences("ordered programs", 1 << 24)
+        self.state(R_EMPTY)                             # DEAD_END
+
+    def __dealloc__(self):
+        cdef size_t i
+        for i in range(self.n_states):
+            free(self.states[i].by_byte)
+            free(self.states[i].by_class)
+        free(self.states)
+        words_free(&self.state_of)
+        words_free(&self.program_bases)
+
+    # ---- regexes of other arenas --------------------------------------------------------------------------------
+
+    cdef uint32_t adopt(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil:
+        cdef uint32_t mine
+        if node < adopted.n and adopted.data[node] != NONE:
+            return adopted.data[node]
+        mine = self.adopt_new(other, node, adopted)
+        while adopted.n <= node:
+            words_push(adopted, NONE)
+        adopted.data[node] = mine
+        return mine
+
+    cdef uint32_t adopt_new(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil:
+        cdef const uint32_t* p = sequence(other.nodes, node)
+        cdef uint32_t words[9]
+        cdef uint32_t kind = p[0], first, rest, mine
+        cdef size_t base = self.regexes.stack.n, i, n = sequence_length(other.nodes, node)
+        words[0] = kind
+        if kind == K_EMPTY or kind == K_EPSILON:
+            return node                                 # the same in every arena
+        if kind == K_BYTES:
+            return self.regexes.make(p, n)
+        if kind == K_CHAR:
+            words[1] = self.adopt_class(other, p[1])
+            return self.regexes.make(words, 2)
+        if kind == K_TAIL:
+            words[1] = p[1] if p[1] == ANY_TAIL else self.adopt_class(other, p[1])
+            words[2], words[3], words[4] = p[2], p[3], p[4]
+            return self.regexes.make(words, 5)
+        if kind == K_REPEAT:
+            first, rest = p[2], p[3]
+            return self.regexes.make_repeat(self.adopt(other, p[1], adopted), first, rest)
+        if kind == K_NOT:
+            return self.regexes.make_not(self.adopt(other, p[1], adopted))
+        if kind == K_CONCAT:
+            while p[0] == K_CONCAT:                     # long for literals: no recursion along it
+                rest = p[2]
+                mine = self.adopt(other, p[1], adopted)
+                words_push(&self.regexes.stack, mine)
+                p = sequence(other.nodes, rest)
+            mine = self.adopt(other, rest, adopted)
+            while self.regexes.stack.n > base:
+                self.regexes.stack.n -= 1
+                mine = self.regexes.make_concat(self.regexes.stack.data[self.regexes.stack.n], mine)
+            return mine
+        if kind == K_ORDERED:
+            words_push(&self.regexes.stack, K_ORDERED)
+            for i in range(1, n, 2):
+                mine = self.adopt_program(other, sequence(other.nodes, node)[i], adopted)
+                words_push(&self.regexes.stack, mine)
+                mine = self.adopt(other, sequence(other.nodes, node)[i + 1], adopted)
+                words_push(&self.regexes.stack, mine)
+            self.regexes.stack.n = base
+            return self.regexes.make(self.regexes.stack.data + base, n)
+        for i in range(1, n):                           # K_UNION, K_AND
+            mine = self.adopt(other, sequence(other.nodes, node)[i], adopted)
+            words_push(&self.regexes.stack, mine)
+        return self.regexes.make_union(base) if kind == K_UNION else self.regexes.make_and(base)
+
+    cdef uint32_t adopt_class(self, Regexes other, uint32_t class_) except? 0xFFFFFFFF nogil:
+        return self.regexes.classes.intern(sequence(other.classes, class_), sequence_length(other.classes, class_))
+
+    cdef uint32_t adopt_program(self, Regexes other, uint32_t instruction, Words* adopted) except? 0xFFFFFFFF nogil:
+        """Where this instruction of the other arena is in ours. Programs are copied whole, once by content."""
+        cdef uint32_t start, end, i, mine, program
+        cdef size_t k = other.programs.n, base = self.regexes.stack.n
+        cdef Instruction code
+        cdef uint32_t* words
+        while other.programs.data[k - 1] > instruction:
+            k -= 1
+        start = other.programs.data[k - 1]
+        end = other.programs.data[k] if k < other.programs.n else <uint32_t> other.n_code
+        for i in range(start, end):
+            code = other.code[i]
+            mine = code.x - start
+            if code.op == OP_ATOM:
+                mine = self.adopt(other, code.x, adopted)
+            words_push(&self.regexes.stack, code.op)
+            words_push(&self.regexes.stack, mine if code.op in (OP_ATOM, OP_SPLIT, OP_JUMP) else 0)
+            words_push(&self.regexes.stack, code.y - start if code.op == OP_SPLIT else 0)
+        program = self.programs.intern(self.regexes.stack.data + base, 3 * (end - start))
+        self.regexes.stack.n = base
+        if program == self.program_bases.n:
+            words = self.regexes.stack.data + base
+            mine = self.regexes.add_code(end - start)
+            words_push(&self.program_bases, mine)
+            for i in range(end - start):
+                code.op, code.x, code.y = words[3 * i], words[3 * i + 1], words[3 * i + 2]
+                if code.op in (OP_SPLIT, OP_JUMP):
+                    code.x += mine
+                    code.y += mine
+                self.regexes.code[mine + i] = code
+        return self.program_bases.data[program] + (instruction - start)
+
+    # ---- states -------------------------------------------------------------------------------------------------
+
+    cdef uint32_t state(self, uint32_t regex) except? 0xFFFFFFFF nogil:
+        cdef State* state
+        if self.regexes.empty(regex):
+            regex = R_EMPTY
+        if regex < self.state_of.n and self.state_of.data[regex] != NONE:
+            return self.state_of.data[regex]
+        reserve(<void**> &self.states, &self.states_capacity, self.n_states + 1, sizeof(State))
+        while self.state_of.n <= regex:
+            words_push(&self.state_of, NONE)
+        state = self.states + self.n_states
+        memset(state, 0, sizeof(State))
+        state.regex = regex
+        state.accepts = nullable(self.regexes, regex)
+        self.state_of.data[regex] = <uint32_t> self.n_states
+        self.n_states += 1
+        return self.state_of.data[regex]
+
+    cdef int expand(self, uint32_t state) except -1 nogil:
+        """Works out where the state goes on to, for all bytes."""
+        cdef uint32_t row[256]
+        cdef ByteSet seen, same
+        cdef uint32_t byte, other, target, n = 0, regex = self.states[state].regex
+        cdef State* s
+        byteset_fill(&seen, 0)
+        for byte in range(256):
+            if byteset_has(&seen, byte):
+                continue
+            byteset_fill(&same, <uint64_t> -1)
+            target = self.state(self.regexes.derive(regex, byte, &same))
+            byteset_or(&seen, &same)
+            for other in range(byte, 256):
+                if byteset_has(&same, other):
+                    row[other] = target
+        s = self.states + state
+        for byte in range(256):
+            if row[byte] != DEAD_END:
+                if n < MAX_EDGES:
+                    s.edges[2 * n] = byte
+                    s.edges[2 * n + 1] = row[byte]
+                n += 1
+        if n > MAX_EDGES:
+            s.by_byte = <uint32_t*> malloc(256 * sizeof(uint32_t))
+            if s.by_byte == NULL:
+                with gil:
+                    raise MemoryError("automaton state")
+            memcpy(s.by_byte, row, 256 * sizeof(uint32_t))
+            self.state_bytes += 1024
+            n = 0
+        else:
+            s.narrow = True
+        s.n_edges = <uint8_t> n
+        s.expanded = True
+        return 0
+
+    cdef uint32_t* by_byte(self, uint32_t state) except NULL nogil:
+        cdef State* s = self.states + state
+        cdef uint32_t i
+        if not s.expanded:
+            self.expand(state)
+            s = self.states + state
+        if s.by_byte == NULL:
+            s.by_byte = <uint32_t*> calloc(256, sizeof(uint32_t))
+            if s.by_byte == NULL:
+                with gil:
+                    raise MemoryError("automaton state")
+            for i in range(s.n_edges):
+                s.by_byte[s.edges[2 * i]] = s.edges[2 * i + 1]
+            self.state_bytes += 1024
+        return s.by_byte
+
+    cdef uint32_t* by_class(self, uint32_t state) except NULL nogil:
+        cdef uint32_t* row
+        cdef uint32_t byte, class_, n = self.quotient.n_classes
+        if self.states[state].by_class != NULL:
+            return self.states[state].by_class
+        row = self.by_byte(state)
+        self.states[state].by_class = <uint32_t*> malloc(n * sizeof(uint32_t))
+        if self.states[state].by_class == NULL:
+            with gil:
+                raise MemoryError("automaton state")
+        for class_ in range(n):
+            self.states[state].by_class[class_] = row[self.quotient.class_first[class_]]
+        for byte in range(256):
+            class_ = self.quotient.class_of[byte]
+            if row[byte] != row[self.quotient.class_first[class_]]:
+                self.states[state].by_class[class_] = MIXED
+        self.state_bytes += n * sizeof(uint32_t)
+        return self.states[state].by_class
+
+    # ---- counted repetitions ------------------------------------------------------------------------------------
+
+    cdef bint is_counted(self, uint32_t state) except -1 nogil:
+        if self.states[state].counted == 0:
+            self.states[state].counted = NO
+            if not self.states[state].expanded:
+                self.expand(state)
+            if not self.states[state].narrow:
+                self.recognize(state)
+        return self.states[state].counted == YES
+
+    cdef int recognize(self, uint32_t state) except -1 nogil:
+        """Marks a state as counted where it is body{least,most} tail, and how often the body is repeated can be told.
+
+        That is so where no match of the body begins another one, and body, tail and body within body are told apart by
+        their first bytes; and no lexeme may end between repetitions. Others (`[a-z]{1,30}` without anything that ends it)
+        are left to be built one by one.
+        """
+        cdef const uint32_t* p = sequence(self.regexes.nodes, self.states[state].regex)
+        cdef uint32_t body, tail, least, most, family, i
+        cdef ByteSet bytes_, others
+        if p[0] != K_CONCAT:
+            return 0
+        tail = p[2]
+        p = sequence(self.regexes.nodes, p[1])
+        if p[0] != K_REPEAT:
+            return 0
+        body, least, most = p[1], p[2], p[3]
+        if (least == 0 and most == NONE) or self.regexes.flags[tail] & (F_NULLABLE | F_ORDERED) or nullable(self.regexes, body):
+            return 0
+        if not self.prefix_free(body):
+            return 0
+        self.first_bytes(body, &bytes_)
+        self.first_bytes(tail, &others)
+        for i in range(4):
+            if bytes_.w[i] & others.w[i]:
+                return 0
+        family = self.state(self.regexes.make_concat(self.regexes.make_repeat(body, 0, NONE), tail))
+        if family == DEAD_END:
+            return 0
+        self.states[family].counted = YES
+        self.states[family].family = family
+        self.states[family].least, self.states[family].most = 0, NONE
+        self.states[state].counted = YES
+        self.states[state].family = family
+        self.states[state].least, self.states[state].most = least, most
+        return 0
+
+    cdef bint prefix_free(self, uint32_t node) except -1 nogil:
+        """Whether it can be seen that no match of the regex begins a longer one, and where each is in its alternatives."""
+        cdef const uint32_t* p = sequence(self.regexes.nodes, node)
+        cdef ByteSet bytes_, seen
+        cdef size_t i, j, n = sequence_length(self.regexes.nodes, node)
+        cdef uint32_t rest
+        while p[0] == K_CONCAT:
+            rest = p[2]
+            if not self.prefix_free(p[1]):
+                return False
+            node = rest
+            p = sequence(self.regexes.nodes, node)
+        if p[0] == K_REPEAT:
+            return p[2] == p[3] and self.prefix_free(p[1])
+        if p[0] == K_UNION:
+            byteset_fill(&seen, 0)
+            n = sequence_length(self.regexes.nodes, node)
+            for i in range(1, n):
+                if not self.prefix_free(sequence(self.regexes.nodes, node)[i]):
+                    return False
+                self.first_bytes(sequence(self.regexes.nodes, node)[i], &bytes_)
+                for j in range(4):
+                    if seen.w[j] & bytes_.w[j]:
+                        return False
+                byteset_or(&seen, &bytes_)
+            return True
+        return p[0] == K_BYTES or p[0] == K_CHAR or p[0] == K_TAIL
+
+    cdef int unit_bytes(self, uint32_t state, ByteSet* bytes_) except -1 nogil:
+        cdef const uint32_t* p = sequence(self.regexes.nodes, self.states[state].regex)
+        return self.first_bytes(sequence(self.regexes.nodes, p[1])[1], bytes_)
+
+    cdef int first_bytes(self, uint32_t node, ByteSet* bytes_) except -1 nogil:
+        cdef const uint32_t* row = self.by_byte(self.state(node))
+        cdef uint32_t byte
+        byteset_fill(bytes_, 0)
+        for byte in range(256):
+            if row[byte] != DEAD_END:
+                byteset_add(bytes_, byte)
+        return 0
+
+    cdef size_t n_bytes(self) noexcept nogil:
+        return self.regexes.n_bytes() + self.state_bytes + self.n_states * sizeof(State)
