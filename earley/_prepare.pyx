@@ -11,6 +11,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from cpython.pythread cimport WAIT_LOCK, PyThread_acquire_lock, PyThread_release_lock, PyThread_type_lock
 
+from earleymask.earley._automaton cimport DEAD_END
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._parts cimport ROOT_NODE, Part, Parts, parts_of
 from earleymask.earley._rules cimport S_TERMINAL
@@ -18,7 +19,6 @@ from earleymask.earley._tables cimport NONE, Words, words_free, words_push
 from earleymask.trie._trie cimport TokenTrie
 
 cdef enum:
-    DEAD_END = 0                # state of `_parts`: nothing can match any more
     # Of a terminal. Those that ASCII leads to come first; `\w` has some 150, most of them within a character.
     MAX_STATES = 32
 
@@ -51,14 +51,15 @@ cdef class Preparation:
 
     cdef int want(self, Engine engine, uint32_t blank) except -1 nogil:
         cdef Words adopted
-        cdef uint32_t symbol
+        cdef uint32_t symbol, regex
         adopted.data = NULL
         adopted.n = adopted.capacity = 0
         PyThread_acquire_lock(<PyThread_type_lock> self.parts.lock, WAIT_LOCK)
         try:
             for symbol in range(engine.rules.n_symbols):
                 if engine.rules.symbols[symbol].kind == S_TERMINAL:
-                    self.want_terminal(self.parts.adopt(engine.regexes, engine.rules.symbols[symbol].node, &adopted), blank)
+                    regex = self.parts.automaton.adopt(engine.regexes, engine.rules.symbols[symbol].node, &adopted)
+                    self.want_terminal(regex, blank)
         finally:
             PyThread_release_lock(<PyThread_type_lock> self.parts.lock)
             words_free(&adopted)
@@ -69,18 +70,18 @@ cdef class Preparation:
         cdef uint32_t i = 0, byte, state
         cdef const uint32_t* row
         self.states.n = 0
-        self.reach(self.parts.state(regex))
+        self.reach(self.parts.automaton.state(regex))
         while i < self.states.n:
             state = self.states.data[i]
-            self.add(ROOT_NODE, self.parts.states[state].regex)
+            self.add(ROOT_NODE, self.parts.automaton.states[state].regex)
             if self.states.n < MAX_STATES:
-                row = self.parts.by_byte(state)
+                row = self.parts.automaton.by_byte(state)
                 for byte in range(256):
                     if row[byte] != DEAD_END:
                         self.reach(row[byte])
             i += 1
         if blank != NONE:
-            self.add(blank, self.parts.states[self.states.data[0]].regex)
+            self.add(blank, self.parts.automaton.states[self.states.data[0]].regex)
         return 0
 
     cdef int reach(self, uint32_t state) except -1 nogil:
