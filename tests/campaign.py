@@ -1,11 +1,14 @@
 """Many masks against the twin: `python -m tests.campaign --masks 100000 --seed 1` in the root of the repository.
 
 Grammars, vocabularies and walks are made from the seed alone, so a seed names a run; `--resume FILE` keeps the totals
-and goes on where the last run stopped. Vocabularies are samples of 500 to 4,000 tokens of real ones; with `--full` they
-are whole, and one grammar in four is one of `bench/grammars`, at positions inside its texts. A difference is shrunk,
-printed with all it takes to see it again, and counted; the run ends with exit code 1 if there was any.
+and goes on where the last run stopped. Vocabularies are samples of 500 to 4,000 tokens of real ones; one grammar in
+four is a small one over few letters, and its tokens are all strings of them. With `--full` vocabularies are whole, and
+one grammar in four is one of `bench/grammars`, at positions inside its texts. A difference is shrunk, printed with all
+it takes to see it again, and counted; the run ends with exit code 1 if there was any.
 
-The first positions of a walk are cheap and alike, so most walks are compared from their sixth token on.
+Each mask is made by all ways that there are (`Pair.mask`), within bounds that differ from grammar to grammar: the size
+from which on answers are put together from parts, and the memory for them. The first positions of a walk are cheap and
+alike, so most walks are compared from their sixth token on.
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ sys.path[:] = [str(HERE), *(p for p in sys.path if Path(p or ".").resolve() not 
 
 import vocabularies  # noqa: E402
 from compare import Difference, Loaded, Pair, Skipped, load, shrunk  # noqa: E402
-from strategies import GrammarSketch, TokenPool, make_grammar  # noqa: E402
+from mask_paths import NEVER, all_strings, limits, pieces_of  # noqa: E402
+from strategies import SMALL, GrammarSketch, TokenPool, make_grammar, make_small_grammar  # noqa: E402
 from twin import Node, TooMuchWork, dict_trie  # noqa: E402
 
 from earleymask import Vocabulary  # noqa: E402
@@ -84,6 +88,8 @@ class Case:
     n_tokens: int
     sketch: GrammarSketch | None = None
     document: bytes | None = None  # a text of a bench grammar
+    small: bool = False
+    bounds: dict[str, int] = field(default_factory=dict)  # of `mask_paths.limits`
 
 
 @cache
@@ -103,6 +109,12 @@ def sampled(seed: str) -> tuple[Vocabulary, str, Node]:
     return vocabulary, f"{name} sampled", dict_trie(vocabulary)
 
 
+@cache
+def small(alphabet: str) -> tuple[Vocabulary, str, Node]:
+    vocabulary = all_strings(alphabet, SMALL[alphabet][0], pieces_of(alphabet))
+    return vocabulary, f"all of {alphabet!r}", dict_trie(vocabulary)
+
+
 @lru_cache(maxsize=2)
 def whole_trie(name: str) -> Node:
     return dict_trie(vocabularies.load(name))
@@ -118,19 +130,35 @@ def bench_text() -> Callable[[str, int, int], str]:
 
 def make_case(seed: int, number: int, full: bool) -> Case:
     rng = Random(f"{seed}/{number}")
+    bounds = make_bounds(Random(f"{seed}/{number} bounds"))
+    if not full and number % 4 == 3:
+        alphabet = rng.choice(list(SMALL))
+        vocabulary, name, trie = small(alphabet)
+        sketch = make_small_grammar(rng, alphabet)
+        return Case(rng, sketch.text, vocabulary, name, trie, 3, 6, sketch, small=True, bounds=bounds)
     if not full:
         vocabulary, name, trie = sampled(f"{seed}/{number // FEW_GRAMMARS}")
         sketch = make_grammar(rng)
-        return Case(rng, sketch.text, vocabulary, name, trie, 3, rng.choice([10, 14, 24]), sketch)
+        return Case(rng, sketch.text, vocabulary, name, trie, 3, rng.choice([10, 14, 24]), sketch, bounds=bounds)
     name = WHOLE[number // FEW_GRAMMARS % len(WHOLE)]
     vocabulary = vocabularies.load(name)
     if number % 4:
         sketch = make_grammar(rng)
-        return Case(rng, sketch.text, vocabulary, name, whole_trie(name), 2, 9, sketch)
+        return Case(rng, sketch.text, vocabulary, name, whole_trie(name), 2, 9, sketch, bounds=bounds)
     kind = BENCH[number // 4 % len(BENCH)]
     text = (HERE.parent / "bench" / "grammars" / f"{kind}.lark").read_text(encoding="utf-8")
     document = bench_text()(kind, rng.randrange(10**6), 600).encode()
-    return Case(rng, text, vocabulary, name, whole_trie(name), 1, 12, document=document)
+    return Case(rng, text, vocabulary, name, whole_trie(name), 1, 12, document=document, bounds=bounds)
+
+
+def make_bounds(rng: Random) -> dict[str, int]:
+    """The usual ones for half of the grammars."""
+    bounds = {}
+    if rng.randrange(2):
+        bounds["split_nodes"] = rng.choice([1, 5, 50, 300, NEVER])
+    if rng.randrange(8) == 0:
+        bounds["memory"] = rng.choice([0, 1 << 14, 1 << 18])
+    return bounds
 
 
 def tokenised(rng: Random, trie: Node, data: bytes) -> list[int]:
@@ -161,7 +189,7 @@ def run_case(case: Case, totals: Totals, advance: Callable[[int], None]) -> None
             walk_document(case, pair, totals, advance)
             continue
         # Every fourth walk is compared from the start; sooner where many late ones have been.
-        early = n == 0 and totals.late * 10 > totals.masks * 6
+        early = case.small or (n == 0 and totals.late * 10 > totals.masks * 6)
         walk_freely(case, loaded, pair, totals, advance, early)
 
 
@@ -221,17 +249,19 @@ def main(arguments: list[str] | None = None) -> int:
     while totals.masks < options.masks and totals.differences < options.most_differences:
         case = make_case(totals.seed, totals.next_case, options.full)
         totals.next_case += 1
-        try:
-            run_case(case, totals, advance)
-        except Skipped:
-            totals.skipped += 1
-        except TooMuchWork:
-            totals.cut_short += 1
-        except Difference as difference:
-            totals.differences += 1
-            print(f"\n--- case {totals.next_case - 1}, vocabulary {case.name}\n{difference}", flush=True)
-            if case.sketch is not None:
-                print(f"--- shrunk\n{shrunk(case.sketch, difference, case.vocabulary)}", flush=True)
+        with limits(**case.bounds):
+            try:
+                run_case(case, totals, advance)
+            except Skipped:
+                totals.skipped += 1
+            except TooMuchWork:
+                totals.cut_short += 1
+            except Difference as difference:
+                totals.differences += 1
+                where = f"vocabulary {case.name}, bounds {case.bounds}"
+                print(f"\n--- case {totals.next_case - 1}, {where}\n{difference}", flush=True)
+                if case.sketch is not None:
+                    print(f"--- shrunk\n{shrunk(case.sketch, difference, case.vocabulary)}", flush=True)
         if options.resume:
             options.resume.write_text(json.dumps(asdict(totals)))
     if bar is not None:

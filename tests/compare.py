@@ -14,6 +14,7 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 from lark.exceptions import GrammarError as LarkGrammarError
+from mask_paths import filled, walked
 from strategies import GrammarSketch, choose_token, smaller
 from twin import EmptyLanguage, Node, TooMuchWork, Twin, TwinMatcher, Unsupported, dict_trie
 
@@ -91,15 +92,17 @@ class Pair:
         return Difference(what, self.loaded.text, self.spelled())
 
     def mask(self) -> npt.NDArray[np.bool_]:
-        """The mask, the same on both sides and never empty."""
+        """The mask, never empty, and the same on both sides: asked for, asked for again, and by a walk of the trie."""
         expected = self.twin.mask()
-        try:
-            mask = self.matcher.mask()
-        except Exception as error:
-            raise self.fail(f"mask() raises {error!r}") from error
-        if not np.array_equal(mask, expected):
-            raise self.fail(self._explain(mask, expected))
-        if not mask.any():
+        ways = {"mask": Matcher.mask, "fill_bitmask": filled, "walk_bitmask": walked}
+        for name, way in ways.items():
+            try:
+                mask = way(self.matcher)
+            except Exception as error:
+                raise self.fail(f"{name}() raises {error!r}") from error
+            if not np.array_equal(mask, expected):
+                raise self.fail(f"{name}(): {self._explain(mask, expected)}")
+        if not expected.any():
             raise self.fail("an empty mask at a live position")
         return expected
 

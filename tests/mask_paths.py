@@ -78,6 +78,13 @@ def all_strings(alphabet: str, longest: int, more: Iterable[bytes] = ()) -> Voca
     return Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
 
 
+def pieces_of(alphabet: str) -> list[bytes]:
+    """The bytes of its characters, and what begins or ends inside of one; with letters before and behind."""
+    spelled = [c.encode() for c in alphabet if len(c.encode()) > 1]
+    pieces = [c[i:j] for c in spelled for i in range(len(c)) for j in range(i + 1, len(c) + 1)]
+    return list(dict.fromkeys([*pieces, *(b"a" + p for p in pieces), *(p + b"a" for p in pieces)]))
+
+
 @cache
 def cut(name: str, n: int) -> list[bytes]:
     """The first tokens of a real vocabulary that spell something, and an empty one behind them for EOS."""

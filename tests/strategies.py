@@ -385,6 +385,35 @@ def _make_terminal(rng: Random, plain: bool, known: list[str]) -> tuple[Alternat
     return tuple(tuple(atom() for _ in range(rng.choice([1, 1, 2]))) for _ in range(rng.choice([1, 1, 2, 3])))
 
 
+SMALL: dict[str, tuple[int, list[Element]]] = {
+    "ab": (7, [Str("a"), Str("b"), Str("ab"), *map(Re, ["a+", "(ab)+", "[ab]{1,3}", "a+b?", "a*?b"])]),
+    "ab()": (4, [*map(Str, ["a", "(", ")", "(", ")", "b", "()"]), Re("a+"), Re("[ab]+")]),
+    "abc": (5, [*map(Str, ["a", "b", "c", "ab", "ca"]), *map(Re, ["a+", "[ab]+", "[bc]{1,3}", "a.*?c", "c{2,}"])]),
+    "aé日": (3, [*map(Str, ["a", "é", "日", "aé"]), *map(Re, ["[à-ÿa]+", "[^a]", "[一-龥]{1,2}a?", ".é", "[^é]*?日"])]),
+    "ab ": (5, [*map(Str, ["a", "b", "ab", " "]), *map(Re, ["a+", "[ab]+", " +", "a b", "[^b]{1,4}b"])]),
+}
+"""Alphabet -> the length up to which all its strings are to be tokens, and what small grammars are made of."""
+SMALL_BLANKS: list[Element] = [Str(" "), Re(" +"), Re(" *"), Re("(ab)+"), Str("b"), Re("a+")]
+
+
+def make_small_grammar(rng: Random, alphabet: str) -> GrammarSketch:
+    """A grammar of few short rules that name each other a lot: ambiguous, nullable, with cycles, or all of it."""
+    terminals = SMALL[alphabet][1]
+    names = ["start", *(f"r{i}" for i in range(rng.randint(0, 3)))]
+
+    def element() -> Element:
+        return Ref(rng.choice(names)) if rng.random() < 0.45 else rng.choice(terminals)
+
+    rules: list[Definition] = []
+    for name in names:
+        lengths = rng.choices((0, 1, 2, 3, 4), (1, 2, 2, 2, 1), k=rng.randint(1, 3))
+        alternatives = [tuple(element() for _ in range(length)) for length in lengths]
+        if rng.random() < 0.6:
+            alternatives.append((rng.choice(terminals),))
+        rules.append((name, tuple(dict.fromkeys(alternatives))))
+    return GrammarSketch(tuple(rules), ignored=(rng.choice(SMALL_BLANKS),) if rng.random() < 0.3 else ())
+
+
 @st.composite
 def grammars(draw: st.DrawFn, plain: bool = False) -> GrammarSketch:
     return make_grammar(draw(st.randoms(use_true_random=False)), plain=plain)

@@ -16,7 +16,7 @@ import pytest
 from compare import Pair, Skipped, load
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mask_paths import SPLITS, agree_along, agreed, all_strings, explain, feed, filled, limits
+from mask_paths import SPLITS, agree_along, agreed, all_strings, explain, feed, filled, limits, pieces_of
 from strategies import GrammarSketch, grammars
 from test_properties import SPECIAL_GRAMMARS, sample, within_budget
 
@@ -64,13 +64,6 @@ def test_every_way_makes_the_same_masks(name: str, split_nodes: int) -> None:
     grammar, alphabet, longest, texts = CASES[name]
     with limits(split_nodes=split_nodes):
         agree_along(grammar, all_strings(alphabet, longest, pieces_of(alphabet)), texts)
-
-
-def pieces_of(alphabet: str) -> list[bytes]:
-    """The bytes of its characters, and what begins or ends inside of one; with letters before and behind."""
-    spelled = [c.encode() for c in alphabet if len(c.encode()) > 1]
-    pieces = [c[i:j] for c in spelled for i in range(len(c)) for j in range(i + 1, len(c) + 1)]
-    return list(dict.fromkeys([*pieces, *(b"a" + p for p in pieces), *(p + b"a" for p in pieces)]))
 
 
 @pytest.mark.parametrize("split_nodes", SPLITS)
