@@ -260,38 +260,3 @@ def test_intersections_and_complements(split_nodes: int) -> None:
         with limits(split_nodes=split_nodes):
             loaded = engine_grammar({**terminals, **more}, r, ignored)
             agree_along(loaded, all_strings("abc ", 4), [b"acba ab", b"ba cabb"])
-
-
-# --- what grammars share ---------------------------------------------------------------------------------------------
-
-ALIKE = [
-    "/a+/", "/a*b/", "/a{1,3}/", "/a{1,4}/", "/a{2,}/", "/[ab]+/", "/[abc]+/", "/[a-é]+/", "/[a-è]+/", "/[^a]+/",
-    "/[^ab]+/", "/a.*?b/", "/a.*?c/", "/ab*?c/", "/(a|ab)+?c/", "/(ab|a)+?c/", "/c.*?(?<=a)b/", "/[abc]+(?<!a)/",
-    "/[abc]+(?<!b)/", "/é{1,2}/", "/(?:éa?){1,2}/", '"abc"', '"abca"', "/(?i:ab)+/", "/abc|é/",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("split_nodes", [1, 5])
-def test_parts_of_other_grammars_serve(split_nodes: int) -> None:
-    """Terminals that differ by a count, a class or the order of a program must not be taken for one another.
-
-    All grammars use one vocabulary; the expected mask is that of a vocabulary that has seen no other grammar.
-    """
-    rng = Random(split_nodes)
-    shared = all_strings("abcé", 3, pieces_of("é"))
-    tokens = [shared.token_bytes(i) for i in range(shared.size)]
-    with limits(split_nodes=split_nodes):
-        for _ in range(60):
-            first, second, ignored = rng.sample(ALIKE, 3)
-            text = f'start: (A | B C)+\nA: {first}\nB: {second}\nC: "c"\n'
-            text += f"%ignore {ignored}\n" if rng.randrange(2) else ""
-            alone = Vocabulary.from_tokens(tokens, eos_token_id=shared.eos_token_ids)
-            matchers = [Matcher(Grammar.from_lark(text), vocabulary) for vocabulary in (shared, alone)]
-            for _ in range(5):
-                mask, expected = agreed(matchers[0]), agreed(matchers[1])
-                assert np.array_equal(mask, expected), text
-                choices = [t for t in np.flatnonzero(mask).tolist() if t not in shared.eos_token_ids]
-                if not choices:
-                    break
-                token = rng.choice(choices)
-                assert all(m.accept(token) for m in matchers)
