@@ -118,3 +118,7 @@ cdef class Parts:
 
 
 cdef Parts parts_of(TokenTrie trie)
+
+# For those who take up what was saved (`_records`).
+cdef void free_part(Part* part) noexcept nogil
+cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except -1 nogil

@@ -3,19 +3,25 @@
 Parts are known by what a regex is, whatever grammar it stands in (`_parts`). So the parts of usual terminals can be made
 when a server starts: for each terminal the parts of its states at the root of the trie, and that of its start below the
 blank with which most words of a vocabulary begin; with all exits and rests, whichever byte a grammar goes on with.
-
 Which terminals are usual is not for here to say: they are those of the engine that is given.
+
+What was made can be saved, a record for each part (`_records`) in the order in which the terminals ask for them, and is
+taken up in that order.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport calloc
 
 from cpython.pythread cimport WAIT_LOCK, PyThread_acquire_lock, PyThread_release_lock, PyThread_type_lock
 
 from earleymask.earley._automaton cimport DEAD_END
 from earleymask.earley._engine cimport Engine
-from earleymask.earley._parts cimport ROOT_NODE, Part, Parts, parts_of
+from earleymask.earley._keys cimport Keys
+from earleymask.earley._parts cimport ROOT_NODE, Part, Parts, free_part, parts_of
+from earleymask.earley._records cimport Records
 from earleymask.earley._rules cimport S_TERMINAL
-from earleymask.earley._tables cimport NONE, Words, words_free, words_push
+from earleymask.earley._tables cimport NONE, Words, reserve, words_free, words_push
+from earleymask.trie._quotient cimport Quotient
 from earleymask.trie._trie cimport TokenTrie
 
 cdef enum:
@@ -27,25 +33,58 @@ cdef class Preparation:
     """The parts of the terminals of an engine over one vocabulary.
 
     `make()` makes those that are not there. It may be called from several threads and when there are matchers at work,
-    which wait for one part at a time at most.
+    which wait for one part at a time at most. With `saved`, as `arrays()` gave them for the same vocabulary and perhaps
+    read from a file, it takes parts up instead where the records are of the same terminals. `VocabularyError` where they
+    are of another vocabulary.
     """
 
-    def __cinit__(self, Engine engine not None, TokenTrie trie not None):
+    def __cinit__(self, Engine engine not None, TokenTrie trie not None, saved=None):
         cdef uint32_t blank
-        self.trie = trie
+        if saved is not None and trie.learned is None:
+            made = Parts(trie, Quotient(trie, arrays=saved))
+            if trie.learned is None:                    # no other thread was faster
+                trie.learned = made
         self.parts = parts_of(trie)
+        self.records = Records(self.parts, saved.get("parts") if saved is not None else None)
         blank = self.parts.quotient.child(NONE, b" "[0])
         with nogil:
             self.want(engine, blank)
+        self.keys = Keys(self.parts.automaton.regexes)
 
     def __dealloc__(self):
         words_free(&self.wanted)
         words_free(&self.states)
 
+    @property
+    def n_missing(self) -> int:
+        """Parts that `make` would make."""
+        cdef size_t i
+        cdef uint32_t n = 0
+        with nogil:
+            PyThread_acquire_lock(<PyThread_type_lock> self.parts.lock, WAIT_LOCK)
+            for i in range(0, self.wanted.n, 2):
+                n += self.parts.known.get(part_key(self.wanted.data[i], self.wanted.data[i + 1])) == NONE
+            PyThread_release_lock(<PyThread_type_lock> self.parts.lock)
+        return n
+
+    @property
+    def damaged(self) -> bool:
+        """Whether `make` came to a record that is none; what followed was made."""
+        return self.records.damaged
+
     def make(self) -> None:
         """Make what is missing."""
         with nogil:
             self.make_all()
+
+    def arrays(self):
+        """All of it, to be saved: the quotient's arrays, and `parts` (uint32). Makes what is missing."""
+        cdef Records records = Records(self.parts)
+        with nogil:
+            self.write_all(records)
+        arrays = self.parts.quotient.arrays()
+        arrays["parts"] = records.array()
+        return arrays
 
     # ---- which --------------------------------------------------------------------------------------------------
 
@@ -111,15 +150,12 @@ cdef class Preparation:
         return 0
 
     cdef Part* part(self, uint32_t node, uint32_t regex) except NULL nogil:
-        cdef uint64_t n_built
+        cdef Part* part = NULL
         PyThread_acquire_lock(<PyThread_type_lock> self.parts.lock, WAIT_LOCK)
         try:
-            n_built = self.parts.n_built
-            part = self.parts.find_or_build(node, regex)
-            if self.parts.n_built == n_built:
-                self.n_known += 1
-            else:
+            if not self.take(node, regex, &part):
                 self.n_built += 1
+                part = self.parts.find_or_build(node, regex)
             return part
         finally:
             PyThread_release_lock(<PyThread_type_lock> self.parts.lock)
@@ -134,3 +170,56 @@ cdef class Preparation:
             for k in range(part.live.n_bytes):
                 self.parts.need_rests(part, &part.live, k)
         return 0
+
+    cdef bint take(self, uint32_t node, uint32_t regex, Part** taken) except -1 nogil:
+        """Finds the part as it is there or in the next record; False where it has to be made. Needs the lock of the parts."""
+        cdef uint64_t key = part_key(node, regex)
+        cdef uint32_t index = self.parts.known.get(key)
+        cdef const uint32_t* record = self.records.next(node, self.keys.key(regex))
+        cdef Part* part
+        if index != NONE:
+            self.n_known += 1
+            taken[0] = self.parts.parts[index]
+            return True
+        if record == NULL:
+            return False
+        part = <Part*> calloc(1, sizeof(Part))
+        if part == NULL:
+            with gil:
+                raise MemoryError("part")
+        part.node = node
+        part.regex = regex
+        try:
+            if not self.records.read(record, part):
+                return False
+            reserve(<void**> &self.parts.parts, &self.parts.parts_capacity, self.parts.n_parts + 1, sizeof(Part*))
+            part.index = <uint32_t> self.parts.n_parts
+            self.parts.known.put(key, part.index)
+            self.parts.parts[part.index] = part
+            self.parts.n_parts += 1
+            self.n_taken += 1
+            taken[0] = part
+            return True
+        finally:
+            if taken[0] == NULL:
+                free_part(part)
+
+    cdef int write_all(self, Records records) except -1 nogil:
+        cdef size_t i
+        cdef uint64_t key
+        cdef Part* part
+        for i in range(0, self.wanted.n, 2):
+            PyThread_acquire_lock(<PyThread_type_lock> self.parts.lock, WAIT_LOCK)
+            try:
+                key = self.keys.key(self.wanted.data[i + 1])
+                part = self.parts.find_or_build(self.wanted.data[i], self.wanted.data[i + 1])
+            finally:
+                PyThread_release_lock(<PyThread_type_lock> self.parts.lock)
+            self.complete(part)
+            records.write(self.wanted.data[i], key, part)
+        return 0
+
+
+cdef inline uint64_t part_key(uint32_t node, uint32_t regex) noexcept nogil:
+    """As in `Parts.known`."""
+    return (<uint64_t> <uint32_t> (node + 1) << 32) | regex

@@ -9,11 +9,16 @@ grammar has beyond the list is made when a text first comes to it, as ever; the 
 
 from __future__ import annotations
 
+import os
+import warnings
 from functools import cache
+from typing import Any
+
+import numpy.typing as npt
 
 from .earley import Preparation
 from .grammar import Grammar
-from .trie import Vocabulary
+from .trie import Vocabulary, VocabularyError, prebuilt
 
 __all__ = ["TERMINALS", "prepare"]
 
@@ -101,13 +106,53 @@ TERMINALS = (
 """Usual terminals, as alternatives in Lark's syntax; names are those of lark's `common`. `x+` goes on like `x*`."""
 
 
-def prepare(vocabulary: Vocabulary) -> dict[str, int]:
-    """Make what masks of most grammars over this vocabulary need, before the first of them asks."""
+def prepare(vocabulary: Vocabulary, folder: str | os.PathLike[str] | None = None) -> dict[str, int]:
+    """Make what masks of most grammars over this vocabulary need, before the first of them asks.
+
+    Call it once when a server starts, for each vocabulary; masks are the same without. Answers with how many parts were
+    `built`, `taken` from a file, `known` from before. Several threads may call; another call costs a millisecond or
+    two.
+
+    With `folder` they are taken from the vocabulary's file there, which is written if it is not there, and replaced,
+    with a `RuntimeWarning`, if it is damaged or of another vocabulary. Only its owner should be able to write to the
+    folder. `OSError` where the file cannot be written; everything is prepared nevertheless.
+
+    With tekken or Llama 3 it takes 60 to 80 ms and keeps 11 MB, of which 5 are the quotient of the trie; from a file of
+    7 MB it takes 10 ms. It saves the first matcher 5 to 7 ms, and of the time of the first 100 masks of a grammar
+    that has terminals of the list 15 to 40 % (JSON: 0.9 to 0.5 ms). A terminal that is written in a way of its own
+    costs the first mask that comes to it some 0.1 to 1 ms, with or without.
+    """
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"vocabulary must be a Vocabulary, not {type(vocabulary).__name__}")
-    preparation = Preparation(_grammar().engine, vocabulary.trie)
+    engine, trie = _grammar().engine, vocabulary.trie
+    saved = None
+    if folder is not None and (trie.learned is None or Preparation(engine, trie).n_missing):
+        saved = _load(folder, vocabulary)
+    try:
+        preparation = Preparation(engine, trie, saved)
+    except VocabularyError as error:
+        _warn(f"{prebuilt.path_of(folder or '.', vocabulary.fingerprint)}: {error}")
+        preparation = Preparation(engine, trie)
     preparation.make()
-    return {"built": preparation.n_built, "known": preparation.n_known}
+    if folder is not None:
+        path = prebuilt.path_of(folder, vocabulary.fingerprint)
+        if preparation.damaged:
+            _warn(f"{path}: damaged: not the parts of this vocabulary")
+        if preparation.n_built or not path.exists():
+            prebuilt.save(folder, vocabulary.fingerprint, preparation.arrays())
+    return {"built": preparation.n_built, "taken": preparation.n_taken, "known": preparation.n_known}
+
+
+def _load(folder: str | os.PathLike[str], vocabulary: Vocabulary) -> dict[str, npt.NDArray[Any]] | None:
+    try:
+        return prebuilt.load(folder, vocabulary.fingerprint)
+    except VocabularyError as error:
+        _warn(str(error))
+        return None
+
+
+def _warn(what: str) -> None:
+    warnings.warn(f"{what} (made anew)", RuntimeWarning, stacklevel=3)
 
 
 @cache

@@ -1,0 +1,95 @@
+"""Hashes of all that a regex is made of, free of the numbers that nodes happen to have in one process.
+
+They tell apart what is written to files, where a node's number means nothing. Members of unions and intersections count
+in any order: theirs is that of the numbers. Deep nesting costs stack, so it is for regexes of our own.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport calloc, free
+
+from earleymask.earley._regex cimport (
+    K_AND, K_CHAR, K_CONCAT, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, Instruction, Regexes,
+)
+from earleymask.earley._tables cimport sequence, sequence_length
+
+cdef enum:
+    ANY_TAIL = 0xFFFFFFFF       # `_regex.ANY`
+
+
+cdef class Keys:
+
+    def __cinit__(self, Regexes regexes not None):
+        self.regexes = regexes
+        self.n = regexes.nodes.n
+        self.keys = <uint64_t*> calloc(self.n, sizeof(uint64_t))
+        if self.keys == NULL:
+            raise MemoryError("keys of regexes")
+
+    def __dealloc__(self):
+        free(self.keys)
+
+    cdef uint64_t key(self, uint32_t regex) noexcept nogil:
+        """A hash of the regex's content, free of the numbers that its nodes happen to have here."""
+        cdef const uint32_t* p = sequence(self.regexes.nodes, regex)
+        cdef const uint32_t* ranges
+        cdef size_t n = sequence_length(self.regexes.nodes, regex), i
+        cdef uint64_t h, total = 0
+        if self.keys[regex]:
+            return self.keys[regex]
+        h = mixed(0x9E3779B97F4A7C15u, p[0])
+        if p[0] == K_CONCAT:
+            h = mixed(mixed(h, self.key(p[1])), self.key(p[2]))
+        elif p[0] == K_UNION or p[0] == K_AND:
+            for i in range(1, n):                       # in any order
+                total += mixed(h, self.key(p[i]))
+            h = mixed(h, total)
+        elif p[0] == K_NOT:
+            h = mixed(h, self.key(p[1]))
+        elif p[0] == K_REPEAT:
+            h = mixed(mixed(mixed(h, self.key(p[1])), p[2]), p[3])
+        elif p[0] == K_ORDERED:
+            for i in range(1, n, 2):
+                h = mixed(mixed(h, self.program_key(p[i])), self.key(p[i + 1]))
+        else:
+            i = 1
+            if p[0] == K_CHAR or (p[0] == K_TAIL and p[1] != ANY_TAIL):
+                ranges = sequence(self.regexes.classes, p[1])
+                for i in range(sequence_length(self.regexes.classes, p[1])):
+                    h = mixed(h, ranges[i])
+                i = 2
+            for i in range(i, n):
+                h = mixed(h, p[i])
+        self.keys[regex] = h | 1                        # 0 is none
+        return self.keys[regex]
+
+    cdef uint64_t program_key(self, uint32_t instruction) noexcept nogil:
+        """A hash of a place in an ordered program and of all of the program."""
+        cdef size_t k = self.regexes.programs.n
+        cdef uint32_t start, end, i
+        cdef const Instruction* code
+        cdef uint64_t h
+        while self.regexes.programs.data[k - 1] > instruction:
+            k -= 1
+        start = self.regexes.programs.data[k - 1]
+        end = <uint32_t> self.regexes.n_code
+        if k < self.regexes.programs.n:
+            end = self.regexes.programs.data[k]
+        h = mixed(end - start, instruction - start)
+        for i in range(start, end):
+            code = self.regexes.code + i
+            h = mixed(h, code.op)
+            if code.op == OP_ATOM:
+                h = mixed(h, self.key(code.x))
+            elif code.op == OP_SPLIT or code.op == OP_JUMP:
+                h = mixed(h, code.x - start)
+            if code.op == OP_SPLIT:
+                h = mixed(h, code.y - start)
+        return h
+
+
+cdef inline uint64_t mixed(uint64_t h, uint64_t word) noexcept nogil:
+    # The finalizer of splitmix64 (Steele, Lea, Flood 2014).
+    h = (h ^ word) * 0xBF58476D1CE4E5B9u + 0x9E3779B97F4A7C15u
+    h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9u
+    h = (h ^ (h >> 27)) * 0x94D049BB133111EBu
+    return h ^ (h >> 31)
