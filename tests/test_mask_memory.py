@@ -190,3 +190,31 @@ def test_small_vocabularies_take_turns(memory: int) -> None:
             if not go_on(matchers[i], rng, agreed(matchers[i])):
                 matchers[i] = Matcher(grammars[i], vocabulary)
         assert min(grammar.stats()["mask_flushes"] for grammar in grammars) > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "n", "length", "is_cleared"),
+    [
+        ('start: "a" start "a" | "b" start "b" | "a" | "b" | / +/', 500, 100, True),  # a row for each byte of a token
+        ('start: LATE start "b" | "a"\nLATE: /[ab]*a[ab]{11}/', 600, 30, False),  # or a lexer state for nearly each
+    ],
+)
+def test_templates_grow_too_large(text: str, n: int, length: int, is_cleared: bool) -> None:
+    """Their tables are dropped in the middle of a walk, and all that they know between two calls; answers stay."""
+    rng = Random(n)
+    words = [bytes(rng.choices(b"ab", k=length)) for _ in range(n)]
+    vocabulary = Vocabulary.from_tokens([b"a", b"b", b" ", *words, b""], eos_token_id=n + 3)
+    with limits(split_nodes=NEVER):
+        matcher = Matcher(Grammar.from_lark(text), vocabulary)
+        cleared = 0
+        for n_tokens in (0, 1, 2, 3, 1, 0, 2):
+            matcher.rollback(max(0, matcher.n_tokens - n_tokens))
+            while matcher.n_tokens < n_tokens:
+                assert matcher.accept(rng.randrange(2))
+            filled(matcher)
+            n_rows = matcher.stats()["template_rows"]
+            agreed(matcher)
+            cleared += n_rows > 10_000 and matcher.stats()["template_rows"] == 0
+        stats = matcher.stats()
+    assert stats["template_flushes"] > 0 and stats["mask_flushes"] == stats["masks_walked"] == 0
+    assert (cleared > 0) == is_cleared

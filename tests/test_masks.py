@@ -16,11 +16,11 @@ import pytest
 from compare import Pair, Skipped, load
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mask_paths import SPLITS, agree_along, agreed, all_strings, explain, feed, filled, limits, pieces_of
-from strategies import GrammarSketch, grammars
+from mask_paths import SPLITS, agree_along, agreed, all_strings, explain, feed, filled, go_on, limits, pieces_of
+from strategies import SMALL, GrammarSketch, grammars, make_small_grammar
 from test_properties import SPECIAL_GRAMMARS, sample, within_budget
 
-from earleymask import Grammar, Matcher, Vocabulary
+from earleymask import Grammar, GrammarError, Matcher, Vocabulary
 from earleymask.earley import Engine, Regexes
 
 randoms = st.integers(0, 2**32 - 1).map(Random)
@@ -126,6 +126,25 @@ def test_rows_of_many_items(n: int, split_nodes: int) -> None:
             if inner == n:  # one of them
                 assert (matcher.stats()["questions_asked"] > n) == (n <= 32)
             agree_along(grammar, vocabulary, [b"caaaaabcaaaaba", b"cbaaaaaaa", b"ccbaaaaaaaaaaaaa"])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_small_grammars(seed: int) -> None:
+    """Few rules over few letters, all strings of these as tokens: the campaign has more of them, and the twin."""
+    rng = Random(seed)
+    vocabularies = {a: all_strings(a, longest, pieces_of(a)) for a, (longest, _) in SMALL.items()}
+    for _ in range(500):
+        alphabet = rng.choice(list(SMALL))
+        sketch = make_small_grammar(rng, alphabet)
+        with limits(split_nodes=rng.choice(SPLITS)):
+            try:
+                grammar = Grammar.from_lark(sketch.text)
+            except GrammarError:
+                continue  # without sentences
+            for _ in range(2):
+                matcher = Matcher(grammar, vocabularies[alphabet])
+                while matcher.n_tokens < 5 and go_on(matcher, rng, agreed(matcher)):
+                    pass
 
 
 # --- made by Hypothesis, against the twin ----------------------------------------------------------------------------
