@@ -673,37 +673,46 @@ cdef void free_exits(Exits* exits) noexcept nogil:
 
 cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except -1 nogil:
     """A counting sort of `nodes` by their byte."""
-    cdef uint32_t counts[257]
-    cdef uint32_t i, byte, n = 0, at = 0, count
-    memset(counts, 0, sizeof(counts))
+    cdef uint32_t ends[256]                             # of the bytes there are
+    cdef ByteSet bytes_
+    cdef uint64_t word
+    cdef uint32_t i, byte, w, n = 0, at = 0, count
+    if nodes.n == 0:
+        return 0
+    byteset_fill(&bytes_, 0)
     for i in range(nodes.n):
-        counts[node_byte(trie.nodes[nodes.data[i]])] += 1
-    for byte in range(256):
-        n += counts[byte] != 0
-    exits.nodes = <uint32_t*> malloc(nodes.n * sizeof(uint32_t) + 1)
-    exits.bytes = <uint8_t*> malloc(n + 1)
+        byte = node_byte(trie.nodes[nodes.data[i]])
+        if not byteset_has(&bytes_, byte):
+            byteset_add(&bytes_, byte)
+            ends[byte] = 0
+            n += 1
+        ends[byte] += 1
+    exits.nodes = <uint32_t*> malloc(nodes.n * sizeof(uint32_t))
+    exits.bytes = <uint8_t*> malloc(n)
     exits.starts = <uint32_t*> malloc((<size_t> n + 1) * sizeof(uint32_t))
-    exits.rests = <RestTrie**> calloc(<size_t> n + 1, sizeof(RestTrie*))
+    exits.rests = <RestTrie**> calloc(n, sizeof(RestTrie*))
     exits.n_bytes = n
     if exits.rests == NULL or exits.nodes == NULL or exits.bytes == NULL or exits.starts == NULL:
         with gil:
             raise MemoryError("part")
     n = 0
-    for byte in range(256):
-        count = counts[byte]
-        counts[byte] = at
-        if count:
+    for w in range(4):
+        word = bytes_.w[w]
+        while word:
+            byte = 64 * w + lowest_bit(word)
+            word &= word - 1
+            count = ends[byte]
+            ends[byte] = at
             exits.bytes[n] = <uint8_t> byte
             exits.starts[n] = at
             n += 1
-        at += count
+            at += count
     exits.starts[n] = at
     for i in range(nodes.n):
         byte = node_byte(trie.nodes[nodes.data[i]])
-        exits.nodes[counts[byte]] = nodes.data[i]
-        counts[byte] += 1
+        exits.nodes[ends[byte]] = nodes.data[i]
+        ends[byte] += 1
     exits.n = <uint32_t> nodes.n
-    exits.n_bytes = n
     return 0
 
 

@@ -6,9 +6,10 @@ walked once, however many tokens end with it.
 """
 
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset
 
-from earleymask.earley._tables cimport NONE, copy_of, reserve, words_extend, words_free, words_push
+from earleymask.earley._tables cimport (
+    NONE, ByteSet, byteset_add, byteset_fill, byteset_has, copy_of, lowest_bit, reserve, words_extend, words_free, words_push,
+)
 from earleymask.trie._trie cimport (
     DEPTH_SHIFT, SKIP_SHIFT, TOKEN_SHIFT, node_byte, node_depth, node_skip, node_t, node_token,
 )
@@ -83,12 +84,14 @@ cdef class Rests:
     cdef int merge(self, size_t first, size_t end, uint32_t depth) except -1 nogil:
         """Appends the node for groups[first:end], nodes of the trie that become one, and all that hangs below it."""
         cdef size_t index = self.n_nodes, start = self.tokens.n, base = self.groups.n, at, i
-        cdef uint32_t ends[257]
-        cdef uint32_t node, child, last, byte
+        cdef uint32_t ends[256]
+        cdef ByteSet bytes_
+        cdef uint64_t word
+        cdef uint32_t node, child, last, byte, w, n_children = 0
         if end == first + 1:
             return self.copy_rests(self.groups.data[first], depth)
         self.push_rest(depth, self.trie.nodes[self.groups.data[first]])
-        memset(ends, 0, sizeof(ends))
+        byteset_fill(&bytes_, 0)
         for i in range(first, end):
             node = self.groups.data[i]
             self.take_token(node)
@@ -96,14 +99,24 @@ cdef class Rests:
             last = node + node_skip(self.trie.nodes[node])
             while child < last:
                 if self.is_wanted(child, node):
-                    ends[node_byte(self.trie.nodes[child]) + 1] += 1
+                    byte = node_byte(self.trie.nodes[child])
+                    if not byteset_has(&bytes_, byte):
+                        byteset_add(&bytes_, byte)
+                        ends[byte] = 0
+                    ends[byte] += 1
                 child += node_skip(self.trie.nodes[child])
         self.close_list(index, start)
         # The children of all of them, sorted by their byte, on top of the stack; ends[byte] begins as the start.
-        for byte in range(256):
-            ends[byte + 1] += ends[byte]
-        reserve(<void**> &self.groups.data, &self.groups.capacity, base + ends[256], sizeof(uint32_t))
-        self.groups.n = base + ends[256]
+        for w in range(4):
+            word = bytes_.w[w]
+            while word:
+                byte = 64 * w + lowest_bit(word)
+                word &= word - 1
+                last = ends[byte]
+                ends[byte] = n_children
+                n_children += last
+        reserve(<void**> &self.groups.data, &self.groups.capacity, base + n_children, sizeof(uint32_t))
+        self.groups.n = base + n_children
         for i in range(first, end):
             node = self.groups.data[i]
             child = node + 1
@@ -115,12 +128,16 @@ cdef class Rests:
                     ends[byte] += 1
                 child += node_skip(self.trie.nodes[child])
         at = base
-        for byte in range(256):
-            while at < base + ends[byte]:
-                # So deep down, alike nodes are left apart: no token may cost the stack of the process.
-                end = base + ends[byte] if depth < MAX_MERGED else at + 1
-                self.merge(at, end, depth + 1)
-                at = end
+        for w in range(4):
+            word = bytes_.w[w]
+            while word:
+                byte = 64 * w + lowest_bit(word)
+                word &= word - 1
+                while at < base + ends[byte]:
+                    # So deep down, alike nodes are left apart: no token may cost the stack of the process.
+                    end = base + ends[byte] if depth < MAX_MERGED else at + 1
+                    self.merge(at, end, depth + 1)
+                    at = end
         self.groups.n = base
         self.nodes[index] |= <uint64_t> (self.n_nodes - index) << SKIP_SHIFT
         return 0
