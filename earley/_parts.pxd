@@ -96,7 +96,7 @@ cdef class Parts:
     cdef RestTrie* need_rests(self, Part* part, Exits* exits, uint32_t k) except NULL nogil
 
     cdef Part* find_or_build(self, uint32_t trie_node, uint32_t regex) except NULL nogil
-    cdef Part* build(self, uint32_t trie_node, uint32_t regex) except NULL nogil
+    cdef Part* build(self, uint32_t trie_node, uint32_t regex) except? NULL nogil
     cdef int grow(self, uint32_t node, uint32_t depth, uint32_t state) except -1 nogil
     cdef int walk_quotient(self, uint32_t start, uint32_t depth) except -1 nogil
     cdef int walk_members(self, uint32_t parent, uint32_t class_, uint32_t depth) except -1 nogil

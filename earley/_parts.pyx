@@ -42,6 +42,7 @@ from earleymask.earley._tables cimport (
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
 cdef enum:
+    NOTHING = 0                 # the part where no token goes anywhere, of most literals below most nodes
     IN_TAIL = 0x80000000        # in a level: all repetitions have ended
     SPARSE = 512                # so many tokens at most are kept as a list
     OPEN = 32                   # trie nodes dying below a matched one that make it open
@@ -70,6 +71,10 @@ cdef class Parts:
                 or self.path_accepts == NULL or self.path_seen == NULL or self.path_levels == NULL):
             raise MemoryError("parts")
         self.stamped = NONE
+        reserve(<void**> &self.parts, &self.parts_capacity, 1, sizeof(Part*))
+        self.parts[NOTHING] = new_part()
+        self.parts[NOTHING].live_made = True
+        self.n_parts = 1
 
     def __dealloc__(self):
         cdef size_t i
@@ -156,31 +161,34 @@ cdef class Parts:
                 return like
         reserve(<void**> &self.parts, &self.parts_capacity, self.n_parts + 1, sizeof(Part*))
         part = self.build(trie_node, regex)
+        self.n_built += 1
+        if part == NULL:
+            self.known.put(key, NOTHING)
+            return self.parts[NOTHING]
         part.like = like
         part.index = <uint32_t> self.n_parts
         self.parts[self.n_parts] = part
         self.n_parts += 1
         self.known.put(key, part.index)
-        self.n_built += 1
         return part
 
-    cdef Part* build(self, uint32_t trie_node, uint32_t regex) except NULL nogil:
-        cdef Part* part = <Part*> calloc(1, sizeof(Part))
-        cdef uint32_t i, word, k = 0, state
+    cdef Part* build(self, uint32_t trie_node, uint32_t regex) except? NULL nogil:
+        """A new part; NULL where no token goes anywhere."""
+        cdef Part* part
+        cdef uint32_t i, word, k = 0, state = self.automaton.state(regex)
         cdef bint built = False
-        if part == NULL:
-            with gil:
-                raise MemoryError("part")
+        while True:
+            self.start(trie_node, state)
+            self.grow(trie_node, self.start_depth, state)
+            if self.wanted_state == NONE:
+                break
+            self.make_family(self.wanted_node, self.wanted_state)
+        if self.n_inside == 0 and self.exits.n == 0 and self.open.n == 0 and self.late.n == 0:
+            return NULL
+        part = new_part()
         part.node = trie_node
         part.regex = regex
         try:
-            state = self.automaton.state(regex)
-            while True:
-                self.start(trie_node, state)
-                self.grow(trie_node, self.start_depth, state)
-                if self.wanted_state == NONE:
-                    break
-                self.make_family(self.wanted_node, self.wanted_state)
             if self.dense:
                 for i in range(self.tokens.n):
                     self.bits[self.tokens.data[i] >> 5] |= <uint32_t> 1 << (self.tokens.data[i] & 31)
@@ -646,6 +654,14 @@ cdef void free_family(Family* family) noexcept nogil:
     words_free(&family.open)
     words_free(&family.late)
     free(family)
+
+
+cdef Part* new_part() except NULL nogil:
+    cdef Part* part = <Part*> calloc(1, sizeof(Part))
+    if part == NULL:
+        with gil:
+            raise MemoryError("part")
+    return part
 
 
 cdef void free_part(Part* part) noexcept nogil:

@@ -59,8 +59,8 @@ cdef extern from *:
 cdef int reserve(void** memory, size_t* capacity, size_t needed, size_t item_size) except -1 nogil
 
 
-# A copy of so many bytes; for `free`.
-cdef void* copy_of(const void* data, size_t n_bytes) except NULL nogil
+# A copy of so many bytes, for `free`; NULL of none.
+cdef void* copy_of(const void* data, size_t n_bytes) except? NULL nogil
 
 
 # A growable array of words, used as list and as stack.

@@ -299,11 +299,13 @@ cdef void sort_unique(Words* words) noexcept nogil:
     words.n = n
 
 
-cdef void* copy_of(const void* data, size_t n_bytes) except NULL nogil:
-    cdef void* copy = malloc(n_bytes + 1)               # + 1: malloc(0) may return NULL
+cdef void* copy_of(const void* data, size_t n_bytes) except? NULL nogil:
+    cdef void* copy
+    if n_bytes == 0:
+        return NULL
+    copy = malloc(n_bytes)
     if copy == NULL:
         with gil:
             raise MemoryError("table")
-    if n_bytes:
-        memcpy(copy, data, n_bytes)
+    memcpy(copy, data, n_bytes)
     return copy
