@@ -33,7 +33,8 @@ cdef enum:
     MASK_KNOWN              # the position was remembered
     MASK_UNION_KNOWN        # the same answers had been united before
     MASK_ANSWERS_KNOWN      # all answers were remembered
-    MASK_PARTS_KNOWN        # all parts were
+    MASK_PARTS_KNOWN        # all parts and lexer states were
+    MASK_NEW_STATE          # all parts were
     MASK_NEW_PART
     MASK_WALKED             # too much work: by the merged walk
     N_MASK_KINDS

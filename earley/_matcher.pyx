@@ -15,7 +15,8 @@ from operator import index
 import numpy as np
 
 from earleymask.earley._chart cimport (
-    DEAD, FINISHED, MASK_ANSWERS_KNOWN, MASK_KNOWN, MASK_NEW_PART, MASK_PARTS_KNOWN, MASK_UNION_KNOWN, MASK_WALKED, UNKNOWN,
+    DEAD, FINISHED, MASK_ANSWERS_KNOWN, MASK_KNOWN, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN, MASK_UNION_KNOWN,
+    MASK_WALKED, UNKNOWN,
 )
 from earleymask.earley._masks cimport masks_of
 from earleymask.earley._regex cimport R_EPSILON
@@ -172,6 +173,7 @@ cdef class Matcher:
         cdef Masks masks = self.masks
         cdef Mask* mask
         cdef uint64_t n_answered = masks.n_answered, n_made = masks.n_unions_made, n_built = masks.parts.n_built
+        cdef uint32_t n_states = masks.lexer.states.n
         cdef uint32_t[::1] words
         self.find_extras(position)
         try:
@@ -179,6 +181,8 @@ cdef class Matcher:
                 mask = masks.mask(self.chart, position)
             if masks.parts.n_built != n_built:
                 self.chart.n_masks[MASK_NEW_PART] += 1
+            elif masks.lexer.states.n != n_states:
+                self.chart.n_masks[MASK_NEW_STATE] += 1
             elif masks.n_answered != n_answered:
                 self.chart.n_masks[MASK_PARTS_KNOWN] += 1
             elif masks.n_unions_made != n_made:
@@ -443,11 +447,12 @@ cdef class Matcher:
 
         `masks`, by what each took: `masks_known` (the position was remembered), `masks_union_known` (the same answers
         had been united before), `masks_answers_known`, `masks_parts_known` (all regexes at all nodes of the trie),
-        `masks_new_part`, `masks_walked` (by the merged walk). `nodes_visited`: trie nodes that answers and walks came
-        by. `steps`: byte steps worked out; all others were looked up. `rows_made`, `rows_static`: rows worked out,
-        and how many of these by a remembered skeleton alone. `rows`, `continuations`, `positions`, `tables`,
-        `histories` (one a matcher): kept at the moment. `text_bytes`: memory that the accepted tokens of all forks
-        need; `walk_bytes`: what else calls left behind, dropped at the next collection.
+        `masks_new_state` (a set of terminals was new to the lexer), `masks_new_part`, `masks_walked` (by the merged
+        walk). `nodes_visited`: trie nodes that answers and walks came by. `steps`: byte steps worked out; all others
+        were looked up. `rows_made`, `rows_static`: rows worked out, and how many of these by a remembered skeleton
+        alone. `rows`, `continuations`, `positions`, `tables`, `histories` (one a matcher): kept at the moment.
+        `text_bytes`: memory that the accepted tokens of all forks need; `walk_bytes`: what else calls left behind,
+        dropped at the next collection.
         """
         cdef size_t reached
         self.acquire()
@@ -459,6 +464,7 @@ cdef class Matcher:
                 "masks_union_known": self.chart.n_masks[MASK_UNION_KNOWN],
                 "masks_answers_known": self.chart.n_masks[MASK_ANSWERS_KNOWN],
                 "masks_parts_known": self.chart.n_masks[MASK_PARTS_KNOWN],
+                "masks_new_state": self.chart.n_masks[MASK_NEW_STATE],
                 "masks_new_part": self.chart.n_masks[MASK_NEW_PART],
                 "masks_walked": self.chart.n_masks[MASK_WALKED],
                 "nodes_visited": self.masks.n_nodes + self.walk.n_nodes,
