@@ -414,7 +414,8 @@ cdef class Parts:
         cdef uint32_t parent
         if self.path_accepts[depth - 1]:
             parent = self.path_nodes[depth - 1]
-            if node_skip(self.trie.nodes[i]) <= OPEN:
+            # Whole scripts hang below some bytes beyond ASCII, and few rows go on with one.
+            if node_skip(self.trie.nodes[i]) <= OPEN or node_byte(self.trie.nodes[i]) >= 0x80:
                 words_push(&self.exits, i)
             elif self.open.n == 0 or self.open.data[self.open.n - 1] != parent:
                 words_push(&self.open, parent)
@@ -430,7 +431,8 @@ cdef class Parts:
         if self.path_accepts[depth - 1]:
             parent = self.path_nodes[depth - 1]
             n_parents = self.quotient.member_starts[parent + 1] - self.quotient.member_starts[parent]
-            if self.quotient.sizes[i] <= OPEN * <uint64_t> n_parents:
+            if (self.quotient.sizes[i] <= OPEN * <uint64_t> n_parents
+                    or self.quotient.class_first[self.quotient.classes[i]] >= 0x80):
                 words_extend(&self.exits, self.quotient.members + first, n)
             elif self.open.n == 0 or self.open.data[self.open.n - 1] != self.quotient.members[self.quotient.member_starts[parent + 1] - 1]:
                 words_extend(&self.open, self.quotient.members + self.quotient.member_starts[parent], n_parents)
