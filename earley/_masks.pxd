@@ -117,6 +117,7 @@ cdef class Masks:
     cdef size_t rest_index(self, uint32_t place) noexcept nogil
     cdef RestTrie* rests_at(self, uint32_t place) noexcept nogil
     cdef int by_terminal(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil
+    cdef int by_regex(self, uint32_t skeleton, uint32_t terminal, uint32_t node, uint32_t regex) except -1 nogil
     cdef int follow(self, uint32_t row, uint32_t places) except -1 nogil
     cdef int ask(self, uint32_t row, uint32_t places) except -1 nogil
     cdef int take(self, uint32_t answer, uint32_t row) except -1 nogil

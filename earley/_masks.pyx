@@ -28,7 +28,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from earleymask.earley._chart cimport DEAD, NO_ROW, UNKNOWN
 from earleymask.earley._lexer cimport DEAD_STATE
-from earleymask.earley._parts cimport ROOT_NODE, Parts, parts_of
+from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, Parts, parts_of, union_members
 from earleymask.earley._regex cimport K_REPEAT
 from earleymask.earley._skeletons cimport Closure
 from earleymask.earley._tables cimport (
@@ -532,35 +532,44 @@ cdef class Masks:
         return 0
 
     cdef int by_terminal(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil:
-        cdef size_t k, n = sequence_length(self.lexer.states, state), w
-        cdef uint32_t terminal, outcome, places, other, row, words[2]
-        cdef Part* part
+        """What the terminals of a lexer state allow below a node of the trie, each alone; of a union each member alone."""
+        cdef size_t k, i, n_members
+        cdef uint32_t terminal, regex, members[MAX_MEMBERS]
+        for k in range(0, sequence_length(self.lexer.states, state), 2):
+            terminal = sequence(self.lexer.states, state)[k]
+            regex = sequence(self.lexer.states, state)[k + 1]
+            n_members = union_members(self.regexes, regex, members)
+            for i in range(n_members):
+                self.by_regex(skeleton, terminal, node, members[i])
+        return 0
+
+    cdef int by_regex(self, uint32_t skeleton, uint32_t terminal, uint32_t node, uint32_t regex) except -1 nogil:
+        cdef uint32_t outcome, places, other, row, words[2]
+        cdef size_t w
+        cdef Part* part = self.part(node, regex)
         cdef Level* level = self.levels + self.depth - 1
         cdef uint32_t* bits = level.bits
-        for k in range(0, n, 2):
-            terminal = sequence(self.lexer.states, state)[k]
-            part = self.part(node, sequence(self.lexer.states, state)[k + 1])
-            if part.bits != NULL:
-                level.dense = True
-                for w in range(self.trie.n_words):
-                    bits[w] |= part.bits[w]
-            else:
-                words_extend(&level.tokens, part.tokens, part.n_tokens)
-            if part.exits.n == 0 and part.n_open == 0 and part.n_late == 0:
-                continue
-            words[0] = EXITS
-            words[1] = part.index
-            places = self.places.intern(words, 2)
-            row = self.template.abstract_row(skeleton)
-            outcome = self.skeletons.scan(skeleton, terminal)
-            if outcome != NONE:
-                other = self.template.row_of_outcome(outcome, row)
-                self.follow(other, places)
-            if self.rules.symbols[terminal].ignored:
-                other = self.state_without(skeleton, terminal)
-                if other != DEAD_STATE:
-                    other = self.evaluate(skeleton, other, places)
-                    self.take(other, row)
+        if part.bits != NULL:
+            level.dense = True
+            for w in range(self.trie.n_words):
+                bits[w] |= part.bits[w]
+        else:
+            words_extend(&level.tokens, part.tokens, part.n_tokens)
+        if part.exits.n == 0 and part.n_open == 0 and part.n_late == 0:
+            return 0
+        words[0] = EXITS
+        words[1] = part.index
+        places = self.places.intern(words, 2)
+        row = self.template.abstract_row(skeleton)
+        outcome = self.skeletons.scan(skeleton, terminal)
+        if outcome != NONE:
+            other = self.template.row_of_outcome(outcome, row)
+            self.follow(other, places)
+        if self.rules.symbols[terminal].ignored:
+            other = self.state_without(skeleton, terminal)
+            if other != DEAD_STATE:
+                other = self.evaluate(skeleton, other, places)
+                self.take(other, row)
         return 0
 
     cdef int at_exits(self, uint32_t skeleton, uint32_t state, Part* part) except -1 nogil:

@@ -12,6 +12,7 @@ from earleymask.trie._trie cimport TokenTrie
 cdef enum:
     ROOT_NODE = 0xFFFFFFFF      # in place of a node of the trie: the root, which is not stored
     MAX_LEVEL = 16              # repetitions up to which a family keeps bitmaps
+    MAX_MEMBERS = 4             # of a union whose members are asked one by one
 
 # Trie nodes sorted by their byte: those of bytes[i] are nodes[starts[i]:starts[i + 1]].
 cdef struct Exits:
@@ -122,3 +123,7 @@ cdef Parts parts_of(TokenTrie trie)
 # For those who take up what was saved (`_records`).
 cdef void free_part(Part* part) noexcept nogil
 cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except -1 nogil
+
+# The regexes whose parts, taken together, are what `regex` makes of the vocabulary: the members of a small union, so that
+# what is known of a name helps with a name that may also be quoted; else itself. Returns their number.
+cdef size_t union_members(Regexes regexes, uint32_t regex, uint32_t* members) noexcept nogil

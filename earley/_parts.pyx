@@ -34,10 +34,11 @@ from cpython.pythread cimport (
 )
 
 from earleymask.earley._automaton cimport DEAD_END, MIXED
+from earleymask.earley._regex cimport K_UNION
 from earleymask.earley._rests cimport free_rests
 from earleymask.earley._tables cimport (
-    NONE, byteset_add, byteset_fill, byteset_has, byteset_or, copy_of, lowest_bit, reserve, sort_words, words_extend, words_free,
-    words_push,
+    NONE, byteset_add, byteset_fill, byteset_has, byteset_or, copy_of, lowest_bit, reserve, sequence, sequence_length,
+    sort_words, words_extend, words_free, words_push,
 )
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
@@ -741,3 +742,14 @@ cdef Parts parts_of(TokenTrie trie):
         if trie.learned is None:                        # no other thread was faster
             trie.learned = made
     return trie.learned
+
+
+cdef size_t union_members(Regexes regexes, uint32_t regex, uint32_t* members) noexcept nogil:
+    cdef const uint32_t* p = sequence(regexes.nodes, regex)
+    cdef size_t n = sequence_length(regexes.nodes, regex) - 1, i
+    if p[0] != K_UNION or n > MAX_MEMBERS:
+        members[0] = regex
+        return 1
+    for i in range(n):
+        members[i] = p[1 + i]
+    return n

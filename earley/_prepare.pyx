@@ -17,7 +17,7 @@ from cpython.pythread cimport WAIT_LOCK, PyThread_acquire_lock, PyThread_release
 from earleymask.earley._automaton cimport DEAD_END
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._keys cimport Keys
-from earleymask.earley._parts cimport ROOT_NODE, Part, Parts, free_part, parts_of
+from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, Part, Parts, free_part, parts_of, union_members
 from earleymask.earley._records cimport Records
 from earleymask.earley._rules cimport S_TERMINAL
 from earleymask.earley._tables cimport NONE, Words, reserve, words_free, words_push
@@ -133,6 +133,13 @@ cdef class Preparation:
         return 0
 
     cdef int add(self, uint32_t node, uint32_t regex) except -1 nogil:
+        cdef uint32_t members[MAX_MEMBERS]
+        cdef size_t i, n = union_members(self.parts.automaton.regexes, regex, members)
+        for i in range(n):
+            self.add_one(node, members[i])
+        return 0
+
+    cdef int add_one(self, uint32_t node, uint32_t regex) except -1 nogil:
         cdef size_t i
         for i in range(0, self.wanted.n, 2):            # a few hundred
             if self.wanted.data[i] == node and self.wanted.data[i + 1] == regex:
