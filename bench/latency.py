@@ -47,6 +47,8 @@ STRIDES: dict[str, dict[str, int]] = {
     "script": {"xgrammar": 16},
     "sql": {"xgrammar": 40},
     "changes": {"xgrammar": 16},
+    "cells": {"xgrammar": 16},
+    "upsert": {"xgrammar": 40},
 }
 
 
@@ -112,7 +114,7 @@ def run(names: Sequence[str], plan: Plan) -> Record:
                     case["recurring"] = children.run("bench.recurring", loaded.job(kind, text) | {"batch": plan.batch})
                 record["cases"].append(case)
         first = Loaded(names[0], Path(folder))
-        if "long" in plan.parts:
+        if "long" in plan.parts and set(plan.kinds) & set(long_output.JOINS):
             record["long_output"] = {"vocabulary": names[0], "texts": _long(first, plan)}
         if "scaling" in plan.parts:
             record["scaling"] = _scaling(plan, Path(folder))

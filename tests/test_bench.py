@@ -61,15 +61,21 @@ def test_every_first_grammar_has_a_second_one() -> None:
         assert families.family(kind) in targets.RATIOS
 
 
-@pytest.fixture(scope="module")
-def record() -> figures.Record:
+def test_one_grammar_of_every_family_is_held_out() -> None:
+    assert [families.family(kind) for kind in families.HELD_OUT] == list(families.FIRST)
+    for kind in families.HELD_OUT:
+        assert {grammar_file(kind, syntax).parent.name for syntax in ("lark", "ebnf")} == {"heldout"}
+
+
+@pytest.fixture(scope="module", params=[families.FIRST, families.HELD_OUT], ids=["first", "heldout"])
+def record(request: pytest.FixtureRequest) -> figures.Record:
     """A small run of every engine that is installed (the peers come with the `bench` extra)."""
-    plan = latency.Plan(size=150, processes=2, strides={}, batch=3, long_tokens=60, sizes=())
+    plan = latency.Plan(request.param, size=150, processes=2, strides={}, batch=3, long_tokens=60, sizes=())
     return latency.run(["small"], plan) | {"command": "a command"}
 
 
 def test_every_engine_follows_every_text(record: figures.Record) -> None:
-    assert [case["kind"] for case in record["cases"]] == list(families.FIRST)
+    assert tuple(case["kind"] for case in record["cases"]) in (families.FIRST, families.HELD_OUT)
     for case in record["cases"]:
         assert "earleymask" in case["engines"]
         n_tokens = case["text"]["tokens"]
@@ -107,7 +113,8 @@ def test_the_report_names_every_case_and_engine(record: figures.Record, tmp_path
         for name in case["engines"]:
             assert f"| {case['kind']}, {case['text']['tokens']} tokens | {name} |" in text
             assert f"| {case['second_kind']} | {name} |" in text
-    assert "recurring position" in text and " tokens: mask median" in text
+    assert "recurring position" in text
+    assert (" tokens: mask median" in text) == ("long_output" in record)
     assert (tmp_path / "latency.md").read_text(encoding="utf-8") == text
     assert (tmp_path / "latency.png").read_bytes().startswith(b"\x89PNG")
     kept = json.loads((tmp_path / "latency.json").read_text(encoding="utf-8"))
