@@ -20,7 +20,7 @@ cdef class Preparation:
     cdef int want_terminal(self, uint32_t regex, uint32_t blank) except -1 nogil
     cdef int reach(self, uint32_t state) except -1 nogil
     cdef int add(self, uint32_t node, uint32_t regex) except -1 nogil
-    cdef int add_one(self, uint32_t node, uint32_t regex) except -1 nogil
+    cdef int split_unions(self) except -1 nogil
     cdef int make_all(self) except -1 nogil
     cdef Part* part(self, uint32_t node, uint32_t regex) except NULL nogil
     cdef int complete(self, Part* part) except -1 nogil

@@ -50,6 +50,8 @@ cdef class Preparation:
         with nogil:
             self.want(engine, blank)
         self.keys = Keys(self.parts.automaton.regexes)
+        with nogil:
+            self.split_unions()
 
     def __dealloc__(self):
         words_free(&self.wanted)
@@ -74,8 +76,12 @@ cdef class Preparation:
 
     def make(self) -> None:
         """Make what is missing."""
+        cdef uint32_t n_missing = self.n_missing
         with nogil:
             self.make_all()
+        # A part may also come with another one (`Part.like`), or from another thread meanwhile.
+        self.n_known = <uint32_t> (self.wanted.n // 2) - n_missing
+        self.n_built = n_missing - self.n_taken
 
     def arrays(self):
         """All of it, to be saved: the quotient's arrays, and `parts` (uint32). Makes what is missing."""
@@ -133,19 +139,33 @@ cdef class Preparation:
         return 0
 
     cdef int add(self, uint32_t node, uint32_t regex) except -1 nogil:
-        cdef uint32_t members[MAX_MEMBERS]
-        cdef size_t i, n = union_members(self.parts.automaton.regexes, regex, members)
-        for i in range(n):
-            self.add_one(node, members[i])
-        return 0
-
-    cdef int add_one(self, uint32_t node, uint32_t regex) except -1 nogil:
         cdef size_t i
         for i in range(0, self.wanted.n, 2):            # a few hundred
             if self.wanted.data[i] == node and self.wanted.data[i + 1] == regex:
                 return 0
         words_push(&self.wanted, node)
         words_push(&self.wanted, regex)
+        return 0
+
+    cdef int split_unions(self) except -1 nogil:
+        """In place of small unions their members, as masks ask; in an order that is the same in every process."""
+        cdef Words wanted = self.wanted
+        cdef uint32_t members[MAX_MEMBERS]
+        cdef size_t i, j, k, n
+        self.wanted.data = NULL
+        self.wanted.n = self.wanted.capacity = 0
+        PyThread_acquire_lock(<PyThread_type_lock> self.parts.lock, WAIT_LOCK)
+        try:
+            for k in range(0, wanted.n, 2):
+                n = union_members(self.parts.automaton.regexes, wanted.data[k + 1], members)
+                for i in range(n):
+                    for j in range(i + 1, n):
+                        if self.keys.key(members[j]) < self.keys.key(members[i]):
+                            members[i], members[j] = members[j], members[i]
+                    self.add(wanted.data[k], members[i])
+        finally:
+            PyThread_release_lock(<PyThread_type_lock> self.parts.lock)
+            words_free(&wanted)
         return 0
 
     # ---- making -------------------------------------------------------------------------------------------------
@@ -161,7 +181,6 @@ cdef class Preparation:
         PyThread_acquire_lock(<PyThread_type_lock> self.parts.lock, WAIT_LOCK)
         try:
             if not self.take(node, regex, &part):
-                self.n_built += 1
                 part = self.parts.find_or_build(node, regex)
             return part
         finally:
@@ -185,7 +204,6 @@ cdef class Preparation:
         cdef const uint32_t* record = self.records.next(node, self.keys.key(regex))
         cdef Part* part
         if index != NONE:
-            self.n_known += 1
             taken[0] = self.parts.parts[index]
             return True
         if record == NULL:
