@@ -12,11 +12,8 @@ from __future__ import annotations
 import os
 import warnings
 from functools import cache
-from typing import Any
 
-import numpy.typing as npt
-
-from .earley import Preparation
+from .earley import Engine, Preparation
 from .grammar import Grammar
 from .trie import Vocabulary, VocabularyError, prebuilt
 
@@ -107,53 +104,63 @@ TERMINALS = (
 
 
 def prepare(vocabulary: Vocabulary, folder: str | os.PathLike[str] | None = None) -> dict[str, int]:
-    """Make what masks of most grammars over this vocabulary need, before the first of them asks.
+    """Make what masks of most grammars need of a vocabulary, before the first of them asks.
 
-    Call it once when a server starts, for each vocabulary; masks are the same without. Answers with how many parts were
-    `built`, `taken` from a file, `known` from before. Several threads may call; another call costs a millisecond or
-    two.
+    Call it once when a server starts, for each vocabulary; masks are the same without. Several threads may call;
+    another call costs a millisecond or two.
 
-    With `folder` they are taken from the vocabulary's file there, which is written if it is not there, and replaced,
-    with a `RuntimeWarning`, if it is damaged or of another vocabulary. Only its owner should be able to write to the
-    folder. `OSError` where the file cannot be written; everything is prepared nevertheless.
+    With tekken or Llama 3 it takes about 50 ms and keeps 17 MB, 12 of parts and 5 of the quotient of the trie; from a
+    file of 8 MB it takes 10 ms and keeps 13 MB. The first call of a process takes some 20 ms more, for the list itself
+    is read and the vocabulary's fingerprint worked out. What it saves is measured in docs/performance.md. A terminal
+    that is not listed costs the first masks that come to it 0.1 to 3 ms, with or without.
 
-    With tekken or Llama 3 it takes 60 to 80 ms and keeps 16 MB (from a file 12), of which 5 are the quotient of the
-    trie; from a file of 7 MB it takes 10 ms. The first call of a process takes some 20 ms more, for the list itself is
-    read and the vocabulary's fingerprint worked out. It saves the first matcher of all 5 to 7 ms, and the first 100
-    masks of a grammar a tenth (programs, SQL) to a third (JSON: 0.9 to 0.6 ms) of their time. A terminal that is not
-    listed costs the first masks that come to it 0.1 to 3 ms, with or without.
+    Args:
+        vocabulary: whose trie all grammars over it share.
+        folder: where the vocabulary's file is. It is written if it is not there, and replaced, with a `RuntimeWarning`,
+            if it is damaged or of another vocabulary. Only its owner should be able to write to the folder. None: no
+            file is read or written.
+
+    Returns:
+        How many parts were `"built"`, how many `"taken"` from the file, and how many were `"known"` before.
+
+    Raises:
+        TypeError: `vocabulary` is no `Vocabulary`.
+        OSError: the file cannot be written. Everything is prepared nevertheless.
     """
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"vocabulary must be a Vocabulary, not {type(vocabulary).__name__}")
     engine, trie = _grammar().engine, vocabulary.trie
-    saved = None
-    if folder is not None and (trie.learned is None or Preparation(engine, trie).n_missing):
-        saved = _load(folder, vocabulary)
-    try:
-        preparation = Preparation(engine, trie, saved)
-    except VocabularyError as error:
-        _warn(f"{prebuilt.path_of(folder or '.', vocabulary.fingerprint)}: {error}")
+    if folder is None:
         preparation = Preparation(engine, trie)
-    preparation.make()
-    if folder is not None:
-        path = prebuilt.path_of(folder, vocabulary.fingerprint)
-        if preparation.damaged:
-            _warn(f"{path}: damaged: not the parts of this vocabulary")
-        if preparation.n_built or not path.exists():
-            prebuilt.save(folder, vocabulary.fingerprint, preparation.arrays())
+        preparation.make()
+    else:
+        preparation, damage = _from_folder(folder, vocabulary, engine)
+        if damage:
+            warnings.warn(f"{damage}; it was made anew and replaced", RuntimeWarning, stacklevel=2)
     return {"built": preparation.n_built, "taken": preparation.n_taken, "known": preparation.n_known}
 
 
-def _load(folder: str | os.PathLike[str], vocabulary: Vocabulary) -> dict[str, npt.NDArray[Any]] | None:
+def _from_folder(folder: str | os.PathLike[str], vocabulary: Vocabulary, engine: Engine) -> tuple[Preparation, str]:
+    """What was prepared, by way of the vocabulary's file; and what was wrong with the file, "" if nothing was."""
+    trie, fingerprint = vocabulary.trie, vocabulary.fingerprint
+    path = prebuilt.path_of(folder, fingerprint)
+    saved, damage = None, ""
+    if trie.learned is None or Preparation(engine, trie).n_missing:
+        try:
+            saved = prebuilt.load(folder, fingerprint)
+        except VocabularyError as error:
+            damage = str(error).removesuffix(prebuilt.WAY_OUT)
     try:
-        return prebuilt.load(folder, vocabulary.fingerprint)
+        preparation = Preparation(engine, trie, saved)
     except VocabularyError as error:
-        _warn(str(error))
-        return None
-
-
-def _warn(what: str) -> None:
-    warnings.warn(f"{what} (made anew)", RuntimeWarning, stacklevel=3)
+        damage = f"{path}: {error}"
+        preparation = Preparation(engine, trie)
+    preparation.make()
+    if preparation.damaged:
+        damage = f"{path}: damaged: not the parts of this vocabulary"
+    if damage or preparation.n_built or not path.exists():
+        prebuilt.save(folder, fingerprint, preparation.arrays())
+    return preparation, damage
 
 
 @cache

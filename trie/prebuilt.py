@@ -44,6 +44,8 @@ MAGIC = b"earleymask\r\n\x1a\x00" + struct.pack("<H", VERSION)  # line ends show
 PREAMBLE = struct.Struct("<16sQII")  # MAGIC, size, checksum, size of the header
 CHECKED = 28  # from here on by the checksum; what stands before is compared itself
 ALIGNMENT = 64
+WAY_OUT = "; delete it or save it anew"
+"""Ends the messages about files that `load` has read and refuses."""
 TYPES = ("u1", "u2", "u4", "u8", "i4", "i8")
 
 
@@ -92,7 +94,7 @@ def load(folder: str | os.PathLike[str], fingerprint: str) -> dict[str, npt.NDAr
         return _unpacked(fingerprint, data)
     except (ValueError, TypeError, KeyError, RecursionError, struct.error) as error:
         why = str(error) if type(error) is _Unfit else f"damaged ({error!r})"
-        raise VocabularyError(f"{path}: {why}; delete it or save it anew") from error
+        raise VocabularyError(f"{path}: {why}{WAY_OUT}") from error
 
 
 class _Unfit(ValueError):
@@ -130,7 +132,7 @@ def _unpacked(fingerprint: str, data: bytes) -> dict[str, npt.NDArray[Any]]:
     if size != len(data):
         raise _Unfit(f"damaged: {len(data):,} bytes instead of {size:,}")
     if checksum != zlib.crc32(memoryview(data)[CHECKED:]):
-        raise _Unfit("damaged: its checksum is wrong")
+        raise _Unfit("damaged: checksum wrong")
     header = json.loads(data[PREAMBLE.size : PREAMBLE.size + header_size])
     if header["fingerprint"] != fingerprint:
         raise _Unfit(f"made for the vocabulary {header['fingerprint']}, and not for {fingerprint}")
