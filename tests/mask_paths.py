@@ -20,6 +20,8 @@ from strategies import choose_token
 from earleymask import Grammar, Matcher, Vocabulary
 from earleymask.earley._masks import set_limits
 
+USUAL = set_limits()
+"""The bounds that hold where nobody sets any."""
 NEVER = 10**9
 SPLITS = (1, 5, 50, NEVER)
 """Trie nodes from which on terminals are asked alone: always, sooner or later in a small trie, never."""
@@ -64,11 +66,28 @@ def explain(matcher: Matcher, mask: npt.NDArray[np.bool_], expected: npt.NDArray
     return f"after {tokens}: wrongly refused {some(refused)}; wrongly allowed {some(allowed)}"
 
 
-def agreed(matcher: Matcher) -> npt.NDArray[np.bool_]:
-    """The mask, asserted to be the same by remembered answers and by the walk."""
+def agreed(matcher: Matcher, twin: Grammar | None = None) -> npt.NDArray[np.bool_]:
+    """The mask, asserted to be the same by remembered answers and by the walk.
+
+    With `twin`, the same grammar loaded once more, also by answers that are remembered under the usual bounds: where
+    `fill_bitmask` falls back on the walk, the walk alone would be compared with itself.
+    """
     mask, expected = filled(matcher), walked(matcher)
     assert np.array_equal(mask, expected), explain(matcher, mask, expected)
+    if twin is not None:
+        answered = elsewhere(matcher, twin)
+        assert np.array_equal(mask, answered), explain(matcher, mask, answered)
     return expected
+
+
+def elsewhere(matcher: Matcher, twin: Grammar) -> npt.NDArray[np.bool_]:
+    """The mask by remembered answers of another grammar object, under the usual bounds and never by the walk."""
+    with limits(**USUAL):
+        other = Matcher(twin, matcher.vocabulary)
+        assert all(other.accept(token) for token in matcher.tokens)
+        mask = filled(other)
+    assert other.stats()["masks_walked"] == 0
+    return mask
 
 
 def all_strings(alphabet: str, longest: int, more: Iterable[bytes] = ()) -> Vocabulary:

@@ -30,19 +30,19 @@ def test_a_budget_that_ends_within_a_mask(text: str, split_nodes: int) -> None:
     """Wherever it ends; with more of it, positions nearby and the next ones are answered without the walk."""
     rng = Random(split_nodes)
     vocabulary = all_strings("[],a ", 4)
-    given_up = 0
+    given_up, twin = 0, Grammar.from_lark(text)
     for budget in BUDGETS:
         with limits(split_nodes=split_nodes):
             matcher = Matcher(Grammar.from_lark(text), vocabulary)
             for _ in range(4):
                 with limits(budget=budget):
-                    mask = agreed(matcher)
+                    mask = agreed(matcher, twin)
                     assert np.array_equal(filled(matcher.fork()), mask)
                 given_up += (walks := matcher.stats()["masks_walked"])
                 if not go_on(matcher, rng, mask):
                     break
-                agreed(matcher)
-                if not go_on(matcher, rng, agreed(matcher)):
+                agreed(matcher, twin)
+                if not go_on(matcher, rng, agreed(matcher, twin)):
                     break
                 assert matcher.stats()["masks_walked"] == walks
     assert given_up > 0
@@ -52,14 +52,16 @@ def test_questions_nested_too_deep() -> None:
     """Each blank of a token may end a lexeme: as many questions within each other as there are blanks."""
     tokens = [b" " * n for n in range(1, 600)] + [b"x", b" x", b"c", b"d"]
     vocabulary = Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
+    text = 'start: " " start "c" | "  " start "d" | "x"'
+    twin = Grammar.from_lark(text)
     with limits(split_nodes=1):
-        grammar = Grammar.from_lark('start: " " start "c" | "  " start "d" | "x"')
+        grammar = Grammar.from_lark(text)
         matcher = Matcher(grammar, vocabulary)
-        agreed(matcher)
+        agreed(matcher, twin)
         given_up = matcher.stats()["masks_walked"]
-        for text in (b"     ", b" " * 400, b"x", b"c"):
-            assert matcher.accept(tokens.index(text))
-            agreed(matcher)
+        for token in (b"     ", b" " * 400, b"x", b"c"):
+            assert matcher.accept(tokens.index(token))
+            agreed(matcher, twin)
         assert matcher.stats()["masks_walked"] > given_up > 0
 
 
