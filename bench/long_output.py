@@ -2,7 +2,7 @@
 
     python -m bench.long_output [--tokens 100000] [--texts json language sql] [--vocabulary llama3]
 
-One matcher follows one text of about so many tokens, a mask at each. Its last tenth is its first tenth over again,
+One matcher follows one text of at least so many tokens, a mask at each. Its last tenth is its first tenth over again,
 since masks differ a hundredfold between the places of a text, and other text would compare other places. Reported: the
 masks of both, and what `Matcher.stats()` and the system say of memory at the end of each.
 """
@@ -71,12 +71,15 @@ def work(job: Job) -> Record:
 
 
 def job(vocabulary: Vocabulary, encode: vocabularies.Encode, file: Path, kind: str, n_tokens: int) -> Job:
-    """About `n_tokens` tokens of a text whose last tenth is its first tenth again. It is not closed at the end."""
+    """At least `n_tokens` tokens of a text whose last tenth is its first tenth again. It is not closed at the end."""
     join = JOINS[kind]
     sample = families.generate(kind, 3, 5000)
     tenth = n_tokens * len(sample) // len(vocabularies.spelled(vocabulary, encode, sample)) // 10
-    repeated, between = families.generate(kind, 1, tenth), families.generate(kind, 2, 8 * tenth)
-    tokens = vocabularies.spelled(vocabulary, encode, join(repeated, between, repeated))
+    tokens: list[int] = []
+    while len(tokens) < n_tokens:  # a sample says only about how many characters a token has
+        tenth = tenth * max(n_tokens + n_tokens // 50, len(tokens)) // (len(tokens) or n_tokens) + 1
+        repeated, between = families.generate(kind, 1, tenth), families.generate(kind, 2, 8 * tenth)
+        tokens = vocabularies.spelled(vocabulary, encode, join(repeated, between, repeated))
     repeats = len(vocabularies.spelled(vocabulary, encode, join(repeated)))
     return {"vocabulary": str(file), "kind": kind, "tokens": tokens, "tenth": repeats}
 
