@@ -11,10 +11,11 @@ text.
 
 Each case runs in fresh processes (`requests.py`), which follow the text with earleymask and llguidance in lockstep, and
 whose times are pooled. One more process follows it with xgrammar too, which is too slow for more, and checks every mask
-(`checks.py`); of that process only xgrammar's times are reported. The exit code is 1 where a mask is wrong.
+(`checks.py`); that disturbs times, so those of xgrammar are taken in another one. The exit code is 1 where a mask is
+wrong.
 
-Other parts: which way masks take (`kinds.py`), masks at a recurring position (`recurring.py`), a long output
-(`long_output.py`), growing vocabularies (`scaling.py`).
+Other parts: which way masks take (`ways.py`), masks at a recurring position (`recurring.py`), what is prepared for a
+vocabulary and what that saves (`preparing.py`), a long output (`long_output.py`), growing vocabularies (`scaling.py`).
 """
 
 from __future__ import annotations
@@ -31,14 +32,27 @@ from typing import Any
 
 from tqdm import tqdm
 
-from . import ROOT, checks, children, environment, families, long_output, measure, pool, scaling, tables, vocabularies
+from . import (
+    ROOT,
+    checks,
+    children,
+    environment,
+    families,
+    long_output,
+    measure,
+    pool,
+    preparing,
+    scaling,
+    tables,
+    vocabularies,
+)
 from .engines import n_words
 from .figures import Record
 
 ENGINES = ("earleymask", "llguidance", "xgrammar")
 POOLED = ("earleymask", "llguidance")
 VOCABULARIES = ("llama3", "tekken")
-PARTS = ("requests", "profile", "recurring", "long", "scaling")
+PARTS = ("requests", "profile", "recurring", "prepare", "long", "scaling")
 RESULTS = ROOT / "bench" / "results"
 
 # Every n-th mask only, where all of them would take minutes: xgrammar needs up to a second for some.
@@ -68,6 +82,8 @@ class Plan:
     batch: int = 1000
     long_tokens: int = long_output.N_TOKENS
     sizes: Sequence[int] = scaling.SIZES
+    repeats: int = scaling.REPEATS
+    """Processes for each size of a vocabulary."""
 
 
 class Loaded:
@@ -108,12 +124,16 @@ def run(names: Sequence[str], plan: Plan) -> Record:
                     case |= _requests(loaded, kind, plan, record["missing_engines"])
                 if "profile" in plan.parts:
                     text = families.generate(kind, plan.seed, plan.size)
-                    case["profile"] = children.run("bench.kinds", loaded.job(kind, text))
+                    case["profile"] = children.run("bench.ways", loaded.job(kind, text))
                 if "recurring" in plan.parts:
                     text = families.generate(kind, plan.seed, min(plan.size, 4000))
                     case["recurring"] = children.run("bench.recurring", loaded.job(kind, text) | {"batch": plan.batch})
                 record["cases"].append(case)
+            if "prepare" in plan.parts:
+                record.setdefault("prepare", {})[name] = _prepare(loaded, plan, Path(folder) / f"{name}.prepared")
         first = Loaded(names[0], Path(folder))
+        if "profile" in plan.parts:
+            record["walk"] = children.run("bench.walking", {"vocabulary": str(first.file)})
         if "long" in plan.parts and set(plan.kinds) & set(long_output.JOINS):
             record["long_output"] = {"vocabulary": names[0], "texts": _long(first, plan)}
         if "scaling" in plan.parts:
@@ -140,8 +160,11 @@ def _requests(loaded: Loaded, kind: str, plan: Plan, missing: dict[str, str]) ->
         "max_asked": plan.max_asked,
     }
     label = f"{kind}, {loaded.name}"
-    checked = children.run("bench.requests", job | {"engines": list(plan.engines), "check": True, "number": 0})
+    all_of_them = job | {"engines": list(plan.engines), "number": 0}
+    checked = children.run("bench.requests", all_of_them | {"check": True})
     missing |= checked["missing"]
+    slow = [name for name in plan.engines if name not in POOLED and name not in missing]
+    undisturbed = [children.run("bench.requests", all_of_them)] if slow else []
     results = [
         children.run("bench.requests", job | {"number": number})
         for number in tqdm(range(plan.processes), desc=label, unit="process", leave=False)
@@ -152,7 +175,7 @@ def _requests(loaded: Loaded, kind: str, plan: Plan, missing: dict[str, str]) ->
         if name in missing:
             continue
         strides = {"cold": plan.strides.get(kind, {}).get(name, 1), "second": plan.strides.get(second, {}).get(name, 1)}
-        from_ = results if name in POOLED else [checked]
+        from_ = results if name in POOLED else undisturbed
         engines[name] = pool.engine_figures(from_, name, strides | {"warm": strides["cold"]})
     return {
         "text": {
@@ -168,6 +191,12 @@ def _requests(loaded: Loaded, kind: str, plan: Plan, missing: dict[str, str]) ->
         "vocabulary_ms": round(min(result["ready_ns"]["vocabulary"] for result in results) / 1e6, 2),
         "interruptions": sum(result["interruptions"] for result in results),
     }
+
+
+def _prepare(loaded: Loaded, plan: Plan, folder: Path) -> Record:
+    texts = {kind: loaded.tokens(families.generate(kind, plan.seed, min(plan.size, 1500))) for kind in plan.kinds}
+    firsts = {kind: tokens[: pool.N_FIRST] for kind, tokens in texts.items()}
+    return preparing.measured(loaded.file, folder, firsts, min(plan.processes, preparing.N_PROCESSES))
 
 
 def _long(loaded: Loaded, plan: Plan) -> Record:
@@ -190,7 +219,8 @@ def _scaling(plan: Plan, folder: Path) -> Record:
             # Every size has the ids of the smallest, so that all follow the same tokens.
             if kind not in jobs:
                 jobs[kind] = loaded.job(kind, families.generate(kind, plan.seed, min(plan.size, 4000)))
-            found[kind].append(children.run("bench.scaling", jobs[kind] | {"vocabulary": str(loaded.file)}))
+            job = jobs[kind] | {"vocabulary": str(loaded.file)}
+            found[kind].append(scaling.middle([children.run("bench.scaling", job) for _ in range(plan.repeats)]))
     return found
 
 
@@ -210,7 +240,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.thorough:
         plan.max_asked = sys.maxsize
     record = run(options.vocabularies, plan)
-    record["command"] = " ".join(["python -m bench.latency", *_that_matter(sys.argv[1:])])
+    given = sys.argv[1:] if arguments is None else arguments
+    record["command"] = " ".join(["python -m bench.latency", *_that_matter(given)])
     if options.output is None:
         print(tables.markdown(record, None))
     else:
@@ -248,7 +279,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--vocabularies", nargs="+", choices=vocabularies.NAMES)
     parser.add_argument("--texts", nargs="+", choices=(*families.FIRST, *families.HELD_OUT))
-    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--engines", nargs="+", choices=ENGINES)
     parser.add_argument("--parts", nargs="+", choices=PARTS, help="what is measured (all; --quick: all but scaling)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--size", type=int, help="characters of each text, or a little more (8,000; --quick: 300)")
@@ -256,6 +287,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--long-tokens", type=int, help="of a long output (100,000; --quick: 500)")
     parser.add_argument("--output", type=Path, help="folder for the results (bench/results; --quick: none)")
     options = parser.parse_args(arguments)
+    narrowed = [name for name in ("parts", "texts", "engines", "vocabularies") if getattr(options, name)]
+    if narrowed and options.output is None and not options.quick:
+        parser.error(
+            f"--{narrowed[0]} measures a part, which would replace the whole of what is in bench/results: "
+            "name a folder with --output"
+        )
+    options.engines = options.engines or list(ENGINES)
     options.texts = options.texts or list(families.HELD_OUT if options.heldout else families.FIRST)
     if not options.texts:
         parser.error("there are no held-out grammars yet: see bench/grammars/heldout")

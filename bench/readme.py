@@ -12,14 +12,18 @@ import re
 from pathlib import Path
 from typing import Any
 
-from . import ROOT, tables, targets
+from . import ROOT, steps, tables
 
 README = ROOT / "README.md"
 DOCUMENT = ROOT / "docs" / "performance.md"
 RESULTS = ROOT / "bench" / "results" / "latency.json"
+LACKING = "Not among the last results."
 SECTION = re.compile(r"(?<=<!-- speed -->\n).*?(?=<!-- /speed -->)", re.S)
 
 
+HEADINGS = ("vocabulary", "text", "engine", "masks: first 100 / seen before")
+LEAST = {"p99": 100}
+"""Samples without which a figure is left out: of fewer, their p99 is their greatest."""
 # Heading, phase and figures of each column of times.
 COLUMNS = (
     ("grammar to first mask", "cold", "first_mask_us", "median"),
@@ -37,8 +41,8 @@ def section(record: dict[str, Any]) -> str:
     environment = record["environment"]
     versions = environment["versions"]
     lines = [
-        "| vocabulary | text | engine | " + " | ".join(heading for heading, *_ in COLUMNS) + " |",
-        "| --- | --- | --- |" + " ---: |" * len(COLUMNS),
+        "| " + " | ".join((*HEADINGS, *(heading for heading, *_ in COLUMNS))) + " |",
+        "| --- | --- | --- |" + " ---: |" * (1 + len(COLUMNS)),
     ]
     for case in record["cases"]:
         text = f"{case['kind']}, {case['text']['tokens']:,} tokens"
@@ -47,8 +51,9 @@ def section(record: dict[str, Any]) -> str:
             phases = figures["phases"]
             gave_up = phases["whole"].get("gave_up_at")
             note = f" (until token {gave_up:,})" if gave_up is not None else ""
+            samples = " / ".join(f"{phases[phase].get('mask_us', {}).get('n', 0):,}" for phase in ("cold", "warm"))
             times = [_cell(phases, ours, *column) for _, *column in COLUMNS]
-            lines.append(f"| {' | '.join([case['vocabulary']['name'], text, engine + note, *times])} |")
+            lines.append(f"| {' | '.join([case['vocabulary']['name'], text, engine + note, samples, *times])} |")
     engines = ", ".join(f"{name} {versions[name]}" for name in ("earleymask", "llguidance", "xgrammar"))
     where = f"{environment['processor']}, {environment['cores']} cores, Python {environment['python']}"
     lines += [
@@ -62,8 +67,10 @@ def section(record: dict[str, Any]) -> str:
 
 
 def _cell(phases: dict[str, Any], ours: dict[str, Any], phase: str, what: str, figure: str) -> str:
-    time = phases[phase].get(what, {}).get(figure)
-    mine = ours[phase][what].get(figure)
+    figures = phases[phase].get(what, {})
+    if figures.get("n", 0) < LEAST.get(figure, 1):
+        return ""
+    time, mine = figures.get(figure), ours[phase][what].get(figure)
     if time is None or phases is ours or not mine:
         return duration(time)
     return f"{duration(time)} ({_digits(time / mine)} ×)"
@@ -104,11 +111,13 @@ def documented(record: dict[str, Any]) -> dict[str, str]:
     about += (
         f"{environment['processor']}. Ratios are to llguidance {environment['versions'].get('llguidance', '')}.\n\n"
     )
-    met = [(t.figure, t.text, t.target, t.reached, "yes" if t.met else "no") for t in targets.targets(record, name)]
     profiled = [case for case in record["cases"] if "profile" in case and case["vocabulary"]["name"] == name]
+    prepared = record.get("prepare", {}).get(name)
     return {
-        "targets": about + tables.table(("figure", "text", "target", "reached", "met"), met, left=2) + "\n",
-        "profile": (tables.profile(profiled) if profiled else "Not among the last results.") + "\n",
+        "targets": about + tables.reached(record, name) + "\n",
+        "prepared": (tables.prepared(prepared) if prepared else LACKING) + "\n",
+        "profile": (tables.profile(profiled) if profiled else LACKING) + "\n",
+        "steps": tables.table(("step", "predicted", "measured"), steps.steps(record, name), left=3) + "\n",
     }
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from . import plots
 from .checks import MAX_ASKED
 from .figures import Record, ratio
-from .kinds import NAMES
 from .pool import BREADTHS, N_FIRST
-from .targets import PEER, fraction, megabytes, targets
+from .targets import PEER, fraction, kept_bytes, megabytes, targets
+from .ways import NAMES
 
 MASK_FIGURES = ("mean", "median", "p99", "p99.9", "max")
 PHASES = {
@@ -86,10 +86,13 @@ def markdown(record: Record, plot: str | None) -> str:
 
 def _vocabulary(record: Record, name: str, cases: Sequence[Record]) -> Iterable[str]:
     yield f"Copying one bitmask under the same timer takes {cases[0]['vocabulary']['floor_us']:.2f} µs."
-    met = [(t.figure, t.text, t.target, t.reached, "yes" if t.met else "**no**") for t in targets(record, name)]
+    met = reached(record, name)
     if met:
         yield "### Targets, as ratios to llguidance where nothing else is said"
-        yield table(("figure", "text", "target", "reached", "met"), met, left=2)
+        yield met
+    if "prepare" in record:
+        yield "### What is prepared for the vocabulary, and the first masks with and without"
+        yield prepared(record["prepare"][name])
     followed = [case for case in cases if "engines" in case]
     if followed:
         for phase, title in PHASES.items():
@@ -184,17 +187,46 @@ def _give_ups(cases: Sequence[Record]) -> Iterable[str]:
 
 
 def profile(cases: Sequence[Record]) -> str:
-    """Masks and time by kind; shares are of the text's time."""
+    """Masks and time by way; shares are of the text's time."""
     rows = []
     for case in cases:
         for phase in ("cold", "warm"):
-            kinds = case["profile"][phase]
-            whole = sum(figures["sum"] for figures in kinds.values())
-            for name, figures in kinds.items():
+            ways = case["profile"][phase]
+            whole = sum(figures["sum"] for figures in ways.values())
+            for name, figures in ways.items():
                 share = f"{figures['sum'] / whole:.0%}"
                 times = (us(figures[figure]) for figure in ("median", "mean", "max"))
                 rows.append((case["kind"], phase, NAMES.get(name, name), f"{figures['n']:,}", *times, share))
-    return table(("text", "request", "kind", "masks", "median", "mean", "max", "share of time"), rows, left=3)
+    return table(("text", "request", "way", "masks", "median", "mean", "max", "share of time"), rows, left=3)
+
+
+def reached(record: Record, vocabulary: str) -> str:
+    """The targets; empty where the record has figures for none."""
+    rows = [(t.figure, t.text, t.target, t.reached, t.verdict) for t in targets(record, vocabulary)]
+    return table(("figure", "text", "target", "reached", "met"), rows, left=2) if rows else ""
+
+
+def prepared(figures: Record) -> str:
+    """What `prepare` costs, and the first masks of a process after it and without."""
+    ways = {"built": "built", "file": "from the file", "none": "not prepared"}
+    costs = [
+        (ways[way], *(f"{figures[way][call]:.1f} ms" for call in ("first_ms", "again_ms")), kept)
+        for way in ("built", "file")
+        for kept in (megabytes(figures[way]["resident_bytes"]),)
+    ]
+    rows = [
+        (kind, ways[way], str(masks["processes"]), *(us(masks["mask_us"][figure]) for figure in ("mean", "max")), first)
+        for kind, by_way in figures["first_masks"].items()
+        for way, masks in by_way.items()
+        for first in (us(masks["first_mask_us"]["median"]),)
+    ]
+    return (
+        f"{figures['parts']:,} parts; the file has {megabytes(figures['file_bytes'])}. Medians; *first call* of a "
+        "process: with the list of terminals read and the vocabulary's fingerprint worked out.\n\n"
+        + table(("prepared", "first call", "without these two", "the process grows by"), costs)
+        + f"\n\nThe first {N_FIRST} masks of a process that has read no grammar before, µs:\n\n"
+        + table(("text", "prepared", "processes", "mean", "max", "grammar to first mask, median"), rows, left=2)
+    )
 
 
 def _recurring(cases: Sequence[Record]) -> str:
@@ -262,7 +294,7 @@ def _long(texts: Mapping[str, Record]) -> str:
         first, last = figures["first_tenth_us"], figures["last_tenth_us"]
         accepts = (figures["accept_first_tenth_us"], figures["accept_last_tenth_us"])
         numbers = [first["median"], last["median"], first["p99"], last["p99"], *(part["median"] for part in accepts)]
-        kept = [megabytes(mark.get("text_bytes", 0) + mark.get("walk_bytes", 0)) for mark in figures["memory"]]
+        kept = [megabytes(kept_bytes(mark)) for mark in figures["memory"]]
         rows.append((kind, f"{figures['tokens']:,}", *map(us, numbers), *kept[:1], *kept[-1:]))
     return table(header, rows)
 

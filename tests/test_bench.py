@@ -20,16 +20,18 @@ from bench import (
     figures,
     instruction_work,
     instructions,
-    kinds,
     latency,
     long_output,
     measure,
     pool,
     readme,
     recurring,
+    scaling,
+    steps,
     tables,
     targets,
     vocabularies,
+    ways,
 )
 from bench.engines import Earleymask, Row, Session, engines, grammar_file
 
@@ -115,6 +117,8 @@ def test_the_report_names_every_case_and_engine(record: figures.Record, tmp_path
             assert f"| {case['second_kind']} | {name} |" in text
     assert "recurring position" in text
     assert (" tokens: mask median" in text) == ("long_output" in record)
+    for way in ("built", "from the file", "not prepared"):
+        assert text.count(f" | {way} | ") == len(record["cases"])
     assert (tmp_path / "latency.md").read_text(encoding="utf-8") == text
     assert (tmp_path / "latency.png").read_bytes().startswith(b"\x89PNG")
     kept = json.loads((tmp_path / "latency.json").read_text(encoding="utf-8"))
@@ -254,6 +258,32 @@ def test_the_document_shows_the_results_in_the_repository() -> None:
         assert f"<!-- {marker} -->\n{text}<!-- /{marker} -->" in document, "run python -m bench.readme"
 
 
+def test_a_part_does_not_replace_the_results(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        latency.main(["--parts", "profile"])
+    assert "--parts measures a part" in capsys.readouterr().err
+
+
+def test_the_documents_sections_are_filled(record: figures.Record) -> None:
+    sections = readme.documented(json.loads(json.dumps(record)))
+    assert readme.LACKING not in "".join(sections.values())
+    assert (steps.LACKING in sections["steps"]) == ("long_output" not in record)  # which is of the first grammars
+    assert "made in " in sections["steps"] and "ns a node" in sections["steps"]
+
+
+def test_a_quantile_of_few_is_left_out(record: figures.Record) -> None:
+    kept = json.loads(json.dumps(record))
+    for engine in kept["cases"][0]["engines"].values():
+        engine["phases"]["cold"]["mask_us"]["n"] = 99
+    row = readme.section(kept).splitlines()[2].split("|")
+    assert row[4].strip().startswith("99 / ") and row[6].strip() and not row[7].strip() and row[10].strip()
+
+
+def test_the_middle_of_several_processes() -> None:
+    results = [{"warm_us": {"median": median}} for median in (3.0, 1.0, 2.0)]
+    assert scaling.middle(results)["warm_us"]["median"] == 2.0
+
+
 def test_a_report_names_no_folder_of_whoever_made_it() -> None:
     assert latency._that_matter(["--size", "9", "--output", "/somewhere", "--quick"]) == ["--size", "9", "--quick"]
 
@@ -277,20 +307,27 @@ def test_ratios_read_well(value: float, shown: str) -> None:
     assert targets.fraction(value) == shown
 
 
+def test_a_long_outputs_matcher_is_held_to_its_target() -> None:
+    marks = [{"tokens": n, "text_bytes": 500_000 + 10 * n, "walk_bytes": 0} for n in (10_000, 100_000)]
+    found = list(targets._long("json", {"tokens": 100_000, "median_ratio": 1.0, "memory": marks}))
+    assert [(target.reached, target.verdict) for target in found[1:]] == [("1.50 MB", "no"), ("10.0 bytes", "")]
+
+
 def test_a_batch_at_one_position_and_a_long_output(tmp_path: Path) -> None:
     vocabulary, encode = vocabularies.load("small")
     file = tmp_path / "vocabulary"
     vocabularies.save(vocabulary, file)
     job = long_output.job(vocabulary, encode, file, "json", 80)
     n, tenth = len(job["tokens"]), job["tenth"]
+    assert n >= 80
     found = long_output.work(job)
     assert (found["first_tenth_us"]["n"], found["last_tenth_us"]["n"]) == (tenth, tenth)
     assert [mark["tokens"] for mark in found["memory"]] == [tenth, n]
     batch = recurring.work({**job, "batch": 2})
     assert batch["mask_us"]["n"] == len(range(0, n, n // recurring.N_POSITIONS))
-    profile = kinds.work(job)
+    profile = ways.work(job)
     for phase in ("cold", "warm"):
-        assert sum(kind["n"] for kind in profile[phase].values()) == n
+        assert sum(way["n"] for way in profile[phase].values()) == n
 
 
 @pytest.mark.parametrize("kind", long_output.JOINS)

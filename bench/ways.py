@@ -51,7 +51,7 @@ def work(job: Job) -> Record:
 
 
 def profile(session: Session, tokens: Sequence[int]) -> Record:
-    """By kind: the distribution of its masks' times, and their sum in microseconds."""
+    """By way: the distribution of its masks' times, and their sum in microseconds."""
     times: dict[str, list[int]] = {}
     before = session.stats()
     with no_garbage_collection():
@@ -60,7 +60,7 @@ def profile(session: Session, tokens: Sequence[int]) -> Record:
             session.fill()
             elapsed = time.perf_counter_ns() - start
             after = session.stats()
-            times.setdefault(_kind(before, after), []).append(elapsed)
+            times.setdefault(_way(before, after), []).append(elapsed)
             before = after
             if not session.accept(token):
                 raise AssertionError("earleymask refuses a text of the bench")
@@ -70,6 +70,6 @@ def profile(session: Session, tokens: Sequence[int]) -> Record:
     }
 
 
-def _kind(before: dict[str, int], after: dict[str, int]) -> str:
+def _way(before: dict[str, int], after: dict[str, int]) -> str:
     """The counter that went up; "masks" where the engine does not tell them apart."""
     return next((name for name in after if name.startswith(PREFIX) and after[name] > before.get(name, 0)), "masks")
