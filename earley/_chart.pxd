@@ -83,6 +83,7 @@ cdef class Chart:
     cdef readonly uint64_t n_rows_static    # of these, by a remembered skeleton alone
     cdef readonly uint64_t n_collections, n_flushes
     cdef uint64_t n_masks[N_MASK_KINDS]
+    cdef uint64_t n_nodes           # of the trie that masks came by
 
     # Position after `byte`; `same` becomes the bytes that surely lead to the same one.
     cdef uint32_t step(self, uint32_t position, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
@@ -109,6 +110,7 @@ cdef class Chart:
     cdef size_t n_checked_rows
     cdef size_t n_checked_continuations
     cdef size_t n_words(self) noexcept nogil
+    cdef size_t n_bytes(self) noexcept nogil        # all of it but the histories
     cdef size_t n_history_words(self) noexcept nogil
     cdef size_t n_words_reached(self) except? 0 nogil
 

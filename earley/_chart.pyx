@@ -18,13 +18,12 @@ All functions need the engine's lock. Not here: tokens (`_walk`, `_matcher`).
 """
 
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from earleymask.earley._skeletons cimport (
-    NEW, O_ACCEPTS, O_HEADER, O_N_ARGUMENTS, O_N_ITEMS, O_N_POPS, O_N_RECIPES, O_SKELETON, ROOT_SHAPE, Closure, Skeletons,
+    NEW, O_ACCEPTS, O_HEADER, O_N_ARGUMENTS, O_N_ITEMS, O_N_POPS, O_N_RECIPES, O_SKELETON, ROOT_SHAPE, Closure,
 )
-from earleymask.earley._lexer cimport DEAD_STATE, Lexer
-from earleymask.earley._rules cimport Rules
+from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._tables cimport (
     NONE, byteset_and, byteset_fill, lowest_bit, reserve, sequence, sequence_length, sort_u64, words_extend,
     words_free, words_push,
@@ -504,6 +503,11 @@ cdef class Chart:
 
     cdef size_t n_words(self) noexcept nogil:
         return self.continuations.words.n + self.rows.words.n + self.positions.words.n + self.popped.n
+
+    cdef size_t n_bytes(self) noexcept nogil:
+        return (self.continuations.n_bytes() + self.rows.n_bytes() + self.positions.n_bytes() + self.n_tables * <size_t> 1024
+                + (self.popped.n + self.popped_at.n + self.popped_rows.n + self.table_of.n) * sizeof(uint32_t)
+                + self.stamps_capacity * sizeof(uint32_t) + self.n_mask_of * sizeof(Mask*))
 
     cdef size_t n_history_words(self) noexcept nogil:
         cdef const History* history = self.histories

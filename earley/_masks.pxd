@@ -49,7 +49,7 @@ cdef class Masks:
     cdef Words adopted              # regex node of the grammar -> of `parts`
     cdef Map part_of                # trie node + 1 << 32 | regex node of the grammar -> index in `my_parts`
     cdef Part** my_parts
-    cdef size_t n_my_parts, my_parts_capacity
+    cdef size_t my_parts_capacity
     cdef RestTrie** my_rests        # by place
     cdef size_t n_rests, my_rests_capacity
     cdef Sequences places           # PLACES, then nodes (of the trie or of rests) whose children go on; or EXITS, part
@@ -94,8 +94,8 @@ cdef class Masks:
     cdef int trim(self) except -1
     cdef int flush(self) except -1
     cdef int use_parts(self) except -1
+    cdef int forget(self) except -1
     cdef size_t kept(self) noexcept nogil
-    cdef size_t n_bytes(self) except? 0
 
     cdef int start_afresh(self) except -1
     cdef void free_masks(self) noexcept

@@ -26,11 +26,10 @@ import weakref
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from earleymask.earley._chart cimport DEAD, NO_ROW, UNKNOWN
+from earleymask.earley._chart cimport DEAD, UNKNOWN
 from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, Parts, parts_of, union_members
 from earleymask.earley._regex cimport K_REPEAT
-from earleymask.earley._skeletons cimport Closure
 from earleymask.earley._tables cimport (
     NONE, byteset_has, reserve, sequence, sequence_length, sort_u64, sort_unique, sort_words, words_extend, words_free, words_push,
 )
@@ -46,7 +45,7 @@ cdef enum:
     AT_ROOT = 0                 # the first list of places: the root
     MAX_LEVELS = 256            # questions within questions
     MAX_ITEMS = 32              # of a row that is asked item by item
-    SPARSE = 384                # so many tokens at most are kept as a list
+    FEW = 384                   # so many tokens of an answer or a mask at most are kept as a list
     EXTRA = 0x80000000          # among the answers of a union: a token that no answer knows
     TEMPLATE_WORDS = 1 << 20    # rows, continuations and positions of the template
 
@@ -69,6 +68,7 @@ cdef class Masks:
         self.trie = trie
         self.engine = weakref.ref(engine)
         self.use_parts()
+        self.parts.add_user(self)
         self.visited = Map()
         self.states_without = Map()
         self.states_of_items = Map()
@@ -87,10 +87,7 @@ cdef class Masks:
         self.free_masks()
         if self.levels != NULL:
             for i in range(self.n_levels):
-                free(self.levels[i].bits)
-                words_free(&self.levels[i].tokens)
-                words_free(&self.levels[i].marks)
-                words_free(&self.levels[i].pops)
+                free_level(self.levels + i)
         free(self.levels)
         free(self.scratch)
         free(self.path_positions)
@@ -139,8 +136,7 @@ cdef class Masks:
 
     cdef int use_parts(self) except -1:
         self.parts = parts_of(self.trie)
-        self.parts.users = [user for user in self.parts.users if user() is not None]
-        self.parts.users.append(weakref.ref(self))
+        self.parts.limit = MEMORY
         self.part_of = Map()
         self.adopted.n = self.n_rests = 0
         return 0
@@ -148,9 +144,8 @@ cdef class Masks:
     cdef int tidy(self) except -1:
         self.parts.clock += 1
         self.last_used = self.parts.clock
-        if self.parts is not self.trie.learned:         # they were dropped
+        if self.parts is not self.trie.learned:         # they were dropped while we were at work
             self.flush()
-            self.use_parts()
         if self.template.n_words() > TEMPLATE_WORDS:
             self.template.clear()
         if self.kept() > self.n_trimmed + MEMORY // 64:
@@ -161,42 +156,54 @@ cdef class Masks:
         """Frees what was used least recently, where all that is remembered for the vocabulary is over the limit.
 
         First the answers and masks of other grammars, then our own, then, if these take half of it, the parts. A grammar
-        that a call is at work on is left alone.
+        that a call is at work on is left alone; should it use parts that were dropped, it lets go of them next time.
         """
         cdef Masks other
-        cdef Engine engine
         cdef Parts parts = self.parts
-        users = [user for user in [reference() for reference in parts.users] if user is not None]
-        total = parts.n_bytes()
+        users = sorted(parts.living_users(), key=last_used_of)
+        total = parts.n_bytes() + sum([user.__sizeof__() for user in users])
         for other in users:
-            total += other.n_bytes()
-        for other in sorted(users, key=last_used_of):
-            if other is self:
-                continue
             if total <= MEMORY:
                 break
-            engine = other.engine()
-            if engine is None or not engine.try_acquire():
-                continue
-            try:
-                total -= other.n_bytes()
-                other.flush()
-                total += other.n_bytes()
-            finally:
-                engine.release()
+            if other is not self:
+                total -= other.__sizeof__()
+                other.forget()
+                total += other.__sizeof__()
         if total > MEMORY:
             self.flush()
             if parts.n_bytes() > MEMORY // 2:
-                self.trie.learned = Parts(self.trie, parts.quotient)
-                self.use_parts()
+                self.trie.learned = Parts(self.trie, before=parts)
+                for other in users:
+                    if other is self:
+                        other.flush()
+                    else:
+                        other.forget()
         self.n_trimmed = self.kept()
         return 0
 
+    cdef int forget(self) except -1:
+        """`flush` for others, unless a call is at work."""
+        cdef Engine engine = self.engine()
+        if engine is not None and engine.try_acquire():
+            try:
+                self.flush()
+            finally:
+                engine.release()
+        return 0
+
     cdef int flush(self) except -1:
-        """Forgets all answers and masks."""
+        """Forgets all answers and masks, and parts that were dropped."""
+        cdef size_t i
         self.free_masks()
+        for i in range(self.n_levels):
+            free_level(self.levels + i)
+        self.n_levels = 0
+        words_free(&self.answer_of)
+        words_free(&self.tokens)
+        words_free(&self.pops)
         self.start_afresh()
         self.template.clear()
+        self.use_parts()
         self.n_trimmed = 0
         self.n_flushes += 1
         return 0
@@ -250,6 +257,9 @@ cdef class Masks:
 
     cdef int new_visit(self) except -1 nogil:
         self.n_visits += 1
+        if self.n_visits == NONE:                       # what `visited` says of continuations that it does not have
+            self.visited.clear()
+            self.n_visits = 1
         self.visit = self.n_visits
         return 0
 
@@ -282,7 +292,6 @@ cdef class Masks:
     cdef Mask* union_of(self) except NULL nogil:
         """The mask of the answers in `ids`."""
         cdef size_t i, n = 0, total = 0
-        cdef uint32_t k, entry
         cdef Answer* answer
         cdef Mask* mask
         cdef bint dense = False
@@ -301,7 +310,7 @@ cdef class Masks:
             total += answer.n_tokens
             dense |= answer.bits != NULL
         mask = self.new_union()
-        if dense or total > SPARSE:
+        if dense or total > FEW:
             self.scratch_from_answers(n)
             mask.bits = self.bitmap(self.scratch)
             return mask
@@ -696,7 +705,7 @@ cdef class Masks:
         self.group_marks(level)
         reserve(<void**> &self.answers, &self.answers_capacity, self.n_answers + 1, sizeof(Answer))
         memset(&answer, 0, sizeof(Answer))
-        if level.dense or level.tokens.n > SPARSE:
+        if level.dense or level.tokens.n > FEW:
             level.dense = True
             for i in range(level.tokens.n):
                 token = level.tokens.data[i]
@@ -718,7 +727,7 @@ cdef class Masks:
 
     cdef int group_marks(self, Level* level) except -1 nogil:
         """Marks of the same continuation become one list of places."""
-        cdef size_t i = 0, end
+        cdef size_t i = 0
         cdef uint32_t index, places
         sort_unique_pairs(&level.marks)
         while i < level.marks.n:
@@ -820,25 +829,23 @@ cdef class Masks:
         self.path_tables[depth] = table << 8
         return table << 8
 
-    cdef size_t n_bytes(self) except? 0:
+    def __sizeof__(self) -> int:
+        """Bytes of what is remembered."""
         return (self.mask_bytes + self.places.n_bytes() + self.questions.n_bytes() + self.unions.n_bytes()
                 + (self.tokens.n + self.pops.n + self.adopted.n) * sizeof(uint32_t) + self.n_answers * sizeof(Answer)
                 + self.part_of.n_bytes() + self.template.n_words() * sizeof(uint32_t) + self.template.n_tables * 1024
                 + self.n_levels * self.trie.n_words * sizeof(uint32_t))
 
-
     def stats(self) -> dict[str, int]:
-        cdef size_t i, longest = 0, n_pops = 0
-        for i in range(self.places.n):
-            longest = max(longest, sequence_length(self.places, <uint32_t> i))
         return {
             "questions_asked": self.n_asked,
+            "questions_answered": self.n_answered,
+            "unions_known": self.n_unions_known,
+            "unions_made": self.n_unions_made,
             "answers": self.n_answers,
             "pops": self.pops.n // 2,
             "answer_tokens": self.tokens.n,
             "places": self.places.n,
-            "place_words": self.places.words.n,
-            "longest_places": longest,
             "unions": self.unions.n,
             "bitmaps": self.n_bitmaps,
             "template_rows": self.template.rows.n,
@@ -846,8 +853,16 @@ cdef class Masks:
             "template_steps": self.template.n_steps,
             "template_flushes": self.template.n_flushes,
             "mask_flushes": self.n_flushes,
-            "mask_bytes": self.n_bytes(),
+            "mask_bytes": self.__sizeof__(),
         }
+
+
+cdef void free_level(Level* level) noexcept nogil:
+    free(level.bits)
+    words_free(&level.tokens)
+    words_free(&level.marks)
+    words_free(&level.pops)
+    memset(level, 0, sizeof(Level))
 
 
 cdef inline uint64_t hash_bitmap(const uint32_t* words, size_t n) noexcept nogil:

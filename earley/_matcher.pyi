@@ -114,10 +114,10 @@ class Matcher:
 
         `masks`, by what each took: `masks_known` (the position was remembered), `masks_union_known` (the same answers
         had been united before), `masks_answers_known`, `masks_parts_known` (all regexes at all nodes of the trie),
-        `masks_new_state` (a set of terminals was new to the lexer), `masks_new_part`, `masks_walked` (by the merged
-        walk). `nodes_visited`: trie nodes that answers and walks came by. `steps`: byte steps worked out; all others
-        were looked up. `rows_made`, `rows_static`: rows worked out, and how many of these by a remembered skeleton
-        alone. `rows`, `continuations`, `positions`, `tables`, `histories` (one a matcher): kept at the moment.
-        `text_bytes`: memory that the accepted tokens of all forks need; `walk_bytes`: what else calls left behind,
-        dropped at the next collection.
+        `masks_new_state` (a set of terminals was new to the lexer), `masks_new_part` (or new rests of tokens),
+        `masks_walked` (by the merged walk). `nodes_visited`: trie nodes that answers and walks came by. `steps`: byte
+        steps worked out; all others were looked up. `rows_made`, `rows_static`: rows worked out, and how many of
+        these by a remembered skeleton alone. `rows`, `continuations`, `positions`, `tables`, `histories` (one a
+        matcher): kept at the moment. `text_bytes`: memory that the accepted tokens of all forks need; `walk_bytes`:
+        what else calls left behind, dropped at the next collection.
         """

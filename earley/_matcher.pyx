@@ -173,13 +173,14 @@ cdef class Matcher:
         cdef Masks masks = self.masks
         cdef Mask* mask
         cdef uint64_t n_answered = masks.n_answered, n_made = masks.n_unions_made, n_built = masks.parts.n_built
+        cdef uint64_t n_rests = masks.parts.rests.n_made, n_nodes = masks.n_nodes
         cdef uint32_t n_states = masks.lexer.states.n
         cdef uint32_t[::1] words
         self.find_extras(position)
         try:
             with nogil:
                 mask = masks.mask(self.chart, position)
-            if masks.parts.n_built != n_built:
+            if masks.parts.n_built != n_built or masks.parts.rests.n_made != n_rests:
                 self.chart.n_masks[MASK_NEW_PART] += 1
             elif masks.lexer.states.n != n_states:
                 self.chart.n_masks[MASK_NEW_STATE] += 1
@@ -195,6 +196,7 @@ cdef class Matcher:
             self.walk_mask(position, &words[0])
             self.chart.n_masks[MASK_WALKED] += 1
             mask = masks.remember(self.chart, position, &words[0])
+        self.chart.n_nodes += masks.n_nodes - n_nodes
         if DEBUG:
             self.chart.check()
             masks.template.check()
@@ -204,10 +206,12 @@ cdef class Matcher:
         """The mask by the merged walk."""
         cdef size_t i
         cdef uint32_t token
+        cdef uint64_t n_nodes = self.walk.n_nodes
         self.find_extras(position)
         if position != FINISHED and self.trie.n_words:
             with nogil:
                 self.walk.fill(position, words)
+        self.chart.n_nodes += self.walk.n_nodes - n_nodes
         for i in range(self.masks.extras.n):
             token = self.masks.extras.data[i]
             words[token >> 5] |= <uint32_t> 1 << (token & 31)
@@ -447,12 +451,12 @@ cdef class Matcher:
 
         `masks`, by what each took: `masks_known` (the position was remembered), `masks_union_known` (the same answers
         had been united before), `masks_answers_known`, `masks_parts_known` (all regexes at all nodes of the trie),
-        `masks_new_state` (a set of terminals was new to the lexer), `masks_new_part`, `masks_walked` (by the merged
-        walk). `nodes_visited`: trie nodes that answers and walks came by. `steps`: byte steps worked out; all others
-        were looked up. `rows_made`, `rows_static`: rows worked out, and how many of these by a remembered skeleton
-        alone. `rows`, `continuations`, `positions`, `tables`, `histories` (one a matcher): kept at the moment.
-        `text_bytes`: memory that the accepted tokens of all forks need; `walk_bytes`: what else calls left behind,
-        dropped at the next collection.
+        `masks_new_state` (a set of terminals was new to the lexer), `masks_new_part` (or new rests of tokens),
+        `masks_walked` (by the merged walk). `nodes_visited`: trie nodes that answers and walks came by. `steps`: byte
+        steps worked out; all others were looked up. `rows_made`, `rows_static`: rows worked out, and how many of
+        these by a remembered skeleton alone. `rows`, `continuations`, `positions`, `tables`, `histories` (one a
+        matcher): kept at the moment. `text_bytes`: memory that the accepted tokens of all forks need; `walk_bytes`:
+        what else calls left behind, dropped at the next collection.
         """
         cdef size_t reached
         self.acquire()
@@ -467,7 +471,7 @@ cdef class Matcher:
                 "masks_new_state": self.chart.n_masks[MASK_NEW_STATE],
                 "masks_new_part": self.chart.n_masks[MASK_NEW_PART],
                 "masks_walked": self.chart.n_masks[MASK_WALKED],
-                "nodes_visited": self.masks.n_nodes + self.walk.n_nodes,
+                "nodes_visited": self.chart.n_nodes,
                 "steps": self.chart.n_steps,
                 "rows_made": self.chart.n_rows_made,
                 "rows_static": self.chart.n_rows_static,
@@ -477,7 +481,7 @@ cdef class Matcher:
                 "tables": self.chart.n_tables,
                 "histories": self.chart.n_histories,
                 "text_bytes": (reached + self.chart.n_history_words()) * sizeof(uint32_t),
-                "walk_bytes": (self.chart.n_words() - reached) * sizeof(uint32_t) + self.chart.n_tables * 1024,
+                "walk_bytes": self.chart.n_bytes() - reached * sizeof(uint32_t),
                 "collections": self.chart.n_collections,
                 "flushes": self.chart.n_flushes,
             }

@@ -60,8 +60,10 @@ cdef class Parts:
     cdef Automaton automaton    # of all regexes met, whatever grammar they came from
     cdef Rests rests
     cdef void* lock
-    cdef list users             # weak references to the `Masks` that use these parts
+    cdef list users             # weak references to the `Masks` over this vocabulary
     cdef uint64_t clock         # counts calls of them
+    cdef size_t limit           # bytes for them and the parts
+    cdef uint64_t n_dropped     # times that parts were dropped to keep it
     cdef Map known              # trie node + 1 << 32 | regex -> part
     cdef Part** parts
     cdef size_t n_parts, parts_capacity
@@ -93,6 +95,7 @@ cdef class Parts:
 
     # The part of `node` of another arena below `trie_node`. `adopted` remembers the arena's nodes. Takes the lock.
     cdef Part* part(self, uint32_t trie_node, Regexes regexes, uint32_t node, Words* adopted) except NULL nogil
+    cdef int add_user(self, user) except -1
     cdef int need_live(self, Part* part) except -1 nogil
     cdef RestTrie* need_rests(self, Part* part, Exits* exits, uint32_t k) except NULL nogil
 

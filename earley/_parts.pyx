@@ -25,11 +25,13 @@ Tokens that are inside need no exit: whatever else they may spell, they are allo
 A part never changes once built, but for `live`, which is made under the lock. Not here: grammars (`_masks`).
 """
 
+import weakref
+
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from cpython.pythread cimport (
-    NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock,
+    WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock,
     PyThread_type_lock,
 )
 
@@ -50,16 +52,22 @@ cdef enum:
 
 
 cdef class Parts:
-    """The parts of one vocabulary."""
+    """The parts of one vocabulary. `before`: parts of the same one that are dropped; the quotient and the users stay."""
 
-    def __cinit__(self, TokenTrie trie not None, Quotient quotient=None):
+    def __cinit__(self, TokenTrie trie not None, Quotient quotient=None, Parts before=None):
         cdef size_t depths = <size_t> trie.max_depth + 2
         self.trie = trie
+        self.users = []
+        if before is not None:
+            quotient = before.quotient
+            self.users = before.users
+            self.clock = before.clock
+            self.limit = before.limit
+            self.n_dropped = before.n_dropped + 1
         self.quotient = quotient if quotient is not None else Quotient(trie)
         self.automaton = Automaton(self.quotient)
         self.rests = Rests(trie)
         self.known = Map()
-        self.users = []
         self.lock = <void*> PyThread_allocate_lock()
         self.bits = <uint32_t*> calloc(<size_t> trie.n_words + 1, sizeof(uint32_t))
         self.path_states = <uint32_t*> calloc(depths, sizeof(uint32_t))
@@ -108,6 +116,11 @@ cdef class Parts:
             return self.find_or_build(trie_node, self.automaton.adopt(regexes, node, adopted))
         finally:
             PyThread_release_lock(<PyThread_type_lock> self.lock)
+
+    cdef int add_user(self, user) except -1:
+        self.users[:] = [user for user in self.users if user() is not None]
+        self.users.append(weakref.ref(user))
+        return 0
 
     cdef int need_live(self, Part* part) except -1 nogil:
         """Sees to it that `part.live` is made."""
@@ -563,8 +576,6 @@ cdef class Parts:
         byteset_or(&self.live_bytes, &family.live_bytes)
         return 0
 
-    # ---- rests --------------------------------------------------------------------------------------------------
-
 
     # ---- late exits ---------------------------------------------------------------------------------------------
 
@@ -614,18 +625,26 @@ cdef class Parts:
                 self.node_states[node] = self.automaton.by_byte(state)[node_byte(self.trie.nodes[node])]
         return 0
 
+    def living_users(self) -> list:
+        return [user for user in [reference() for reference in self.users] if user is not None]
+
     def stats(self) -> dict[str, int]:
         """What is remembered for all grammars over this vocabulary, in numbers of things and bytes."""
         return {
             "parts": self.n_parts,
             "part_families": self.n_families,
-            "parts_asked": self.n_built + self.n_known,
+            "parts_found": self.n_known,
+            "parts_built": self.n_built,
+            "parts_dropped": self.n_dropped,
+            "rests_made": self.rests.n_made,
             "part_nodes_visited": self.n_nodes,
             "automaton_states": self.automaton.n_states,
             "automaton_regexes": self.automaton.regexes.nodes.n,
             "quotient_nodes": self.quotient.n_nodes,
             "quotient_bytes": self.quotient.n_bytes(),
             "part_bytes": self.n_bytes(),
+            "remembered_bytes": self.n_bytes() + sum([user.__sizeof__() for user in self.living_users()]),
+            "remembered_limit": self.limit,
         }
 
     cdef size_t n_bytes(self) noexcept nogil:

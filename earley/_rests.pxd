@@ -17,7 +17,8 @@ cdef struct RestTrie:
 cdef class Rests:
     cdef TokenTrie trie
     cdef uint32_t next_place
-    cdef size_t n_bytes         # of all tries made
+    cdef size_t n_made          # tries
+    cdef size_t n_bytes         # of all of them
     # Per node of the trie, NULL before the first `new_stamp`: `stamp` where tokens die, `stamp` - 1 on the way there.
     cdef uint32_t* stamps
     cdef uint32_t stamp

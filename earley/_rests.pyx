@@ -5,7 +5,7 @@ the subtrees below these nodes are merged: nodes alike become one, which lists t
 walked once, however many tokens end with it.
 """
 
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 
 from earleymask.earley._tables cimport (
     NONE, ByteSet, byteset_add, byteset_fill, byteset_has, copy_of, lowest_bit, reserve, words_extend, words_free, words_push,
@@ -73,6 +73,7 @@ cdef class Rests:
             rests.starts = <uint32_t*> copy_of(self.starts.data, self.starts.n * sizeof(uint32_t))
             rests.tokens = <uint32_t*> copy_of(self.tokens.data, self.tokens.n * sizeof(uint32_t))
             self.next_place += rests.n_nodes
+            self.n_made += 1
             self.n_bytes += (sizeof(RestTrie) + self.n_nodes * sizeof(node_t)
                                 + (self.starts.n + self.tokens.n) * sizeof(uint32_t))
             made = True

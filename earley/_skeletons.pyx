@@ -22,7 +22,7 @@ Not here: real rows and continuations (`_chart`), bytes (`_lexer`).
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from earleymask.earley._rules cimport S_LAZY, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
+from earleymask.earley._rules cimport S_LAZY, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport (
     NONE, reserve, sequence, sequence_length, sort_u64, sort_words, words_extend, words_free, words_push,
 )

@@ -11,7 +11,7 @@ positions need no case for it. Only when a position is made are the marks split 
 
 from earleymask.earley._chart cimport MAX_TABLES, NO_ROW
 from earleymask.earley._lexer cimport DEAD_STATE
-from earleymask.earley._tables cimport NONE, reserve, sequence, sequence_length, words_free, words_push
+from earleymask.earley._tables cimport NONE, sequence, sequence_length, words_free, words_push
 
 
 cdef class Template(Chart):

@@ -124,7 +124,7 @@ def test_a_position_is_asked_again_after_others_have_flushed_it(drop: bool) -> N
             assert matcher.stats()["masks_known"] == before["masks_known"] + len(forks)
             room = vocabulary.stats()["part_bytes"] + sum(g.stats()["mask_bytes"] for g in (first, second)) - 10_000
             with limits(memory=1 << 12 if drop else room):
-                for _ in range(20):
+                for _ in range(200):
                     if first.stats()["mask_flushes"] > before["mask_flushes"]:
                         break
                     go_on(other, rng, filled(other))  # what is remembered is gone through once it has learned something
@@ -218,3 +218,23 @@ def test_templates_grow_too_large(text: str, n: int, length: int, is_cleared: bo
         stats = matcher.stats()
     assert stats["template_flushes"] > 0 and stats["mask_flushes"] == stats["masks_walked"] == 0
     assert (cleared > 0) == is_cleared
+
+
+def test_idle_grammars_hold_no_dropped_parts() -> None:
+    """Parts that were dropped go at once, though grammars that used them are kept and never asked again."""
+    vocabulary = vocabulary_of(5_000)
+    with limits(memory=1 << 12, split_nodes=50):
+        kept = []
+        for n in range(12):
+            matcher = Matcher(Grammar.from_lark(f"{GRAMMARS['json']}\n// {n}\n"), vocabulary)
+            agreed(matcher)
+            kept.append(matcher)
+        assert vocabulary.stats()["parts_dropped"] > 0
+        alive = [
+            thing for thing in gc.get_objects() if type(thing).__name__ == "Parts" and thing.trie is vocabulary.trie
+        ]
+        assert alive == [vocabulary.trie.learned]
+        # What an empty table takes is not given back.
+        assert vocabulary.stats()["remembered_bytes"] < (1 << 12) + 30_000 * len(kept)
+        for matcher in kept:
+            agreed(matcher)
