@@ -110,7 +110,7 @@ def prepare(vocabulary: Vocabulary, folder: str | os.PathLike[str] | None = None
     another call costs a millisecond or two.
 
     With tekken or Llama 3 it takes about 50 ms and keeps 17 MB, 12 of parts and 5 of the quotient of the trie; from a
-    file of 8 MB it takes 10 ms and keeps 13 MB. The first call of a process takes some 20 ms more, for the list itself
+    file of 8 MB it takes 10 ms and keeps 13 MB. The first call of a process takes some 10 ms more, for the list itself
     is read and the vocabulary's fingerprint worked out. What it saves is measured in docs/performance.md. A terminal
     that is not listed costs the first masks that come to it 0.1 to 3 ms, with or without.
 
