@@ -45,12 +45,10 @@ cdef class Automaton:
 
     cdef uint32_t adopt(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil:
         cdef uint32_t mine
-        if node < adopted.n and adopted.data[node] != NONE:
+        if is_adopted(adopted, node):
             return adopted.data[node]
         mine = self.adopt_new(other, node, adopted)
-        while adopted.n <= node:
-            words_push(adopted, NONE)
-        adopted.data[node] = mine
+        note_adopted(adopted, node, mine)
         return mine
 
     cdef uint32_t adopt_new(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil:
@@ -79,12 +77,18 @@ cdef class Automaton:
             while p[0] == K_CONCAT:                     # long for literals: no recursion along it
                 rest = p[2]
                 mine = self.adopt(other, p[1], adopted)
+                words_push(&self.regexes.stack, node)
                 words_push(&self.regexes.stack, mine)
-                p = sequence(other.nodes, rest)
-            mine = self.adopt(other, rest, adopted)
+                node = rest
+                if is_adopted(adopted, node):
+                    break
+                p = sequence(other.nodes, node)
+            mine = self.adopt(other, node, adopted)
             while self.regexes.stack.n > base:
-                self.regexes.stack.n -= 1
-                mine = self.regexes.make_concat(self.regexes.stack.data[self.regexes.stack.n], mine)
+                self.regexes.stack.n -= 2
+                node = self.regexes.stack.data[self.regexes.stack.n]
+                mine = self.regexes.make_concat(self.regexes.stack.data[self.regexes.stack.n + 1], mine)
+                note_adopted(adopted, node, mine)
             return mine
         if kind == K_ORDERED:
             words_push(&self.regexes.stack, K_ORDERED)
@@ -123,10 +127,12 @@ cdef class Automaton:
             words_push(&self.regexes.stack, code.y - start if code.op == OP_SPLIT else 0)
         program = self.programs.intern(self.regexes.stack.data + base, 3 * (end - start))
         self.regexes.stack.n = base
-        if program == self.program_bases.n:
+        while self.program_bases.n <= program:          # left out if an error came in between
+            words_push(&self.program_bases, NONE)
+        if self.program_bases.data[program] == NONE:
             words = self.regexes.stack.data + base
             mine = self.regexes.add_code(end - start)
-            words_push(&self.program_bases, mine)
+            self.program_bases.data[program] = mine
             for i in range(end - start):
                 code.op, code.x, code.y = words[3 * i], words[3 * i + 1], words[3 * i + 2]
                 if code.op in (OP_SPLIT, OP_JUMP):
@@ -317,3 +323,14 @@ cdef class Automaton:
 
     cdef size_t n_bytes(self) noexcept nogil:
         return self.regexes.n_bytes() + self.state_bytes + self.n_states * sizeof(State)
+
+
+cdef inline bint is_adopted(const Words* adopted, uint32_t node) noexcept nogil:
+    return node < adopted.n and adopted.data[node] != NONE
+
+
+cdef int note_adopted(Words* adopted, uint32_t node, uint32_t mine) except -1 nogil:
+    while adopted.n <= node:
+        words_push(adopted, NONE)
+    adopted.data[node] = mine
+    return 0

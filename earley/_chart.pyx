@@ -494,8 +494,8 @@ cdef class Chart:
         cdef size_t known = self.stamps_capacity
         self.epoch += 1
         if self.continuations.n > known:
-            reserve(<void**> &self.stamps, &self.stamps_capacity, self.continuations.n, sizeof(uint32_t))
             reserve(<void**> &self.locals, &self.locals_capacity, self.continuations.n, sizeof(uint32_t))
+            reserve(<void**> &self.stamps, &self.stamps_capacity, self.continuations.n, sizeof(uint32_t))
             memset(self.stamps + known, 0, (self.stamps_capacity - known) * sizeof(uint32_t))
         return 0
 

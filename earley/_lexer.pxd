@@ -29,4 +29,5 @@ cdef class Lexer:
     # Index of the transition of `state` by `byte`, worked out if it is new.
     cdef uint32_t transition(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
     cdef uint32_t visit(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
+    cdef bint half_full(self) noexcept nogil        # half of the states that there may be are there
     cdef size_t n_bytes(self) noexcept nogil

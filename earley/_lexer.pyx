@@ -53,6 +53,7 @@ cdef class Lexer:
                 raise LimitError(f"lexer states: more than {max_states}; simplify the terminals")
         reserve(<void**> &self.table, &self.table_capacity, (<size_t> before + 1) * 256, sizeof(uint32_t))
         reserve(<void**> &self.accepted_starts, &self.accepted_starts_capacity, before + 2, sizeof(size_t))
+        reserve(<void**> &self.accepted.data, &self.accepted.capacity, self.accepted.n + self.pairs.n, sizeof(uint32_t))
         state = self.states.intern(self.pairs.data, self.pairs.n)
         if state != before:
             return state
@@ -94,6 +95,9 @@ cdef class Lexer:
             if byteset_has(&same, <uint32_t> i):
                 self.table[<size_t> state * 256 + i] = index
         return index
+
+    cdef bint half_full(self) noexcept nogil:
+        return self.states.n >= max_states // 2
 
     cdef size_t n_bytes(self) noexcept nogil:
         return (self.states.n_bytes() + <size_t> self.states.n * 1024 + self.n_transitions * sizeof(Transition)

@@ -82,7 +82,8 @@ cdef class Masks:
     cdef uint32_t visit, n_visits
     cdef uint32_t* path_positions
     cdef uint32_t* path_tables
-    cdef uint64_t budget            # trie nodes that one mask may still visit
+    cdef uint64_t budget            # steps that the mask at hand may still take
+    cdef size_t most_bytes          # and what may be remembered then
 
     # counters
     cdef readonly uint64_t n_asked, n_answered, n_unions_known, n_unions_made, n_nodes, n_fallbacks, n_flushes
@@ -93,8 +94,10 @@ cdef class Masks:
     cdef int tidy(self) except -1
     cdef int trim(self) except -1
     cdef int flush(self) except -1
+    cdef int new_template(self, Engine engine) except -1
     cdef int use_parts(self) except -1
     cdef int forget(self) except -1
+    cdef int spend(self, uint64_t n) except -1 nogil
     cdef size_t kept(self) noexcept nogil
 
     cdef int start_afresh(self) except -1

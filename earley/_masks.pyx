@@ -31,7 +31,7 @@ from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, Parts, parts_of, union_members
 from earleymask.earley._regex cimport K_REPEAT
 from earleymask.earley._tables cimport (
-    NONE, byteset_has, reserve, sequence, sequence_length, sort_u64, sort_unique, sort_words, words_extend, words_free, words_push,
+    NONE, byteset_has, copy_of, reserve, sequence, sequence_length, sort_u64, sort_unique, sort_words, words_extend, words_free, words_push,
 )
 from earleymask.earley._template cimport marks_at
 from earleymask.trie._build cimport DEBUG
@@ -45,6 +45,8 @@ cdef enum:
     AT_ROOT = 0                 # the first list of places: the root
     MAX_LEVELS = 256            # questions within questions
     MAX_ITEMS = 32              # of a row that is asked item by item
+    GROWTH = 32 << 20           # bytes by which one mask may add to what is remembered
+    STEP = 16                   # what a question or a part costs by itself, in nodes of the trie
     FEW = 384                   # so many tokens of an answer or a mask at most are kept as a list
     EXTRA = 0x80000000          # among the answers of a union: a token that no answer knows
     TEMPLATE_WORDS = 1 << 20    # rows, continuations and positions of the template
@@ -78,8 +80,7 @@ cdef class Masks:
         self.path_tables = <uint32_t*> malloc(depths * sizeof(uint32_t))
         if self.levels == NULL or self.scratch == NULL or self.path_positions == NULL or self.path_tables == NULL:
             raise MemoryError("masks")
-        self.template = Template(engine)
-        self.template.engine = None                     # no cycle: the engine keeps us
+        self.new_template(engine)
         self.start_afresh()
 
     def __dealloc__(self):
@@ -107,6 +108,12 @@ cdef class Masks:
         words_free(&self.waiting)
         words_free(&self.state_words)
 
+    cdef int new_template(self, Engine engine) except -1:
+        template = Template(engine)
+        template.engine = None                          # no cycle: the engine keeps us
+        self.template = template
+        return 0
+
     cdef int start_afresh(self) except -1:
         cdef uint32_t words[2]
         self.places = Sequences("places")
@@ -122,11 +129,15 @@ cdef class Masks:
 
     cdef void free_masks(self) noexcept:
         cdef size_t i
+        self.generation += 1                            # first: charts remember pointers
         if self.unions is not None:
             for i in range(self.unions.n):
                 if self.masks[i] != NULL:
                     free(self.masks[i].tokens)
                     free(self.masks[i])
+            self.unions.clear()
+            self.questions.clear()
+        self.n_answers = self.answer_of.n = 0
         for i in range(self.n_bitmaps):
             free(self.bitmaps[i].words)
         self.n_bitmaps = 0
@@ -135,10 +146,11 @@ cdef class Masks:
     # ---- memory -------------------------------------------------------------------------------------------------
 
     cdef int use_parts(self) except -1:
+        """From now on those of today; nothing may be left that was found in others."""
+        self.adopted.n = self.n_rests = 0
+        self.part_of = Map()
         self.parts = parts_of(self.trie)
         self.parts.limit = MEMORY
-        self.part_of = Map()
-        self.adopted.n = self.n_rests = 0
         return 0
 
     cdef int tidy(self) except -1:
@@ -202,7 +214,9 @@ cdef class Masks:
         words_free(&self.tokens)
         words_free(&self.pops)
         self.start_afresh()
-        self.template.clear()
+        self.new_template(self.engine())
+        self.visited = Map()
+        self.states_of_items = Map()
         self.use_parts()
         self.n_trimmed = 0
         self.n_flushes += 1
@@ -229,7 +243,8 @@ cdef class Masks:
         self.ids.n = 0
         for i in range(self.extras.n):
             words_push(&self.ids, EXTRA | self.extras.data[i])
-        self.budget = self.n_nodes + BUDGET
+        self.budget = BUDGET
+        self.most_bytes = self.parts.n_bytes() + self.mask_bytes + GROWTH
         if self.visited.n > 1 << 14:
             self.visited.clear()
         self.new_visit()
@@ -245,12 +260,14 @@ cdef class Masks:
     cdef Mask* remember(self, Chart chart, uint32_t position, const uint32_t* words) except NULL nogil:
         """A mask that was made by the merged walk, extras included."""
         cdef Mask* mask
+        cdef uint32_t* bits
         self.n_fallbacks += 1
+        bits = self.bitmap(words)
         self.ids.n = 0
         words_push(&self.ids, NONE)
         words_push(&self.ids, <uint32_t> self.n_fallbacks)
         mask = self.new_union()
-        mask.bits = self.bitmap(words)
+        mask.bits = bits
         chart.mask_generation = self.generation
         chart.remember_mask(position, mask)
         return mask
@@ -294,6 +311,8 @@ cdef class Masks:
         cdef size_t i, n = 0, total = 0
         cdef Answer* answer
         cdef Mask* mask
+        cdef uint32_t* bits
+        cdef uint32_t* tokens
         cdef bint dense = False
         sort_words(self.ids.data, self.ids.n)
         for i in range(self.ids.n):
@@ -309,10 +328,12 @@ cdef class Masks:
             answer = self.answers + self.ids.data[i]
             total += answer.n_tokens
             dense |= answer.bits != NULL
-        mask = self.new_union()
+        # The union is entered last: an error on the way must leave none without its mask.
         if dense or total > FEW:
             self.scratch_from_answers(n)
-            mask.bits = self.bitmap(self.scratch)
+            bits = self.bitmap(self.scratch)
+            mask = self.new_union()
+            mask.bits = bits
             return mask
         self.waiting.n = 0
         for i in range(n):
@@ -324,12 +345,14 @@ cdef class Masks:
             if has_word(self.waiting.data, total, self.trie.duplicates[2 * i]):
                 words_push(&self.waiting, self.trie.duplicates[2 * i + 1])
         words_extend(&self.waiting, self.extras.data, self.extras.n)
-        mask.n_tokens = <uint32_t> self.waiting.n
-        mask.tokens = <uint32_t*> malloc(self.waiting.n * sizeof(uint32_t) + 1)
-        if mask.tokens == NULL:
-            with gil:
-                raise MemoryError("mask")
-        memcpy(mask.tokens, self.waiting.data, self.waiting.n * sizeof(uint32_t))
+        tokens = <uint32_t*> copy_of(self.waiting.data, self.waiting.n * sizeof(uint32_t))
+        try:
+            mask = self.new_union()
+            mask.n_tokens = <uint32_t> self.waiting.n
+            mask.tokens = tokens
+            tokens = NULL
+        finally:
+            free(tokens)
         self.mask_bytes += self.waiting.n * sizeof(uint32_t)
         return mask
 
@@ -388,7 +411,7 @@ cdef class Masks:
         cdef uint64_t h = hash_bitmap(words, self.trie.n_words)
         cdef uint32_t index = self.bitmap_of.get(h)
         cdef uint32_t* copy
-        if index != NONE and memcmp(self.bitmaps[index].words, words, n_bytes) == 0:
+        if index != NONE and index < self.n_bitmaps and memcmp(self.bitmaps[index].words, words, n_bytes) == 0:
             return self.bitmaps[index].words
         reserve(<void**> &self.bitmaps, &self.bitmaps_capacity, self.n_bitmaps + 1, sizeof(Bitmap))
         copy = <uint32_t*> malloc(n_bytes)
@@ -424,9 +447,11 @@ cdef class Masks:
     cdef uint32_t work_out(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil:
         cdef size_t i, n = sequence_length(self.places, places)
         cdef uint32_t answer, outer = self.visit
+        self.spend(STEP)
         self.push_level()
         self.new_visit()
-        if 1 < self.n_items(skeleton) <= MAX_ITEMS:
+        # Each item has lexer states of its own: a grammar that has many does without.
+        if 1 < self.n_items(skeleton) <= MAX_ITEMS and not self.lexer.half_full():
             self.by_item(skeleton, state, places)
         elif sequence(self.places, places)[0] == EXITS:
             self.start_at(skeleton, state)
@@ -440,6 +465,17 @@ cdef class Masks:
         self.visit = outer
         self.n_answered += 1
         return answer
+
+    cdef int spend(self, uint64_t n) except -1 nogil:
+        """Takes so many steps, each about a node of the trie, from what a mask may cost; and looks at the memory."""
+        if n > self.budget:
+            with gil:
+                raise LimitError(f"mask: more than {BUDGET} steps")
+        if self.parts.n_bytes() + self.mask_bytes > self.most_bytes:
+            with gil:
+                raise LimitError(f"mask: more than {GROWTH} bytes to be remembered for one")
+        self.budget -= n
+        return 0
 
     cdef Level* push_level(self) except NULL nogil:
         cdef Level* level
@@ -590,6 +626,7 @@ cdef class Masks:
         if part.n_late:
             for byte in range(256):
                 if byteset_has(&part.live_bytes, byte) and self.template.advance(position, byte) != DEAD:
+                    self.spend(part.n_late)
                     self.parts.need_live(part)
                     self.walk_exits(position, part, &part.live)
                     break
@@ -626,6 +663,7 @@ cdef class Masks:
                 self.my_rests[i] = self.my_rests[i - 1]
             self.my_rests[at] = rests
             self.n_rests += 1
+            self.spend(rests.n_nodes)
         return rests
 
     cdef size_t rest_index(self, uint32_t place) noexcept nogil:
@@ -745,10 +783,13 @@ cdef class Masks:
     cdef Part* part(self, uint32_t node, uint32_t regex) except NULL nogil:
         cdef uint64_t key = (<uint64_t> <uint32_t> (node + 1) << 32) | regex
         cdef uint32_t index = self.part_of.get(key)
+        cdef uint64_t n_nodes
         cdef Part* part
         if index != NONE:
             return self.my_parts[index]
+        n_nodes = self.parts.n_nodes
         part = self.parts.part(node, self.regexes, regex, &self.adopted)
+        self.spend(STEP + self.parts.n_nodes - n_nodes)
         reserve(<void**> &self.my_parts, &self.my_parts_capacity, <size_t> part.index + 1, sizeof(Part*))
         self.my_parts[part.index] = part
         self.part_of.put(key, part.index)
@@ -790,9 +831,6 @@ cdef class Masks:
         cdef uint32_t depth, target, table, base = rests.base if rests != NULL else 0
         cdef uint64_t n_visited = 0
         cdef node_t node
-        if self.n_nodes > self.budget:
-            with gil:
-                raise LimitError(f"mask: more than {BUDGET} nodes of the trie")
         self.enter(start, start, position)
         while i < end:
             node = nodes[i]
@@ -815,6 +853,7 @@ cdef class Masks:
                 path_tables[depth] = table << 8 if table != NONE else self.enter(start, depth, target)
             i += 1
         self.n_nodes += n_visited
+        self.spend(n_visited)
         return 0
 
     cdef uint32_t enter(self, uint32_t start, uint32_t depth, uint32_t position) noexcept nogil:

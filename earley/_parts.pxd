@@ -106,6 +106,7 @@ cdef class Parts:
     cdef int walk_members(self, uint32_t parent, uint32_t class_, uint32_t depth) except -1 nogil
     cdef int walk_trie(self, uint32_t i, uint32_t end) except -1 nogil
     cdef void note_live(self, uint32_t byte, uint32_t depth) noexcept nogil
+    cdef bint is_wide(self, uint32_t node) noexcept nogil
     cdef int enter(self, uint32_t depth, uint32_t node, uint32_t state) except -1 nogil
     cdef int leave(self, uint32_t i, uint32_t depth) except -1 nogil
     cdef int leave_group(self, uint32_t i, uint32_t depth) except -1 nogil

@@ -47,6 +47,7 @@ from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, nod
 cdef enum:
     NOTHING = 0                 # the part where no token goes anywhere, of most literals below most nodes
     IN_TAIL = 0x80000000        # in a level: all repetitions have ended
+    FAMILY_NODES = 10000        # of the trie below a node that gets families
     SPARSE = 512                # so many tokens at most are kept as a list
     OPEN = 32                   # trie nodes dying below a matched one that make it open
 
@@ -164,7 +165,7 @@ cdef class Parts:
             self.n_known += 1
             return self.parts[index]
         state = self.automaton.state(regex)
-        if self.automaton.is_counted(state) and self.automaton.states[state].family != state:
+        if self.is_wide(trie_node) and self.automaton.is_counted(state) and self.automaton.states[state].family != state:
             family = self.family(trie_node, state)
             if family == NULL:
                 self.make_family(trie_node, state)
@@ -256,6 +257,10 @@ cdef class Parts:
         self.path_levels[self.start_depth] = 0
         return 0
 
+    cdef bint is_wide(self, uint32_t node) noexcept nogil:
+        """Whether so much hangs below a node that a family, whose bitmaps are of the whole vocabulary, is worth it."""
+        return node == ROOT_NODE or node_skip(self.trie.nodes[node]) >= FAMILY_NODES
+
     cdef int enter(self, uint32_t depth, uint32_t node, uint32_t state) except -1 nogil:
         """The path comes to `node`, of the trie or of the quotient, in `state`."""
         cdef bint accepts
@@ -276,7 +281,8 @@ cdef class Parts:
         cdef node_t packed
         cdef const Family* family
         if not s.narrow:
-            if self.counting == NULL and not self.path_seen[depth] and self.automaton.is_counted(state):
+            if (self.counting == NULL and self.is_wide(node) and not self.path_seen[depth]
+                    and self.automaton.is_counted(state)):
                 family = self.family(node, state)
                 s = self.automaton.states + state
                 if family != NULL:
@@ -602,6 +608,7 @@ cdef class Parts:
                 with gil:
                     raise MemoryError("exits of a part")
         self.rests.new_stamp()
+        self.stamped = NONE                             # until all are set
         stamps = self.rests.stamps
         stamp = self.rests.stamp
         self.stamped = part.index

@@ -17,6 +17,7 @@ from earleymask.trie._trie cimport (
 from earleymask.earley.errors import LimitError
 
 cdef enum:
+    MAX_NODES = (1 << 22) - 1   # a skip, and a list's number, have 22 bits
     MAX_MERGED = 100            # depth of rests up to which they are merged
 
 
@@ -194,6 +195,9 @@ cdef class Rests:
 
     cdef int push_rest(self, uint32_t depth, node_t like) except -1 nogil:
         """Appends a node at this depth with the byte of another; skip and tokens are still to come."""
+        if self.n_nodes == MAX_NODES:
+            with gil:
+                raise LimitError(f"rests of tokens: more than {MAX_NODES} nodes")
         reserve(<void**> &self.nodes, &self.nodes_capacity, self.n_nodes + 1, sizeof(node_t))
         self.nodes[self.n_nodes] = <uint64_t> node_byte(like) | <uint64_t> depth << DEPTH_SHIFT
         self.n_nodes += 1

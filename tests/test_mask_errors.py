@@ -6,10 +6,12 @@ show later, in this grammar or in another one on the same vocabulary.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from random import Random
 from types import SimpleNamespace
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from mask_paths import NEVER, SPLITS, agreed, all_strings, feed, filled, go_on, limits, walked
 
@@ -116,8 +118,15 @@ def test_too_many_lexer_states() -> None:
     tokens += [token for word in long for token in (word, b"x" + word, b"y" + word[:9])]
     vocabulary = Vocabulary.from_tokens([*dict.fromkeys(tokens), b""], eos_token_id=len(set(tokens)))
     text = 'start: "x" LATE | "y" WORD "y"\nLATE: /[ab]*a[ab]{40}/\nWORD: /[ab]+/'
-    with limits(split_nodes=10):
+    with limits(split_nodes=10, memory=1 << 30):
         matcher, other = (Matcher(Grammar.from_lark(t), vocabulary) for t in (text, text.replace("{40}", "{2}")))
+
+        def filled_at_last() -> npt.NDArray[np.bool_]:
+            """One mask may add so much to what is remembered and no more; the next call goes on from there."""
+            for _ in range(20):
+                with suppress(LimitError):
+                    return filled(matcher)
+            raise AssertionError("no call came further")
 
         def along_words() -> None:
             one, two = matcher.fork(), other.fork()
@@ -130,14 +139,14 @@ def test_too_many_lexer_states() -> None:
         with pytest.raises(LimitError, match="lexer states"):
             walked(matcher)
         along_words()
-        assert np.array_equal(filled(matcher), agreed(other))  # the parts know regexes without the lexer
+        assert np.array_equal(filled_at_last(), agreed(other))  # the parts know regexes without the lexer
         with limits(split_nodes=NEVER):
             matcher.accept(tokens.index(b"x"))
             with pytest.raises(LimitError, match="lexer states"):
                 filled(matcher)
         matcher.rollback(1)
         along_words()
-        assert np.array_equal(filled(matcher), agreed(other))
+        assert np.array_equal(filled_at_last(), agreed(other))
 
 
 @pytest.mark.parametrize("error", [LimitError("no more"), ValueError("a bug")])
