@@ -14,7 +14,8 @@ from earleymask.earley._regex cimport (
     OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, Instruction, nullable,
 )
 from earleymask.earley._tables cimport (
-    NONE, byteset_add, byteset_fill, byteset_has, byteset_or, reserve, sequence, sequence_length, words_free, words_push,
+    NONE, byteset_add, byteset_and_not, byteset_fill, byteset_or, lowest_bit, reserve, sequence, sequence_length, set_all, words_free,
+    words_push,
 )
 
 cdef enum:
@@ -163,22 +164,27 @@ cdef class Automaton:
     cdef int expand(self, uint32_t state) except -1 nogil:
         """Works out where the state goes on to, for all bytes."""
         cdef uint32_t row[256]
-        cdef ByteSet seen, same
-        cdef uint32_t byte, other, target, n = 0, regex = self.states[state].regex
+        cdef ByteSet unseen, same, alive
+        cdef uint64_t word
+        cdef uint32_t byte, target, w, n = 0, regex = self.states[state].regex
         cdef State* s
-        byteset_fill(&seen, 0)
-        for byte in range(256):
-            if byteset_has(&seen, byte):
-                continue
-            byteset_fill(&same, <uint64_t> -1)
-            target = self.state(self.regexes.derive(regex, byte, &same))
-            byteset_or(&seen, &same)
-            for other in range(byte, 256):
-                if byteset_has(&same, other):
-                    row[other] = target
+        memset(row, 0, sizeof(row))                     # DEAD_END
+        byteset_fill(&unseen, <uint64_t> -1)
+        byteset_fill(&alive, 0)
+        for w in range(4):
+            while unseen.w[w]:
+                byteset_fill(&same, <uint64_t> -1)
+                target = self.state(self.regexes.derive(regex, 64 * w + lowest_bit(unseen.w[w]), &same))
+                if target != DEAD_END:
+                    byteset_or(&alive, &same)
+                    set_all(row, &same, target)
+                byteset_and_not(&unseen, &same)
         s = self.states + state
-        for byte in range(256):
-            if row[byte] != DEAD_END:
+        for w in range(4):
+            word = alive.w[w]
+            while word:
+                byte = 64 * w + lowest_bit(word)
+                word &= word - 1
                 if n < MAX_EDGES:
                     s.edges[2 * n] = byte
                     s.edges[2 * n + 1] = row[byte]

@@ -22,7 +22,7 @@ cdef class Lexer:
     cdef Words accepted         # terminals that a state accepts, state after state
     cdef size_t* accepted_starts    # those of state s: accepted[accepted_starts[s]:accepted_starts[s + 1]]
     cdef size_t accepted_starts_capacity
-    cdef Words pairs            # scratch
+    cdef Words pairs, moved     # scratch
 
     # The state of these (terminal, node) pairs, sorted by terminal; pairs whose node is empty are left out.
     cdef uint32_t state(self, const uint32_t* pairs, size_t n) except? 0xFFFFFFFF nogil

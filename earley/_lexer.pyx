@@ -13,7 +13,7 @@ from libc.string cimport memset
 
 from earleymask.earley._regex cimport nullable
 from earleymask.earley._tables cimport (
-    NONE, byteset_fill, byteset_has, reserve, sequence, sequence_length, words_free, words_push,
+    NONE, byteset_fill, reserve, sequence, sequence_length, set_all, words_free, words_push,
 )
 
 from earleymask.earley.errors import LimitError
@@ -39,6 +39,7 @@ cdef class Lexer:
         free(self.accepted_starts)
         words_free(&self.accepted)
         words_free(&self.pairs)
+        words_free(&self.moved)
 
     cdef uint32_t state(self, const uint32_t* pairs, size_t n) except? 0xFFFFFFFF nogil:
         cdef size_t i
@@ -71,29 +72,23 @@ cdef class Lexer:
         return self.visit(state, byte)
 
     cdef uint32_t visit(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil:
-        cdef Words moved                # not self.pairs: `state` uses that
         cdef size_t i, n = sequence_length(self.states, state)
         cdef uint32_t terminal, node, target, index
         cdef ByteSet same
         byteset_fill(&same, <uint64_t> -1)
-        memset(&moved, 0, sizeof(moved))
-        try:
-            for i in range(0, n, 2):
-                terminal = sequence(self.states, state)[i]
-                node = self.regexes.derive(sequence(self.states, state)[i + 1], byte, &same)
-                words_push(&moved, terminal)
-                words_push(&moved, node)
-            target = self.state(moved.data, moved.n)
-        finally:
-            words_free(&moved)
+        self.moved.n = 0                # not self.pairs: `state` uses that
+        for i in range(0, n, 2):
+            terminal = sequence(self.states, state)[i]
+            node = self.regexes.derive(sequence(self.states, state)[i + 1], byte, &same)
+            words_push(&self.moved, terminal)
+            words_push(&self.moved, node)
+        target = self.state(self.moved.data, self.moved.n)
         reserve(<void**> &self.transitions, &self.transitions_capacity, self.n_transitions + 1, sizeof(Transition))
         index = <uint32_t> self.n_transitions
         self.n_transitions += 1
         self.transitions[index].bytes = same
         self.transitions[index].target = target
-        for i in range(256):
-            if byteset_has(&same, <uint32_t> i):
-                self.table[<size_t> state * 256 + i] = index
+        set_all(self.table + <size_t> state * 256, &same, index)
         return index
 
     cdef bint half_full(self) noexcept nogil:

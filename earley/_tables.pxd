@@ -39,6 +39,10 @@ cdef inline void byteset_or(ByteSet* s, const ByteSet* t) noexcept nogil:
     s.w[0] |= t.w[0]; s.w[1] |= t.w[1]; s.w[2] |= t.w[2]; s.w[3] |= t.w[3]
 
 
+# table[byte] = value for all bytes of the set.
+cdef void set_all(uint32_t* table, const ByteSet* s, uint32_t value) noexcept nogil
+
+
 cdef extern from *:
     """
     #if defined(_MSC_VER)

@@ -309,3 +309,13 @@ cdef void* copy_of(const void* data, size_t n_bytes) except? NULL nogil:
             raise MemoryError("table")
     memcpy(copy, data, n_bytes)
     return copy
+
+
+cdef void set_all(uint32_t* table, const ByteSet* s, uint32_t value) noexcept nogil:
+    cdef uint32_t w
+    cdef uint64_t word
+    for w in range(4):
+        word = s.w[w]
+        while word:
+            table[64 * w + lowest_bit(word)] = value
+            word &= word - 1
