@@ -54,7 +54,9 @@ def section(record: dict[str, Any]) -> str:
             samples = " / ".join(f"{phases[phase].get('mask_us', {}).get('n', 0):,}" for phase in ("cold", "warm"))
             times = [_cell(phases, ours, *column) for _, *column in COLUMNS]
             lines.append(f"| {' | '.join([case['vocabulary']['name'], text, engine + note, samples, *times])} |")
-    engines = ", ".join(f"{name} {versions[name]}" for name in ("earleymask", "llguidance", "xgrammar"))
+    engines = ", ".join(
+        f"{name} {versions[name]}" for name in ("earleymask", "llguidance", "xgrammar") if name in versions
+    )
     where = f"{environment['processor']}, {environment['cores']} cores, Python {environment['python']}"
     lines += [
         "",
