@@ -20,8 +20,8 @@ from strategies import choose_token
 from earleymask import Grammar, Matcher, Vocabulary
 from earleymask.earley._masks import set_limits
 
-USUAL = set_limits()
-"""The bounds that hold where nobody sets any."""
+USUAL = {**set_limits(), "split_nodes": 1000}
+"""The bounds of a release build where nobody sets any."""
 NEVER = 10**9
 SPLITS = (1, 5, 50, NEVER)
 """Trie nodes from which on terminals are asked alone: always, sooner or later in a small trie, never."""
