@@ -11,7 +11,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from mask_paths import NEVER, agreed, all_strings, cut, filled, go_on, limits
+from mask_paths import NEVER, agreed, all_strings, cut, filled, go_on, limits, walked
 
 from earleymask import Grammar, Matcher, Vocabulary
 
@@ -238,3 +238,27 @@ def test_idle_grammars_hold_no_dropped_parts() -> None:
         assert vocabulary.stats()["remembered_bytes"] < (1 << 12) + 30_000 * len(kept)
         for matcher in kept:
             agreed(matcher)
+
+
+def test_what_one_mask_remembers_is_bounded() -> None:
+    """Parts of 2,000 strings would take seconds and, of a whole vocabulary, a gigabyte: the walk makes the mask."""
+    vocabulary = vocabulary_of()
+    text = "start: " + " | ".join(rf'/[^\u{0x4E00 + n:04x}]+"/' for n in range(2000))
+    with limits(split_nodes=1000):
+        matcher = Matcher(Grammar.from_lark(text), vocabulary)
+        expected = walked(matcher)
+        assert np.array_equal(filled(matcher), expected)
+        assert matcher.stats()["masks_walked"] == 1
+        assert vocabulary.stats()["remembered_bytes"] < 40 << 20
+        assert np.array_equal(filled(matcher), expected)
+        assert matcher.stats()["masks_known"] == 1
+
+
+def test_counted_repetitions_below_many_nodes_take_little() -> None:
+    """Many nodes lead to the repetition; a family for each, with bitmaps of the vocabulary, would take megabytes."""
+    vocabulary = vocabulary_of()
+    with limits(split_nodes=1000):
+        matcher = Matcher(Grammar.from_lark('start: /[etaoinsr]{2}[^"X]{1,80}"/'), vocabulary)
+        agreed(matcher)
+        assert matcher.stats()["masks_walked"] == 0
+    assert 0 < vocabulary.stats()["part_bytes"] < 2 << 20
