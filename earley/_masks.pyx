@@ -52,6 +52,7 @@ cdef enum:
     TEMPLATE_WORDS = 1 << 20    # rows, continuations and positions of the template
 
 # Trie nodes below a node from which on each terminal is asked alone.
+# PERF: the first 100 masks of SQL with Llama 3 took 8 ms with 1,000 and with 3,000, 15 with 8,000, 18 with 20,000.
 cdef uint32_t SPLIT_NODES = 8 if DEBUG else 1000
 # Bytes remembered for one vocabulary: parts, and the answers and masks of all grammars.
 cdef size_t MEMORY = 64 << 20
@@ -823,7 +824,8 @@ cdef class Masks:
                   const RestTrie* rests) except -1 nogil:
         """The nodes from i to end, which hang below one of depth `start` that is reached in `position`.
 
-        They are of the vocabulary's trie, or of the rests, where these are not NULL.
+        They are of the vocabulary's trie, or of the rests, where these are not NULL. The loop is that of `_walk`, which
+        has bits to write and no marks to note.
         """
         cdef uint32_t* path_tables = self.path_tables
         cdef uint32_t* tables = self.template.tables

@@ -47,6 +47,7 @@ from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, nod
 cdef enum:
     NOTHING = 0                 # the part where no token goes anywhere, of most literals below most nodes
     IN_TAIL = 0x80000000        # in a level: all repetitions have ended
+    # PERF: a family takes up to 17 bitmaps; below every node, /[etaoinsr]{4}[^"X]{1,80}"/ took 29 MB and 85 ms.
     FAMILY_NODES = 10000        # of the trie below a node that gets families
     SPARSE = 512                # so many tokens at most are kept as a list
     OPEN = 32                   # trie nodes dying below a matched one that make it open
