@@ -25,3 +25,15 @@ cdef class Behind(Node):
     cdef readonly Chars chars
     cdef readonly bint negative
     cdef readonly object position
+
+cdef class Look(Node):
+    cdef readonly Node body
+    cdef readonly bint ahead
+    cdef readonly bint negative
+    cdef readonly object position
+
+cdef class Atomic(Node):
+    cdef readonly Node body
+
+cdef class Whole(Node):
+    cdef readonly Node body

@@ -1,12 +1,12 @@
 """Regular expressions as data: what the syntax front ends build and `regex_lower` reads.
 
 A node denotes a language of Unicode text. Case folding, flags and escapes are resolved by whoever
-builds the node, so terminals with different flags compose freely; only lookbehind keeps a position,
-because whether it is supported is known once the whole terminal has been put together.
+builds the node, so terminals with different flags compose freely; only lookarounds keep a position,
+because whether they are supported is known once the whole terminal has been put together.
 
 Nodes are immutable, compare by content and hold nothing but data. The order of alternatives and the
-laziness of quantifiers are kept: a terminal with a lazy quantifier anywhere in it is matched
-leftmost-first, see `regex_lower`. There is no node for the empty string, it is `Literal("")`, and none
+laziness of quantifiers are kept: a terminal with a lazy quantifier or an atomic group anywhere in it
+is matched leftmost-first, see `regex_lower`. There is no node for the empty string, it is `Literal("")`, and none
 for the empty language, it is `Chars(())`.
 
 Plain classes with slots rather than frozen dataclasses: making one of those costs three times as
@@ -24,7 +24,7 @@ MAX_DEPTH = 400
 
 
 class Node:
-    """Base of the six kinds of node."""
+    """Base of the kinds of node."""
 
     __slots__ = ()
 
@@ -133,3 +133,54 @@ class Behind(Node):
 
     def _fields(self) -> tuple[object, ...]:
         return (self.chars, self.negative, self.position)
+
+
+class Look(Node):
+    """Matches the empty string where `body` matches ahead of it (or behind; or, `negative`, does not).
+
+    One code point behind is the business of `Behind`, which is cheaper. `position` is as there.
+    """
+
+    __slots__ = ("ahead", "body", "negative", "position")
+    body: Node
+    ahead: bool
+    negative: bool
+    position: int
+
+    def __init__(self, body: Node, ahead: bool, negative: bool, position: int) -> None:
+        self.body = body
+        self.ahead = ahead
+        self.negative = negative
+        self.position = position
+
+    def _fields(self) -> tuple[object, ...]:
+        return (self.body, self.ahead, self.negative, self.position)
+
+
+class Atomic(Node):
+    """What `body` matches first, and nothing else that it could match: `(?>...)`, and possessive quantifiers."""
+
+    __slots__ = ("body",)
+    body: Node
+
+    def __init__(self, body: Node) -> None:
+        self.body = body
+
+    def _fields(self) -> tuple[object, ...]:
+        return (self.body,)
+
+
+class Whole(Node):
+    """The root of a terminal that is a text of its own: its language is what `fullmatch` accepts of `body`.
+
+    Nothing precedes it and nothing follows it, so all lookarounds are decided, and no quantifier is preferred.
+    """
+
+    __slots__ = ("body",)
+    body: Node
+
+    def __init__(self, body: Node) -> None:
+        self.body = body
+
+    def _fields(self) -> tuple[object, ...]:
+        return (self.body,)

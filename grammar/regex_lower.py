@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..earley.errors import LimitError
-from .regex_ast import MAX_DEPTH, Behind, Chars, Concat, Literal, Node, Repeat, Union
+from .regex_ast import MAX_DEPTH, Behind, Chars, Concat, Literal, Node, Repeat, Union, Whole
 from .regex_lookbehind import without_lookbehind
 from .regex_threads import compile_threads, lower_atom
 
@@ -33,7 +33,11 @@ def lower(node: Node, regexes: Regexes) -> int:
     Raises `RegexSyntaxError` for lookbehind that reaches out of the terminal, `LimitError` for nesting beyond
     MAX_DEPTH and for terminals that are too large or grow so on the way.
     """
-    found = _survey(node)
+    if isinstance(node, Whole):
+        node = node.body
+        found = _survey(node) & ~_LAZY
+    else:
+        found = _survey(node)
     if found & _LAZY:
         return compile_threads(node, regexes)
     if found & _BEHIND:
