@@ -13,6 +13,8 @@ cdef enum:
     FINISHED = 1                # position: an EOS token has been accepted
     UNKNOWN = 0xFFFFFFFF        # transition not visited yet
     NO_ROW = 0xFFFFFFFF         # in a position: no lexeme ends here
+    NO_TABLE = 0xFFFFFFFF       # of a position: nothing is remembered about it
+    MET = 0xFFFFFFFE            # the same, but a sequence has come by: the next one makes its table
     MAX_TABLES = 4096           # 1 KB each
 
 # The accepted tokens of one matcher. The chart keeps a list of them: their positions must survive `collect`.
@@ -49,7 +51,11 @@ cdef class Chart:
     # A position: the row at which a lexeme ends here (or NO_ROW), then the live pairs (row, lexer state) sorted. A
     # pair says: a lexeme began at the row and its bytes so far lead the lexer to the state.
     cdef Sequences positions
-    cdef Words table_of             # per position: its table, or NONE
+    # Which lexemes ended at one byte, and at which rows they began (as in `sources`), remembered with the row that
+    # they lead to: a name that may end after each of its letters leads to the same one every time.
+    cdef Sequences ends
+    cdef Words row_after            # per entry of `ends`
+    cdef Words table_of             # per position: its table, or NO_TABLE, or MET
     # What popping a continuation adds to a row, remembered: accepts, number of items, items (dot, continuation) ...
     cdef Words popped
     cdef Words popped_at            # per continuation: where in `popped`, or NONE; may be shorter than there are
@@ -87,10 +93,10 @@ cdef class Chart:
 
     # Position after `byte`; `same` becomes the bytes that surely lead to the same one.
     cdef uint32_t step(self, uint32_t position, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
-    # The same by table, worked out where unknown. May flush the tables.
+    # The same by table, where there is one; the second visit makes it. May flush the tables.
     cdef uint32_t advance(self, uint32_t position, uint32_t byte) except? 0xFFFFFFFF nogil
     cdef uint32_t fill(self, uint32_t position, uint32_t table, uint32_t byte) except? 0xFFFFFFFF nogil
-    # Table of a position, made if there is room; NONE where the tables must be flushed first.
+    # Table of a position, made if there is room; NO_TABLE where the tables must be flushed first.
     cdef uint32_t table(self, uint32_t position) noexcept nogil
     cdef void flush_tables(self) noexcept nogil
     # Position after a special token.
@@ -117,6 +123,7 @@ cdef class Chart:
     cdef int mark(self, uint8_t** marks) except -1 nogil
     cdef uint32_t position_of(self, uint32_t row) except? 0xFFFFFFFF nogil
     cdef uint32_t next_row(self) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_row(self) except? 0xFFFFFFFF nogil
     cdef uint32_t row_of_outcome(self, uint32_t outcome, uint32_t row) except? 0xFFFFFFFF nogil
     cdef uint32_t row_of_items(self) except? 0xFFFFFFFF nogil
     cdef int absorb(self, uint32_t outcome) except -1 nogil

@@ -56,6 +56,7 @@ cdef class Chart:
         self.continuations = Sequences("parser stack", 1 << 27)
         self.rows = Sequences("parser rows", 1 << 27)
         self.positions = Sequences("positions", 1 << 27)
+        self.ends = Sequences("ends of lexemes", 1 << 27)
         self.collect_at = COLLECT_WORDS
         self.max_tables = CHART_TABLES
         self.start_afresh()
@@ -73,8 +74,8 @@ cdef class Chart:
         self.positions.intern(words, 1)                 # DEAD: no row, no pair
         words[0] = NO_ROW - 1
         self.positions.intern(words, 1)                 # FINISHED: never stepped
-        words_push(&self.table_of, NONE)
-        words_push(&self.table_of, NONE)
+        words_push(&self.table_of, NO_TABLE)
+        words_push(&self.table_of, NO_TABLE)
         return 0
 
     def __dealloc__(self):
@@ -89,6 +90,7 @@ cdef class Chart:
         free(self.locals)
         free(self.pairs)
         words_free(&self.table_of)
+        words_free(&self.row_after)
         words_free(&self.popped)
         words_free(&self.popped_at)
         words_free(&self.popped_rows)
@@ -110,10 +112,16 @@ cdef class Chart:
         return self.position_of(self.row_of_items())
 
     cdef uint32_t advance(self, uint32_t position, uint32_t byte) except? 0xFFFFFFFF nogil:
-        cdef uint32_t table = self.table(position), target
-        if table == NONE:
-            self.flush_tables()
+        cdef uint32_t table = self.table_of.data[position], target
+        cdef ByteSet same
+        if table >= MET:
+            if table == NO_TABLE:                       # most positions of a text come once: no table for them
+                self.table_of.data[position] = MET
+                return self.step(position, byte, &same)
             table = self.table(position)
+            if table == NO_TABLE:
+                self.flush_tables()
+                table = self.table(position)
         target = self.tables[table * 256 + byte]
         return target if target != UNKNOWN else self.fill(position, table, byte)
 
@@ -131,7 +139,9 @@ cdef class Chart:
 
     cdef uint32_t table(self, uint32_t position) noexcept nogil:
         cdef uint32_t table = self.table_of.data[position]
-        if table == NONE and self.n_tables < self.max_tables:
+        if table >= MET:
+            if self.n_tables == self.max_tables:
+                return NO_TABLE
             table = <uint32_t> self.n_tables
             self.n_tables += 1
             memset(self.tables + table * 256, 0xFF, 256 * sizeof(uint32_t))
@@ -199,7 +209,7 @@ cdef class Chart:
         reserve(<void**> &self.table_of.data, &self.table_of.capacity, self.positions.n + <size_t> 1, sizeof(uint32_t))
         position = self.positions.intern(self.words.data, self.words.n)
         if position == self.table_of.n:
-            words_push(&self.table_of, NONE)
+            words_push(&self.table_of, NO_TABLE)
         return position
 
     # ---- special tokens and the end -----------------------------------------------------------------------------
@@ -232,12 +242,23 @@ cdef class Chart:
 
     cdef uint32_t next_row(self) except? 0xFFFFFFFF nogil:
         """The row that the lexemes in `sources` lead to: pairs of an outcome (or IGNORED) and the row it starts from."""
+        cdef uint32_t row
+        if self.sources.n == 2 and self.sources.data[0] == IGNORED:
+            return self.sources.data[1]
+        row = self.ends.find(self.sources.data, self.sources.n)
+        if row != NONE:
+            return self.row_after.data[row]
+        row = self.make_row()
+        reserve(<void**> &self.row_after.data, &self.row_after.capacity, self.ends.n + <size_t> 1, sizeof(uint32_t))
+        self.row_after.data[self.ends.intern(self.sources.data, self.sources.n)] = row
+        self.row_after.n = self.ends.n
+        return row
+
+    cdef uint32_t make_row(self) except? 0xFFFFFFFF nogil:
         cdef size_t i
         cdef uint32_t row
         self.n_rows_made += 1
         if self.sources.n == 2:
-            if self.sources.data[0] == IGNORED:
-                return self.sources.data[1]
             return self.row_of_outcome(self.sources.data[0], self.sources.data[1])
         self.n_items = self.pops.n = 0
         self.accepts = False
@@ -502,11 +523,13 @@ cdef class Chart:
     # ---- memory -------------------------------------------------------------------------------------------------
 
     cdef size_t n_words(self) noexcept nogil:
-        return self.continuations.words.n + self.rows.words.n + self.positions.words.n + self.popped.n
+        return (self.continuations.words.n + self.rows.words.n + self.positions.words.n + self.ends.words.n
+                + self.popped.n)
 
     cdef size_t n_bytes(self) noexcept nogil:
-        return (self.continuations.n_bytes() + self.rows.n_bytes() + self.positions.n_bytes() + self.n_tables * <size_t> 1024
-                + (self.popped.n + self.popped_at.n + self.popped_rows.n + self.table_of.n) * sizeof(uint32_t)
+        return (self.continuations.n_bytes() + self.rows.n_bytes() + self.positions.n_bytes() + self.ends.n_bytes()
+                + self.n_tables * <size_t> 1024
+                + (self.row_after.n + self.popped.n + self.popped_at.n + self.popped_rows.n + self.table_of.n) * sizeof(uint32_t)
                 + self.stamps_capacity * sizeof(uint32_t) + self.n_mask_of * sizeof(Mask*))
 
     cdef size_t n_history_words(self) noexcept nogil:
@@ -611,7 +634,8 @@ cdef class Chart:
             free(maps[1])
             free(maps[2])
         self.table_of.n = self.positions.n
-        self.popped.n = self.popped_at.n = self.popped_rows.n = self.n_mask_of = 0
+        self.ends.clear()
+        self.row_after.n = self.popped.n = self.popped_at.n = self.popped_rows.n = self.n_mask_of = 0
         self.n_checked = self.n_checked_rows = self.n_checked_continuations = 0
         self.flush_tables()
         if self.stamps_capacity:

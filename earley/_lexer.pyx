@@ -49,7 +49,7 @@ cdef class Lexer:
             if not self.regexes.empty(pairs[i + 1]):
                 words_push(&self.pairs, pairs[i])
                 words_push(&self.pairs, pairs[i + 1])
-        if before >= max_states and not self.states.has(self.pairs.data, self.pairs.n):
+        if before >= max_states and self.states.find(self.pairs.data, self.pairs.n) == NONE:
             with gil:
                 raise LimitError(f"lexer states: more than {max_states}; simplify the terminals")
         reserve(<void**> &self.table, &self.table_capacity, (<size_t> before + 1) * 256, sizeof(uint32_t))

@@ -26,7 +26,7 @@ import weakref
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from earleymask.earley._chart cimport DEAD, UNKNOWN
+from earleymask.earley._chart cimport DEAD, MET, NO_TABLE, UNKNOWN
 from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, Parts, parts_of, union_members
 from earleymask.earley._regex cimport K_REPEAT
@@ -310,6 +310,7 @@ cdef class Masks:
     cdef Mask* union_of(self) except NULL nogil:
         """The mask of the answers in `ids`."""
         cdef size_t i, n = 0, total = 0
+        cdef uint32_t known
         cdef Answer* answer
         cdef Mask* mask
         cdef uint32_t* bits
@@ -321,9 +322,10 @@ cdef class Masks:
                 self.ids.data[n] = self.ids.data[i]
                 n += 1
         self.ids.n = n
-        if self.unions.has(self.ids.data, n):
+        known = self.unions.find(self.ids.data, n)
+        if known != NONE:
             self.n_unions_known += 1
-            return self.masks[self.unions.intern(self.ids.data, n)]
+            return self.masks[known]
         n -= self.extras.n                              # EXTRA is above all answers
         for i in range(n):
             answer = self.answers + self.ids.data[i]
@@ -852,7 +854,7 @@ cdef class Masks:
                 self.note_marks(target, base + i)
                 self.path_positions[depth] = target
                 table = self.template.table_of.data[target]
-                path_tables[depth] = table << 8 if table != NONE else self.enter(start, depth, target)
+                path_tables[depth] = table << 8 if table < MET else self.enter(start, depth, target)
             i += 1
         self.n_nodes += n_visited
         self.spend(n_visited)
@@ -862,7 +864,7 @@ cdef class Masks:
         """Puts the position on the path and returns the offset of its table, for which it may flush the others."""
         cdef uint32_t table = self.template.table(position), d
         self.path_positions[depth] = position
-        if table == NONE:
+        if table == NO_TABLE:
             self.template.flush_tables()
             for d in range(start, depth):               # the path itself needs its tables again
                 self.path_tables[d] = self.template.table(self.path_positions[d]) << 8

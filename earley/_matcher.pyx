@@ -6,6 +6,7 @@ and the positions after each. A call takes the engine's lock for its duration an
 
 cimport cython
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc
 from libc.string cimport memcpy, memset
@@ -15,7 +16,7 @@ from operator import index
 import numpy as np
 
 from earleymask.earley._chart cimport (
-    DEAD, FINISHED, MASK_ANSWERS_KNOWN, MASK_KNOWN, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN, MASK_UNION_KNOWN,
+    DEAD, FINISHED, MASK_ANSWERS_KNOWN, MASK_KNOWN, MET, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN, MASK_UNION_KNOWN,
     MASK_WALKED, UNKNOWN,
 )
 from earleymask.earley._masks cimport masks_of
@@ -277,8 +278,12 @@ cdef class Matcher:
 
     cdef uint32_t known(self, object token_id) except? 0xFFFFFFFE:
         """The id as a word, NONE where the vocabulary does not have it."""
-        token_id = index(token_id)
-        return token_id if 0 <= token_id < self.trie.n_tokens else <uint32_t> NONE
+        cdef int overflow = 0
+        cdef long long value
+        if type(token_id) is not int:
+            token_id = index(token_id)
+        value = PyLong_AsLongLongAndOverflow(token_id, &overflow)
+        return <uint32_t> value if not overflow and 0 <= value < self.trie.n_tokens else <uint32_t> NONE
 
     cdef uint32_t after(self, uint32_t position, uint32_t token) except? 0xFFFFFFFF:
         cdef uint32_t target
@@ -320,7 +325,7 @@ cdef class Matcher:
         position = self.position()
         for i in range(start, end):
             table = self.chart.table_of.data[position]
-            if table == NONE:
+            if table >= MET:
                 return DEAD
             position = self.chart.tables[table * 256 + self.trie.token_buffer[i]]
             if position == DEAD or position == UNKNOWN:

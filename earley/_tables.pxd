@@ -98,7 +98,8 @@ cdef class Sequences:
 
     # The id of this content, entered if new. `data` must not point into this table.
     cdef uint32_t intern(self, const uint32_t* data, size_t n) except? 0xFFFFFFFF nogil
-    cdef bint has(self, const uint32_t* data, size_t n) noexcept nogil
+    # The id of this content, or NONE.
+    cdef uint32_t find(self, const uint32_t* data, size_t n) noexcept nogil
     cdef int clear(self) except -1 nogil
     cdef size_t n_bytes(self) noexcept nogil
 

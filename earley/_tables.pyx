@@ -97,8 +97,8 @@ cdef class Sequences:
         self.slots[slot] = self.n
         return entry
 
-    cdef bint has(self, const uint32_t* data, size_t n) noexcept nogil:
-        return self.slots[find_slot(self, hash_words(data, n), data, n)] != 0
+    cdef uint32_t find(self, const uint32_t* data, size_t n) noexcept nogil:
+        return self.slots[find_slot(self, hash_words(data, n), data, n)] - 1
 
     cdef int clear(self) except -1 nogil:
         self.n = 0

@@ -25,7 +25,8 @@ cdef class Template(Chart):
         self.continuations.clear()
         self.rows.clear()
         self.positions.clear()
-        self.table_of.n = self.popped.n = self.popped_at.n = self.popped_rows.n = self.n_tables = 0
+        self.ends.clear()
+        self.row_after.n = self.table_of.n = self.popped.n = self.popped_at.n = self.popped_rows.n = self.n_tables = 0
         self.variables.n = self.row_of.n = self.split_of.n = self.splits.n = self.marked.n = 0
         self.n_checked = self.n_checked_rows = self.n_checked_continuations = 0
         return self.start_afresh()

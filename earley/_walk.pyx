@@ -9,8 +9,7 @@ faster way must equal.
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from earleymask.earley._chart cimport DEAD, MAX_TABLES, UNKNOWN
-from earleymask.earley._tables cimport NONE
+from earleymask.earley._chart cimport DEAD, MAX_TABLES, MET, NO_TABLE, UNKNOWN
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
 
@@ -74,7 +73,7 @@ cdef class Walk:
             if node_skip(node) != 1:
                 self.path[depth] = target
                 table = self.chart.table_of.data[target]
-                path_tables[depth] = table << 8 if table != NONE else self.enter(depth, target)
+                path_tables[depth] = table << 8 if table < MET else self.enter(depth, target)
             i += 1
         self.n_nodes += n_visited
         return 0
@@ -83,7 +82,7 @@ cdef class Walk:
         """Puts the position on the path and returns the offset of its table, for which it may flush the others."""
         cdef uint32_t table = self.chart.table(position), d
         self.path[depth] = position
-        if table == NONE:
+        if table == NO_TABLE:
             self.chart.flush_tables()
             for d in range(depth):                      # the path itself needs its tables again
                 self.path_tables[d] = self.chart.table(self.path[d]) << 8
