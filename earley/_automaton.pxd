@@ -33,9 +33,11 @@ cdef class Automaton:
     cdef size_t n_states, states_capacity
     cdef Words state_of         # per regex node
     cdef size_t state_bytes
+    cdef Words agenda           # nodes of another arena that are being adopted; each call leaves it as it found it
 
     # The node here that is `node` of another arena. `adopted` remembers the arena's nodes.
     cdef uint32_t adopt(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
+    cdef int push_unknown(self, Regexes other, uint32_t node, const Words* adopted) except -1 nogil
     cdef uint32_t adopt_new(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
     cdef uint32_t adopt_class(self, Regexes other, uint32_t class_) except? 0xFFFFFFFF nogil
     cdef uint32_t adopt_program(self, Regexes other, uint32_t instruction, Words* adopted) except? 0xFFFFFFFF nogil

@@ -40,17 +40,53 @@ cdef class Automaton:
             free(self.states[i].by_class)
         free(self.states)
         words_free(&self.state_of)
+        words_free(&self.agenda)
         words_free(&self.program_bases)
 
     # ---- regexes of other arenas --------------------------------------------------------------------------------
 
     cdef uint32_t adopt(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil:
+        # Depth first on a stack of our own: a trie of choices is as deep as they are long.
+        cdef size_t base = self.agenda.n
         cdef uint32_t mine
         if is_adopted(adopted, node):
             return adopted.data[node]
-        mine = self.adopt_new(other, node, adopted)
-        note_adopted(adopted, node, mine)
-        return mine
+        try:
+            words_push(&self.agenda, node)
+            while self.agenda.n > base:
+                node = self.agenda.data[self.agenda.n - 1]
+                if is_adopted(adopted, node):
+                    self.agenda.n -= 1
+                elif not self.push_unknown(other, node, adopted):
+                    mine = self.adopt_new(other, node, adopted)
+                    note_adopted(adopted, node, mine)
+        finally:
+            self.agenda.n = base
+        return adopted.data[node]
+
+    cdef int push_unknown(self, Regexes other, uint32_t node, const Words* adopted) except -1 nogil:
+        """Puts the node's parts that are to be adopted before it on the agenda: those that may be deep."""
+        cdef const uint32_t* p = sequence(other.nodes, node)
+        cdef size_t before = self.agenda.n, i, n = sequence_length(other.nodes, node)
+        cdef uint32_t part
+        if p[0] == K_CONCAT:
+            while p[0] == K_CONCAT:                     # `adopt_new` takes a chain at once
+                if other.depths[p[1]] > 1 and not is_adopted(adopted, p[1]):
+                    words_push(&self.agenda, p[1])
+                node = p[2]
+                if is_adopted(adopted, node):
+                    return self.agenda.n > before
+                p = sequence(other.nodes, node)
+            if other.depths[node] > 1:
+                words_push(&self.agenda, node)
+        elif p[0] == K_UNION or p[0] == K_AND:
+            for i in range(1, n):
+                part = p[i]
+                if other.depths[part] > 1 and not is_adopted(adopted, part):
+                    words_push(&self.agenda, part)
+        elif (p[0] == K_REPEAT or p[0] == K_NOT) and other.depths[p[1]] > 1 and not is_adopted(adopted, p[1]):
+            words_push(&self.agenda, p[1])
+        return self.agenda.n > before
 
     cdef uint32_t adopt_new(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil:
         cdef const uint32_t* p = sequence(other.nodes, node)
@@ -75,7 +111,7 @@ cdef class Automaton:
         if kind == K_NOT:
             return self.regexes.make_not(self.adopt(other, p[1], adopted))
         if kind == K_CONCAT:
-            while p[0] == K_CONCAT:                     # long for literals: no recursion along it
+            while p[0] == K_CONCAT:
                 rest = p[2]
                 mine = self.adopt(other, p[1], adopted)
                 words_push(&self.regexes.stack, node)

@@ -261,11 +261,16 @@ cdef class Regexes:
         return node
 
     cdef uint16_t depth_of(self, const uint32_t* words, size_t n) noexcept nogil:
-        """How deep `derive` recurses; along the rest of a concatenation it does not."""
+        """How deep `derive` recurses; along the rest of a concatenation it does not.
+
+        Behind a byte nothing is derived before the byte is gone, so a trie of literals may be as deep as it likes.
+        """
         cdef uint32_t kind = words[0]
         cdef uint16_t depth = 0, rest
         cdef size_t i
         if kind == K_CONCAT:
+            if sequence(self.nodes, words[1])[0] == K_BYTES:
+                return 2
             rest = self.depths[words[2]]
             depth = self.depths[words[1]] + 1
             return depth if depth > rest else rest
