@@ -1,0 +1,119 @@
+"""A list of texts as one terminal: exactly these, and nothing else.
+
+The union of so many literals would be one node with as many members, all of which a mask would go through. Instead the
+sorted texts become a trie of regex nodes, built in one pass: a place where texts part stays open until the first text
+that does not go through it, and is closed from the inside out (Daciuk, Mihov, Watson and Watson 2000, section 3, for
+sorted words). Nodes are hash-consed, so equal ends are one node. A byte leads from node to node, and a node has as many
+members as there are ways to go on.
+
+Cost: O(bytes) nodes and time, after sorting.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..earley._engine import Engine
+from ..earley._regex import Regexes
+from .errors import GrammarError, GrammarLimitError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_CHARACTERS = 1 << 24
+"""Of all choices together, one more counted for each."""
+
+EPSILON = 1  # `Regexes.EPSILON`
+
+
+def read(choices: Iterable[str]) -> list[str]:
+    """The choices, each once and in order. Raises TypeError for what is no list of texts, `GrammarError` for an empty
+    one."""
+    if isinstance(choices, (str, bytes)):
+        raise TypeError(f"choices must be several strings, not one {type(choices).__name__}: put it into a list")
+    found: set[str] = set()
+    total = 0
+    for index, choice in enumerate(choices):
+        if not isinstance(choice, str):
+            raise TypeError(f"choice {index} must be a str, not {type(choice).__name__}")
+        total += len(choice) + 1
+        if total > MAX_CHARACTERS:
+            raise GrammarLimitError(f"the choices have more than {MAX_CHARACTERS} characters; write a grammar for them")
+        found.add(choice)
+    if not found:
+        raise GrammarError("there are no choices", hint="give one at least; it may be the empty string")
+    return sorted(found)
+
+
+def load(choices: list[str]) -> Engine:
+    """The engine for the language of the choices, which `read` has read."""
+    try:
+        words = [choice.encode() for choice in choices]
+    except UnicodeEncodeError as error:
+        shown = error.object if len(error.object) <= 40 else error.object[:40] + "..."
+        raise GrammarError(f"the choice {shown!r} has a lone surrogate, which no text can have") from None
+    words.sort()
+    regexes = Regexes()
+    return single_terminal("choice", trie(words, regexes), regexes)
+
+
+def trie(words: list[bytes], regexes: Regexes) -> int:
+    """The regex node of all `words`, which are sorted, different from each other, and at least one."""
+    # Places along the last word where it parts from others: how many bytes lie before, and what goes on from there
+    # elsewhere. What is left of the word behind the last of them waits.
+    places: list[int] = []
+    members: list[list[int]] = []
+    last = words[0]
+    for word in words[1:]:
+        shared = common_prefix(last, word)
+        end = len(last)
+        node = EPSILON
+        while places and places[-1] > shared:
+            node = close(last, places, members, end, node, regexes)
+            end = places.pop()
+        node = spell(last, shared, end, node, regexes)
+        if places and places[-1] == shared:
+            members[-1].append(node)
+        else:
+            places.append(shared)
+            members.append([node])
+        last = word
+    end = len(last)
+    node = EPSILON
+    while places:
+        node = close(last, places, members, end, node, regexes)
+        end = places.pop()
+    return spell(last, 0, end, node, regexes)
+
+
+def close(word: bytes, places: list[int], members: list[list[int]], end: int, node: int, regexes: Regexes) -> int:
+    """The node of the innermost open place; `node` is what follows `word[:end]`."""
+    alternatives = members.pop()
+    alternatives.append(spell(word, places[-1], end, node, regexes))
+    return regexes.union(alternatives)
+
+
+def spell(word: bytes, begin: int, end: int, node: int, regexes: Regexes) -> int:
+    """`word[begin:end]`, and then `node`."""
+    if begin == end:
+        return node
+    literal = regexes.literal(word[begin:end])
+    return literal if node == EPSILON else regexes.concat((literal, node))
+
+
+def common_prefix(left: bytes, right: bytes) -> int:
+    """How many bytes both begin with."""
+    end = min(len(left), len(right))
+    for i in range(end):
+        if left[i] != right[i]:
+            return i
+    return end
+
+
+def single_terminal(name: str, node: int, regexes: Regexes) -> Engine:
+    """The engine whose sentences are what one terminal matches."""
+    engine = Engine(regexes)
+    start = engine.add_nonterminal("start")
+    engine.add_production(start, [engine.add_terminal(name, node)])
+    engine.finish(start)
+    return engine
