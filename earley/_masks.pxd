@@ -55,6 +55,7 @@ cdef class Masks:
     cdef Sequences places           # PLACES, then nodes (of the trie or of rests) whose children go on; or EXITS, part
     cdef Sequences questions        # skeleton, lexer state, places
     cdef Words answer_of            # per question: answer, or NONE
+    cdef Map starts                 # skeleton << 32 | places -> answer, where no lexeme has begun
     cdef Answer* answers
     cdef size_t n_answers, answers_capacity
     cdef Words tokens, pops
@@ -78,8 +79,13 @@ cdef class Masks:
     cdef uint32_t* scratch          # n_words + 1
     cdef Words ids, waiting, state_words
     cdef Words extras               # special tokens to be in the next mask, filled by who asks for it; ascending
-    cdef Map visited                # continuation << 32 | places -> visit
-    cdef uint32_t visit, n_visits
+    # Which (continuation << 32 | places) have been visited: the first ones of each visit in a list, where visits within
+    # visits follow each other, the others in a map to the number of the visit.
+    cdef uint64_t* visits
+    cdef size_t n_visits, visits_capacity
+    cdef size_t visit_start         # of the visit at work
+    cdef Map visited
+    cdef uint32_t visit, last_visit
     cdef uint32_t* path_positions
     cdef uint32_t* path_tables
     cdef uint64_t budget            # steps that the mask at hand may still take
@@ -110,6 +116,7 @@ cdef class Masks:
     cdef int note_marks(self, uint32_t position, uint32_t place) except -1 nogil
     cdef bint scans(self, uint32_t skeleton, uint32_t terminal) except -1 nogil
     cdef int gather(self, Chart chart, uint32_t row, uint32_t answer) except -1 nogil
+    cdef uint32_t at_start(self, uint32_t skeleton, uint32_t places) except? 0xFFFFFFFE nogil
     cdef uint32_t evaluate(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil
     cdef uint32_t work_out(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil
     cdef int at_place(self, uint32_t skeleton, uint32_t state, uint32_t place) except -1 nogil

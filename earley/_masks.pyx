@@ -45,6 +45,7 @@ cdef enum:
     AT_ROOT = 0                 # the first list of places: the root
     MAX_LEVELS = 256            # questions within questions
     MAX_ITEMS = 32              # of a row that is asked item by item
+    MAX_VISITS = 64             # of one visit, in a list; more are in a map
     GROWTH = 32 << 20           # bytes by which one mask may add to what is remembered
     STEP = 16                   # what a question or a part costs by itself, in nodes of the trie
     FEW = 384                   # so many tokens of an answer or a mask at most are kept as a list
@@ -92,6 +93,7 @@ cdef class Masks:
                 free_level(self.levels + i)
         free(self.levels)
         free(self.scratch)
+        free(self.visits)
         free(self.path_positions)
         free(self.path_tables)
         free(self.my_parts)
@@ -119,6 +121,7 @@ cdef class Masks:
         cdef uint32_t words[2]
         self.places = Sequences("places")
         self.questions = Sequences("questions")
+        self.starts = Map()
         self.unions = Sequences("unions of answers")
         self.bitmap_of = Map()
         words[0] = PLACES
@@ -138,6 +141,7 @@ cdef class Masks:
                     free(self.masks[i])
             self.unions.clear()
             self.questions.clear()
+            self.starts.clear()
         self.n_answers = self.answer_of.n = 0
         for i in range(self.n_bitmaps):
             free(self.bitmaps[i].words)
@@ -248,6 +252,7 @@ cdef class Masks:
         self.most_bytes = self.parts.n_bytes() + self.mask_bytes + GROWTH
         if self.visited.n > 1 << 14:
             self.visited.clear()
+        self.n_visits = 0
         self.new_visit()
         for i in range(1, sequence_length(chart.positions, position), 2):
             row = sequence(chart.positions, position)[i]
@@ -274,16 +279,26 @@ cdef class Masks:
         return mask
 
     cdef int new_visit(self) except -1 nogil:
-        self.n_visits += 1
-        if self.n_visits == NONE:                       # what `visited` says of continuations that it does not have
+        self.last_visit += 1
+        if self.last_visit == NONE:                     # what `visited` says of continuations that it does not have
             self.visited.clear()
-            self.n_visits = 1
-        self.visit = self.n_visits
+            self.last_visit = 1
+        self.visit = self.last_visit
+        self.visit_start = self.n_visits
         return 0
 
     cdef bint is_visited(self, uint32_t continuation, uint32_t places) except -1 nogil:
         """Whether this visit has been here before; it has from now on."""
         cdef uint64_t key = (<uint64_t> continuation << 32) | places
+        cdef size_t i
+        for i in range(self.visit_start, self.n_visits):
+            if self.visits[i] == key:
+                return True
+        if self.n_visits - self.visit_start < MAX_VISITS:
+            reserve(<void**> &self.visits, &self.visits_capacity, self.n_visits + 1, sizeof(uint64_t))
+            self.visits[self.n_visits] = key
+            self.n_visits += 1
+            return False
         if self.visited.get(key) == self.visit:
             return True
         self.visited.put(key, self.visit)
@@ -291,7 +306,7 @@ cdef class Masks:
 
     cdef int gather(self, Chart chart, uint32_t row, uint32_t answer) except -1 nogil:
         """Notes an answer about a row of the chart, and those of the rows that it leads back to."""
-        cdef uint32_t i, continuation, places, popped, skeleton, state, other
+        cdef uint32_t i, continuation, places, popped, other
         cdef uint32_t pops = self.answers[answer].pops, n_pops = self.answers[answer].n_pops
         words_push(&self.ids, answer)
         for i in range(n_pops):
@@ -300,10 +315,8 @@ cdef class Masks:
             if self.is_visited(continuation, places):
                 continue
             popped = chart.popped_row(continuation)
-            skeleton = sequence(chart.rows, popped)[0]
-            state = self.skeletons.closure(skeleton).start_state
-            if state != DEAD_STATE:
-                other = self.evaluate(skeleton, state, places)
+            other = self.at_start(sequence(chart.rows, popped)[0], places)
+            if other != NONE:
                 self.gather(chart, popped, other)
         return 0
 
@@ -431,6 +444,20 @@ cdef class Masks:
 
     # ---- answers ------------------------------------------------------------------------------------------------
 
+    cdef uint32_t at_start(self, uint32_t skeleton, uint32_t places) except? 0xFFFFFFFE nogil:
+        """The answer for a row where no lexeme has begun; NONE where none can."""
+        cdef uint64_t key = (<uint64_t> skeleton << 32) | places
+        cdef uint32_t answer = self.starts.get(key), state
+        if answer != NONE:
+            self.n_asked += 1
+            return answer
+        state = self.skeletons.closure(skeleton).start_state
+        if state == DEAD_STATE:
+            return NONE
+        answer = self.evaluate(skeleton, state, places)
+        self.starts.put(key, answer)
+        return answer
+
     cdef uint32_t evaluate(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil:
         cdef uint32_t words[3]
         cdef uint32_t question, answer
@@ -450,6 +477,7 @@ cdef class Masks:
     cdef uint32_t work_out(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil:
         cdef size_t i, n = sequence_length(self.places, places)
         cdef uint32_t answer, outer = self.visit
+        cdef size_t outer_start = self.visit_start
         self.spend(STEP)
         self.push_level()
         self.new_visit()
@@ -465,6 +493,8 @@ cdef class Masks:
                 self.at_place(skeleton, state, sequence(self.places, places)[i])
         answer = self.record()
         self.depth -= 1
+        self.n_visits = self.visit_start
+        self.visit_start = outer_start
         self.visit = outer
         self.n_answered += 1
         return answer
@@ -707,12 +737,8 @@ cdef class Masks:
         return 0
 
     cdef int ask(self, uint32_t row, uint32_t places) except -1 nogil:
-        cdef uint32_t skeleton = sequence(self.template.rows, row)[0], answer
-        cdef uint32_t state = self.skeletons.closure(skeleton).start_state
-        if state == DEAD_STATE:
-            return 0
-        answer = self.evaluate(skeleton, state, places)
-        return self.take(answer, row)
+        cdef uint32_t answer = self.at_start(sequence(self.template.rows, row)[0], places)
+        return self.take(answer, row) if answer != NONE else 0
 
     cdef int take(self, uint32_t answer, uint32_t row) except -1 nogil:
         """Adds an answer about a row of the template to the one being worked out."""
@@ -875,6 +901,7 @@ cdef class Masks:
     def __sizeof__(self) -> int:
         """Bytes of what is remembered."""
         return (self.mask_bytes + self.places.n_bytes() + self.questions.n_bytes() + self.unions.n_bytes()
+                + self.starts.n_bytes()
                 + (self.tokens.n + self.pops.n + self.adopted.n) * sizeof(uint32_t) + self.n_answers * sizeof(Answer)
                 + self.part_of.n_bytes() + self.template.n_words() * sizeof(uint32_t) + self.template.n_tables * 1024
                 + self.n_levels * self.trie.n_words * sizeof(uint32_t))

@@ -112,10 +112,14 @@ cdef inline size_t sequence_length(Sequences table, uint32_t entry) noexcept nog
     return table.starts[entry + 1] - table.starts[entry]
 
 
+# Key and value side by side: one line of the processor's cache for a lookup.
+cdef struct Slot:
+    uint64_t key
+    uint32_t value                  # NONE marks an empty slot
+
 # 64-bit keys to words, for lookups that may fail.
 cdef class Map:
-    cdef uint64_t* keys
-    cdef uint32_t* values           # NONE marks an empty slot
+    cdef Slot* slots
     cdef size_t n, n_slots
 
     cdef uint32_t get(self, uint64_t key) noexcept nogil

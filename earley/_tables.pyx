@@ -154,67 +154,57 @@ cdef class Map:
         map_allocate(self, 64)
 
     def __dealloc__(self):
-        free(self.keys)
-        free(self.values)
+        free(self.slots)
 
     cdef uint32_t get(self, uint64_t key) noexcept nogil:
         cdef size_t slot = hash_key(key) & (self.n_slots - 1)
-        while self.values[slot] != NONE:
-            if self.keys[slot] == key:
-                return self.values[slot]
+        while self.slots[slot].value != NONE:
+            if self.slots[slot].key == key:
+                return self.slots[slot].value
             slot = (slot + 1) & (self.n_slots - 1)
         return NONE
 
     cdef int put(self, uint64_t key, uint32_t value) except -1 nogil:
-        cdef uint64_t* keys
-        cdef uint32_t* values
+        cdef Slot* before
         cdef size_t n_slots, i
         if self.n * 2 >= self.n_slots:
-            keys = self.keys
-            values = self.values
+            before = self.slots
             n_slots = self.n_slots
             map_allocate(self, n_slots * 4)
             for i in range(n_slots):
-                if values[i] != NONE:
-                    map_insert(self, keys[i], values[i])
-            free(keys)
-            free(values)
+                if before[i].value != NONE:
+                    map_insert(self, before[i].key, before[i].value)
+            free(before)
         map_insert(self, key, value)
         return 0
 
     cdef int clear(self) except -1 nogil:
-        cdef uint64_t* keys = self.keys
-        cdef uint32_t* values = self.values
+        cdef Slot* before = self.slots
         map_allocate(self, 64)
-        free(keys)
-        free(values)
+        free(before)
         return 0
 
     cdef size_t n_bytes(self) noexcept nogil:
-        return self.n_slots * (sizeof(uint64_t) + sizeof(uint32_t))
+        return self.n_slots * sizeof(Slot)
 
 
 cdef void map_insert(Map self, uint64_t key, uint32_t value) noexcept nogil:
     cdef size_t slot = hash_key(key) & (self.n_slots - 1)
-    while self.values[slot] != NONE and self.keys[slot] != key:
+    while self.slots[slot].value != NONE and self.slots[slot].key != key:
         slot = (slot + 1) & (self.n_slots - 1)
-    if self.values[slot] == NONE:
+    if self.slots[slot].value == NONE:
         self.n += 1
-    self.keys[slot] = key
-    self.values[slot] = value
+    self.slots[slot].key = key
+    self.slots[slot].value = value
 
 
 cdef int map_allocate(Map self, size_t n_slots) except -1 nogil:
-    cdef uint64_t* keys = <uint64_t*> malloc(n_slots * sizeof(uint64_t))
-    cdef uint32_t* values = <uint32_t*> malloc(n_slots * sizeof(uint32_t))
-    if keys == NULL or values == NULL:
-        free(keys)
-        free(values)
+    cdef Slot* slots = <Slot*> malloc(n_slots * sizeof(Slot))
+    if slots == NULL:
         with gil:
             raise MemoryError(f"{n_slots} hash slots")
-    memset(values, 0xFF, n_slots * sizeof(uint32_t))
-    self.keys = keys
-    self.values = values
+    memset(slots, 0xFF, n_slots * sizeof(Slot))
+    self.slots = slots
     self.n_slots = n_slots
     self.n = 0
     return 0
