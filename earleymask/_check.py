@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .cli import EXIT_NO, EXIT_OK, CommandError, read_text
+from .cli import EXIT_NO, EXIT_OK, CommandError, given_grammar, read_text
 from .earley import Matcher
 from .grammar import Grammar
 from .trie import Vocabulary
@@ -14,11 +14,19 @@ SHOWN_BEFORE, SHOWN_AFTER = 60, 20  # characters of a long line around the place
 
 
 def run(given: argparse.Namespace) -> int:
+    if given.regex is not None or given.choice is not None:
+        # There is no file, so what stands first is the text.
+        if given.text is not None:
+            given.usage_error("one grammar: a file, --regex or --choice")
+        given.text = given.grammar
+        given.grammar = None
+    elif given.grammar is None:
+        given.usage_error("a grammar is needed: a file, --regex or --choice")
     if given.text is not None and given.file is not None:
         raise CommandError("give the text itself or --file, not both")
     if given.grammar == "-" and given.file == "-":
         raise CommandError("the grammar and the text cannot both come from stdin")
-    grammar = Grammar.from_lark(read_text(given.grammar, "grammar"), start=given.start)
+    grammar = given_grammar(given, given.start)
     for warning in grammar.warnings:
         print(f"warning: {warning}")
     text = read_text(given.file, "text") if given.file is not None else given.text

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .cli import EXIT_NO, EXIT_OK, CommandError, read_text
+from .cli import EXIT_NO, EXIT_OK, CommandError, read_grammar
 from .earley import Matcher
 from .errors import EmptyMaskError
 from .grammar import Grammar
@@ -51,16 +51,16 @@ LOGIT_PER_BYTE = 0.8
 
 
 def run(given: argparse.Namespace) -> int:
-    text = GRAMMAR if given.grammar is None else read_text(given.grammar, "grammar")
     # The grammar first: who has made a mistake in it should not wait for the vocabulary.
     started = time.perf_counter()
-    grammar = Grammar.from_lark(text)
+    grammar = Grammar.from_lark(GRAMMAR) if given.grammar is None else read_grammar(given.grammar)
     grammar_ms = (time.perf_counter() - started) * 1e3
     started = time.perf_counter()
     vocabulary = _tekken()
     vocabulary_s = time.perf_counter() - started
     print(f"vocabulary: tekken, {vocabulary.size:,} tokens, read in {vocabulary_s:.1f} s")
-    print(f"grammar: {len(text.strip().splitlines())} lines of Lark, loaded in {grammar_ms:.1f} ms\n")
+    lines = f"{len(grammar.source.strip().splitlines())} lines of {'GBNF' if grammar.kind == 'gbnf' else 'Lark'}"
+    print(f"grammar: {lines}, loaded in {grammar_ms:.1f} ms\n")
 
     matcher = Matcher(grammar, vocabulary)
     mask_us = _generate(matcher, given.seed, given.max_tokens)

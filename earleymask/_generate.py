@@ -6,9 +6,8 @@ import argparse
 import sys
 from typing import Any
 
-from .cli import EXIT_NO, EXIT_OK, CommandError, read_text
+from .cli import EXIT_NO, EXIT_OK, CommandError, given_grammar
 from .earley import Matcher
-from .grammar import Grammar
 
 
 def run(given: argparse.Namespace) -> int:
@@ -16,7 +15,7 @@ def run(given: argparse.Namespace) -> int:
         given.prompt.encode()
     except UnicodeEncodeError as error:  # how Python hands on bytes of the command line that it cannot decode
         raise CommandError(f"the prompt is not UTF-8: character {error.start + 1} is malformed") from None
-    grammar = Grammar.from_lark(read_text(given.grammar, "grammar"))
+    grammar = given_grammar(given)
     model, tokenizer = _load(given.model)
     import torch
 

@@ -16,9 +16,11 @@ from collections.abc import Sequence
 
 from . import __version__
 from .errors import EarleymaskError
+from .grammar import Grammar
 
 EXIT_OK, EXIT_NO, EXIT_ERROR = 0, 1, 2
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+FORMATS = "a Lark grammar, or one in GBNF if it ends in .gbnf"
 MAX_SEED = 2**63 - 1  # numpy takes more, torch does not
 
 
@@ -65,6 +67,27 @@ def read_text(path: str, what: str) -> str:
         raise CommandError(f"the {what} {path!r} is not UTF-8: byte {error.start} is {byte:#04x}") from None
 
 
+def read_grammar(path: str, *, gbnf: bool = False, start: str | None = None) -> Grammar:
+    """The grammar in a file: GBNF if it is called so or `gbnf` says so, otherwise Lark's."""
+    text = read_text(path, "grammar")
+    if gbnf or path.lower().endswith(".gbnf"):
+        return Grammar.from_gbnf(text, start=start or "root")
+    return Grammar.from_lark(text, start=start or "start")
+
+
+def given_grammar(given: argparse.Namespace, start: str | None = None) -> Grammar:
+    """The grammar that the command line names: a file, a regular expression or choices."""
+    if given.regex is not None and given.choice is not None:
+        raise CommandError("give --regex or --choice, not both")
+    if given.regex is None and given.choice is None:
+        return read_grammar(given.grammar, gbnf=given.gbnf, start=start)
+    if given.gbnf or start is not None:
+        raise CommandError("--gbnf and --start are for grammars in files")
+    if given.regex is not None:
+        return Grammar.from_regex(given.regex)
+    return Grammar.from_choices(given.choice)
+
+
 def _drop_stdout() -> None:
     """Let what is still to be written go nowhere, so that closing stdout does not fail once more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -86,22 +109,24 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.add_argument("--seed", type=_seed, default=0, help="of the pseudo-random logits (default: %(default)s)")
     demo.add_argument("--max-tokens", type=_positive, default=400, metavar="N", help="stop after N (%(default)s)")
-    demo.add_argument("--grammar", metavar="FILE", help="a Lark grammar of your own instead of the built-in one")
+    demo.add_argument("--grammar", metavar="FILE", help=f"your own instead of the built-in one: {FORMATS}")
     demo.set_defaults(run=_run_demo)
 
     check = commands.add_parser(
         "check",
         help="is a grammar well formed, and a text one of its sentences?",
-        description="Load a Lark grammar and match a text against it. Exit code 0: all is well; 1: the text is not a "
+        usage="%(prog)s [-h] [--file FILE] [--start RULE] [--gbnf] (GRAMMAR | --regex PATTERN | --choice TEXT) [TEXT]",
+        description="Load a grammar and match a text against it. Exit code 0: all is well; 1: the text is not a "
         "sentence; 2: the grammar is malformed, or a file cannot be read.",
     )
-    check.add_argument("grammar", metavar="GRAMMAR", help='file with a Lark grammar, or "-" for stdin')
+    check.add_argument("grammar", metavar="GRAMMAR", nargs="?", help=f'file with {FORMATS}, or "-" for stdin')
     check.add_argument(
         "text", metavar="TEXT", nargs="?", help="the text itself (see --file); <|name|> for a special token"
     )
     check.add_argument("--file", metavar="FILE", help='take the text from a file, or "-" for stdin')
-    check.add_argument("--start", metavar="RULE", default="start", help="the start rule (default: %(default)s)")
-    check.set_defaults(run=_run_check)
+    check.add_argument("--start", metavar="RULE", help="the start rule (default: start, in GBNF root)")
+    _add_grammars(check, check)
+    check.set_defaults(run=_run_check, usage_error=check.error)
 
     generate = commands.add_parser(
         "generate",
@@ -110,7 +135,9 @@ def _parser() -> argparse.ArgumentParser:
         "1: --max-tokens ended the text before it was a sentence.",
     )
     generate.add_argument("--model", metavar="PATH", required=True, help="a folder, or a name that transformers knows")
-    generate.add_argument("--grammar", metavar="FILE", required=True, help='file with a Lark grammar, or "-" for stdin')
+    grammars = generate.add_mutually_exclusive_group(required=True)
+    grammars.add_argument("--grammar", metavar="FILE", help=f'file with {FORMATS}, or "-" for stdin')
+    _add_grammars(generate, grammars)
     generate.add_argument("--prompt", metavar="TEXT", required=True)
     generate.add_argument("--max-tokens", type=_positive, default=512, metavar="N", help="(default: %(default)s)")
     generate.add_argument("--sample", action="store_true", help="sample; without it, the likeliest token is taken")
@@ -121,6 +148,15 @@ def _parser() -> argparse.ArgumentParser:
     generate.add_argument("--beams", type=_positive, default=1, metavar="N", help="beam search (default: no)")
     generate.set_defaults(run=_run_generate)
     return parser
+
+
+def _add_grammars(parser: argparse.ArgumentParser, instead_of_a_file: argparse._ActionsContainer) -> None:
+    """The options for grammars that are not Lark's."""
+    parser.add_argument("--gbnf", action="store_true", help="the file is GBNF, whatever it is called")
+    instead_of_a_file.add_argument(
+        "--regex", metavar="PATTERN", help="texts that this regular expression matches whole"
+    )
+    instead_of_a_file.add_argument("--choice", metavar="TEXT", action="append", help="this text; give several")
 
 
 def _positive(text: str) -> int:

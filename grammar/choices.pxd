@@ -8,8 +8,10 @@ from earleymask.earley._regex cimport Regexes
 
 @cython.locals(words=list, regexes=Regexes)
 cpdef load(list choices)
-@cython.locals(places=list, members=list, last=bytes, word=bytes, shared=Py_ssize_t, end=Py_ssize_t)
-cpdef trie(list words, Regexes regexes)
+@cython.locals(
+    places=list, members=list, last=bytes, word=bytes, shared=Py_ssize_t, end=Py_ssize_t, index=Py_ssize_t,
+)
+cpdef trie(list words, Regexes regexes, list ends=*)
 @cython.locals(alternatives=list)
 cdef close(bytes word, list places, list members, Py_ssize_t end, node, Regexes regexes)
 cdef spell(bytes word, Py_ssize_t begin, Py_ssize_t end, node, Regexes regexes)

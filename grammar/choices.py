@@ -57,17 +57,21 @@ def load(choices: list[str]) -> Engine:
     return single_terminal("choice", trie(words, regexes), regexes)
 
 
-def trie(words: list[bytes], regexes: Regexes) -> int:
-    """The regex node of all `words`, which are sorted, different from each other, and at least one."""
+def trie(words: list[bytes], regexes: Regexes, ends: list[int] | None = None) -> int:
+    """The regex node of all `words`, which are sorted, different from each other, and at least one.
+
+    `ends`: the node that follows each word, where that is not the end.
+    """
     # Places along the last word where it parts from others: how many bytes lie before, and what goes on from there
     # elsewhere. What is left of the word behind the last of them waits.
     places: list[int] = []
     members: list[list[int]] = []
     last = words[0]
-    for word in words[1:]:
+    for index in range(1, len(words)):
+        word = words[index]
         shared = common_prefix(last, word)
         end = len(last)
-        node = EPSILON
+        node = EPSILON if ends is None else ends[index - 1]
         while places and places[-1] > shared:
             node = close(last, places, members, end, node, regexes)
             end = places.pop()
@@ -79,7 +83,7 @@ def trie(words: list[bytes], regexes: Regexes) -> int:
             members.append([node])
         last = word
     end = len(last)
-    node = EPSILON
+    node = EPSILON if ends is None else ends[-1]
     while places:
         node = close(last, places, members, end, node, regexes)
         end = places.pop()

@@ -35,5 +35,8 @@ cdef class Look(Node):
 cdef class Atomic(Node):
     cdef readonly Node body
 
+cdef class Substring(Node):
+    cdef readonly tuple chunks
+
 cdef class Whole(Node):
     cdef readonly Node body

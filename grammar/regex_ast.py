@@ -170,6 +170,19 @@ class Atomic(Node):
         return (self.body,)
 
 
+class Substring(Node):
+    """Any run of `chunks`, none and all of them included: `"".join(chunks[n:m])` for some n <= m. See `substring`."""
+
+    __slots__ = ("chunks",)
+    chunks: tuple[str, ...]
+
+    def __init__(self, chunks: tuple[str, ...]) -> None:
+        self.chunks = chunks
+
+    def _fields(self) -> tuple[object, ...]:
+        return (self.chunks,)
+
+
 class Whole(Node):
     """The root of a terminal that is a text of its own: its language is what `fullmatch` accepts of `body`.
 

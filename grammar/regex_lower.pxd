@@ -3,7 +3,7 @@
 cimport cython
 
 from earleymask.earley._regex cimport Regexes
-from earleymask.grammar.regex_ast cimport Behind, Chars, Concat, Literal, Node, Repeat, Union, Whole
+from earleymask.grammar.regex_ast cimport Behind, Chars, Concat, Literal, Node, Repeat, Substring, Union, Whole
 from earleymask.grammar.regex_threads cimport compile_threads, lower_atom
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..earley.errors import LimitError
-from .regex_ast import MAX_DEPTH, Behind, Chars, Concat, Literal, Node, Repeat, Union, Whole
+from .errors import RegexSyntaxError
+from .regex_ast import MAX_DEPTH, Behind, Chars, Concat, Literal, Node, Repeat, Substring, Union, Whole
 from .regex_lookbehind import without_lookbehind
 from .regex_threads import compile_threads, lower_atom
 
@@ -25,6 +26,7 @@ MAX_NODES = 1 << 20
 
 _LAZY = 1
 _BEHIND = 2
+_SUBSTRING = 4
 
 
 def lower(node: Node, regexes: Regexes) -> int:
@@ -38,6 +40,10 @@ def lower(node: Node, regexes: Regexes) -> int:
         found = _survey(node) & ~_LAZY
     else:
         found = _survey(node)
+    if found & _SUBSTRING and found != _SUBSTRING:
+        raise RegexSyntaxError(
+            "a substring stands in one terminal with lazy quantifiers or lookbehind", 0, "make it a terminal of its own"
+        )
     if found & _LAZY:
         return compile_threads(node, regexes)
     if found & _BEHIND:
@@ -69,6 +75,8 @@ def _survey(node: Node) -> int:
                 below += node.alternatives
             elif isinstance(node, Behind):
                 found |= _BEHIND
+            elif isinstance(node, Substring):
+                found |= _SUBSTRING
         level = below
         n_nodes += len(below)
         if n_nodes > MAX_NODES:
@@ -87,6 +95,10 @@ def _plain(node: Node, regexes: Regexes) -> int:
         return regexes.repeat(_plain(node.body, regexes), node.minimum, node.maximum)
     if isinstance(node, Concat):
         return regexes.concat([_plain(part, regexes) for part in node.parts])
+    if isinstance(node, Substring):
+        from .substring import lower_substring  # almost no grammar has one
+
+        return lower_substring(node.chunks, regexes)
     assert isinstance(node, Union)
     return regexes.union([_plain(part, regexes) for part in node.alternatives])
 

@@ -130,6 +130,48 @@ def test_the_caret_stands_under_the_place(data: bytes, offset: int, expected: st
     assert _check.describe_place(data, offset) == expected
 
 
+def test_check_other_grammars(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    good = "The text is a sentence of the grammar.\n"
+    path = tmp_path / "list.gbnf"
+    path.write_text('root ::= "[" item ("," item)* "]"\nitem ::= [a-z]+\nother ::= "x"\n')
+    warned = "warning: line 3, column 1: rule `other` is not reached from `root`\n"
+    assert run(capsys, "check", str(path), "[a,bc]") == (0, warned + good, "")
+    assert run(capsys, "check", str(path), "x", "--start", "other")[1].endswith(good)
+    other = tmp_path / "list.txt"
+    other.write_text('root ::= "a"')
+    assert run(capsys, "check", "--gbnf", str(other), "a") == (0, good, "")
+    code, out, err = run(capsys, "check", str(other), "a")
+    assert (code, out) == (2, "") and "line 1, column 7" in err, "Lark's syntax"
+    assert run(capsys, "check", "--regex", "[0-9]+", "123") == (0, good, "")
+    assert run(capsys, "check", "--regex", "[0-9]+") == (0, "The grammar is well formed.\n", "")
+    assert run(capsys, "check", "--choice", "a", "--choice", "ab", "--", "ab") == (0, good, "")
+    code, out, _ = run(capsys, "check", "--regex", "[0-9]+", "12a")
+    assert code == 1
+    assert out.splitlines()[1:] == [
+        "line 1, column 3:",
+        "    12a",
+        "      ^",
+        "Expected there: /[0-9]+/, the end of the text",
+    ]
+    code, _, err = run(capsys, "check", "--regex", "[0-9", "12a")
+    assert code == 2
+    assert err == ("earleymask: line 1, column 1: unterminated character set\n    [0-9\n    ^\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--regex", "a", "--choice", "b"], "give --regex or --choice, not both"),
+        (["--regex", "a", "--gbnf"], "--gbnf and --start are for grammars in files"),
+        (["--choice", "a", "--start", "b"], "--gbnf and --start are for grammars in files"),
+    ],
+)
+def test_grammars_that_do_not_go_together(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert run(capsys, "check", *arguments) == (2, "", f"earleymask: {message}\n")
+
+
 # -- errors ---------------------------------------------------------------------------------------------------------
 
 
@@ -170,7 +212,17 @@ def test_errors_are_one_message_and_code_2(
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["dance"], ["check"], ["demo", "--max-tokens", "0"], ["demo", "--seed", "x"]]
+    "arguments",
+    [
+        [],
+        ["dance"],
+        ["check"],
+        ["check", "file", "text", "--regex", "a"],
+        ["demo", "--max-tokens", "0"],
+        ["demo", "--seed", "x"],
+        ["generate", "--model", "m", "--prompt", "x"],
+        ["generate", "--model", "m", "--prompt", "x", "--grammar", "g", "--regex", "a"],
+    ],
 )
 def test_wrong_usage_is_code_2(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -320,6 +372,20 @@ def test_generate_shows_special_tokens_by_name(
     path.write_text('start: "a" <|eot|> "b"')
     assert cli.main(["generate", "--model", model_folder, "--grammar", str(path), "--prompt", "hi"]) == 0
     assert capfdbinary.readouterr().out == b"a<|eot|>b"
+
+
+def test_generate_takes_other_grammars(
+    capfdbinary: pytest.CaptureFixture[bytes], model_folder: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "g.gbnf"
+    path.write_text('root ::= ("ab" | "cd"){2}')
+    for given, expected in (
+        (["--grammar", str(path)], rb"(ab|cd){2}"),
+        (["--regex", "[x-z]{3}"], rb"[x-z]{3}"),
+        (["--choice", "yes", "--choice", "no"], rb"yes|no"),
+    ):
+        assert cli.main(["generate", "--model", model_folder, "--prompt", "hi", *given]) == 0
+        assert re.fullmatch(expected, capfdbinary.readouterr().out)
 
 
 def test_generate_needs_a_prompt_with_tokens(
