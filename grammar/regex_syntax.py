@@ -356,7 +356,7 @@ class _Parser:
         self.at = close + 1
         try:
             return ord(unicodedata.lookup(name))
-        except (KeyError, TypeError):  # TypeError: the name of a sequence
+        except (KeyError, TypeError, UnicodeError):  # TypeError: the name of a sequence; UnicodeError: a surrogate
             raise self.error(f"undefined character name {name!r}", start) from None
 
     def char_class(self, start: int) -> Node:

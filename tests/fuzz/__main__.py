@@ -1,0 +1,67 @@
+"""Coverage-guided fuzzing: `python -m tests.fuzz TARGET [--seconds N]` in the root of the repository.
+
+Needs atheris (`pip install atheris`). The front ends are loaded from their Python sources, so that their branches count
+as coverage; the core is as it was built, best with `EARLEYMASK_DEBUG=1`. What goes wrong ends the run, is printed with
+its traceback, and its input is written to `tests/fuzz/found/TARGET/`, where the test suite runs it from then on.
+Without --seconds it goes on until something is found. A corpus is kept in `build/fuzz/TARGET`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.abc
+import importlib.util
+import sys
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+import atheris
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+# With `-m` the root of the repository is on sys.path, and its folder `earleymask/` would hide the installed package.
+sys.path[:] = [str(HERE), str(HERE.parent), *(p for p in sys.path if Path(p or ".").resolve() != ROOT)]
+
+
+class Sources(importlib.abc.MetaPathFinder):
+    """Finds the modules of `grammar/` as sources, where compiled ones stand beside them."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        package, _, module = name.rpartition(".")
+        file = ROOT / "grammar" / f"{module}.py"
+        if package != "earleymask.grammar" or not file.exists():
+            return None
+        return importlib.util.spec_from_file_location(name, file)
+
+
+sys.meta_path.insert(0, Sources())
+with atheris.instrument_imports(include=["earleymask"]):
+    import earleymask  # noqa: F401
+    from earleymask.grammar import choices, from_regex, gbnf_load, lark_load  # noqa: F401
+
+import targets  # noqa: E402
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.splitlines()[0])
+    parser.add_argument("target", choices=sorted(targets.TARGETS))
+    parser.add_argument("--seconds", type=int, default=0, help="stop after this many (default: never)")
+    given = parser.parse_args()
+    corpus = ROOT / "build" / "fuzz" / given.target
+    corpus.mkdir(parents=True, exist_ok=True)
+    found = targets.FOUND / given.target
+    found.mkdir(parents=True, exist_ok=True)
+    for index, seed in enumerate(targets.seeds(given.target)):
+        (corpus / f"seed{index}").write_bytes(seed)
+    dictionary = corpus.with_suffix(".dict")
+    escaped = ["".join(f"\\x{byte:02x}" for byte in word.encode()) for word in targets.WORDS[given.target]]
+    dictionary.write_text("".join(f'"{word}"\n' for word in escaped), encoding="ascii")
+    options = [
+        sys.argv[0], str(corpus), f"-dict={dictionary}", f"-max_total_time={given.seconds}", "-print_final_stats=1",
+        f"-artifact_prefix={found}/", "-timeout=20", "-rss_limit_mb=3000", "-max_len=2000",
+    ]  # fmt: skip
+    atheris.Setup(options, targets.TARGETS[given.target])
+    atheris.Fuzz()
+
+
+main()

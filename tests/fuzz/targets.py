@@ -1,0 +1,243 @@
+"""What is fuzzed: each target takes any bytes, and raises only where something is wrong.
+
+Text from strangers may be refused with an `EarleymaskError` and nothing else; what is accepted must behave: masks agree
+with what is accepted afterwards, are never empty, and where a slow way of knowing the language is at hand, it agrees.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import tempfile
+import warnings
+import zlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from gbnf_twin import Twin
+
+import earleymask
+from earleymask import EarleymaskError, Grammar, GrammarError, Matcher, Vocabulary
+from earleymask.trie import prebuilt
+
+FOUND = Path(__file__).resolve().parent / "found"
+"""Inputs that were once wrong, by target; the test suite runs them all."""
+
+STEPS = 12
+TOKENS = [*(bytes([byte]) for byte in range(256)), b"ab", b"\xc3\xa9", b"e\xcc", b'"a', b": ", b"00", b"  ", b"</s>"]
+
+
+@cache
+def vocabulary() -> Vocabulary:
+    return Vocabulary.from_tokens(TOKENS, eos_token_id=len(TOKENS) - 1)
+
+
+def text_of(data: bytes) -> str:
+    """Any bytes as text; malformed UTF-8 becomes lone surrogates."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def loaded(make: Callable[[], Grammar]) -> Grammar | None:
+    """The grammar, or None where it is refused as it should be."""
+    try:
+        return make()
+    except EarleymaskError as error:
+        message = str(error)
+    assert message
+    return None
+
+
+def walk(grammar: Grammar, seed: int) -> None:
+    """Write a few tokens under the grammar; masks must agree with what is accepted and with the plain walk."""
+    rng = random.Random(seed)
+    try:
+        matcher = Matcher(grammar, vocabulary())
+        for _ in range(STEPS):
+            mask = matcher.mask()
+            allowed = mask.nonzero()[0].tolist()
+            assert allowed, "a mask is empty"
+            for token in rng.sample(range(len(TOKENS)), 4):
+                assert matcher.validate([token]) == bool(mask[token]), f"token {token}"
+            token = rng.choice(allowed)
+            assert matcher.accept(token), f"token {token} was allowed"
+            if matcher.is_finished():
+                return
+    except EarleymaskError:
+        return
+
+
+def accepts(grammar: Grammar, text: str) -> bool | None:
+    """Whether the text is a sentence; None where that meets a limit."""
+    data = text.encode("utf-8", "surrogatepass")
+    try:
+        return Matcher(grammar, vocabulary()).validate([*data, len(TOKENS) - 1]) == len(data) + 1
+    except EarleymaskError:
+        return None
+
+
+def lark(data: bytes) -> None:
+    grammar = loaded(lambda: Grammar.from_lark(text_of(data)))
+    if grammar is not None:
+        walk(grammar, zlib.crc32(data))
+
+
+def gbnf(data: bytes) -> None:
+    text = text_of(data)
+    grammar = loaded(lambda: Grammar.from_gbnf(text))
+    if grammar is None:
+        return
+    walk(grammar, zlib.crc32(data))
+    # The twin reads no tokens, no other ends of lines, and large counts too slowly.
+    if len(text) < 200 and not re.search(r"[<!\r]|[0-9]{2}|[5-9]", text):
+        twin = Twin.read(text)
+        for tried in ("", "a", "ab", "b", "aa", "1", '"', " a"):
+            assert accepts(grammar, tried) in (None, twin.matches(tried)), tried
+
+
+def regex(data: bytes) -> None:
+    """The first byte holds the flags."""
+    flags = data[0] % 32 if data else 0
+    pattern = text_of(data[1:])
+    bits = [re.I, re.M, re.S, re.X, re.A]
+    wanted = sum(bit for index, bit in enumerate(bits) if flags >> index & 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compiled = re.compile(pattern, wanted)
+        except (re.error, OverflowError, RecursionError, ValueError):
+            compiled = None
+    grammar = loaded(lambda: Grammar.from_regex(pattern, flags=wanted))
+    if grammar is None:
+        return
+    assert compiled is not None, "re refuses it"
+    walk(grammar, zlib.crc32(data))
+    # Nested repetitions and counts can take `re` forever.
+    if len(pattern) < 60 and not re.search(r"[0-9]{2}", pattern) and len(re.findall(r"[*+{]", pattern)) < 4:
+        for tried in ("", "a", "ab", "b", "aa", "1", "\n", " a", "é", "A", pattern[:4]):
+            if not re.search("[\ud800-\udfff]", tried):
+                assert accepts(grammar, tried) in (None, compiled.fullmatch(tried) is not None), tried
+
+
+def choices(data: bytes) -> None:
+    texts = text_of(data).split("\n")
+    try:
+        grammar = Grammar.from_choices(texts)
+    except GrammarError:
+        assert re.search("[\ud800-\udfff]", "".join(texts))
+        return
+    walk(grammar, zlib.crc32(data))
+    for text in texts[:5]:
+        assert accepts(grammar, text)
+        assert accepts(grammar, text + "a") == (text + "a" in texts)
+
+
+def tokens(data: bytes) -> None:
+    """A vocabulary of any tokens, the first byte saying where to cut."""
+    parts = data[1:].split(data[:1]) if data else []
+    try:
+        made = Vocabulary.from_tokens([*parts, b"</s>"], eos_token_id=len(parts))
+        matcher = Matcher(Grammar.from_regex("[a-zé]*|[0-9]+x", flags=re.A), made)
+        for token in matcher.mask().nonzero()[0].tolist()[:8]:
+            assert matcher.validate([token]) == 1
+    except EarleymaskError:
+        return
+
+
+@cache
+def saved() -> tuple[bytes, list[int]]:
+    """The file of what was prepared for the vocabulary, and a mask to compare with."""
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = Vocabulary.from_tokens(TOKENS, eos_token_id=len(TOKENS) - 1)
+        earleymask.prepare(fresh, folder)
+        data = prebuilt.path_of(folder, fresh.fingerprint).read_bytes()
+    return data, expected_tokens(fresh)
+
+
+def expected_tokens(made: Vocabulary) -> list[int]:
+    grammar = Grammar.from_lark("start: ESCAPED_STRING | INT | /[a-z]+/ \n%import common (ESCAPED_STRING, INT)\n")
+    matcher = Matcher(grammar, made)
+    found: list[int] = matcher.mask().nonzero()[0].tolist()
+    matcher.accept(ord('"'))
+    return found + matcher.mask().nonzero()[0].tolist()
+
+
+def prepared(data: bytes) -> None:
+    """A file of what was prepared, with the input written over it: (place, byte) again and again, and a checksum."""
+    original, expected = saved()
+    file = bytearray(original)
+    for at in range(0, len(data) - 3, 4):
+        place = int.from_bytes(data[at : at + 3], "little") % len(file)
+        file[place] = data[at + 3]
+    magic, size, _, header = prebuilt.PREAMBLE.unpack_from(file)
+    checksum = zlib.crc32(memoryview(file)[prebuilt.CHECKED :])
+    prebuilt.PREAMBLE.pack_into(file, 0, magic, size, checksum, header)
+    fresh = Vocabulary.from_tokens(TOKENS, eos_token_id=len(TOKENS) - 1)
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        prebuilt.path_of(folder, fresh.fingerprint).write_bytes(file)
+        earleymask.prepare(fresh, folder)
+    found = expected_tokens(fresh)
+    # Masks may be wrong where the file lies consistently, never out of bounds.
+    assert file != original or found == expected
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "lark": lark,
+    "gbnf": gbnf,
+    "regex": regex,
+    "choices": choices,
+    "tokens": tokens,
+    "prepared": prepared,
+}
+
+WORDS: dict[str, list[str]] = {
+    "lark": [
+        "start: ", "%import common.", "%ignore ", "%declare ", "%extend ", "%override ", "%json {", "%regex {",
+        "~1..3", "/[a-z]+/", '"a"i', '"a".."z"', " -> x", ".2: ", "_x{a, b}: ", "<|x|>", "<[1-5]>", "\\\n", "(?=",
+        "(?<!", "(?i:", "NUMBER", "ESCAPED_STRING", " & ", "~", "[lazy]", "[stop=", "?x: ", "!x: ", "//", "{2,}",
+    ],
+    "gbnf": [
+        "root ::= ", "\nx ::= ", "[^a-z]", "\\x41", "\\u00e9", "{1,2}", "{2}", "<think>", "<[12]>", "!<", "# ", " | ",
+        "()",
+    ],
+    "regex": [
+        "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i)", "(?P<a>", "(?P=a)", "(?(1)", "{1,3}", "*?", "++", "\\b",
+        "\\B", "\\A", "\\Z", "[^", "\\w", "\\D", "\\N{", "\\x41", "\\u00e9", "\\1", "[a-z]", "$", "^", "(?#",
+        "(?x-i:", "\\p{L}",
+    ],
+    "choices": [
+        "\n", "ab", "é",
+    ],
+    "tokens": [
+        "é", "</s>",
+    ],
+    "prepared": [],
+}  # fmt: skip
+"""What the texts are made of, for the fuzzer to put in."""
+
+
+def seeds(target: str) -> list[bytes]:
+    """What to begin with."""
+    here = Path(__file__).resolve().parent
+    if target == "lark":
+        files = sorted((here.parent.parent / "bench" / "grammars").glob("**/*.lark"))
+        return [file.read_bytes() for file in files] + [b'start: "a" x~2\nx: /b+/ | NUMBER\n%import common.NUMBER\n']
+    if target == "gbnf":
+        return [
+            b'root ::= "a" x* | [^b-d]{1,2}\nx ::= (x "b")? # c\n',
+            b'root ::= "[" ws (v ("," ws v)*)? "]"\nv ::= [0-9]+ | root\nws ::= ([ \\t\\n] ws)?\n',
+            b'root ::= <think> [\\x41-\\u00e9]* | | "\\"" .\n  | ("a" |\n "b")+',
+        ]
+    if target == "regex":
+        patterns = [
+            "a|b*",
+            r"[^a-c\d]{2,3}?",
+            r"(?i:k)\w+(?<=a)",
+            r"(a)(?P<b>.)",
+            "(?x) a # b\n",
+            r"\x41[\]\-^]",
+            "(?>a+)b",
+        ]
+        return [b"\0" + pattern.encode() for pattern in patterns]
+    return [b"a\nab\n\xc3\xa9", b"\0a\0b\0ab", b"\x40\0\0\1\x80\2\0\7"]
