@@ -76,7 +76,7 @@ class GbnfLoader:
                 if reference.name not in self.definitions:
                     raise self.source.error(
                         f"rule `{reference.name}` is not defined",
-                        reference.begin,
+                        reference.at,
                         did_you_mean(reference.name, self.definitions) or "define it: `name ::= ...`",
                     )
 

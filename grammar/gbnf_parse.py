@@ -119,10 +119,12 @@ class _Parser:
                     raise self.source.error("`)` closes nothing that is open here", start)
                 complete.append(self.sequence(began, items))
                 node = self.choice(inside, complete)
-                _, inside, complete, items, began = groups.pop()
+                opener, inside, complete, items, began = groups.pop()
                 if not groups:
                     lines = False
                 self.at += 1
+                node.begin = opener
+                node.end = self.at
             elif char == "|":
                 complete.append(self.sequence(began, items))
                 items = []

@@ -4,8 +4,8 @@ from earleymask.grammar.regex_ast cimport Node as Regex
 
 
 cdef class Node:
-    cdef readonly Py_ssize_t begin
-    cdef readonly Py_ssize_t end
+    cdef public Py_ssize_t begin
+    cdef public Py_ssize_t end
     cdef readonly int height
     cdef public Regex regex
     cdef public Py_ssize_t size
@@ -16,6 +16,7 @@ cdef class Text(Node):
     pass
 
 cdef class Reference(Node):
+    cdef readonly Py_ssize_t at
     cdef readonly str name
 
 cdef class Token(Node):

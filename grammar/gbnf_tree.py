@@ -13,7 +13,7 @@ from .regex_ast import Node as Regex
 class Node:
     """Base of the kinds of expression.
 
-    begin, end: the text it was read from, as offsets; `end` is exclusive.
+    begin, end: the text it was read from, parentheses included, as offsets; `end` is exclusive.
     height: nodes on the longest way down, itself included.
 
     What `gbnf_regular` finds out about it:
@@ -52,13 +52,15 @@ class Text(Node):
 
 
 class Reference(Node):
-    """A rule, by name."""
+    """A rule, by name; `at` is where the name stands."""
 
-    __slots__ = ("name",)
+    __slots__ = ("at", "name")
+    at: int
     name: str
 
     def __init__(self, begin: int, end: int, name: str) -> None:
         Node.__init__(self, begin, end, 1)
+        self.at = begin
         self.name = name
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import random
@@ -175,6 +176,8 @@ def test_terminals_are_found_and_named() -> None:
     assert list(matcher.expected()) == ['"["']
     matcher.accept(ord("["))
     assert sorted(matcher.expected()) == ['"["', '"]"', "string", "ws"]
+    nested = Grammar.from_gbnf('root ::= ("a" | [b])* (("c")) x | "d"\nx ::= "(" x ")" | "e" # "e"')
+    assert list(Matcher(nested, BYTES).expected()) == ['("a" | [b])* (("c"))', '"d"']
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
@@ -185,6 +188,7 @@ ERRORS = [
     ('start ::= "a"', None, None, "the start rule `root` is not defined"),
     ('root ::= "a" x', 1, 14, "rule `x` is not defined"),
     ('root ::= "a"\nitem ::= itm', 2, 10, "rule `itm` is not defined"),
+    ('root ::= ("a" | (((x))))', 1, 20, "rule `x` is not defined"),
     ('root = "a"', 1, 6, "`::=` is expected here"),
     ('root : "a"', 1, 6, "`::=` is expected here"),
     ('root ::= "a"\n  "b"', 2, 3, "a rule is expected here"),
@@ -376,14 +380,18 @@ def test_time_is_linear_in_the_text() -> None:
             f'r{i} ::= "a" ([b-y] | "z" r{(i * 7 + 1) % rules})* "c"\n' for i in range(rules)
         )
         times = []
-        for _ in range(3):
-            began = time.perf_counter()
-            Grammar.from_gbnf(text)
-            times.append(time.perf_counter() - began)
+        gc.disable()  # it would go through all that there is the more often
+        try:
+            for _ in range(3):
+                began = time.process_time()
+                Grammar.from_gbnf(text)
+                times.append(time.process_time() - began)
+        finally:
+            gc.enable()
         return min(times)
 
     seconds(100)
-    assert seconds(16_000) < 16 * 3 * seconds(1_000)
+    assert seconds(16_000) < 8 * 4 * seconds(2_000)
 
 
 # --- the grammars of llama.cpp ---------------------------------------------------------------------------------------

@@ -57,9 +57,11 @@ def main() -> None:
     escaped = ["".join(f"\\x{byte:02x}" for byte in word.encode()) for word in targets.WORDS[given.target]]
     dictionary.write_text("".join(f'"{word}"\n' for word in escaped), encoding="ascii")
     options = [
-        sys.argv[0], str(corpus), f"-dict={dictionary}", f"-max_total_time={given.seconds}", "-print_final_stats=1",
+        sys.argv[0], str(corpus), f"-max_total_time={given.seconds}", "-print_final_stats=1",
         f"-artifact_prefix={found}/", "-timeout=20", "-rss_limit_mb=3000", "-max_len=2000",
     ]  # fmt: skip
+    if escaped:  # an empty dictionary is an error
+        options.append(f"-dict={dictionary}")
     atheris.Setup(options, targets.TARGETS[given.target])
     atheris.Fuzz()
 

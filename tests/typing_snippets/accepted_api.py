@@ -1,5 +1,7 @@
 """Uses of the public API that mypy must accept, with the types that it must find."""
 
+import re
+
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import assert_type
@@ -8,6 +10,11 @@ import earleymask
 
 constraint = earleymask.Constraint('start: "a"')
 earleymask.Constraint(earleymask.Grammar.from_lark('start: "a"'), earleymask.Vocabulary.bytes())
+assert_type(earleymask.Grammar.from_gbnf('root ::= "a"', start="root"), earleymask.Grammar)
+earleymask.Grammar.from_regex("a", flags=re.I, dialect="ecma")
+earleymask.Grammar.from_regex(re.compile("a"))
+earleymask.Grammar.from_choices(["a", "b"])
+earleymask.Grammar.from_choices(choice for choice in ("a", "b"))
 assert_type(constraint.mask(), npt.NDArray[np.bool_])
 constraint.mask([97])
 constraint.mask((97, 256))
