@@ -80,6 +80,7 @@ cdef class Chart:
     cdef size_t stamps_capacity, locals_capacity
     cdef uint32_t epoch
     cdef Words pops, frame, made, words, vector, sources, waiting
+    cdef Words named                # argument of `step_named`
     cdef uint64_t* pairs
     cdef size_t n_pairs, pairs_capacity
 
@@ -99,8 +100,8 @@ cdef class Chart:
     # Table of a position, made if there is room; NO_TABLE where the tables must be flushed first.
     cdef uint32_t table(self, uint32_t position) noexcept nogil
     cdef void flush_tables(self) noexcept nogil
-    # Position after a special token.
-    cdef uint32_t step_special(self, uint32_t position, uint32_t symbol) except? 0xFFFFFFFF nogil
+    # Position after a token that is one of `named`, symbols, and by its bytes leads to `spelled` (maybe DEAD).
+    cdef uint32_t step_named(self, uint32_t position, uint32_t spelled) except? 0xFFFFFFFF nogil
     cdef bint expects_special(self, uint32_t position, uint32_t symbol) except -1 nogil
     cdef bint is_accepting(self, uint32_t position) noexcept nogil
     cdef int start_afresh(self) except -1

@@ -97,6 +97,7 @@ cdef class Chart:
         free(self.mask_of)
         words_free(&self.pops)
         words_free(&self.waiting)
+        words_free(&self.named)
         words_free(&self.frame)
         words_free(&self.made)
         words_free(&self.words)
@@ -214,17 +215,39 @@ cdef class Chart:
 
     # ---- special tokens and the end -----------------------------------------------------------------------------
 
-    cdef uint32_t step_special(self, uint32_t position, uint32_t symbol) except? 0xFFFFFFFF nogil:
-        cdef uint32_t row = row_at(self, position), outcome
+    cdef uint32_t step_named(self, uint32_t position, uint32_t spelled) except? 0xFFFFFFFF nogil:
+        """A token may be a symbol, or several, and text as well: then the position goes on with all of them."""
+        cdef uint32_t row = row_at(self, position), outcome, other, state = DEAD_STATE
+        cdef size_t i
         if position <= FINISHED or row == NO_ROW:
-            return DEAD
-        outcome = self.skeletons.scan(sequence(self.rows, row)[0], symbol)
-        if outcome == NONE:
-            return DEAD
+            return spelled
         self.n_pairs = self.sources.n = 0
-        words_push(&self.sources, outcome)
-        words_push(&self.sources, row)
-        return self.position_of(self.next_row())
+        for i in range(self.named.n):
+            outcome = self.skeletons.scan(sequence(self.rows, row)[0], self.named.data[i])
+            if outcome != NONE:
+                words_push(&self.sources, outcome)
+                words_push(&self.sources, row)
+        if self.sources.n == 0:
+            return spelled
+        row = self.next_row()
+        if spelled == DEAD:
+            return self.position_of(row)
+        other = row_at(self, spelled)
+        if other != NO_ROW:
+            state = self.skeletons.closure(sequence(self.rows, other)[0]).start_state
+            if other != row:
+                # One row of both, as where an ignored lexeme ends beside others.
+                self.sources.n = 0
+                words_push(&self.sources, IGNORED)
+                words_push(&self.sources, other)
+                words_push(&self.sources, IGNORED)
+                words_push(&self.sources, row)
+                row = self.next_row()
+        for i in range(1, sequence_length(self.positions, spelled), 2):
+            # What begins at the other row begins at the one of both.
+            if sequence(self.positions, spelled)[i] != other or sequence(self.positions, spelled)[i + 1] != state:
+                self.push_pair(sequence(self.positions, spelled)[i], sequence(self.positions, spelled)[i + 1])
+        return self.position_of(row)
 
     cdef bint expects_special(self, uint32_t position, uint32_t symbol) except -1 nogil:
         cdef uint32_t row = row_at(self, position)

@@ -13,6 +13,7 @@ cdef class Engine:
     cdef Lexer lexer                # None until `finish`
     cdef Skeletons skeletons        # None until `finish`
     cdef dict specials              # name of a special token -> symbol
+    cdef list token_sets            # symbol, name, ranges, names, negated: see `add_token_ids`
     cdef object __weakref__
     cdef dict masks                 # TokenTrie -> Masks over it
     cdef void* lock                 # a PyThread lock: everything below is changed by one thread at a time

@@ -31,6 +31,17 @@ class Engine:
     def add_special(self, name: str) -> int:
         """A special token, by its name in the vocabulary. The same name is the same symbol."""
 
+    def add_token_ids(
+        self, name: str, ranges: Iterable[tuple[int, int]], *, names: Iterable[str] = (), negated: bool = False
+    ) -> int:
+        """One token out of a set: ids within inclusive `ranges`, and special tokens by their `names`; all others, if
+        `negated`.
+
+        It is taken by the token itself and never spelled by bytes, whether or not the token has some. Of ranges, and
+        of what is negated, only ids count that a vocabulary has; where it lacks a name, a single id or all of them,
+        making a matcher raises VocabularyError. The same set is the same symbol.
+        """
+
     def add_nonterminal(self, name: str) -> int:
         """A nonterminal, which needs at least one production before `finish`."""
 

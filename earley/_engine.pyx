@@ -12,8 +12,12 @@ from cpython.pythread cimport (
 
 from libc.stdint cimport uint32_t
 
+from operator import index
+
 from earleymask.earley._rules cimport S_NONTERMINAL, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport NONE
+
+MAX_TOKEN_ID = 0xFFFFFFFF
 
 
 cdef class Engine:
@@ -28,6 +32,7 @@ cdef class Engine:
         self.regexes = regexes
         self.rules = Rules()
         self.specials = {}
+        self.token_sets = []
         self.masks = {}
         self.lock = <void*> PyThread_allocate_lock()
         if self.lock == NULL:
@@ -50,6 +55,27 @@ cdef class Engine:
             self.open_for_changes()
             self.specials[name] = self.rules.add_symbol(name, S_SPECIAL)
         return self.specials[name]
+
+    def add_token_ids(self, str name not None, ranges, *, names=(), negated=False) -> int:
+        """One token out of a set: ids within inclusive `ranges`, and special tokens by their `names`; all others, if `negated`.
+
+        It is taken by the token itself and never spelled by bytes, whether or not the token has some. Of ranges, and of what
+        is negated, only ids count that a vocabulary has; where it lacks a name, a single id or all of them, making a matcher
+        raises VocabularyError. The same set is the same symbol.
+        """
+        key = (tuple(sorted({(index(low), index(high)) for low, high in ranges})), tuple(sorted(set(names))), bool(negated))
+        for low, high in key[0]:
+            if not 0 <= low <= high <= MAX_TOKEN_ID:
+                raise ValueError(f"token ids {low} to {high}: a range ascends from 0 or more to {MAX_TOKEN_ID} at most")
+        if not any(key):            # neither ids nor names, and not negated
+            raise ValueError(f"{name!r}: a set of token ids needs one")
+        for known in self.token_sets:
+            if known[2:] == key:
+                return known[0]
+        self.open_for_changes()
+        symbol = self.rules.add_symbol(name, S_SPECIAL)
+        self.token_sets.append((symbol, name, *key))
+        return symbol
 
     cpdef uint32_t add_nonterminal(self, str name) except? 0xFFFFFFFF:
         """A nonterminal, which needs at least one production before `finish`."""

@@ -12,6 +12,7 @@ from earleymask.earley._rules cimport Rules
 from earleymask.earley._skeletons cimport Skeletons
 from earleymask.earley._tables cimport Map, Sequences, Words
 from earleymask.earley._template cimport Template
+from earleymask.earley._token_ids cimport TokenIds
 from earleymask.trie._trie cimport TokenTrie, node_t
 
 # What a row of some skeleton, with a lexeme in some state, allows at some places: tokens, and what is left to be asked of
@@ -79,6 +80,8 @@ cdef class Masks:
     cdef uint32_t* scratch          # n_words + 1
     cdef Words ids, waiting, state_words
     cdef Words extras               # special tokens to be in the next mask, filled by who asks for it; ascending
+    cdef TokenIds token_ids         # None where the grammar has no sets of token ids
+    cdef Words extra_sets           # such sets that the next mask is to have, by index; as `extras`
     # Which (continuation << 32 | places) have been visited: the first ones of each visit in a list, where visits within
     # visits follow each other, the others in a map to the number of the visit.
     cdef uint64_t* visits

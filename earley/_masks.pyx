@@ -50,6 +50,7 @@ cdef enum:
     STEP = 16                   # what a question or a part costs by itself, in nodes of the trie
     FEW = 384                   # so many tokens of an answer or a mask at most are kept as a list
     EXTRA = 0x80000000          # among the answers of a union: a token that no answer knows
+    EXTRA_SET = 0xC0000000      # ... a set of them
     TEMPLATE_WORDS = 1 << 20    # rows, continuations and positions of the template
 
 # Trie nodes below a node from which on each terminal is asked alone.
@@ -108,6 +109,7 @@ cdef class Masks:
         words_free(&self.ids)
         words_free(&self.items)
         words_free(&self.extras)
+        words_free(&self.extra_sets)
         words_free(&self.waiting)
         words_free(&self.state_words)
 
@@ -235,7 +237,7 @@ cdef class Masks:
     # ---- masks --------------------------------------------------------------------------------------------------
 
     cdef Mask* mask(self, Chart chart, uint32_t position) except NULL nogil:
-        """The mask of a position, with the tokens in `extras`: always the same ones for the same position."""
+        """The mask of a position, with the tokens in `extras` and `extra_sets`: always the same for the same position."""
         cdef Mask* mask
         cdef size_t i
         cdef uint32_t row, state, answer
@@ -248,6 +250,8 @@ cdef class Masks:
         self.ids.n = 0
         for i in range(self.extras.n):
             words_push(&self.ids, EXTRA | self.extras.data[i])
+        for i in range(self.extra_sets.n):
+            words_push(&self.ids, EXTRA_SET | self.extra_sets.data[i])
         self.budget = BUDGET
         self.most_bytes = self.parts.n_bytes() + self.mask_bytes + GROWTH
         if self.visited.n > 1 << 14:
@@ -339,13 +343,13 @@ cdef class Masks:
         if known != NONE:
             self.n_unions_known += 1
             return self.masks[known]
-        n -= self.extras.n                              # EXTRA is above all answers
+        n -= self.extras.n + self.extra_sets.n          # EXTRA is above all answers
         for i in range(n):
             answer = self.answers + self.ids.data[i]
             total += answer.n_tokens
             dense |= answer.bits != NULL
         # The union is entered last: an error on the way must leave none without its mask.
-        if dense or total > FEW:
+        if dense or total > FEW or self.extra_sets.n:
             self.scratch_from_answers(n)
             bits = self.bitmap(self.scratch)
             mask = self.new_union()
@@ -420,6 +424,10 @@ cdef class Masks:
             scratch[duplicate >> 5] |= ((scratch[representative >> 5] >> (representative & 31)) & 1) << (duplicate & 31)
         for i in range(self.extras.n):
             scratch[self.extras.data[i] >> 5] |= <uint32_t> 1 << (self.extras.data[i] & 31)
+        for i in range(self.extra_sets.n):
+            bits = self.token_ids.bits + self.extra_sets.data[i] * n_words
+            for w in range(n_words):
+                scratch[w] |= bits[w]
 
     cdef uint32_t* bitmap(self, const uint32_t* words) except NULL nogil:
         """The interned bitmap of this content."""

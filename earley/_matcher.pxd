@@ -3,6 +3,7 @@ from libc.stdint cimport uint32_t
 from earleymask.earley._chart cimport Chart, History, Mask
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._masks cimport Masks
+from earleymask.earley._token_ids cimport TokenIds
 from earleymask.earley._walk cimport Walk
 from earleymask.trie._trie cimport TokenTrie
 
@@ -17,6 +18,7 @@ cdef class Matcher:
     cdef History* history           # owned by the chart
     cdef dict special_symbols       # token id -> symbol, of the special tokens that the grammar names
     cdef tuple eos_token_ids
+    cdef TokenIds token_ids         # None where the grammar has no sets of token ids
 
     cdef int set_up(self) except -1
     cdef uint32_t position(self) noexcept nogil
@@ -29,6 +31,8 @@ cdef class Matcher:
     cdef int push(self, uint32_t token_id, uint32_t position) except -1
     cdef int write_mask(self, uint32_t* words) except -1
     cdef int find_extras(self, uint32_t position) except -1
+    cdef int find_extra_sets(self, uint32_t position) except -1
+    cdef bint expects_named(self, uint32_t position) except -1
     cdef Mask* find_mask(self, uint32_t position) except NULL
     cdef int walk_mask(self, uint32_t position, uint32_t* words) except -1
     cdef uint32_t looked_up(self, uint32_t token) noexcept

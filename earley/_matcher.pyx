@@ -17,13 +17,14 @@ import numpy as np
 
 from earleymask.earley._chart cimport (
     DEAD, FINISHED, MASK_ANSWERS_KNOWN, MASK_KNOWN, MET, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN, MASK_UNION_KNOWN,
-    MASK_WALKED, UNKNOWN,
+    MASK_WALKED, NO_ROW, UNKNOWN, row_at,
 )
 from earleymask.earley._masks cimport masks_of
 from earleymask.earley._regex cimport R_EPSILON
 from earleymask.earley._tables cimport (
     NONE, reserve, sequence, sequence_length, sort_unique, words_extend, words_push,
 )
+from earleymask.earley._token_ids cimport has_id, token_ids_of
 from earleymask.trie._build cimport DEBUG
 
 from earleymask.earley.errors import LimitError, RejectedTokenError
@@ -66,11 +67,15 @@ cdef class Matcher:
             if token_id is None:
                 raise VocabularyError(f"the grammar names the special token {name!r}, which the vocabulary does not have")
             self.special_symbols[token_id] = self.engine.add_special(name)
+        if self.engine.token_sets:
+            self.token_ids = token_ids_of(self.engine.token_sets, vocabulary)
         self.chart = Chart(self.engine)
         self.walk = Walk(self.chart, self.trie)
         self.engine.acquire()
         try:
             self.masks = masks_of(self.engine, self.trie)
+            if self.masks.token_ids is None:
+                self.masks.token_ids = self.token_ids
             self.set_up()
             words_push(&self.history.positions, self.chart.initial())
         finally:
@@ -205,7 +210,7 @@ cdef class Matcher:
 
     cdef int walk_mask(self, uint32_t position, uint32_t* words) except -1:
         """The mask by the merged walk."""
-        cdef size_t i
+        cdef size_t i, w
         cdef uint32_t token
         cdef uint64_t n_nodes = self.walk.n_nodes
         self.find_extras(position)
@@ -216,12 +221,15 @@ cdef class Matcher:
         for i in range(self.masks.extras.n):
             token = self.masks.extras.data[i]
             words[token >> 5] |= <uint32_t> 1 << (token & 31)
+        for i in range(self.masks.extra_sets.n):
+            for w in range(self.trie.n_words):
+                words[w] |= self.token_ids.bits[self.masks.extra_sets.data[i] * self.trie.n_words + w]
         return 0
 
     cdef int find_extras(self, uint32_t position) except -1:
-        """`masks.extras` becomes the EOS and special tokens that are allowed at the position."""
+        """`masks.extras` becomes the EOS and special tokens that are allowed at the position, `extra_sets` the sets."""
         cdef uint32_t token_id
-        self.masks.extras.n = 0
+        self.masks.extras.n = self.masks.extra_sets.n = 0
         if position != FINISHED:
             for token_id, symbol in self.special_symbols.items():
                 if self.chart.expects_special(position, symbol):
@@ -229,7 +237,19 @@ cdef class Matcher:
         if position == FINISHED or self.chart.is_accepting(position):
             for token_id in self.eos_token_ids:
                 words_push(&self.masks.extras, token_id)
+        if self.token_ids is not None and position != FINISHED:
+            self.find_extra_sets(position)
         sort_unique(&self.masks.extras)
+        return 0
+
+    cdef int find_extra_sets(self, uint32_t position) except -1:
+        cdef size_t i
+        for i in range(self.token_ids.n):
+            if self.chart.expects_special(position, self.token_ids.symbols[i]):
+                if self.token_ids.few[i] != NULL:
+                    words_extend(&self.masks.extras, self.token_ids.few[i], self.token_ids.n_ids[i])
+                else:
+                    words_push(&self.masks.extra_sets, <uint32_t> i)
         return 0
 
     # ---- the sequence -------------------------------------------------------------------------------------------
@@ -286,23 +306,31 @@ cdef class Matcher:
         return <uint32_t> value if not overflow and 0 <= value < self.trie.n_tokens else <uint32_t> NONE
 
     cdef uint32_t after(self, uint32_t position, uint32_t token) except? 0xFFFFFFFF:
-        cdef uint32_t target
-        cdef size_t start, end
+        cdef uint32_t target = DEAD, named = DEAD
+        cdef size_t start, end, i
         if position != FINISHED:
             start = self.trie.token_offsets[token]
             end = self.trie.token_offsets[token + 1]
             if start < end:
                 with nogil:
                     target = self.after_bytes(position, self.trie.token_buffer + start, end - start)
-                if target != DEAD:
-                    return target
+                if self.token_ids is None:
+                    if target != DEAD:
+                        return target
+            self.chart.named.n = 0
             if token in self.special_symbols:
-                target = self.chart.step_special(position, self.special_symbols[token])
-                if target != DEAD:
-                    # A named EOS is a symbol like any other; if the text is then a sentence, that was its end.
-                    if token in self.eos_token_ids and self.chart.is_accepting(target):
-                        return FINISHED
-                    return target
+                words_push(&self.chart.named, self.special_symbols[token])
+            if self.token_ids is not None:
+                for i in range(self.token_ids.n):
+                    if has_id(self.token_ids, i, token):
+                        words_push(&self.chart.named, self.token_ids.symbols[i])
+            if self.chart.named.n:
+                target = self.chart.step_named(position, target)
+            if target != DEAD:
+                # A named EOS is a symbol like any other; if the text is then a sentence, that was its end.
+                if token in self.eos_token_ids and self.chart.is_accepting(target):
+                    return FINISHED
+                return target
         if token in self.eos_token_ids and (position == FINISHED or self.chart.is_accepting(position)):
             return FINISHED
         return DEAD
@@ -323,6 +351,8 @@ cdef class Matcher:
         if self.history == NULL or self.chart.busy or start == end:
             return DEAD
         position = self.position()
+        if self.token_ids is not None and row_at(self.chart, position) != NO_ROW:
+            return DEAD                                 # the token may be a symbol as well
         for i in range(start, end):
             table = self.chart.table_of.data[position]
             if table >= MET:
@@ -363,6 +393,7 @@ cdef class Matcher:
         other.walk = self.walk
         other.masks = self.masks
         other.special_symbols = self.special_symbols
+        other.token_ids = self.token_ids
         self.acquire()
         try:
             other.set_up()
@@ -404,14 +435,14 @@ cdef class Matcher:
 
     def forced_bytes(self) -> bytes:
         """The bytes that every continuation begins with (at most 65,536 of them)."""
-        cdef uint32_t position, byte, only = 0, choices, symbol
+        cdef uint32_t position, byte, only = 0, choices
         forced = bytearray()
         self.acquire()
         try:
             self.tidy()
             position = self.position()
             while position != FINISHED and not self.chart.is_accepting(position) and len(forced) < MAX_FORCED_BYTES:
-                if any(self.chart.expects_special(position, symbol) for symbol in self.special_symbols.values()):
+                if self.expects_named(position):
                     break
                 choices = 0
                 for byte in range(256):
@@ -427,6 +458,19 @@ cdef class Matcher:
             return bytes(forced)
         finally:
             self.release()
+
+    cdef bint expects_named(self, uint32_t position) except -1:
+        """Whether a special token, or one out of a set of ids, may come here."""
+        cdef uint32_t symbol
+        cdef size_t i
+        for symbol in self.special_symbols.values():
+            if self.chart.expects_special(position, symbol):
+                return True
+        if self.token_ids is not None:
+            for i in range(self.token_ids.n):
+                if self.chart.expects_special(position, self.token_ids.symbols[i]):
+                    return True
+        return False
 
     def expected(self) -> list[str]:
         """Names of the terminals and special tokens that may begin or go on here, for messages; in the grammar's order."""
@@ -447,6 +491,9 @@ cdef class Matcher:
             for symbol in self.special_symbols.values():
                 if self.chart.expects_special(position, symbol):
                     found.add(symbol)
+            for i in range(self.token_ids.n if self.token_ids is not None else 0):
+                if self.chart.expects_special(position, self.token_ids.symbols[i]):
+                    found.add(self.token_ids.symbols[i])
             return [self.engine.rules.names[symbol] for symbol in sorted(found)]
         finally:
             self.release()

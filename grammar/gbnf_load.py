@@ -134,10 +134,29 @@ class GbnfLoader:
         return symbol
 
     def special(self, node: Token) -> int:
-        symbol = self.written.get(node.name)
+        key = "!" + node.name if node.negated else node.name
+        symbol = self.written.get(key)
         if symbol is None:
-            symbol = self.written[node.name] = self.model.special(node.name, node.begin)
+            if node.negated or node.name.startswith("<["):
+                symbol = self.token_ids(node, key)
+            else:
+                symbol = self.model.special(node.name, node.begin)
+            self.written[key] = symbol
         return symbol
+
+    def token_ids(self, node: Token, name: str) -> int:
+        """A token by its number, or any token but one."""
+        from . import token_ids  # rare
+
+        if not node.name.startswith("<["):
+            return self.model.token_ids(name, (), (node.name,), True, node.begin)
+        try:
+            ranges, negated = token_ids.parse(node.name)
+        except ValueError as error:
+            raise self.source.error(str(error), node.begin, token_ids.HINT) from None
+        if not ranges and node.negated:
+            raise self.source.error("no token is left: `<[*]>` is any, and `!` takes these away", node.begin)
+        return self.model.token_ids(name, ranges, (), negated != node.negated, node.begin)
 
     # Productions.
 

@@ -331,23 +331,18 @@ class _Parser:
         return code
 
     def token(self) -> Node:
-        """`<name>`, one token of the vocabulary. By number, and all but one, they are not supported."""
+        """`<name>` or `<[id]>`, one token of the vocabulary; behind `!` any but that one."""
         start = self.at
         negative = self.text[start] == "!"
         if negative:
             self.at += 1
-        by_id = _TOKEN_ID.match(self.text, self.at)
-        match = by_id or _TOKEN_NAME.match(self.text, self.at)
+        match = _TOKEN_ID.match(self.text, self.at) or _TOKEN_NAME.match(self.text, self.at)
         if match is None:
             raise self.source.error(
                 "a token is expected here", self.at, 'write <name>; the string "<" stands in quotes'
             )
         self.at = match.end()
-        if negative:
-            raise self.source.error("`!<...>`, all tokens but one, is not supported yet", start)
-        if by_id is not None:
-            raise self.source.error("tokens by number are not supported yet", start, "write its name, such as <think>")
-        return Token(start, self.at, match[0])
+        return Token(start, self.at, match[0], negative)
 
     # Errors.
 

@@ -21,6 +21,7 @@ cdef class Reference(Node):
 
 cdef class Token(Node):
     cdef readonly str name
+    cdef readonly bint negated
 
 cdef class Sequence(Node):
     cdef readonly list items

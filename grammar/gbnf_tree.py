@@ -65,14 +65,19 @@ class Reference(Node):
 
 
 class Token(Node):
-    """`<name>`: one token of the vocabulary, which no text spells. `name` is all of it, brackets included."""
+    """`<name>` or `<[id]>`: one token of the vocabulary, which no text spells; or, `negated`, any other one.
 
-    __slots__ = ("name",)
+    `name` is all of it but the `!`, brackets included.
+    """
+
+    __slots__ = ("name", "negated")
     name: str
+    negated: bool
 
-    def __init__(self, begin: int, end: int, name: str) -> None:
+    def __init__(self, begin: int, end: int, name: str, negated: bool) -> None:
         Node.__init__(self, begin, end, 1)
         self.name = name
+        self.negated = negated
 
 
 class Sequence(Node):

@@ -47,6 +47,7 @@ cdef class LarkLoader:
     @cython.locals(item=Node)
     cdef append(self, Node tree, list symbols)
     cdef special_symbol(self, SpecialToken node)
+    cdef token_ids(self, SpecialToken node)
 
 
 cdef literal_key(Node tree)

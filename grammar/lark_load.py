@@ -282,8 +282,18 @@ class LarkLoader:
     def special_symbol(self, node: SpecialToken) -> int:
         symbol = self.symbols.get(node.name)
         if symbol is None:
-            symbol = self.symbols[node.name] = self.model.special(node.name, node)
+            symbol = self.token_ids(node) if node.name.startswith("<[") else self.model.special(node.name, node)
+            self.symbols[node.name] = symbol
         return symbol
+
+    def token_ids(self, node: SpecialToken) -> int:
+        from . import token_ids  # rare
+
+        try:
+            ranges, negated = token_ids.parse(node.name)
+        except ValueError as error:
+            raise self.error(str(error), node, token_ids.HINT) from None
+        return self.model.token_ids(node.name, ranges, (), negated, node)
 
     # What the model and the terminals say about the text.
 

@@ -37,7 +37,10 @@ class TerminalName(Node):
 
 
 class SpecialToken(Node):
-    """`<|name|>`: one special token of the vocabulary, which no text spells. `name` is all of it, brackets included."""
+    """`<|name|>`: one special token of the vocabulary, which no text spells; `<[5,7-9]>`: one out of these ids.
+
+    `name` is all of it, brackets included.
+    """
 
     __slots__ = ("name",)
     name: str

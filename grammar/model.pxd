@@ -16,6 +16,7 @@ cdef class Model:
     cdef list _origins
     cdef list _trees
     cdef list _productions
+    cdef dict _token_sets
     cdef object _n_more_warnings
     cdef readonly dict helpers
     cdef readonly list warnings
@@ -23,6 +24,7 @@ cdef class Model:
     cpdef terminal(self, str name, Node tree, origin)
     cpdef ignored(self, str name, Node tree, origin)
     cpdef special(self, str name, origin)
+    cpdef token_ids(self, str name, ranges, names, bint negated, origin)
     cpdef rule(self, str name, origin)
     cpdef helper(self, str name)
     cpdef produce(self, lhs, tuple rhs)

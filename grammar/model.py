@@ -65,6 +65,7 @@ class Model:
         "_origins",
         "_productions",
         "_reporter",
+        "_token_sets",
         "_trees",
         "helpers",
         "warnings",
@@ -78,6 +79,7 @@ class Model:
         self._origins: list[Any] = []  # for the reporter
         self._trees: list[Node | None] = []  # of terminals
         self._productions: list[list[Symbols]] = []  # of rules and helpers
+        self._token_sets: dict[int, tuple[Any, Any, bool]] = {}  # ranges, names, whether negated; by symbol
         self.helpers: dict[Any, int] = {}  # symbols that `repetition` made, by what they stand for
         self.warnings: list[GrammarWarning] = []
         self._n_more_warnings = 0
@@ -93,6 +95,12 @@ class Model:
     def special(self, name: str, origin: Any) -> int:
         """A special token of the vocabulary, by its name there."""
         return self._add(_SPECIAL, name, origin, None)
+
+    def token_ids(self, name: str, ranges: Any, names: Any, negated: bool, origin: Any) -> int:
+        """One token out of a set, as `Engine.add_token_ids` takes it."""
+        symbol = self._add(_SPECIAL, name, origin, None)
+        self._token_sets[symbol] = (ranges, names, negated)
+        return symbol
 
     def rule(self, name: str, origin: Any) -> int:
         """A nonterminal that the user knows by `name`."""
@@ -218,6 +226,9 @@ class Model:
             name = self._names[symbol]
             if kind == _TERMINAL:
                 ids[symbol] = engine.add_terminal(name, nodes[symbol])
+            elif symbol in self._token_sets:
+                ranges, names, negated = self._token_sets[symbol]
+                ids[symbol] = engine.add_token_ids(name, ranges, names=names, negated=negated)
             elif kind == _SPECIAL:
                 ids[symbol] = engine.add_special(name)
             else:

@@ -33,8 +33,9 @@ START = "$start"
 """The rule `$start: start`, which lark's names cannot collide with."""
 
 
-SPECIAL = re.compile(r"<\|\w+\|>")
-"""A special token as our Lark dialect writes it. Grammars given to the twin have none inside strings."""
+SPECIAL = re.compile(r"<\|\w+\|>|<\[[^\]\n]*\]>")
+"""A special token, or a set of token ids, as our Lark dialect writes it. Grammars given to the twin have none inside
+strings."""
 
 
 class EmptyLanguage(Exception):
@@ -51,9 +52,10 @@ class TooMuchWork(Exception):
 class Row:
     """An Earley set, closed: what may come next at one place of the text.  Compared by identity."""
 
-    __slots__ = ("sentence", "waiting")
+    __slots__ = ("kernel", "sentence", "waiting")
 
     def __init__(self) -> None:
+        self.kernel: frozenset[Item] = frozenset()
         self.waiting: dict[str, list[Item]] = {}  # next symbol -> the items that wait for it
         self.sentence = False  # whether the text may end here
 
@@ -199,6 +201,7 @@ class Twin:
         row = self._rows.get(kernel) if self.remember else None
         if row is None:
             row = Row()
+            row.kernel = kernel
             self._close(row, kernel)
             self._rows[kernel] = row
         return row
@@ -276,12 +279,24 @@ class Twin:
             self._positions[key] = Position(row, scanners)
         return self._positions[key]
 
-    def advance_special(self, position: Position, name: str) -> Position | None:
-        """The position after the special token `name`, or None where the grammar does not have it here."""
-        if position.row is None or name not in position.row.waiting:
-            return None
-        row = self._row(self._kernel([(position.row, name)]))
-        return self._position(row, self._fresh_scanners(row))
+    def advance_named(self, position: Position, names: Iterable[str], spelled: Position | None) -> Position | None:
+        """The position after a token that is each of the special symbols `names`, and that its bytes lead to `spelled`.
+
+        None where the grammar has it here in no way. Where it has it in several, all of them go on, in one row.
+        """
+        if position.row is None:
+            return spelled
+        ended = [(position.row, name) for name in names if name in position.row.waiting]
+        if not ended:
+            return spelled
+        kernel = self._kernel(ended)
+        if spelled is None:
+            row = self._row(kernel)
+            return self._position(row, self._fresh_scanners(row))
+        if spelled.row is not None:
+            kernel |= spelled.row.kernel
+        row = self._row(kernel)
+        return self._position(row, spelled.scanners | self._fresh_scanners(row))
 
     def forget(self) -> None:
         """Drops what was remembered; positions already made stay valid."""
@@ -341,6 +356,19 @@ class Node:
         self.children: dict[int, Node] = {}
 
 
+def ids_of(written: str, vocabulary: Tokens) -> set[int]:
+    """The tokens of the vocabulary that `<[...]>` stands for: gaps and padding are none."""
+    named = {*vocabulary.eos_token_ids, *vocabulary.special_tokens.values()}
+    existing = {i for i in range(vocabulary.size) if vocabulary.token_bytes(i) or i in named}
+    if written == "<[*]>":
+        return existing
+    ids: set[int] = set()
+    for part in written.strip("<[^]>").split(","):
+        first, _, last = part.partition("-")
+        ids.update(range(int(first), int(last or first) + 1))
+    return existing - ids if written.startswith("<[^") else existing & ids
+
+
 def dict_trie(vocabulary: Tokens) -> Node:
     """All tokens that text can spell: special tokens and gaps have no bytes."""
     root = Node()
@@ -370,7 +398,11 @@ class TwinMatcher:
             self.trie = dict_trie(self.vocabulary)
         if not self._history:
             self._history = [(self.twin.start, False)]
-        self._names = {i: name for name, i in self.vocabulary.special_tokens.items() if name in self.twin.specials}
+        names = self.vocabulary.special_tokens
+        self._names: dict[int, list[str]] = defaultdict(list)  # token -> the grammar's special symbols that it is
+        for name in self.twin.specials:
+            for i in ids_of(name, self.vocabulary) if name.startswith("<[") else [names[name]]:
+                self._names[i].append(name)
 
     @property
     def position(self) -> Position:
@@ -391,17 +423,13 @@ class TwinMatcher:
         is_eos = token_id in self.vocabulary.eos_token_ids
         if self.finished:
             return (self.position, True) if is_eos else None
-        if token_id in self._names:
-            following = self.twin.advance_special(self.position, self._names[token_id])
-            if following is not None:
-                return following, is_eos and self.twin.may_end(following)
-        if is_eos:
-            return (self.position, True) if self.is_accepting() else None
         data = self.vocabulary.token_bytes(token_id)
-        if not data:
-            return None
-        following = self.twin.run(data, self.position)
-        return None if following is None else (following, False)
+        following = self.twin.run(data, self.position) if data else None
+        if token_id in self._names:
+            following = self.twin.advance_named(self.position, self._names[token_id], following)
+        if following is not None:
+            return following, is_eos and self.twin.may_end(following)
+        return (self.position, True) if is_eos and self.is_accepting() else None
 
     def accept(self, token_id: int) -> bool:
         after = self.after(token_id) if 0 <= token_id < self.vocabulary.size else None
@@ -431,7 +459,7 @@ class TwinMatcher:
             assert self.trie is not None
             found: list[int] = []
             self._collect(self.trie, self.position, found)
-            allowed[found] = True
+            allowed[found] = True  # a token that is a symbol and text may be both
         return allowed
 
     def _collect(self, node: Node, position: Position, found: list[int]) -> None:
