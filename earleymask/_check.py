@@ -7,6 +7,7 @@ import argparse
 from .cli import EXIT_NO, EXIT_OK, CommandError, given_grammar, read_text
 from .earley import Matcher
 from .grammar import Grammar
+from .grammar.errors import excerpt
 from .trie import Vocabulary
 
 MAX_EXPECTED = 20  # names of terminals in a message
@@ -28,7 +29,8 @@ def run(given: argparse.Namespace) -> int:
         raise CommandError("the grammar and the text cannot both come from stdin")
     grammar = given_grammar(given, given.start)
     for warning in grammar.warnings:
-        print(f"warning: {warning}")
+        shown = excerpt(warning.text, warning.column) if warning.text else []
+        print("\n".join([f"warning: {warning}", *shown]))
     text = read_text(given.file, "text") if given.file is not None else given.text
     if text is None:
         print("The grammar is well formed.")

@@ -72,7 +72,8 @@ def read_grammar(path: str, *, gbnf: bool = False, start: str | None = None) -> 
     text = read_text(path, "grammar")
     if gbnf or path.lower().endswith(".gbnf"):
         return Grammar.from_gbnf(text, start=start or "root")
-    return Grammar.from_lark(text, start=start or "start")
+    # What lies beside a file may be imported.
+    return Grammar.from_lark(text, start=start or "start", source_path=None if path == "-" else path)
 
 
 def given_grammar(given: argparse.Namespace, start: str | None = None) -> Grammar:

@@ -1,10 +1,21 @@
 """The errors of grammars that cannot be used, shown with the line they are about."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..earley.errors import LimitError
 from ..trie.errors import EarleymaskError
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 SHOWN_CHARS = 120
 """A message shows no more than this many characters of the offending line, around the place."""
+
+
+SHOWN_ERRORS = 3
+"""A message that is about several errors shows the first of them."""
 
 
 class GrammarError(EarleymaskError, ValueError):
@@ -15,6 +26,8 @@ class GrammarError(EarleymaskError, ValueError):
         line, column: where, counted from 1; None where no place can be named.
         text: the offending line of the grammar, without its newline.
         hint: what to write instead, or None.
+        source: the name of the imported text that the place is in; None for the text that was given.
+        errors: all errors that were found, at least this one. The other attributes are those of the first.
     """
 
     def __init__(
@@ -25,6 +38,8 @@ class GrammarError(EarleymaskError, ValueError):
         column: int | None = None,
         text: str | None = None,
         hint: str | None = None,
+        source: str | None = None,
+        others: Sequence[GrammarError] = (),
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -32,12 +47,28 @@ class GrammarError(EarleymaskError, ValueError):
         self.column = column
         self.text = text
         self.hint = hint
+        self.source = source
+        self._others = tuple(others)
+
+    @property
+    def errors(self) -> tuple[GrammarError, ...]:
+        return (self, *self._others)
 
     def __str__(self) -> str:
-        parts = [self.message]
+        if not self._others:
+            return self._described()
+        shown = [error._described() for error in self.errors[:SHOWN_ERRORS]]
+        left_out = len(self._others) + 1 - len(shown)
+        more = [f"and {left_out} more error{'s' if left_out > 1 else ''}"] if left_out else []
+        return "\n".join([f"{len(self._others) + 1} errors in the grammar", *shown, *more])
+
+    def _described(self) -> str:
+        """This error alone."""
+        where = "" if self.source is None else f"in {self.source}"
         if self.line is not None:
-            where = f"line {self.line}" if self.column is None else f"line {self.line}, column {self.column}"
-            parts = [f"{where}: {self.message}"]
+            where += f"{', ' if where else ''}line {self.line}"
+            where += "" if self.column is None else f", column {self.column}"
+        parts = [f"{where}: {self.message}" if where else self.message]
         if self.text is not None:
             parts += excerpt(self.text, self.column)
         if self.hint is not None:
@@ -45,27 +76,41 @@ class GrammarError(EarleymaskError, ValueError):
         return "\n".join(parts)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _grammar_error, (self.message, self.line, self.column, self.text, self.hint)
+        values = (self.message, self.line, self.column, self.text, self.hint, self.source, self._others)
+        return _grammar_error, (type(self), *values)
 
 
 def _grammar_error(
-    message: str, line: int | None, column: int | None, text: str | None, hint: str | None
+    kind: type[GrammarError],
+    message: str,
+    line: int | None,
+    column: int | None,
+    text: str | None,
+    hint: str | None,
+    source: str | None,
+    others: tuple[GrammarError, ...],
 ) -> GrammarError:
     """Rebuild the error from its pickle: `Exception` alone does not carry keyword arguments over."""
-    return GrammarError(message, line=line, column=column, text=text, hint=hint)
+    return kind(message, line=line, column=column, text=text, hint=hint, source=source, others=others)
 
 
 class GrammarLimitError(GrammarError, LimitError):
     """A grammar goes beyond a limit, such as the depth of its nesting; the message names the limit."""
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return _grammar_limit_error, (self.message, self.line, self.column, self.text, self.hint)
 
-
-def _grammar_limit_error(
-    message: str, line: int | None, column: int | None, text: str | None, hint: str | None
-) -> GrammarLimitError:
-    return GrammarLimitError(message, line=line, column=column, text=text, hint=hint)
+def together(errors: Sequence[GrammarError]) -> GrammarError:
+    """The first of `errors`, knowing of the others."""
+    first = errors[0]
+    others = errors[1:]
+    return type(first)(
+        first.message,
+        line=first.line,
+        column=first.column,
+        text=first.text,
+        hint=first.hint,
+        source=first.source,
+        others=others,
+    )
 
 
 def excerpt(text: str, column: int | None) -> list[str]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import lark_load
+from .lark_modules import NO_OPTIONS, Imported, Kept, Loader, options_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import lark
 
     from ..earley import Engine
     from .source import GrammarWarning
@@ -30,35 +33,83 @@ class Grammar:
         source: the text it was made from; of choices a JSON array.
         start: the name of its start rule, where the source names rules.
         options: what else says how the source is to be read, such as a regular expression's dialect and flags.
-        fingerprint: hex SHA-256 over the kind of source, the source, the start rule and the options.
-        warnings: what is legal but surely not meant, such as rules that nothing uses; each has message, line, column.
+        imports: the texts that it imported, those that come with Lark included.
+        fingerprint: hex SHA-256 over the kind of source, the source, the start rule, the options, and what was imported
+            or declared.
+        warnings: what is legal but hardly meant, such as rules that nothing uses; each has message, line, column.
         engine: the compiled form, for matchers.
     """
 
-    __slots__ = ("_fingerprint", "engine", "kind", "options", "source", "start", "warnings")
+    __slots__ = ("_fingerprint", "_kept", "_warnings", "engine", "kind", "options", "source", "start")
     engine: Engine
     kind: str
     options: str
     source: str
     start: str
+    _kept: Kept | None
     _fingerprint: str | None
-    warnings: tuple[GrammarWarning, ...]
+    _warnings: tuple[GrammarWarning, ...] | None
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         raise TypeError("make a grammar with Grammar.from_lark(text), from_gbnf, from_regex or from_choices")
 
     @classmethod
-    def from_lark(cls, text: str, *, start: str = "start") -> Grammar:
+    def from_lark(
+        cls,
+        text: str | lark.Lark,
+        *,
+        start: str = "start",
+        import_paths: Iterable[Any] = (),
+        loader: Loader | None = None,
+        source_path: str | os.PathLike[str] | None = None,
+        declared: Mapping[str, str] | None = None,
+    ) -> Grammar:
         """The language of rule `start` of a grammar in Lark's syntax.
 
-        Means what Lark means with `parser="earley", lexer="dynamic_complete"`. Raises GrammarError, with line and
-        column, where the text is malformed, uses something that is not supported, or has no sentence.
+        Means what Lark means with `parser="earley", lexer="dynamic_complete"`. No file is read, but for those that come
+        with Lark, unless an argument says where.
+
+        Args:
+            text: the grammar, or a `lark.Lark` with any parser: that is its text, start rule and import paths.
+            start: the rule that sentences are made from.
+            import_paths: folders in which `%import a.b.X` finds `a/b.lark`; or loaders as Lark knows them.
+            loader: from the dotted name of a module, `a.b`, to its text or None: a function or a mapping.
+            source_path: the file that the text is from, for imports relative to it.
+            declared: what names that the grammar only declares (`%declare`) stand for, as expressions in Lark's syntax:
+                `{"INDENT": "<|indent|>", "ID": "/[a-z]+/"}`.
+
+        Raises:
+            GrammarError: the text is malformed, uses something that is not supported, or has no sentence; with line,
+                column and hint, and with all errors where several could be found.
         """
-        for value, name in ((text, "text"), (start, "start")):
-            if not isinstance(value, str):
-                raise TypeError(f"{name} must be a str, not {type(value).__name__}")
-        engine, warnings = lark_load.load(text, start)
-        return cls._make("lark", text, start, engine, warnings)
+        if not isinstance(text, str):
+            from .lark_instance import source_of
+
+            text, start, import_paths, source_path = source_of(text, start, import_paths, source_path)
+        if not isinstance(start, str):
+            raise TypeError(f"start must be a str, not {type(start).__name__}")
+        options = NO_OPTIONS
+        if import_paths or loader is not None or source_path is not None or declared:
+            options = options_of(import_paths, loader, source_path, declared)
+        engine, kept = lark_load.load(text, start, options)
+        return cls._make("lark", text, start, engine, None, kept=kept)
+
+    @classmethod
+    def from_lark_file(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        start: str = "start",
+        import_paths: Iterable[Any] = (),
+        loader: Loader | None = None,
+        declared: Mapping[str, str] | None = None,
+    ) -> Grammar:
+        """`from_lark` of a file in UTF-8, which may import relative to itself."""
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        return cls.from_lark(
+            text, start=start, import_paths=import_paths, loader=loader, source_path=path, declared=declared
+        )
 
     @classmethod
     def from_gbnf(cls, text: str, *, start: str = "root") -> Grammar:
@@ -115,22 +166,40 @@ class Grammar:
         source: str,
         start: str,
         engine: Engine,
-        warnings: tuple[GrammarWarning, ...],
+        warnings: tuple[GrammarWarning, ...] | None,
         options: str = "",
+        kept: Kept | None = None,
     ) -> Grammar:
+        """`warnings` None: they are found when first asked for. `kept`: what a Lark grammar needs beside its text."""
         grammar = object.__new__(cls)
         values = {
             "_fingerprint": None,
+            "_kept": kept,
+            "_warnings": warnings,
             "engine": engine,
             "kind": kind,
             "options": options,
             "source": source,
             "start": start,
-            "warnings": warnings,
         }
         for name, value in values.items():
             object.__setattr__(grammar, name, value)
         return grammar
+
+    @property
+    def warnings(self) -> tuple[GrammarWarning, ...]:
+        """Found when first asked for: the grammar is read once more, from the texts that it keeps."""
+        known: tuple[GrammarWarning, ...] | None = self._warnings
+        if known is None:
+            from .lark_warnings import find_warnings
+
+            known = find_warnings(self.source, self.start, self._kept)
+            object.__setattr__(self, "_warnings", known)
+        return known
+
+    @property
+    def imports(self) -> tuple[Imported, ...]:
+        return () if self._kept is None else self._kept.texts
 
     def stats(self) -> dict[str, int]:
         """What has been learned about the grammar so far, in numbers of things and bytes (see `Engine.stats`)."""
@@ -142,7 +211,8 @@ class Grammar:
         known: str | None = self._fingerprint
         if known is None:
             kind = f"{self.kind} {self.options}".rstrip()
-            content = "\0".join((kind, self.start, self.source)).encode("utf-8", "surrogatepass")
+            kept = () if self._kept is None else self._kept.parts()
+            content = "\0".join((kind, self.start, self.source, *kept)).encode("utf-8", "surrogatepass")
             known = hashlib.sha256(_FORMAT + content).hexdigest()
             object.__setattr__(self, "_fingerprint", known)
         return known
@@ -172,13 +242,18 @@ class Grammar:
 
     def __reduce__(self) -> tuple[object, ...]:
         content = (self.kind, self.source, self.start, self.fingerprint)
+        if self._kept is not None:
+            return _unpickle, (*content, self.options, self._kept)
         return _unpickle, (*content, self.options) if self.options else content
 
 
-def _unpickle(kind: str, source: str, start: str, fingerprint: str, options: str = "") -> Grammar:
-    """Read a pickled grammar's source again."""
+def _unpickle(
+    kind: str, source: str, start: str, fingerprint: str, options: str = "", kept: Kept | None = None
+) -> Grammar:
+    """Read a pickled grammar's source again, and the texts that it imported."""
     if kind == "lark":
-        grammar = Grammar.from_lark(source, start=start)
+        engine, kept = lark_load.load_again(source, start, kept)
+        grammar = Grammar._make("lark", source, start, engine, None, kept=kept)
     elif kind == "gbnf":
         grammar = Grammar.from_gbnf(source, start=start)
     elif kind == "regex":

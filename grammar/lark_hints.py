@@ -21,12 +21,8 @@ CHARACTER_HINTS = {
     "\ufeff": "the text begins with a byte order mark; decode it with 'utf-8-sig'",
     "<": "special tokens are written <|name|>, without blanks",
 }
-WITHOUT_TEMPLATES = "write the rule out for its arguments"
-# Directives that exist, here or in relatives of Lark, and what to do without them.
+# Directives of relatives of Lark, and what to do without them.
 DIRECTIVE_HINTS = {
-    "%extend": "write out the whole definition",
-    "%override": "write the definition instead of importing it",
-    "%declare": "define the terminal; there is no lexer of your own that could produce it",
     "%json": "write rules for the JSON that is wanted",
     "%regex": "write a regular expression, /.../",
     "%llguidance": "leave the line out",

@@ -2,7 +2,7 @@
 
 They are read from the installed `lark` package, without importing it. A file is cut into its definitions when something
 is first imported from it, and a definition is parsed when it is first used; both are kept for the process. `common` has
-some forty definitions, of which a grammar uses two or three, and `python` uses features that we do not have yet.
+some forty definitions, of which a grammar uses two or three.
 """
 
 from __future__ import annotations
@@ -11,52 +11,54 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
-from .errors import GrammarError
-from .lark_parse import parse_library_definition
-from .lark_tree import Definition
+from .lark_parse import parse_library
+from .lark_tree import Definition, Import
 
 LIBRARIES = ("common", "unicode", "python", "lark")
 
 # Definitions begin at the beginning of a line and end where the next one, or a directive, begins.
 _HEAD = re.compile(r"^(?:[!?]{0,2}(_?[A-Za-z][_A-Za-z0-9]*)[^:\n]*:|%)", re.MULTILINE)
 
-_texts: dict[str, dict[str, str]] = {}
-_definitions: dict[str, Definition] = {}
+_libraries: dict[str, Library] = {}
 
 
-class LibraryError(LookupError):
-    """A library, or a definition in it, cannot be imported; the message says why."""
+class Library:
+    """One of the files. Definitions are made when first asked for; nodes in them have no place."""
 
-
-def definition_texts(library: str) -> dict[str, str]:
-    """The definitions of a library, unparsed, by name."""
-    known = _texts.get(library)
-    if known is None:
-        if library not in LIBRARIES:
-            raise LibraryError(f"there is no library `{library}`")
-        spec = find_spec("lark")
-        if spec is None or not spec.submodule_search_locations or spec.loader is None:
-            raise LibraryError("the package `lark`, which brings the libraries, is not installed")
-        path = Path(spec.submodule_search_locations[0]) / "grammars" / f"{library}.lark"
-        text = spec.loader.get_data(str(path)).decode()  # type: ignore[attr-defined]
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
         heads = list(_HEAD.finditer(text))
         ends = [head.start() for head in heads[1:]] + [len(text)]
-        known = {head[1]: text[head.start() : end] for head, end in zip(heads, ends, strict=True) if head[1]}
-        _texts[library] = known
-    return known
+        pieces = [(head[1], text[head.start() : end]) for head, end in zip(heads, ends, strict=True)]
+        self.texts = {name: piece for name, piece in pieces if name}
+        directives = "".join([piece for name, piece in pieces if not name])
+        parsed = parse_library(directives) if directives else None
+        self.imports: list[Import] = [] if parsed is None else parsed.imports
+        self._definitions: dict[str, Definition] = {}
+        if parsed is not None:
+            self._definitions.update({declared.name: declared for declared in parsed.definitions})
+
+    def names(self) -> list[str]:
+        return [*self.texts, *self._definitions]
+
+    def definition(self, name: str) -> Definition | None:
+        """The definition of `name`; None if the library has none of its own."""
+        known = self._definitions.get(name)
+        if known is None and name in self.texts:
+            (known,) = parse_library(self.texts[name]).definitions
+            known = self._definitions.setdefault(name, known)  # another thread may have been faster
+        return known
 
 
-def definition(qualified: str) -> Definition:
-    """The definition of `library.name`; the names within it are qualified, too."""
-    known = _definitions.get(qualified)
-    if known is None:
-        library, name = qualified.split(".", 1)
-        text = definition_texts(library).get(name)
-        if text is None:
-            raise LibraryError(f"library `{library}` has no `{name}`")
-        try:
-            known = parse_library_definition(text, library)
-        except GrammarError as error:
-            raise LibraryError(f"`{qualified}` cannot be imported: {error.message}") from error
-        _definitions[qualified] = known
+def library(name: str) -> Library | None:
+    """One of the libraries; None if there is none of that name, or the package `lark` is not installed."""
+    known = _libraries.get(name)
+    if known is None and name in LIBRARIES:
+        spec = find_spec("lark")
+        if spec is None or not spec.submodule_search_locations or spec.loader is None:
+            return None
+        path = Path(spec.submodule_search_locations[0]) / "grammars" / f"{name}.lark"
+        text = spec.loader.get_data(str(path)).decode()  # type: ignore[attr-defined]
+        known = _libraries[name] = Library(name, text)
     return known

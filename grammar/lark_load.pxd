@@ -3,41 +3,52 @@
 cimport cython
 
 from earleymask.grammar.lark_parse cimport ParsedGrammar
+from earleymask.grammar.lark_scope cimport Scope
 from earleymask.grammar.lark_terminals cimport TerminalBuilder
 from earleymask.grammar.lark_tree cimport (
-    Choice, Definition, Import, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TerminalName,
+    Choice, Definition, Elsewhere, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TemplateUse,
+    TerminalName,
 )
 from earleymask.grammar.model cimport Model
-from earleymask.grammar.repetition cimport counted, group, repeat_into
+from earleymask.grammar.repetition cimport counted, group, one, repeat_into
 
 
 @cython.final
 cdef class LarkLoader:
     cdef readonly ParsedGrammar parsed
+    cdef readonly object modules
+    cdef readonly Scope top
     cdef readonly Model model
     cdef readonly TerminalBuilder terminals
-    cdef readonly dict rules
-    cdef readonly dict named
-    cdef readonly dict imported
-    cdef readonly object importing
+    cdef readonly Scope scope
     cdef readonly dict symbols
+    cdef readonly dict environment
+    cdef readonly dict literals
+    cdef readonly dict instances
     cdef readonly list pending
 
-    @cython.locals(model=Model, definition=Definition)
+    @cython.locals(definition=Definition, scope=Scope, environment=dict)
     cpdef load(self, str start)
-    @cython.locals(definition=Definition, definitions=list)
-    cpdef collect_names(self)
-    cdef check_not_empty(self, Definition definition)
-    cdef start_symbol(self, str start)
-    @cython.locals(definition=Definition)
+    cpdef enter(self, Scope scope, dict environment)
+    cpdef move(self, Scope scope)
+    @cython.locals(found=tuple, definition=Definition)
+    cpdef start_symbol(self, str start)
+    @cython.locals(found=tuple, definition=Definition)
+    cpdef tuple find_terminal(self, TerminalName node)
+    @cython.locals(definition=Definition, scope=Scope)
     cdef rule_symbol(self, RuleName node)
-    @cython.locals(tree=Node)
-    cdef terminal_symbol(self, Node node)
-    cpdef Node terminal_tree(self, TerminalName node)
+    @cython.locals(definition=Definition, scope=Scope, found=tuple, tree=Node)
+    cdef terminal_symbol(self, TerminalName node)
+    @cython.locals(definition=Definition, scope=Scope)
+    cdef named_symbol(self, tuple found, Node tree)
+    cdef literal_symbol(self, Node node)
+    cdef special_symbol(self, SpecialToken node)
+    cdef template_symbol(self, TemplateUse node)
+    cdef argument(self, Node node)
     @cython.locals(definition=Definition)
-    cdef check_unreached(self, str start)
-    @cython.locals(stack=list, node=Node)
-    cdef collect_used(self, Node tree, set used)
+    cdef check_unreached(self)
+    @cython.locals(stack=list, node=Node, params=tuple)
+    cpdef check_names(self, Definition definition)
     @cython.locals(alternatives=tuple)
     cpdef define(self, lhs, Node tree)
     @cython.locals(flat=list, alternative=Node)
@@ -45,9 +56,8 @@ cdef class LarkLoader:
     @cython.locals(symbols=list)
     cdef tuple sequence(self, Node tree)
     @cython.locals(item=Node)
-    cdef append(self, Node tree, list symbols)
-    cdef special_symbol(self, SpecialToken node)
+    cpdef append(self, Node tree, list symbols)
     cdef token_ids(self, SpecialToken node)
 
 
-cdef literal_key(Node tree)
+cpdef str literal_key(Node tree)

@@ -1,9 +1,11 @@
 """From a Lark grammar text to a compiled engine.
 
-The names of the text are collected first; then rules are turned into productions as they are reached from the start
-symbol, and terminals into regexes as rules use them. What nothing reaches is only checked for undefined names, as Lark
-does, so a part of a grammar that is not used costs next to nothing. The same string or regexp is one terminal wherever
-it stands, a named one if there is one.
+The names of the text are collected first (`lark_scope`); then rules are turned into productions as they are reached
+from the start symbol, and terminals into regexes as rules use them. What nothing reaches is only checked for undefined
+names, as Lark does, so a part of a grammar that is not used costs next to nothing. The same string or regexp is one
+terminal wherever it stands, a named one if there is one.
+
+A template is a rule for each different list of symbols that it is used with.
 
 Modifiers (`?rule`, `!rule`, `_rule`), aliases and priorities shape Lark's trees or choose among them. They are checked
 and have no other effect: the language is the same.
@@ -11,18 +13,18 @@ and have no other effect: the language is the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import lark_library
 from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
-from .lark_hints import MIXED_CASE_HINT, mixed_case
-from .lark_library import LibraryError
+from .lark_modules import MAX_SOURCE, NO_OPTIONS, Kept, Modules, Options
 from .lark_parse import ParsedGrammar, parse
+from .lark_scope import Found, Scope
 from .lark_terminals import TerminalBuilder
 from .lark_tree import (
+    DECLARED,
     Choice,
     Definition,
-    Import,
+    Elsewhere,
     Node,
     Range,
     Regexp,
@@ -31,203 +33,326 @@ from .lark_tree import (
     Sequence,
     SpecialToken,
     String,
+    TemplateUse,
     TerminalName,
 )
 from .model import Model, Symbols
-from .repetition import Alternatives, counted, group, repeat_into
+from .repetition import Alternatives, counted, group, one, repeat_into
 from .source import GrammarWarning, did_you_mean
 
 if TYPE_CHECKING:
     from ..earley import Engine
 
-MAX_SOURCE = 1 << 23
-"""Characters of a grammar text."""
+MAX_INSTANCES = 10_000
+"""Different uses of templates in one grammar. A template that uses itself with ever more comes to it."""
+
+MAX_SHOWN_NAME = 80
+"""Characters of the name of a used template, which names what it is used with."""
 
 
-def load(text: str, start: str) -> tuple[Engine, tuple[GrammarWarning, ...]]:
-    """The engine for the language of rule `start` in the grammar `text`, and what is odd about the grammar."""
+class Template(NamedTuple):
+    """A template given to another one, by name."""
+
+    scope: Scope
+    definition: Definition
+
+
+Environment = dict[str, "Symbols | Template"]
+"""What the parameters of a template stand for: a symbol, nothing at all, or another template."""
+
+
+def load(text: str, start: str, options: Options = NO_OPTIONS) -> tuple[Engine, Kept | None]:
+    """The engine for the language of rule `start` in the grammar `text`, and what is needed to read it again."""
     if len(text) > MAX_SOURCE:
         raise GrammarLimitError(f"the grammar has {len(text)} characters, the limit is {MAX_SOURCE}")
-    loader = LarkLoader(parse(text))
-    engine = loader.load(start)
-    return engine, tuple(loader.model.warnings)
+    try:
+        loader = LarkLoader(parse(text), Modules(options))
+        return loader.load(start), loader.modules.to_keep()
+    except GrammarLimitError:
+        raise
+    except GrammarError as error:
+        from .lark_errors import all_errors
+
+        raise all_errors(error, text, start, Modules(options)) from error
+
+
+def load_again(text: str, start: str, kept: Kept | None) -> tuple[Engine, Kept | None]:
+    """The same for a text that has been loaded before, as far as possible without looking for what it imports."""
+    loader = loader_again(text, kept)
+    return loader.load(start), loader.modules.to_keep()
+
+
+def loader_again(text: str, kept: Kept | None) -> LarkLoader:
+    kept = kept or Kept()
+    return LarkLoader(parse(text), Modules(Options(declared=kept.declared), kept))
 
 
 class LarkLoader:
     """Resolves the names of one grammar and fills a model with it."""
 
-    def __init__(self, parsed: ParsedGrammar) -> None:
+    def __init__(self, parsed: ParsedGrammar, modules: Modules) -> None:
         self.parsed = parsed
+        self.modules = modules
+        self.top = Scope(modules, modules.top(parsed))
         self.model = Model(self)
         self.terminals = TerminalBuilder(self)
-        self.rules: dict[str, Definition] = {}
-        self.named: dict[str, Node] = {}  # the expressions of the terminals
-        self.imported: dict[str, Import] = {}  # by alias
-        self.importing = 0  # the lexeme of the import that library definitions are being read for
-        self.symbols: dict[object, int] = {}  # by rule or terminal name, by special token, by literal
-        self.pending: list[tuple[int, Definition, int]] = []  # rules that have a symbol and no productions yet
+        self.scope = self.top  # whose text is being read
+        self.symbols = self.top.symbols  # of `scope`: by rule or terminal name
+        self.environment: Environment | None = None  # within a template
+        self.literals: dict[str, int] = {}  # symbols by literal as written, or by special token
+        self.instances: dict[object, int] = {}  # symbols of templates, by what they are used with
+        # Rules that have a symbol and no productions yet:
+        self.pending: list[tuple[int, Definition, Scope, Environment | None]] = []
 
     def load(self, start: str) -> Engine:
-        self.collect_names()
-        model = self.model
+        self.collect()
         start_symbol = self.start_symbol(start)
-        for symbol, definition, importing in self.pending:  # grows while it is read
-            self.importing = importing
+        for symbol, definition, scope, environment in self.pending:  # grows while it is read
+            self.enter(scope, environment)
             self.define(symbol, definition.tree)
-        self.check_unreached(start)
-        for index, tree in enumerate(self.parsed.ignored):
-            name = tree.name if isinstance(tree, TerminalName) else f"ignored {index + 1}"
-            self.model.ignored(name, self.terminals.build(tree), tree)
-        return model.compile(start_symbol)
+        self.enter(self.top, None)
+        self.check_unreached()
+        self.add_ignored()
+        return self.model.compile(start_symbol)
+
+    def collect(self) -> None:
+        self.top.collect()
+        if self.modules.unbound:
+            raise GrammarError(
+                f"nothing declares `{min(self.modules.unbound)}`, which the argument declared= speaks of",
+                hint="write `%declare NAME` for it",
+            )
+
+    def enter(self, scope: Scope, environment: Environment | None) -> None:
+        """Go on in the text of `scope`."""
+        self.scope = scope
+        self.symbols = scope.symbols
+        self.environment = environment
+
+    def move(self, scope: Scope) -> Scope:
+        """The same within a rule or terminal; the scope before is returned."""
+        before = self.scope
+        self.scope = scope
+        self.symbols = scope.symbols
+        return before
 
     # Names.
 
-    def collect_names(self) -> None:
-        for node in self.parsed.imports:
-            before = self.imported.get(node.alias)
-            if before is not None and (before.library, before.name) != (node.library, node.name):
-                raise self.error(f"`{node.alias}` is imported twice, from different places", node)
-            try:
-                texts = lark_library.definition_texts(node.library)
-            except LibraryError as error:
-                libraries = ", ".join(lark_library.LIBRARIES)
-                raise self.error(
-                    f"{error.args[0]}; imports from files are not supported yet", node, f"there are {libraries}"
-                ) from error
-            if node.name not in texts:
-                raise self.error(f"library `{node.library}` has no `{node.name}`", node, did_you_mean(node.name, texts))
-            self.imported[node.alias] = node
-        for definitions in (self.parsed.rules, self.parsed.terminals):
-            for definition in definitions:
-                if definition.name in self.imported:
-                    raise self.error(f"`{definition.name}` is imported and defined as well", definition)
-                if definition.name in self.rules or definition.name in self.named:
-                    raise self.error(f"`{definition.name}` is defined more than once", definition)
-                if definitions is self.parsed.rules:
-                    self.rules[definition.name] = definition
-                else:
-                    self.check_not_empty(definition)
-                    self.named[definition.name] = definition.tree
-
-    def check_not_empty(self, definition: Definition) -> None:
-        tree = definition.tree
-        if isinstance(tree, Sequence) and not tree.items:
-            raise self.error(f"terminal `{definition.name}` has no content", definition, "a rule may be empty")
-
     def start_symbol(self, start: str) -> int:
-        node = RuleName(0, start)
-        if start not in self.rules and start not in self.imported:
-            if start in self.named:
-                raise GrammarError("the start symbol is a terminal", hint="add a rule that consists of it")
-            if not self.rules:
+        found = self.top.own(start)
+        definitions = self.top.definitions
+        if found is None:
+            rules = [name for name, definition in definitions.items() if not definition.is_terminal]
+            if not rules:
                 raise GrammarError("the grammar has no rules", hint="write `start: ...`")
-            hint = (
-                did_you_mean(start, self.rules) or f"give another start rule, such as start={next(iter(self.rules))!r}"
-            )
+            hint = did_you_mean(start, rules) or f"give another start rule, such as start={rules[0]!r}"
             raise GrammarError(f"the start rule `{start}` is not defined", hint=hint)
-        return self.rule_symbol(node)
+        definition = found[1]
+        if definition.is_terminal:
+            raise GrammarError("the start symbol is a terminal", hint="add a rule that consists of it")
+        if definition.params:
+            raise GrammarError(f"the start rule `{start}` is a template", hint=f"add a rule that uses {start}{{...}}")
+        return self.rule_symbol(RuleName(definition.at, start))
+
+    def find(self, node: RuleName | TerminalName | TemplateUse) -> Found:
+        """What a name in a rule means."""
+        found = self.scope.resolve(node.name)
+        if found is None:
+            raise self.scope.undefined(node)
+        return found
+
+    def find_terminal(self, node: TerminalName) -> Found:
+        """What a name in a terminal means."""
+        found = self.scope.own(node.name)
+        if found is None:
+            raise self.scope.undefined(node)
+        definition = found[1]
+        if definition.tree is DECLARED:
+            raise self.unbound(node)
+        return found
 
     def rule_symbol(self, node: RuleName) -> int:
         symbol = self.symbols.get(node.name)
         if symbol is None:
-            name = node.name
-            definition = self.rules.get(name)
-            if definition is None:
-                definition = self.library_definition(node)
-            symbol = self.model.rule(name, definition)
-            self.symbols[name] = symbol
-            self.pending.append((symbol, definition, self.importing))
-        return symbol
-
-    def terminal_symbol(self, node: Node) -> int:
-        """The symbol of a terminal name or a literal."""
-        key = node.name if isinstance(node, TerminalName) else literal_key(node)
-        symbol = self.symbols.get(key)
-        if symbol is None:
-            if isinstance(node, TerminalName):
-                name = node.name
-                tree = self.terminal_tree(node)
-                literal = literal_key(tree)
-                symbol = self.symbols.get(literal)
-                if symbol is None:
-                    symbol = self.model.terminal(name, self.terminals.build(tree, name), tree)
-                    self.symbols[literal] = symbol
-            else:
-                symbol = self.model.terminal(str(key), self.terminals.build(node), node)
-            self.symbols[key] = symbol
-        return symbol
-
-    def terminal_tree(self, node: TerminalName) -> Node:
-        tree = self.named.get(node.name)
-        return self.library_definition(node).tree if tree is None else tree
-
-    def library_definition(self, node: RuleName | TerminalName) -> Definition:
-        """The definition of an imported name, or of a name inside a library."""
-        imported = self.imported.get(node.name)
-        if imported is not None:
-            self.importing = imported.at
-            qualified = f"{imported.library}.{imported.name}"
-        elif "." in node.name:
-            qualified = node.name
-        else:
-            raise self.undefined(node)
-        try:
-            return lark_library.definition(qualified)
-        except LibraryError as error:
-            raise self.error(error.args[0], imported or node) from error
-
-    def undefined(self, node: RuleName | TerminalName) -> GrammarError:
-        kind = "rule" if isinstance(node, RuleName) else "terminal"
-        text = self.parsed.source.text
-        begin = self.parsed.offset(node.at)
-        end = begin + len(node.name)
-        while begin and is_name_char(text[begin - 1]):
-            begin -= 1
-        while end < len(text) and is_name_char(text[end]):
-            end += 1
-        whole = text[begin:end].lstrip("?!")
-        if whole != node.name and whole.lower() != whole and whole.upper() != whole:
-            return self.parsed.source.error(mixed_case(whole), begin, MIXED_CASE_HINT)
-        known = [*self.rules, *self.named, *self.imported]
-        hint = did_you_mean(node.name, known)
-        if hint is None:
-            library = lark_library.definition_texts("common") if kind == "terminal" else {}
-            hint = f"write `%import common.{node.name}`" if node.name in library else "define it: `name: ...`"
-        return self.error(f"{kind} `{node.name}` is not defined", node, hint)
-
-    def check_unreached(self, start: str) -> None:
-        """Check the names in definitions that the start rule does not reach, and warn of those that nothing uses."""
-        used: set[str] = set()
-        for tree in self.parsed.ignored:
-            self.collect_used(tree, used)
-        unreached = [rule for rule in self.parsed.rules if rule.name not in self.symbols]
-        for definition in unreached:
-            self.collect_used(definition.tree, used)
-            self.model.warn(f"rule `{definition.name}` is not reached from `{start}`", definition)
-        in_terminals: set[str] = set()
-        for definition in self.parsed.terminals:
-            self.collect_used(definition.tree, in_terminals)
-        for definition in self.parsed.terminals:
+            scope, definition = self.find(node)
             name = definition.name
-            if name not in self.symbols and name not in used and name not in in_terminals:
-                self.model.warn(f"terminal `{name}` is not used", definition)
+            if definition.params:
+                raise self.scope.error(
+                    f"`{node.name}` is a template", node, f"use it with something: {node.name}{{...}}"
+                )
+            symbol = scope.symbols.get(name)
+            if symbol is None:
+                if definition.tree is DECLARED:
+                    raise self.unbound(node)
+                symbol = scope.symbols[name] = self.model.rule(name, (scope, definition))
+                self.pending.append((symbol, definition, scope, None))
+            self.symbols[node.name] = symbol
+        return symbol
 
-    def collect_used(self, tree: Node, used: set[str]) -> None:
-        """Put the names in `tree` into `used`; an undefined one is an error."""
-        stack = [tree]
+    def terminal_symbol(self, node: TerminalName) -> int:
+        symbol = self.symbols.get(node.name)
+        if symbol is None:
+            found = self.find(node)
+            scope, definition = found
+            symbol = scope.symbols.get(definition.name)
+            if symbol is None:
+                tree = definition.tree
+                if tree is DECLARED:
+                    raise self.unbound(node)
+                symbol = self.named_symbol(found, tree)
+                scope.symbols[definition.name] = symbol
+            self.symbols[node.name] = symbol
+        return symbol
+
+    def named_symbol(self, found: Found, tree: Node) -> int:
+        """The symbol of the terminal `found`, whose expression is `tree`."""
+        scope, definition = found
+        if isinstance(tree, Elsewhere) and isinstance(tree.tree, SpecialToken):
+            tree = tree.tree
+        if isinstance(tree, SpecialToken):  # a name for it
+            return self.special_symbol(tree)
+        key = literal_key(tree)
+        symbol = self.literals.get(key) if key is not None else None
+        if symbol is None:
+            outer = self.move(scope)
+            symbol = self.model.terminal(definition.name, self.terminals.build(tree, found), (scope, tree))
+            if key is not None:
+                self.literals[key] = symbol
+            self.move(outer)
+        return symbol
+
+    def literal_symbol(self, node: Node) -> int:
+        key = literal_key(node)
+        assert key is not None
+        symbol = self.literals.get(key)
+        if symbol is None:
+            symbol = self.model.terminal(key, self.terminals.build(node), (self.scope, node))
+            self.literals[key] = symbol
+        return symbol
+
+    def special_symbol(self, node: SpecialToken) -> int:
+        symbol = self.literals.get(node.name)
+        if symbol is None:
+            name = node.name
+            symbol = self.token_ids(node) if name.startswith("<[") else self.model.special(name, (self.scope, node))
+            self.literals[name] = symbol
+        return symbol
+
+    def token_ids(self, node: SpecialToken) -> int:
+        from . import token_ids  # rare
+
+        try:
+            ranges, negated = token_ids.parse(node.name)
+        except ValueError as error:
+            raise self.scope.error(str(error), node, token_ids.HINT) from None
+        return self.model.token_ids(node.name, ranges, (), negated, (self.scope, node))
+
+    def unbound(self, node: RuleName | TerminalName) -> GrammarError:
+        hint = f"say what it is: declared={{{node.name!r}: '<|name|>'}}, or a regular expression, '/.../'"
+        return self.scope.error(f"`{node.name}` is only declared", node, hint)
+
+    # Templates.
+
+    def template_symbol(self, node: TemplateUse) -> int:
+        """The rule that a template is for what it is used with."""
+        found = self.find_template(node)
+        arguments = [self.argument(argument) for argument in node.arguments]
+        key = (found, *arguments)
+        symbol = self.instances.get(key)
+        if symbol is None:
+            if len(self.instances) == MAX_INSTANCES:
+                raise self.scope.limit_error(
+                    f"templates are used in more than {MAX_INSTANCES} different ways, here `{node.name}`",
+                    node,
+                    "a template that uses itself must come to an end, or use itself with the same again",
+                )
+            scope, definition = found
+            name = self.instance_name(definition.name, arguments)
+            symbol = self.instances[key] = self.model.rule(name, (scope, definition))
+            self.pending.append((symbol, definition, scope, dict(zip(definition.params, arguments, strict=True))))
+        return symbol
+
+    def find_template(self, node: TemplateUse) -> Found:
+        """The template that is used, which may itself be what a parameter stands for."""
+        environment = self.environment
+        value = environment.get(node.name) if environment is not None else None
+        if value is None:
+            found: Found = self.find(node)
+        elif isinstance(value, Template):
+            found = value
+        else:
+            raise self.scope.error(f"what `{node.name}` stands for is no template", node)
+        self.check_arguments(node, found[1])
+        return found
+
+    def check_arguments(self, node: TemplateUse, definition: Definition) -> None:
+        params = definition.params
+        if not params:
+            raise self.scope.error(f"`{node.name}` is a rule and no template", node, "leave out the braces")
+        if len(node.arguments) != len(params):
+            raise self.scope.error(
+                f"template `{node.name}` is used with {len(node.arguments)} of its {len(params)} parameters",
+                node,
+                f"its definition begins with {definition.name}{{{', '.join(params)}}}",
+            )
+
+    def argument(self, node: Node) -> Symbols | Template:
+        """What a parameter stands for: one symbol at most, so that no argument can grow."""
+        if isinstance(node, RuleName):
+            name = node.name
+            if self.environment is not None and name in self.environment:
+                return self.environment[name]
+            if name not in self.symbols:
+                found = self.find(node)
+                definition = found[1]
+                if definition.params:
+                    return Template(*found)
+        return one(self.model, self.sequence(node))
+
+    def instance_name(self, name: str, arguments: list[Any]) -> str:
+        """`name{a,b}`, as Lark calls it, shortened."""
+        parts = []
+        for argument in arguments:
+            if isinstance(argument, Template):
+                parts.append(argument.definition.name)
+            else:
+                parts += [self.model.names[symbol] for symbol in argument]
+        shown = f"{name}{{{','.join(parts)}}}"
+        return shown if len(shown) <= MAX_SHOWN_NAME else f"{name}{{...}}"
+
+    # What the start rule does not reach.
+
+    def check_unreached(self) -> None:
+        """Check the names in definitions of the text that have not been read."""
+        for definition in self.top.definitions.values():
+            if definition.tree is not DECLARED and (definition.is_terminal or definition.name not in self.symbols):
+                self.check_names(definition)
+
+    def check_names(self, definition: Definition) -> None:
+        """Raise the error about the first undefined name in a definition of the text."""
+        stack = [definition.tree]
+        params = definition.params
         while stack:
             node = stack.pop()
             if isinstance(node, (RuleName, TerminalName)):
                 name = node.name
-                if name not in self.rules and name not in self.named and name not in self.imported:
-                    raise self.undefined(node)
-                used.add(name)
+                if name not in self.symbols and name not in params and self.scope.own(name) is None:
+                    raise self.scope.undefined(node)
             elif isinstance(node, Sequence):
                 stack += node.items
             elif isinstance(node, Choice):
                 stack += node.alternatives
             elif isinstance(node, Repeat):
                 stack.append(node.body)
+            elif isinstance(node, TemplateUse):
+                stack += node.arguments
+                if node.name not in params:
+                    self.check_arguments(node, self.find(node)[1])
+
+    def add_ignored(self) -> None:
+        for index, tree in enumerate(self.parsed.ignored):
+            name = tree.name if isinstance(tree, TerminalName) else f"ignored {index + 1}"
+            self.model.ignored(name, self.terminals.build(tree), (self.top, tree))
 
     # Productions.
 
@@ -262,10 +387,15 @@ class LarkLoader:
 
     def append(self, tree: Node, symbols: list[int]) -> None:
         """Append what `tree` becomes to `symbols`. The frequent kinds come first."""
-        if isinstance(tree, (String, TerminalName)):
+        if isinstance(tree, String):
+            symbols.append(self.literal_symbol(tree))
+        elif isinstance(tree, TerminalName):
             symbols.append(self.terminal_symbol(tree))
         elif isinstance(tree, RuleName):
-            symbols.append(self.rule_symbol(tree))
+            if self.environment is not None and tree.name in self.environment:
+                symbols += self.parameter(tree)
+            else:
+                symbols.append(self.rule_symbol(tree))
         elif isinstance(tree, Sequence):
             for item in tree.items:
                 self.append(item, symbols)
@@ -276,53 +406,47 @@ class LarkLoader:
             symbols += group(self.model, self.alternatives(tree))
         elif isinstance(tree, SpecialToken):
             symbols.append(self.special_symbol(tree))
+        elif isinstance(tree, TemplateUse):
+            symbols.append(self.template_symbol(tree))
+        elif isinstance(tree, Elsewhere):
+            outer = self.move(tree.scope)
+            symbols += group(self.model, self.alternatives(tree.tree))
+            self.move(outer)
         else:
-            symbols.append(self.terminal_symbol(tree))
+            symbols.append(self.literal_symbol(tree))
 
-    def special_symbol(self, node: SpecialToken) -> int:
-        symbol = self.symbols.get(node.name)
-        if symbol is None:
-            symbol = self.token_ids(node) if node.name.startswith("<[") else self.model.special(node.name, node)
-            self.symbols[node.name] = symbol
-        return symbol
+    def parameter(self, node: RuleName) -> Symbols:
+        """What a parameter of the template that is being read stands for."""
+        assert self.environment is not None
+        value = self.environment[node.name]
+        if isinstance(value, Template):
+            name = value.definition.name
+            raise self.scope.error(
+                f"`{node.name}` stands for the template `{name}` here", node, f"use {node.name}{{...}}"
+            )
+        return value
 
-    def token_ids(self, node: SpecialToken) -> int:
-        from . import token_ids  # rare
+    # What the model says. `origin`: the scope and the node that a symbol was made for.
 
-        try:
-            ranges, negated = token_ids.parse(node.name)
-        except ValueError as error:
-            raise self.error(str(error), node, token_ids.HINT) from None
-        return self.model.token_ids(node.name, ranges, (), negated, node)
+    def error(self, message: str, origin: tuple[Scope, Node], hint: str | None = None) -> GrammarError:
+        return origin[0].error(message, origin[1], hint)
 
-    # What the model and the terminals say about the text.
+    def limit_error(self, message: str, origin: tuple[Scope, Node], hint: str | None = None) -> GrammarLimitError:
+        return origin[0].limit_error(message, origin[1], hint)
 
-    def place(self, node: Node) -> int:
-        """The lexeme of the text that `node` is about: of the import, where it comes from a library."""
-        return node.at if node.at >= 0 else self.importing
+    def regex_error(self, error: RegexSyntaxError, origin: tuple[Scope, Node]) -> GrammarError:
+        self.move(origin[0])
+        return self.terminals.regex_error(error, origin[1])
 
-    def error(self, message: str, node: Node, hint: str | None = None, shift: int = 0) -> GrammarError:
-        offset = self.parsed.offset(self.place(node)) + (shift if node.at >= 0 else 0)
-        return self.parsed.source.error(message, offset, hint)
-
-    def limit_error(self, message: str, node: Node, hint: str | None = None) -> GrammarLimitError:
-        return self.parsed.limit_error(message, self.place(node), hint)
-
-    def regex_error(self, error: RegexSyntaxError, node: Node) -> GrammarError:
-        return self.terminals.regex_error(error, node)
-
-    def warning(self, message: str, node: Node) -> GrammarWarning:
-        return self.parsed.warning(message, self.place(node))
+    def warning(self, message: str, origin: tuple[Scope, Node]) -> GrammarWarning:
+        parsed, at = origin[0].place(origin[1])
+        return parsed.warning(message, at)
 
 
-def literal_key(tree: Node) -> object:
-    """What makes two terminals the same one: how their only literal is written, or their expression itself."""
+def literal_key(tree: Node) -> str | None:
+    """What makes two terminals the same one: how their only literal is written; None if they are more than one."""
     if isinstance(tree, (String, Regexp)):
         return tree.raw
     if isinstance(tree, Range):
         return f"{tree.first}..{tree.last}"
-    return tree
-
-
-def is_name_char(char: str) -> bool:
-    return char.isalnum() or char == "_"
+    return None

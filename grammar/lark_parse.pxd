@@ -3,7 +3,8 @@
 cimport cython
 
 from earleymask.grammar.lark_tree cimport (
-    Choice, Definition, Import, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TerminalName,
+    Change, Choice, Definition, Import, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String,
+    TemplateUse, TerminalName,
 )
 
 
@@ -16,8 +17,8 @@ cdef class ParsedGrammar:
     cdef readonly object source
     cdef readonly list lexemes
     cdef readonly bytearray kinds
-    cdef readonly list rules
-    cdef readonly list terminals
+    cdef readonly list definitions
+    cdef readonly list changes
     cdef readonly list ignored
     cdef readonly list imports
     cdef list _offsets
@@ -28,19 +29,23 @@ cdef class _Parser:
     cdef ParsedGrammar parsed
     cdef list lexemes
     cdef bytearray kinds
-    cdef str prefix
+    cdef bint in_library
     cdef Py_ssize_t i
 
     @cython.locals(lexeme=str, kind=int)
     cpdef grammar(self)
-    @cython.locals(at=Py_ssize_t, name=str, tree=Node)
-    cdef definition(self, str lexeme, bint is_terminal)
+    @cython.locals(at=Py_ssize_t, place=Py_ssize_t, name=str, params=tuple)
+    cdef Definition definition(self, str lexeme, bint is_terminal)
+    cdef tuple parameters(self, bint is_terminal)
     cdef directive(self, str lexeme)
+    cdef declaration(self)
     cdef import_statement(self, Py_ssize_t at)
-    cdef str import_name(self)
+    cdef Import imported(self, Py_ssize_t at, str module, str name, str alias)
+    cdef str import_name(self, str hint=*)
     cdef end_of_line(self)
     @cython.locals(alternatives=list, items=list, stack=list, lexeme=str, kind=int, node=Node)
     cdef Node expression(self, rule)
+    cdef bint uses_template(self)
     cdef Node value(self, str lexeme, int kind)
     @cython.locals(lexeme=str)
     cdef Node repeated(self, Node node)
@@ -53,6 +58,8 @@ cdef class _Parser:
     cdef check_counts(self, minimum, maximum, Py_ssize_t at)
     cdef check_nesting(self, Py_ssize_t depth)
     cdef check_closes(self, str lexeme, Py_ssize_t opener)
+    cdef check_argument(self, list alternatives, list items)
+    cpdef bint recover(self)
     cdef never_closed(self, Py_ssize_t opener)
     cdef misplaced(self, str lexeme, bint follows_item)
     cdef missing_colon(self, Py_ssize_t at, str name)

@@ -4,8 +4,8 @@ The grammar of grammars is that of Lark's loader (`RULES` in `lark/load_grammar.
 lexemes. Groups are kept on an explicit stack, so the depth of a grammar's nesting is a limit that we set and not one of
 the interpreter. Nothing is looked up here: names may be undefined and strings malformed.
 
-Beyond Lark, `x{2}`, `x{2,}`, `x{,3}` and `x{2,3}` count as `x~2`, `x~2..3` do, and `<|name|>` is a special token.
-Templates, `%extend`, `%override`, `%declare` and imports from files are refused by name.
+Beyond Lark, `x{2}`, `x{2,}`, `x{,3}` and `x{2,3}` count as `x~2`, `x~2..3` do, `<|name|>` is a special token, and what
+a template is used with may be any expression.
 """
 
 from __future__ import annotations
@@ -13,14 +13,7 @@ from __future__ import annotations
 import re
 
 from .errors import GrammarError, GrammarLimitError
-from .lark_hints import (
-    CHARACTER_HINTS,
-    DIRECTIVE_HINTS,
-    MIXED_CASE_HINT,
-    NEXT_LINE,
-    WITHOUT_TEMPLATES,
-    mixed_case,
-)
+from .lark_hints import CHARACTER_HINTS, DIRECTIVE_HINTS, MIXED_CASE_HINT, NEXT_LINE, mixed_case
 from .lark_scan import (
     BAR,
     DIRECTIVE,
@@ -38,6 +31,8 @@ from .lark_scan import (
     scan,
 )
 from .lark_tree import (
+    DECLARED,
+    Change,
     Choice,
     Definition,
     Import,
@@ -49,6 +44,7 @@ from .lark_tree import (
     Sequence,
     SpecialToken,
     String,
+    TemplateUse,
     TerminalName,
 )
 from .source import GrammarWarning, SourceText
@@ -60,21 +56,24 @@ MAX_COUNT = 1_000_000_000
 """The largest count in `x~n`; the grammar grows with its logarithm only."""
 
 IN_LIBRARY = -1
-"""Where nodes of an imported library stand: nowhere in the text that imports them."""
+"""Where nodes of Lark's libraries stand: errors about them are shown where the library is imported."""
+
+MAX_ERRORS = 100
+"""So many errors are looked for in one text."""
 
 _DIGITS = re.compile("[+-]?[0-9]+")
 
 
 class ParsedGrammar:
-    """The definitions, imports and ignored expressions of one text, in its order, and the way back into the text."""
+    """The definitions and directives of one text, in its order, and the way back into the text."""
 
-    __slots__ = ("_offsets", "ignored", "imports", "kinds", "lexemes", "rules", "source", "terminals")
+    __slots__ = ("_offsets", "changes", "definitions", "ignored", "imports", "kinds", "lexemes", "source")
 
-    def __init__(self, text: str) -> None:
-        self.source = SourceText(text)
+    def __init__(self, text: str, name: str | None = None) -> None:
+        self.source = SourceText(text, name)
         self.lexemes, self.kinds = scan(text + "\n")
-        self.rules: list[Definition] = []
-        self.terminals: list[Definition] = []
+        self.definitions: list[Definition] = []  # also those that are only declared
+        self.changes: list[Change] = []
         self.ignored: list[Node] = []
         self.imports: list[Import] = []
         self._offsets: list[int] | None = None
@@ -96,31 +95,46 @@ class ParsedGrammar:
         return self.source.warning(message, self.offset(at))
 
 
-def parse(text: str) -> ParsedGrammar:
-    """Read a whole grammar text."""
-    parsed = ParsedGrammar(text)
-    _Parser(parsed, "").grammar()
+def parse(text: str, name: str | None = None) -> ParsedGrammar:
+    """Read a whole grammar text. `name` is what errors call it, where it is not the text that the caller gave."""
+    parsed = ParsedGrammar(text, name)
+    _Parser(parsed, False).grammar()
     return parsed
 
 
-def parse_library_definition(text: str, library: str) -> Definition:
-    """Read one definition cut out of a library; the names in it are qualified with the library's."""
+def syntax_errors(text: str, name: str | None = None) -> list[GrammarError]:
+    """The errors of a malformed text, up to MAX_ERRORS; after each, reading goes on with the next definition."""
+    parsed = ParsedGrammar(text, name)
+    parser = _Parser(parsed, False)
+    errors: list[GrammarError] = []
+    while len(errors) < MAX_ERRORS:
+        try:
+            parser.grammar()
+            break
+        except GrammarError as error:
+            errors.append(error)
+        if not parser.recover():
+            break
+    return errors
+
+
+def parse_library(text: str) -> ParsedGrammar:
+    """Read a part of one of Lark's libraries: its nodes have no place."""
     parsed = ParsedGrammar(text)
-    _Parser(parsed, library + ".").grammar()
-    (definition,) = parsed.rules + parsed.terminals
-    return definition
+    _Parser(parsed, True).grammar()
+    return parsed
 
 
 class _Parser:
     """Reads the lexemes from left to right; `i` is the next one."""
 
-    __slots__ = ("i", "kinds", "lexemes", "parsed", "prefix")
+    __slots__ = ("i", "in_library", "kinds", "lexemes", "parsed")
 
-    def __init__(self, parsed: ParsedGrammar, prefix: str) -> None:
+    def __init__(self, parsed: ParsedGrammar, in_library: bool) -> None:
         self.parsed = parsed
         self.lexemes = parsed.lexemes
         self.kinds = parsed.kinds
-        self.prefix = prefix
+        self.in_library = in_library
         self.i = 0
 
     def grammar(self) -> None:
@@ -129,7 +143,7 @@ class _Parser:
             lexeme = self.lexemes[self.i]
             kind = self.kinds[self.i]
             if kind <= TERMINAL:
-                self.definition(lexeme, kind == TERMINAL)
+                self.parsed.definitions.append(self.definition(lexeme, kind == TERMINAL))
             elif kind == LINE:
                 self.i += 1
             elif kind == DIRECTIVE:
@@ -141,7 +155,8 @@ class _Parser:
                     "a definition `name: ...` or a directive is expected here", CHARACTER_HINTS.get(lexeme, NEXT_LINE)
                 )
 
-    def definition(self, lexeme: str, is_terminal: bool) -> None:
+    def definition(self, lexeme: str, is_terminal: bool) -> Definition:
+        place = self.place()
         at = self.i
         name = lexeme.lstrip("?!")
         if lexeme[0] == "?" and name[0] == "_":
@@ -149,20 +164,33 @@ class _Parser:
                 f"`{name}` begins with an underscore and cannot have the modifier `?`", at, "leave out the `?`"
             )
         self.i += 1
-        if self.lexemes[self.i] == "{":
-            raise self.parsed.error(f"`{name}` is a template; templates are not supported yet", at, WITHOUT_TEMPLATES)
+        params = self.parameters(is_terminal) if self.lexemes[self.i] == "{" else ()
         if self.lexemes[self.i] == ".":
             self.i += 1
             self.number("a priority, a number, is expected after the dot")
         if self.lexemes[self.i] != ":":
             raise self.missing_colon(at, name)
         self.i += 1
-        tree = self.expression(None if is_terminal else name)
-        node = Definition(IN_LIBRARY if self.prefix else at, self.prefix + name, tree)
+        return Definition(place, name, self.expression(None if is_terminal else name), is_terminal, params)
+
+    def parameters(self, is_terminal: bool) -> tuple[str, ...]:
+        """`{a, b}` behind the name of a template."""
         if is_terminal:
-            self.parsed.terminals.append(node)
-        else:
-            self.parsed.rules.append(node)
+            raise self.parsed.error("terminals have no parameters", self.i, "make it a rule: rules may be templates")
+        params: list[str] = []
+        while self.lexemes[self.i] != "}":
+            self.i += 1
+            name = self.lexemes[self.i]
+            if self.kinds[self.i] != RULE or name[0] in "?!":
+                raise self.unexpected("a parameter, a name in lower case, is expected here", "write name{a, b}: ...")
+            if name in params:
+                raise self.parsed.error(f"parameter `{name}` stands here twice", self.i, "give each a name of its own")
+            params.append(name)
+            self.i += 1
+            if self.lexemes[self.i] not in (",", "}"):
+                raise self.unexpected("`,` or `}` is expected here", "write name{a, b}: ...")
+        self.i += 1
+        return tuple(params)
 
     def directive(self, lexeme: str) -> None:
         at = self.i
@@ -174,15 +202,40 @@ class _Parser:
             self.parsed.ignored.append(tree)
         elif lexeme == "%import":
             self.import_statement(at)
+        elif lexeme == "%override" or lexeme == "%extend":
+            name = self.lexemes[self.i]
+            kind = self.kinds[self.i]
+            if kind > TERMINAL:
+                raise self.unexpected(f"a definition is expected after `{lexeme}`", f"write `{lexeme} name: ...`")
+            self.parsed.changes.append(Change(at, lexeme, self.definition(name, kind == TERMINAL)))
+        elif lexeme == "%declare":
+            self.declaration()
         elif lexeme in DIRECTIVE_HINTS:
-            raise self.parsed.error(f"`{lexeme}` is not supported yet", at, DIRECTIVE_HINTS[lexeme])
+            raise self.parsed.error(f"`{lexeme}` is not supported", at, DIRECTIVE_HINTS[lexeme])
         else:
-            raise self.parsed.error(f"`{lexeme}` is no directive", at, "there are %ignore and %import")
+            raise self.parsed.error(
+                f"`{lexeme}` is no directive", at, "there are %ignore, %import, %override, %extend and %declare"
+            )
+
+    def declaration(self) -> None:
+        """`%declare NAME NAME`: names that stand for something only the caller knows."""
+        while True:
+            place = self.place()
+            kind = self.kinds[self.i]
+            name = self.import_name("write `%declare NAME`")
+            self.parsed.definitions.append(Definition(place, name, DECLARED, kind == TERMINAL))
+            if self.kinds[self.i] in (LINE, NOTHING):
+                return
 
     def import_statement(self, at: int) -> None:
-        """`%import library.name`, `%import library.name -> alias` or `%import library (name, name)`."""
+        """`%import module.name`, `%import module.name -> alias` or `%import module (name, name)`.
+
+        A dot before the module makes it relative to this text.
+        """
+        relative = ""
         if self.lexemes[self.i] == ".":
-            raise self.parsed.error("imports from files are not supported yet", self.i, "copy the definitions")
+            relative = "."
+            self.i += 1
         path = [self.import_name()]
         while self.lexemes[self.i] == ".":
             self.i += 1
@@ -196,8 +249,8 @@ class _Parser:
                 raise self.unexpected("`,` or `)` is expected here", "an import stands on one line")
             self.i += 1
             self.end_of_line()
-            library = ".".join(path)
-            self.parsed.imports += [Import(place, library, name, name) for place, name in names]
+            module = relative + ".".join(path)
+            self.parsed.imports += [self.imported(place, module, name, name) for place, name in names]
             return
         if len(path) == 1:
             raise self.parsed.error(f"`%import {path[0]}` names nothing to import", at, "write `%import common.NAME`")
@@ -209,12 +262,15 @@ class _Parser:
                 kind = "terminal, so its alias must be in upper case" if name.isupper() else "rule, in lower case"
                 raise self.parsed.error(f"`{name}` is a {kind}", self.i - 1)
         self.end_of_line()
-        self.parsed.imports.append(Import(at, ".".join(path), name, alias))
+        self.parsed.imports.append(self.imported(at, relative + ".".join(path), name, alias))
 
-    def import_name(self) -> str:
+    def imported(self, at: int, module: str, name: str, alias: str) -> Import:
+        return Import(IN_LIBRARY if self.in_library else at, module, name, alias)
+
+    def import_name(self, hint: str = "write `%import common.NAME`") -> str:
         lexeme = self.lexemes[self.i]
         if self.kinds[self.i] > TERMINAL or lexeme[0] in "?!":
-            raise self.unexpected("a name is expected here", "write `%import common.NAME`")
+            raise self.unexpected("a name is expected here", hint)
         self.i += 1
         return lexeme
 
@@ -226,27 +282,48 @@ class _Parser:
         """Alternatives up to the end of the definition. `rule` may have aliases; None: a terminal, which may not."""
         alternatives: list[Node] = []
         items: list[Node] = []
-        stack: list[tuple[list[Node], list[Node], int]] = []  # what the open groups are part of, and where they opened
+        # What the open groups are part of, where they opened, and what a template is used with as far as it was read.
+        stack: list[tuple[list[Node], list[Node], int, list[Node]]] = []
         while True:
             lexeme = self.lexemes[self.i]
             kind = self.kinds[self.i]
             if kind <= SPECIAL:
-                items.append(self.repeated(self.value(lexeme, kind)))
+                if kind == RULE and self.lexemes[self.i + 1] == "{" and self.uses_template():
+                    self.check_nesting(len(stack))
+                    stack.append((alternatives, items, self.i + 1, []))
+                    alternatives = []
+                    items = []
+                    self.i += 2
+                else:
+                    items.append(self.repeated(self.value(lexeme, kind)))
             elif lexeme == "(" or lexeme == "[":
                 self.check_nesting(len(stack))
-                stack.append((alternatives, items, self.i))
+                stack.append((alternatives, items, self.i, []))
                 alternatives = []
                 items = []
                 self.i += 1
-            elif lexeme == ")" or lexeme == "]":
+            elif lexeme == ")" or lexeme == "]" or lexeme == "}":
                 self.check_closes(lexeme, stack[-1][2] if stack else -1)
+                if lexeme == "}":
+                    self.check_argument(alternatives, items)
                 alternatives.append(self.sequence(items))
                 node = choice(alternatives)
-                alternatives, items, _ = stack.pop()
+                alternatives, items, opener, arguments = stack.pop()
                 if lexeme == "]":
                     node = Repeat(node.at, node, 0, 1, "?")
+                elif lexeme == "}":
+                    arguments.append(node)
+                    place = IN_LIBRARY if self.in_library else opener - 1
+                    node = TemplateUse(place, self.lexemes[opener - 1], arguments)
                 self.i += 1
                 items.append(self.repeated(node))
+            elif lexeme == "," and stack and self.lexemes[stack[-1][2]] == "{":
+                self.check_argument(alternatives, items)
+                alternatives.append(self.sequence(items))
+                stack[-1][3].append(choice(alternatives))
+                alternatives = []
+                items = []
+                self.i += 1
             elif kind == BAR:
                 alternatives.append(self.sequence(items))
                 items = []
@@ -261,6 +338,10 @@ class _Parser:
             raise self.never_closed(stack[-1][2])
         alternatives.append(self.sequence(items))
         return choice(alternatives)
+
+    def uses_template(self) -> bool:
+        """Whether the name here, with a brace behind it, is a template's: `x{2}` and `x{,2}` count."""
+        return self.lexemes[self.i + 2] != "," and self.kinds[self.i + 2] != NUMBER
 
     def value(self, lexeme: str, kind: int) -> Node:
         """A name, a literal or a range."""
@@ -279,9 +360,9 @@ class _Parser:
             if lexeme[0] == "?" or lexeme[0] == "!":
                 hint = "write a blank after it if the `?` makes what is before it optional"
                 raise self.parsed.error(f"`{lexeme}`: a modifier stands only where a rule is defined", self.i - 1, hint)
-            return RuleName(at, self.prefix + lexeme)
+            return RuleName(at, lexeme)
         if kind == TERMINAL:
-            return TerminalName(at, self.prefix + lexeme)
+            return TerminalName(at, lexeme)
         return Regexp(at, lexeme) if kind == REGEXP else SpecialToken(at, lexeme)
 
     def repeated(self, node: Node) -> Node:
@@ -306,7 +387,7 @@ class _Parser:
 
     def place(self) -> int:
         """Where a node stands that begins with the next lexeme."""
-        return IN_LIBRARY if self.prefix else self.i
+        return IN_LIBRARY if self.in_library else self.i
 
     def sequence(self, items: list[Node]) -> Node:
         """`items` as one node."""
@@ -350,7 +431,7 @@ class _Parser:
         self.i += 1
         lexeme = self.lexemes[self.i]
         if lexeme != "," and self.kinds[self.i] != NUMBER:
-            raise self.parsed.error("templates are not supported yet", at, WITHOUT_TEMPLATES)
+            raise self.parsed.error("only a rule can be a template", at, "counts are written {n}, {n,}, {,m} or {n,m}")
         minimum = 0 if lexeme == "," else self.number("")
         maximum: int | None = minimum
         operator = f"{{{minimum}}}"
@@ -392,8 +473,24 @@ class _Parser:
             raise self.parsed.limit_error(f"groups are nested more than {MAX_NESTING} deep", self.i, hint)
 
     def check_closes(self, lexeme: str, opener: int) -> None:
-        if opener < 0 or self.lexemes[opener] != ("(" if lexeme == ")" else "["):
+        if opener < 0 or self.lexemes[opener] + lexeme not in ("()", "[]", "{}"):
             raise self.parsed.error(f"`{lexeme}` closes nothing that is open here", self.i)
+
+    def check_argument(self, alternatives: list[Node], items: list[Node]) -> None:
+        if not alternatives and not items:
+            raise self.unexpected("a template is used with something here", "write () for nothing at all")
+
+    def recover(self) -> bool:
+        """Go to the next line that begins like a definition or a directive, after an error; False without one."""
+        last = len(self.lexemes) - 1
+        while self.i < last:
+            kind = self.kinds[self.i]
+            self.i += 1
+            if kind == LINE:
+                follower = self.kinds[self.i]
+                if follower == DIRECTIVE or (follower <= TERMINAL and self.lexemes[self.i + 1] in (":", ".", "{")):
+                    return True
+        return False
 
     # Errors from here on. They may be slow.
 
@@ -459,7 +556,7 @@ class _Parser:
         message = f"unexpected character {character!r}"
         hint = CHARACTER_HINTS.get(character)
         if hint is None and character.isalpha():
-            hint = "names consist of the letters a to z, or A to Z, of digits and underscores"
+            hint = "names consist of letters, all in lower or all in upper case, of digits, `_` and `-`"
         return self.parsed.source.error(message, offset, hint)
 
 

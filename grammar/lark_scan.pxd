@@ -18,8 +18,10 @@ cdef class _Scanner:
     cdef skip(self)
     @cython.locals(at=Py_ssize_t, char=Py_UCS4)
     cdef int lexeme(self) except -1
-    @cython.locals(char=Py_UCS4, kind=int)
+    @cython.locals(char=Py_UCS4)
     cdef int name(self, Py_ssize_t at) except -1
+    @cython.locals(char=Py_UCS4)
+    cdef Py_ssize_t name_end(self, Py_ssize_t at, Py_UCS4 first, Py_UCS4 last) except -1
     @cython.locals(begin=Py_ssize_t, second=Py_UCS4)
     cdef int modified(self, Py_ssize_t at, Py_UCS4 first) except -1
     @cython.locals(char=Py_UCS4)

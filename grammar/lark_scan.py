@@ -3,8 +3,8 @@
 One pass from left to right keeps the lexical rules of Lark's own loader (`TERMINALS` in `lark/load_grammar.py`), of
 which three surprise: a comment takes the line breaks before it along, so a commented line is no line at all; `|` at the
 beginning of a line continues the definition above it; and `?` directly before a letter is the modifier of a rule, never
-the operator. Two things are new: `<|name|>`, a special token, and `%word` for any word, so that what we do not support
-is refused by its name.
+the operator. Three things are new: `<|name|>`, a special token; `%word` for any word, so that what we do not support is
+refused by its name; and names, which may hold hyphens (`key-value`; `->` stays an arrow) and letters beyond ASCII.
 
 A lexeme is a string and a kind. Where it began is asked only for an error and found by a second pass.
 
@@ -127,25 +127,30 @@ class _Scanner:
             return self.special(at + 1)
         if char == ".":
             return self.ends(at + 2 if self.peek(at + 1) == "." else at + 1, MARK)
-        return NOTHING
+        return self.name(at) if char >= "\x80" else NOTHING
 
     def name(self, at: int) -> int:
-        """`_?[a-z][_a-z0-9]*`, a rule, or the same in upper case, a terminal."""
+        """`_?[a-z][_a-z0-9]*`, a rule, or the same in upper case, a terminal; or letters of any script, and hyphens.
+
+        A name that begins with a letter without case is a rule.
+        """
         char = self.peek(at)
         if char == "_":
             at += 1
             char = self.peek(at)
-        if "a" <= char <= "z":
-            kind = RULE
-            while _is_name("a", "z", self.peek(at)):
-                at += 1
-        elif "A" <= char <= "Z":
-            kind = TERMINAL
-            while _is_name("A", "Z", self.peek(at)):
-                at += 1
-        else:
-            return NOTHING
-        return self.ends(at, kind)
+        if "a" <= char <= "z" or (char >= "\x80" and char.isalpha() and char == char.lower()):
+            return self.ends(self.name_end(at, "a", "z"), RULE)
+        if "A" <= char <= "Z" or (char >= "\x80" and char.isalpha() and char == char.upper()):
+            return self.ends(self.name_end(at, "A", "Z"), TERMINAL)
+        return NOTHING
+
+    def name_end(self, at: int, first: str, last: str) -> int:
+        """Where the name ends that `at` is in and whose letters are from `first` to `last`, or of that case."""
+        while True:
+            char = self.peek(at)
+            if not _is_name(first, last, char) and not (char == "-" and _is_name(first, last, self.peek(at + 1))):
+                return at
+            at += 1
 
     def modified(self, at: int, first: str) -> int:
         """A rule with its modifiers, `?` and `!` in any order; or the operator `?`, but not directly before a name."""
@@ -228,4 +233,6 @@ class _Scanner:
 
 
 def _is_name(first: str, last: str, char: str) -> bool:
-    return first <= char <= last or char == "_" or "0" <= char <= "9"
+    if char < "\x80":
+        return first <= char <= last or char == "_" or "0" <= char <= "9"
+    return char.isalnum() and char == (char.lower() if first == "a" else char.upper())

@@ -4,7 +4,8 @@ cimport cython
 
 from earleymask.grammar.lark_literals cimport range_ends, regexp_text, string_text
 from earleymask.grammar.lark_tree cimport (
-    Choice, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TerminalName,
+    Choice, Definition, Elsewhere, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TemplateUse,
+    TerminalName,
 )
 from earleymask.grammar.regex_ast cimport Chars, Concat, Literal, Union
 from earleymask.grammar.regex_ast cimport Node as Regex
@@ -18,12 +19,13 @@ cdef class TerminalBuilder:
     cdef list _open
     cdef Py_ssize_t _pieces
 
-    cpdef Regex build(self, Node tree, str name=*)
+    cpdef Regex build(self, Node tree, tuple found=*)
     cpdef Regex compose(self, Node tree, int depth)
     @cython.locals(part=Regex)
     cdef tuple _compose_all(self, list trees, int depth)
+    @cython.locals(found=tuple, definition=Definition)
     cdef Regex _compose_named(self, TerminalName node, int depth)
-    cdef Node _enter(self, TerminalName node, int depth)
+    cdef _enter(self, tuple found, TerminalName node, int depth)
     cdef tuple _string_text(self, String node)
     cdef tuple _regexp_text(self, Regexp node)
     cdef tuple _range_ends(self, Range node)

@@ -21,13 +21,28 @@ from ..earley.errors import LimitError
 from . import regex_syntax
 from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from .lark_literals import LiteralError, range_ends, regexp_text, source_position, split, string_text
-from .lark_tree import Choice, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TerminalName
+from .lark_tree import (
+    Choice,
+    Elsewhere,
+    Node,
+    Range,
+    Regexp,
+    Repeat,
+    RuleName,
+    Sequence,
+    SpecialToken,
+    String,
+    TemplateUse,
+    TerminalName,
+)
 from .regex_ast import Chars, Concat, Literal, Union
 from .regex_ast import Node as Regex
 from .regex_ast import Repeat as RegexRepeat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from .lark_scope import Found, Scope
 
 MAX_DEPTH = 200
 """Of the tree of a terminal, those of the terminals in it included: some hundred terminals within each other."""
@@ -45,15 +60,18 @@ _INTRICATE = re.compile(r"\||^[*+?{]|\\[0-9]+$|\{[0-9,]*$|\(\?[aiLmsux]+\)|[*+?}
 
 
 class Context(Protocol):
-    """What the loader does for terminals: it finds named ones and makes the errors about its text."""
+    """What the loader does for terminals: it finds named ones, and knows whose text is being read."""
 
-    def terminal_tree(self, node: TerminalName) -> Node: ...
+    scope: Scope
+    """The names and the text that nodes belong to."""
 
-    def error(self, message: str, node: Node, hint: str | None = None, shift: int = 0) -> GrammarError:
-        """The error about the text `shift` characters after the beginning of `node`."""
+    def find_terminal(self, node: TerminalName) -> Found:
+        """The definition of a terminal that stands inside another one."""
         ...
 
-    def limit_error(self, message: str, node: Node, hint: str | None = None) -> GrammarLimitError: ...
+    def move(self, scope: Scope) -> Scope:
+        """Go on in another text; the one before is returned."""
+        ...
 
 
 class Pattern(NamedTuple):
@@ -77,18 +95,20 @@ class TerminalBuilder:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._known: dict[str, tuple[Regex | None, int]] = {}  # tree (None: intricate) and number of pieces, by name
-        self._open: list[str] = []  # the terminals that are being read, outermost first
+        # Tree (None: intricate) and number of pieces of named terminals:
+        self._known: dict[Found, tuple[Regex | None, int]] = {}
+        self._open: list[Found] = []  # the terminals that are being read, outermost first
         self._pieces = 0
 
-    def build(self, tree: Node, name: str | None = None) -> Regex:
-        """The regex of one terminal's expression; `name` where it has one."""
+    def build(self, tree: Node, found: Found | None = None) -> Regex:
+        """The regex of one terminal's expression; `found` is its definition where it has a name."""
         if isinstance(tree, Regexp):
             text, flags = self._regexp_text(tree)
             return self._parse(text, flags, tree)
         self._pieces = 0
-        if name is not None:
-            self._open.append(name)
+        self._open.clear()
+        if found is not None:
+            self._open.append(found)
         regex = self.compose(tree, 0)
         if regex is None:
             regex = self._parse(self.pattern(tree, 0).regexp(), "", tree)
@@ -128,6 +148,11 @@ class TerminalBuilder:
                 return regex_syntax.parse(text, flags)
             except RegexSyntaxError:  # it may be right beside its neighbours
                 return None
+        if isinstance(tree, Elsewhere):
+            outer = self._context.move(tree.scope)
+            regex = self.compose(tree.tree, depth + 1)
+            self._context.move(outer)
+            return regex
         raise self._not_here(tree)
 
     def _compose_all(self, trees: list[Node], depth: int) -> tuple[Regex, ...] | None:
@@ -140,13 +165,15 @@ class TerminalBuilder:
         return tuple(parts)
 
     def _compose_named(self, node: TerminalName, depth: int) -> Regex | None:
-        known = self._known.get(node.name)
+        found = self._context.find_terminal(node)
+        known = self._known.get(found)
         if known is None:
             before = self._pieces
-            tree = self._enter(node, depth)
-            regex = self.compose(tree, depth + 1)
-            self._open.pop()
-            self._known[node.name] = regex, self._pieces - before
+            definition = found[1]
+            outer = self._enter(found, node, depth)
+            regex = self.compose(definition.tree, depth + 1)
+            self._leave(outer)
+            self._known[found] = regex, self._pieces - before
             return regex
         self._count(node, known[1])
         return known[0]
@@ -158,8 +185,15 @@ class TerminalBuilder:
         self._check_depth(tree, depth)
         flags = ""
         if isinstance(tree, TerminalName):
-            pattern = self.pattern(self._enter(tree, depth), depth + 1)
-            self._open.pop()
+            found = self._context.find_terminal(tree)
+            outer = self._enter(found, tree, depth)
+            pattern = self.pattern(found[1].tree, depth + 1)
+            self._leave(outer)
+            return pattern
+        if isinstance(tree, Elsewhere):
+            outer = self._context.move(tree.scope)
+            pattern = self.pattern(tree.tree, depth + 1)
+            self._context.move(outer)
             return pattern
         if isinstance(tree, String):
             return Pattern(*self._string_text(tree), True)
@@ -180,7 +214,7 @@ class TerminalBuilder:
         else:
             raise self._not_here(tree)
         if len(text) > MAX_PATTERN:
-            raise self._context.limit_error(f"a terminal's pattern is longer than {MAX_PATTERN} characters", tree)
+            raise self._limit_error(f"a terminal's pattern is longer than {MAX_PATTERN} characters", tree)
         return Pattern(text, flags, False)
 
     def _sort_key(self, pattern: Pattern, tree: Node) -> tuple[float, int, int]:
@@ -194,34 +228,43 @@ class TerminalBuilder:
 
     # What both need.
 
-    def _enter(self, node: TerminalName, depth: int) -> Node:
-        """The expression that a named terminal stands for. The caller takes the name from `_open` when it is read."""
-        if node.name in self._open:
-            raise self._context.error(f"terminal `{node.name}` contains itself", node, "only rules may be recursive")
+    def _enter(self, found: Found, node: TerminalName, depth: int) -> Scope:
+        """Go into the definition of a named terminal; `_leave` with what is returned when it has been read."""
+        if found in self._open:
+            raise self._error(f"terminal `{node.name}` contains itself", node, "only rules may be recursive")
         self._check_depth(node, depth)
-        tree = self._context.terminal_tree(node)
-        self._open.append(node.name)
-        return tree
+        self._open.append(found)
+        return self._context.move(found[0])
+
+    def _leave(self, outer: Scope) -> None:
+        self._open.pop()
+        self._context.move(outer)
+
+    def _error(self, message: str, node: Node, hint: str | None = None, shift: int = 0) -> GrammarError:
+        return self._context.scope.error(message, node, hint, shift)
+
+    def _limit_error(self, message: str, node: Node, hint: str | None = None) -> GrammarLimitError:
+        return self._context.scope.limit_error(message, node, hint)
 
     def _string_text(self, node: String) -> tuple[str, str]:
         try:
             return string_text(node.raw)
         except LiteralError as error:
-            raise self._context.error(error.message, node, error.hint, error.position) from error
+            raise self._error(error.message, node, error.hint, error.position) from error
 
     def _regexp_text(self, node: Regexp) -> tuple[str, str]:
         try:
             return regexp_text(node.raw)
         except LiteralError as error:
-            raise self._context.error(error.message, node, error.hint, error.position) from error
+            raise self._error(error.message, node, error.hint, error.position) from error
 
     def _range_ends(self, node: Range) -> tuple[str, str]:
         try:
             first, last = range_ends(node.first, node.last)
         except LiteralError as error:
-            raise self._context.error(error.message, node, error.hint) from error
+            raise self._error(error.message, node, error.hint) from error
         if first > last and first.isalnum() and last.isalnum():
-            raise self._context.error(f"nothing is in the range from {first!r} to {last!r}", node, "exchange its ends")
+            raise self._error(f"nothing is in the range from {first!r} to {last!r}", node, "exchange its ends")
         return first, last
 
     def _parse(self, pattern: str, flags: str, tree: Node) -> Regex:
@@ -230,56 +273,60 @@ class TerminalBuilder:
         except RegexSyntaxError as error:
             raise self.regex_error(error, tree) from error
         except LimitError as error:
-            raise self._context.limit_error(str(error), tree) from error
+            raise self._limit_error(str(error), tree) from error
 
     def _count(self, node: Node, pieces: int) -> None:
         self._pieces += pieces
         if self._pieces > MAX_PIECES:
-            raise self._context.limit_error(
-                f"a terminal consists of more than {MAX_PIECES} pieces", node, "make it a rule"
-            )
+            raise self._limit_error(f"a terminal consists of more than {MAX_PIECES} pieces", node, "make it a rule")
 
     def _check_depth(self, node: Node, depth: int) -> None:
         if depth > MAX_DEPTH:
-            raise self._context.limit_error(f"a terminal is more than {MAX_DEPTH} levels deep", node, "make it a rule")
+            raise self._limit_error(f"a terminal is more than {MAX_DEPTH} levels deep", node, "make it a rule")
 
     def _not_here(self, node: Node) -> GrammarError:
         if isinstance(node, SpecialToken):
-            return self._context.error(
-                f"special token `{node.name}` stands inside a terminal", node, "use it in a rule"
-            )
-        assert isinstance(node, RuleName)
-        return self._context.error(
-            f"rule `{node.name}` stands inside a terminal", node, "terminals consist of terminals"
-        )
+            return self._error(f"special token `{node.name}` stands inside a terminal", node, "use it in a rule")
+        assert isinstance(node, RuleName | TemplateUse)
+        return self._error(f"rule `{node.name}` stands inside a terminal", node, "terminals consist of terminals")
 
     def regex_error(self, error: RegexSyntaxError, tree: Node) -> GrammarError:
         """The error about a regular expression in a terminal: at the literal that causes it, where one does alone."""
         if isinstance(tree, Regexp):
             return self._at_literal(error, tree)
         behind = None
-        for literal in self._literals(tree, set()):
+        outer = self._context.scope
+        for literal, scope in self._literals(tree, set()):
             if isinstance(literal, Regexp):
                 try:
                     regex_syntax.parse(*self._regexp_text(literal))
                 except RegexSyntaxError as own:
+                    self._context.move(scope)
                     return self._at_literal(own, literal)
-                if behind is None and "(?<" in literal.raw:
+                if behind is None and scope is outer and "(?<" in literal.raw:
                     behind = literal
+        self._open.clear()
         text = self.pattern(tree, 0).regexp()
         shown = text if len(text) <= 60 else text[:60] + "..."
-        return self._context.error(f"{error.message}, in the composed pattern /{shown}/", behind or tree, error.hint)
+        return self._error(f"{error.message}, in the composed pattern /{shown}/", behind or tree, error.hint)
 
     def _at_literal(self, error: RegexSyntaxError, node: Regexp) -> GrammarError:
         shift = 1 + source_position(split(node.raw)[0], error.position)
-        return self._context.error(error.message, node, error.hint, shift)
+        return self._error(error.message, node, error.hint, shift)
 
-    def _literals(self, tree: Node, seen: set[str]) -> Iterator[Node]:
-        """The literals that `tree` consists of, those of other terminals once each."""
+    def _literals(self, tree: Node, seen: set[Found]) -> Iterator[tuple[Node, Scope]]:
+        """The literals that `tree` consists of, those of other terminals once each, and the texts they stand in."""
         if isinstance(tree, TerminalName):
-            if tree.name not in seen:
-                seen.add(tree.name)
-                yield from self._literals(self._context.terminal_tree(tree), seen)
+            found = self._context.find_terminal(tree)
+            if found not in seen:
+                seen.add(found)
+                outer = self._context.move(found[0])
+                yield from list(self._literals(found[1].tree, seen))
+                self._context.move(outer)
+        elif isinstance(tree, Elsewhere):
+            outer = self._context.move(tree.scope)
+            yield from list(self._literals(tree.tree, seen))
+            self._context.move(outer)
         elif isinstance(tree, Sequence):
             for item in tree.items:
                 yield from self._literals(item, seen)
@@ -289,7 +336,7 @@ class TerminalBuilder:
         elif isinstance(tree, Repeat):
             yield from self._literals(tree.body, seen)
         else:
-            yield tree
+            yield tree, self._context.scope
 
 
 def widths(regex: Regex) -> tuple[int, float]:

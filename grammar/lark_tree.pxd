@@ -34,11 +34,25 @@ cdef class Repeat(Node):
     cdef readonly object maximum
     cdef readonly str operator
 
+cdef class TemplateUse(Node):
+    cdef readonly str name
+    cdef readonly list arguments
+
+cdef class Elsewhere(Node):
+    cdef readonly object scope
+    cdef readonly Node tree
+
 cdef class Definition(Node):
     cdef readonly str name
     cdef readonly Node tree
+    cdef readonly bint is_terminal
+    cdef readonly tuple params
+
+cdef class Change(Node):
+    cdef readonly str operator
+    cdef readonly Definition definition
 
 cdef class Import(Node):
-    cdef readonly str library
+    cdef readonly str module
     cdef readonly str name
     cdef readonly str alias

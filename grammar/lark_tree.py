@@ -6,16 +6,25 @@ slotted classes, extension types when compiled (`lark_tree.pxd`): a grammar make
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .lark_scope import Scope
+
 
 class Node:
-    """Base of the kinds of expression. `at`: index of its first lexeme, negative in an imported library."""
+    """Base of the kinds of expression. `at`: index of its first lexeme, negative in a library of Lark's."""
 
     __slots__ = ("at",)
     at: int
 
 
+DECLARED = Node()
+"""The expression of what is only declared (`%declare`): nobody has said what it is."""
+
+
 class RuleName(Node):
-    """A rule, by name; `name` is qualified (`python.name`) within an imported library."""
+    """A rule, by name; in a template also one of its parameters."""
 
     __slots__ = ("name",)
     name: str
@@ -26,7 +35,7 @@ class RuleName(Node):
 
 
 class TerminalName(Node):
-    """A named terminal; `name` is qualified (`common.DIGIT`) within an imported library."""
+    """A named terminal."""
 
     __slots__ = ("name",)
     name: str
@@ -124,29 +133,75 @@ class Repeat(Node):
         self.operator = operator  # as Lark writes it into a regular expression: "*", "+", "?", "{2}" or "{2,3}"
 
 
-class Definition(Node):
-    """`name: tree`, of a rule or a terminal."""
+class TemplateUse(Node):
+    """`name{x, y}`: a template with what stands for its parameters."""
 
-    __slots__ = ("name", "tree")
+    __slots__ = ("arguments", "name")
     name: str
-    tree: Node
+    arguments: list[Node]
 
-    def __init__(self, at: int, name: str, tree: Node) -> None:
+    def __init__(self, at: int, name: str, arguments: list[Node]) -> None:
         self.at = at
         self.name = name
+        self.arguments = arguments
+
+
+class Elsewhere(Node):
+    """An expression out of another text than what it stands in: `scope` is where its names and places belong."""
+
+    __slots__ = ("scope", "tree")
+    scope: Scope
+    tree: Node
+
+    def __init__(self, at: int, scope: Scope, tree: Node) -> None:
+        self.at = at
+        self.scope = scope
         self.tree = tree
 
 
-class Import(Node):
-    """`%import library.name -> alias`; several names make several of these."""
+class Definition(Node):
+    """`name: tree`, of a rule or a terminal, or `name{params}: tree`, of a template."""
 
-    __slots__ = ("alias", "library", "name")
-    library: str
+    __slots__ = ("is_terminal", "name", "params", "tree")
+    name: str
+    tree: Node
+    is_terminal: bool
+    params: tuple[str, ...]
+
+    def __init__(self, at: int, name: str, tree: Node, is_terminal: bool, params: tuple[str, ...] = ()) -> None:
+        self.at = at
+        self.name = name
+        self.tree = tree
+        self.is_terminal = is_terminal
+        self.params = params
+
+
+class Change(Node):
+    """`%override` or `%extend` (`operator`) and the definition behind it."""
+
+    __slots__ = ("definition", "operator")
+    operator: str
+    definition: Definition
+
+    def __init__(self, at: int, operator: str, definition: Definition) -> None:
+        self.at = at
+        self.operator = operator
+        self.definition = definition
+
+
+class Import(Node):
+    """`%import module.name -> alias`; several names make several of these.
+
+    `module` is dotted, and begins with a dot where it is relative to the importing text.
+    """
+
+    __slots__ = ("alias", "module", "name")
+    module: str
     name: str
     alias: str
 
-    def __init__(self, at: int, library: str, name: str, alias: str) -> None:
+    def __init__(self, at: int, module: str, name: str, alias: str) -> None:
         self.at = at
-        self.library = library
+        self.module = module
         self.name = name
         self.alias = alias

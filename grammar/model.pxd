@@ -11,11 +11,11 @@ from earleymask.grammar.regex_lower cimport lower
 @cython.final
 cdef class Model:
     cdef object _reporter
-    cdef list _kinds
-    cdef list _names
-    cdef list _origins
-    cdef list _trees
-    cdef list _productions
+    cdef readonly list kinds
+    cdef readonly list names
+    cdef readonly list origins
+    cdef readonly list trees
+    cdef readonly list productions
     cdef dict _token_sets
     cdef object _n_more_warnings
     cdef readonly dict helpers

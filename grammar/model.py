@@ -39,7 +39,7 @@ MAX_WARNINGS = 100
 
 Symbols = tuple[int, ...]
 
-_TERMINAL, _IGNORED, _SPECIAL, _RULE, _HELPER = range(5)
+TERMINAL, IGNORED, SPECIAL, RULE, HELPER = range(5)
 _KIND_NAMES = ("terminal", "ignored terminal", "special token", "rule", "rule")
 
 
@@ -59,26 +59,26 @@ class Model:
     """A grammar being built. Not thread-safe; forgotten once it has been compiled."""
 
     __slots__ = (
-        "_kinds",
         "_n_more_warnings",
-        "_names",
-        "_origins",
-        "_productions",
         "_reporter",
         "_token_sets",
-        "_trees",
         "helpers",
+        "kinds",
+        "names",
+        "origins",
+        "productions",
+        "trees",
         "warnings",
     )
 
     def __init__(self, reporter: Reporter) -> None:
         self._reporter = reporter
         # By symbol:
-        self._kinds: list[int] = []
-        self._names: list[str] = []
-        self._origins: list[Any] = []  # for the reporter
-        self._trees: list[Node | None] = []  # of terminals
-        self._productions: list[list[Symbols]] = []  # of rules and helpers
+        self.kinds: list[int] = []
+        self.names: list[str] = []
+        self.origins: list[Any] = []  # for the reporter
+        self.trees: list[Node | None] = []  # of terminals
+        self.productions: list[list[Symbols]] = []  # of rules and helpers
         self._token_sets: dict[int, tuple[Any, Any, bool]] = {}  # ranges, names, whether negated; by symbol
         self.helpers: dict[Any, int] = {}  # symbols that `repetition` made, by what they stand for
         self.warnings: list[GrammarWarning] = []
@@ -86,33 +86,33 @@ class Model:
 
     def terminal(self, name: str, tree: Node, origin: Any) -> int:
         """A terminal. `name` is for messages and need not be unique."""
-        return self._add(_TERMINAL, name, origin, tree)
+        return self._add(TERMINAL, name, origin, tree)
 
     def ignored(self, name: str, tree: Node, origin: Any) -> int:
         """A terminal that may stand between any two lexemes, before the first and after the last."""
-        return self._add(_IGNORED, name, origin, tree)
+        return self._add(IGNORED, name, origin, tree)
 
     def special(self, name: str, origin: Any) -> int:
         """A special token of the vocabulary, by its name there."""
-        return self._add(_SPECIAL, name, origin, None)
+        return self._add(SPECIAL, name, origin, None)
 
     def token_ids(self, name: str, ranges: Any, names: Any, negated: bool, origin: Any) -> int:
         """One token out of a set, as `Engine.add_token_ids` takes it."""
-        symbol = self._add(_SPECIAL, name, origin, None)
+        symbol = self._add(SPECIAL, name, origin, None)
         self._token_sets[symbol] = (ranges, names, negated)
         return symbol
 
     def rule(self, name: str, origin: Any) -> int:
         """A nonterminal that the user knows by `name`."""
-        return self._add(_RULE, name, origin, None)
+        return self._add(RULE, name, origin, None)
 
     def helper(self, name: str) -> int:
         """A nonterminal that the user does not know: no warnings are given about it."""
-        return self._add(_HELPER, name, None, None)
+        return self._add(HELPER, name, None, None)
 
     def produce(self, lhs: int, rhs: Symbols) -> None:
         """Add the production `lhs: rhs`."""
-        self._productions[lhs].append(rhs)
+        self.productions[lhs].append(rhs)
 
     def warn(self, message: str, origin: Any) -> None:
         """Remember a warning; beyond the first MAX_WARNINGS they are only counted, at the place of the next one."""
@@ -123,17 +123,17 @@ class Model:
             self.warnings[-1] = self.warnings[-1]._replace(message=f"and {self._n_more_warnings} more warnings")
 
     def _add(self, kind: int, name: str, origin: Any, tree: Node | None) -> int:
-        symbol = len(self._kinds)
-        self._kinds.append(kind)
-        self._names.append(name)
-        self._origins.append(origin)
-        self._trees.append(tree)
-        self._productions.append([])
+        symbol = len(self.kinds)
+        self.kinds.append(kind)
+        self.names.append(name)
+        self.origins.append(origin)
+        self.trees.append(tree)
+        self.productions.append([])
         return symbol
 
     def compile(self, start: int) -> Engine:
         """The engine for the language of `start`. Raises GrammarError where that is empty."""
-        productions = self._productions
+        productions = self.productions
         for lhs, alternatives in enumerate(productions):
             if len(alternatives) > 1:
                 productions[lhs] = [rhs for rhs in dict.fromkeys(alternatives) if rhs != (lhs,)]
@@ -143,7 +143,7 @@ class Model:
         regexes = Regexes()
         nodes: dict[int, int] = {}
         for symbol in reached:
-            tree = self._trees[symbol]
+            tree = self.trees[symbol]
             if tree is not None:
                 nodes[symbol] = self._lower(symbol, tree, regexes)
         productive = self._productive(
@@ -168,7 +168,7 @@ class Model:
         seen = {start}
         order = [start]
         for symbol in order:  # grows while it is read
-            for rhs in self._productions[symbol]:
+            for rhs in self.productions[symbol]:
                 for part in rhs:
                     if part not in seen:
                         seen.add(part)
@@ -181,15 +181,15 @@ class Model:
         try:
             return lower(tree, regexes)
         except RegexSyntaxError as error:
-            raise self._reporter.regex_error(error, self._origins[symbol]) from error
+            raise self._reporter.regex_error(error, self.origins[symbol]) from error
         except LimitError as error:
-            raise self._reporter.limit_error(str(error), self._origins[symbol]) from error
+            raise self._reporter.limit_error(str(error), self.origins[symbol]) from error
 
     def _is_empty(self, symbol: int, node: int, regexes: Regexes) -> bool:
         try:
             return regexes.is_empty(node)
         except LimitError as error:
-            raise self._reporter.limit_error(str(error), self._origins[symbol]) from error
+            raise self._reporter.limit_error(str(error), self.origins[symbol]) from error
 
     def _productive(self, reached: Iterable[int], terminals: set[int]) -> set[int]:
         """The reached symbols that derive some text; `terminals` are those that match any."""
@@ -197,10 +197,10 @@ class Model:
         waiting: dict[int, list[list[int]]] = {}  # by symbol: the productions [missing symbols, left-hand side] with it
         agenda = []
         for lhs in reached:
-            if self._kinds[lhs] == _SPECIAL:
+            if self.kinds[lhs] == SPECIAL:
                 productive.add(lhs)
         for lhs in reached:
-            for rhs in self._productions[lhs]:
+            for rhs in self.productions[lhs]:
                 missing = [part for part in rhs if part not in productive]
                 if missing:
                     entry = [len(missing), lhs]
@@ -222,27 +222,27 @@ class Model:
         engine = Engine(regexes)
         ids: dict[int, int] = {}
         for symbol in reached:
-            kind = self._kinds[symbol]
-            name = self._names[symbol]
-            if kind == _TERMINAL:
+            kind = self.kinds[symbol]
+            name = self.names[symbol]
+            if kind == TERMINAL:
                 ids[symbol] = engine.add_terminal(name, nodes[symbol])
             elif symbol in self._token_sets:
                 ranges, names, negated = self._token_sets[symbol]
                 ids[symbol] = engine.add_token_ids(name, ranges, names=names, negated=negated)
-            elif kind == _SPECIAL:
+            elif kind == SPECIAL:
                 ids[symbol] = engine.add_special(name)
             else:
                 ids[symbol] = engine.add_nonterminal(name)
         for symbol in reached:
-            for rhs in self._productions[symbol]:
+            for rhs in self.productions[symbol]:
                 engine.add_production(ids[symbol], [ids[part] for part in rhs])
-        for symbol, kind in enumerate(self._kinds):
-            if kind == _IGNORED:
-                tree = self._trees[symbol]
+        for symbol, kind in enumerate(self.kinds):
+            if kind == IGNORED:
+                tree = self.trees[symbol]
                 assert tree is not None
                 node = self._lower(symbol, tree, regexes)
                 if not self._is_empty(symbol, node, regexes):
-                    engine.add_terminal(self._names[symbol], node, ignored=True)
+                    engine.add_terminal(self.names[symbol], node, ignored=True)
         engine.finish(ids[start])
         return engine
 
@@ -252,10 +252,10 @@ class Model:
         seen = {start}
         while True:
             symbol = path[-1]
-            if self._trees[symbol] is not None or not self._productions[symbol]:
-                cause = f"{_KIND_NAMES[self._kinds[symbol]]} `{self._names[symbol]}` matches nothing"
+            if self.trees[symbol] is not None or not self.productions[symbol]:
+                cause = f"{_KIND_NAMES[self.kinds[symbol]]} `{self.names[symbol]}` matches nothing"
                 break
-            missing = [part for rhs in self._productions[symbol] for part in rhs if part not in productive]
+            missing = [part for rhs in self.productions[symbol] for part in rhs if part not in productive]
             fresh = [part for part in missing if part not in seen]
             if not fresh:
                 again = self._named(path[path.index(missing[0]) :])
@@ -265,28 +265,28 @@ class Model:
             seen.add(fresh[0])
         return self._reporter.error(
             f"the grammar has no sentence: {cause}",
-            self._origins[start],
+            self.origins[start],
             "add an alternative that can come to an end",
         )
 
     def _named(self, symbols: list[int]) -> str:
         """The name of the first rule of the user's among `symbols`."""
-        names = [self._names[symbol] for symbol in symbols if self._kinds[symbol] != _HELPER]
-        return names[0] if names else self._names[symbols[0]]
+        names = [self.names[symbol] for symbol in symbols if self.kinds[symbol] != HELPER]
+        return names[0] if names else self.names[symbols[0]]
 
     def _warn_unproductive(self, symbol: int) -> None:
-        kind = self._kinds[symbol]
-        if kind != _HELPER:
-            why = "matches nothing" if self._trees[symbol] is not None else "can never come to an end"
+        kind = self.kinds[symbol]
+        if kind != HELPER:
+            why = "matches nothing" if self.trees[symbol] is not None else "can never come to an end"
             self.warn(
-                f"{_KIND_NAMES[kind]} `{self._names[symbol]}` {why}; the alternatives that use it were dropped",
-                self._origins[symbol],
+                f"{_KIND_NAMES[kind]} `{self.names[symbol]}` {why}; the alternatives that use it were dropped",
+                self.origins[symbol],
             )
 
     def _warn_unreachable(self, before: Iterable[int], reached: set[int]) -> None:
         for symbol in before:
-            if self._kinds[symbol] == _RULE and symbol not in reached and self._productions[symbol]:
+            if self.kinds[symbol] == RULE and symbol not in reached and self.productions[symbol]:
                 self.warn(
-                    f"rule `{self._names[symbol]}` is used only in alternatives that were dropped",
-                    self._origins[symbol],
+                    f"rule `{self.names[symbol]}` is used only in alternatives that were dropped",
+                    self.origins[symbol],
                 )

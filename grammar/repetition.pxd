@@ -4,6 +4,7 @@ from earleymask.grammar.model cimport Model
 
 
 cpdef tuple group(Model model, tuple alternatives)
+cpdef tuple one(Model model, tuple symbols)
 cpdef tuple optional(Model model, tuple alternatives)
 cpdef tuple star(Model model, tuple alternatives)
 cpdef tuple plus(Model model, tuple alternatives)

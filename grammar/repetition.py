@@ -31,6 +31,13 @@ def group(model: Model, alternatives: Alternatives) -> Symbols:
     return (_remembered(model, "group", alternatives, alternatives),)
 
 
+def one(model: Model, symbols: Symbols) -> Symbols:
+    """`symbols` as one symbol, or none."""
+    if len(symbols) < 2:
+        return symbols
+    return (_remembered(model, "unit", symbols, (symbols,)),)
+
+
 def optional(model: Model, alternatives: Alternatives) -> Symbols:
     """`x?` and `[x]`."""
     if alternatives == ((),):
@@ -107,7 +114,7 @@ def _exactly(model: Model, unit: Symbols, count: int) -> Symbols:
 def _power(model: Model, unit: Symbols, exponent: int) -> int:
     """The symbol for `unit` 2**exponent times."""
     if exponent == 0:
-        return unit[0] if len(unit) == 1 else _remembered(model, "unit", unit, (unit,))
+        return one(model, unit)[0]
     key = ("power", unit, exponent)
     known = model.helpers.get(key)
     if known is None:

@@ -24,23 +24,30 @@ MAX_SUGGESTION_LENGTH = 80
 
 
 class GrammarWarning(NamedTuple):
-    """Something in a grammar that is legal but surely not meant, such as a rule that can never be used."""
+    """Something in a grammar that is legal but hardly meant, such as a rule that can never be used.
+
+    `text` is the line it is about; `source` names the imported text that it is in, None: the text that was given.
+    """
 
     message: str
     line: int
     column: int
+    text: str = ""
+    source: str | None = None
 
     def __str__(self) -> str:
-        return f"line {self.line}, column {self.column}: {self.message}"
+        where = "" if self.source is None else f"in {self.source}, "
+        return f"{where}line {self.line}, column {self.column}: {self.message}"
 
 
 class SourceText:
-    """A grammar text that can say where an offset is."""
+    """A grammar text that can say where an offset is. `name`: of an imported one, for messages."""
 
-    __slots__ = ("text",)
+    __slots__ = ("name", "text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, name: str | None = None) -> None:
         self.text = text
+        self.name = name
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
         """Line and column of the character at `offset`, both counted from 1."""
@@ -55,17 +62,21 @@ class SourceText:
     def error(self, message: str, offset: int, hint: str | None = None) -> GrammarError:
         """The error to raise about the text at `offset`."""
         line, column = self.line_and_column(offset)
-        return GrammarError(shortened(message), line=line, column=column, text=self.line_at(offset), hint=hint)
+        return GrammarError(
+            shortened(message), line=line, column=column, text=self.line_at(offset), hint=hint, source=self.name
+        )
 
     def limit_error(self, message: str, offset: int, hint: str | None = None) -> GrammarLimitError:
         """The error to raise where the text at `offset` goes beyond a limit."""
         line, column = self.line_and_column(offset)
-        return GrammarLimitError(shortened(message), line=line, column=column, text=self.line_at(offset), hint=hint)
+        return GrammarLimitError(
+            shortened(message), line=line, column=column, text=self.line_at(offset), hint=hint, source=self.name
+        )
 
     def warning(self, message: str, offset: int) -> GrammarWarning:
         """The warning about the text at `offset`."""
         line, column = self.line_and_column(offset)
-        return GrammarWarning(shortened(message), line, column)
+        return GrammarWarning(shortened(message), line, column, self.line_at(offset), self.name)
 
 
 def shortened(message: str) -> str:

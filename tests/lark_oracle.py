@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from typing import Any
 
 from lark import Lark
 from lark.exceptions import LarkError, UnexpectedInput
@@ -15,14 +16,14 @@ from earleymask.trie import Vocabulary
 BYTES = Vocabulary.from_tokens([bytes([i]) for i in range(256)], eos_token_id=256, size=257)
 
 
-def lark_parser(grammar: str, start: str = "start") -> Lark:
-    return Lark(grammar, parser="earley", lexer="dynamic_complete", start=start)
+def lark_parser(grammar: str, start: str = "start", **options: Any) -> Lark:
+    return Lark(grammar, parser="earley", lexer="dynamic_complete", start=start, **options)
 
 
-def lark_loads(grammar: str) -> bool:
+def lark_loads(grammar: str, **options: Any) -> bool:
     """Whether Lark makes a parser of the text. It also raises KeyError, AssertionError and the errors of `re`."""
     try:
-        lark_parser(grammar)
+        lark_parser(grammar, **options)
     except Exception:
         return False
     return True
@@ -51,10 +52,10 @@ def strings(alphabet: str, length: int) -> Iterable[str]:
             yield "".join(chars)
 
 
-def assert_same(text: str, sentences: Iterable[str], start: str = "start") -> None:
-    """Lark and we accept the same of `sentences`, at least one of them and not all."""
-    parser = lark_parser(text, start)
-    grammar = Grammar.from_lark(text, start=start)
+def assert_same(text: str, sentences: Iterable[str], start: str = "start", **options: Any) -> None:
+    """Lark and we accept the same of `sentences`, at least one of them and not all. `options` go to both."""
+    parser = lark_parser(text, start, **options)
+    grammar = Grammar.from_lark(text, start=start, **options)
     accepted = rejected = 0
     for sentence in sentences:
         expected = lark_accepts(parser, sentence)

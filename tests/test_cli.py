@@ -134,7 +134,7 @@ def test_check_other_grammars(capsys: pytest.CaptureFixture[str], tmp_path: Path
     good = "The text is a sentence of the grammar.\n"
     path = tmp_path / "list.gbnf"
     path.write_text('root ::= "[" item ("," item)* "]"\nitem ::= [a-z]+\nother ::= "x"\n')
-    warned = "warning: line 3, column 1: rule `other` is not reached from `root`\n"
+    warned = 'warning: line 3, column 1: rule `other` is not reached from `root`\n    other ::= "x"\n    ^\n'
     assert run(capsys, "check", str(path), "[a,bc]") == (0, warned + good, "")
     assert run(capsys, "check", str(path), "x", "--start", "other")[1].endswith(good)
     other = tmp_path / "list.txt"

@@ -50,7 +50,8 @@ def accepts(model: Model, start: int, texts: list[str]) -> list[str]:
 def test_unproductive_alternatives_are_dropped_with_a_warning() -> None:
     grammar = Grammar.from_lark('start: "a" | x "b"\n  | y\nx: "c" x | x\ny: z z\nz: "d" | x')
     assert [str(warning) for warning in grammar.warnings] == [
-        "line 3, column 1: rule `x` can never come to an end; the alternatives that use it were dropped"
+        "line 3, column 1: rule `x` can never come to an end; the alternatives that use it were dropped",
+        "line 3, column 12: this alternative of `x` says nothing: it is the rule itself",
     ]
     assert we_accept(grammar, "a") and we_accept(grammar, "dd") and not we_accept(grammar, "cb")
 

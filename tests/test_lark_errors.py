@@ -49,7 +49,7 @@ REFUSED_BY_BOTH = {
     "single quotes": ("start: 'a'", 1, 8, "unexpected character \"'\"", "double quotes"),
     "semicolon": ('start: "a";', 1, 11, "unexpected character ';'", "no semicolons"),
     "comma": ('start: "a", "b"', 1, 11, "no comma belongs here", "blanks"),
-    "name beyond ascii": ('start: "a"\nstärt: "b"', 2, 3, "unexpected character 'ä'", "letters a to z"),
+    "name beyond ascii": ('start: "a"\nst§rt: "b"', 2, 3, "unexpected character '§'", None),
     "byte order mark": ('\ufeffstart: "a"', 1, 1, "unexpected character", "utf-8-sig"),
     "double underscore": ('start: __x\n', 1, 8, "unexpected character '_'", "one underscore"),
     "priority without number": ('start.x: "a"', 1, 7, "a priority, a number, is expected", None),
@@ -96,13 +96,6 @@ REFUSED_BY_BOTH = {
 
 # Lark has these; we do not, yet. Each is refused by its name.
 NOT_YET = {
-    "template": ('start: list{x}\nlist{item}: item ("," item)*\nx: "a"', 1, 12, "templates", None),
-    "template defined": ('start: "a"\nlist{item}: item ("," item)*', 2, 1, "`list` is a template", None),
-    "extend": ('start: "a"\n%extend start: "b"', 2, 1, "`%extend`", "whole definition"),
-    "override": ('start: "a"\n%override start: "b"', 2, 1, "`%override`", None),
-    "declare": ('start: "a"\n%declare X', 2, 1, "`%declare`", None),
-    "file": ('start: X\n%import .file.X', 2, 9, "files are not supported", None),
-    "import of a template": ("start: x\nx: cs_list\n%import python.cs_list", 3, 1, "template", None),
     "lookahead": ('start: "a" /b(?=c)/', 1, 14, "lookahead", None),
     "lookahead in a library": ("start: DEC_NUMBER\n%import python.DEC_NUMBER", 2, 1, "lookahead", None),
     "lookbehind out of the terminal": ("start: /(?<!a)b/", 1, 9, "", None),
@@ -156,7 +149,7 @@ def test_message_cuts_long_lines_and_hides_control_characters() -> None:
 
 
 def test_arguments_are_checked() -> None:
-    with pytest.raises(TypeError, match="text must be a str, not bytes"):
+    with pytest.raises(TypeError, match=r"text must be a str or a lark.Lark, not bytes"):
         Grammar.from_lark(b'start: "a"')  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="start must be a str, not None"):
         Grammar.from_lark('start: "a"', start=None)  # type: ignore[arg-type]

@@ -35,9 +35,43 @@ def grammars(draw: st.DrawFn) -> str:
     return "\n".join(draw(st.permutations(lines)))
 
 
+# Templates that use themselves only with what they were used with, and changes of what stands above.
+in_templates = st.lists(
+    st.lists(
+        st.one_of(atoms, st.sampled_from(["p", "q", "p*", "(p | q)+", "[q]", "t{p, q}", "t{q, p}"])), max_size=3
+    ).map(" ".join),
+    min_size=1,
+    max_size=2,
+).map(" | ".join)
+uses = st.sampled_from(['t{"a", "b"}', "t{x, T}", 't{u{"b"}, "a"}', "t{u{x}, u{T}}", 'u{"ab"}', "u{/a+/}*"])
+
+
+@st.composite
+def grammars_with_templates(draw: st.DrawFn) -> str:
+    start = " | ".join(draw(st.lists(uses, min_size=1, max_size=2)))
+    lines = [f"start: {start} | {draw(bodies)}", f"x: {draw(bodies)}", f"?y: {draw(bodies)}", f"_z: {draw(bodies)}"]
+    lines += [f"T: {draw(terminals)}", f"t{{p, q}}: {draw(in_templates)}", 'u{p}: p | "b" p']
+    lines = draw(st.permutations(lines))
+    for change in draw(st.lists(st.sampled_from(["%extend x", "%override ?y", "%extend _z"]), max_size=2)):
+        lines.append(f"{change}: {draw(bodies)}")
+    if draw(st.booleans()):
+        lines.append(draw(st.sampled_from(["%extend t{p, q}: q p", "%override u{o}: o o", '%extend T: "bb" | "a"'])))
+    return "\n".join(lines)
+
+
+@settings(max_examples=40, deadline=None)
+@given(grammars_with_templates())
+def test_generated_templates_and_changes(text: str) -> None:
+    assert_same_language(text)
+
+
 @settings(max_examples=120, deadline=None)
 @given(grammars())
 def test_generated_grammars(text: str) -> None:
+    assert_same_language(text)
+
+
+def assert_same_language(text: str) -> None:
     try:
         parser = lark_parser(text)
     except Exception:  # rules that it counts as defined twice

@@ -133,6 +133,8 @@ BEYOND_LARK = {
     "count in braces": ('start: "a"{2} "b"{1,2} "c"{0,1} ("a" "b"){,1}', ["aab", "aabbcab"], ["ab", "aabbb", "aabcc"]),
     "count in braces, open": ('start: "a"{2,} "b"{0,}', ["aa", "aaaab"], ["a", "ab"]),
     "count in braces in a terminal": ('start: A\nA: "a"{2,3} "b"{,2} "c"{1,}', ["aac", "aaabbcc"], ["ac", "aa"]),
+    "hyphens in names": ('start: key-value | A-B? -> x\nkey-value.-1: "a"\nA-B: "b"~1..2', ["a", "b", "bb"], ["ab"]),
+    "letters beyond ASCII": ('start: größe ÄÖ 数\ngröße: "a"\nÄÖ: "b"\n数: "c"', ["abc"], ["ab", "c"]),
     "one name imported twice": ("start: A B\n%import common.INT -> A\n%import common.INT -> B", ["12"], ["1"]),
 }
 
@@ -153,7 +155,7 @@ NARROWER_THAN_LARK = {
     "no sentence": ('start: start "a"', "no sentence"),
     "unknown import that is not used": ('start: "a"\n%import common.NOPE', "has no `NOPE`"),
     "negative count": ('start: "a"~-1 "b"', "cannot repeat from -1 to -1"),
-    "declared terminals": ('start: "a"\n%declare B', "`%declare`"),
+    "used and only declared": ('start: "a" | B\n%declare B', "`B` is only declared"),
 }
 
 
@@ -180,6 +182,7 @@ def test_ignored_text_is_not_taken_greedily() -> None:
 
 
 def test_special_tokens() -> None:
+    assert not lark_loads("start: <|call|>")
     specials = {"<|call|>": 3, "</s>": 4}
     tokens = [b"a", b"b", b"<|call|>", b"", b""]
     vocabulary = Vocabulary.from_tokens(

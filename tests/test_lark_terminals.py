@@ -15,6 +15,7 @@ from earleymask.earley import Regexes
 from earleymask.grammar import Grammar, GrammarError, lark_library
 from earleymask.grammar.lark_literals import LiteralError, source_position, unescape
 from earleymask.grammar.lark_load import LarkLoader
+from earleymask.grammar.lark_modules import NO_OPTIONS, Modules
 from earleymask.grammar.lark_parse import parse
 from earleymask.grammar.lark_terminals import widths
 from earleymask.grammar.regex_lower import is_lazy, lower
@@ -22,8 +23,8 @@ from earleymask.grammar.regex_syntax import parse as parse_regex
 
 
 def loader_of(grammar: str) -> LarkLoader:
-    loader = LarkLoader(parse(grammar))
-    loader.collect_names()
+    loader = LarkLoader(parse(grammar), Modules(NO_OPTIONS))
+    loader.collect()
     return loader
 
 
@@ -34,7 +35,7 @@ def lark_pattern(grammar: str, name: str) -> str:
 
 def our_pattern(grammar: str, name: str) -> str:
     loader = loader_of(grammar)
-    return loader.terminals.pattern(loader.named[name], 0).regexp()
+    return loader.terminals.pattern(loader.top.definitions[name].tree, 0).regexp()
 
 
 pieces = st.sampled_from(
@@ -74,7 +75,8 @@ def test_language_of_composed_terminals(expression: str) -> None:
     grammar = f'start: A\nA: "x"? {expression} "x"\nB: "b" "c"? | "c"\nC: /c|d/\n'
     pattern = lark_pattern(grammar, "A")
     loader = loader_of(grammar)
-    tree = loader.terminals.build(loader.named["A"], "A")
+    found = loader.top.own("A")
+    tree = loader.terminals.build(found[1].tree, found)
     regexes = Regexes()
     node = lower(tree, regexes)
     compiled = re.compile(pattern)
@@ -86,12 +88,12 @@ def test_language_of_composed_terminals(expression: str) -> None:
 
 @pytest.mark.parametrize("library", ["common", "unicode"])
 def test_every_definition_of_the_library(library: str) -> None:
-    for name in lark_library.definition_texts(library):
+    for name in lark_library.library(library).names():
         if name.startswith("_STRING"):
             continue  # zero-width: Lark does not make a parser of it alone
         grammar = f"%import {library}.{name}\nstart: {name}"
         loader = loader_of(grammar)
-        (node,) = loader.parsed.rules
+        node = loader.top.definitions["start"]
         pattern = loader.terminals.pattern(node.tree, 0).regexp()
         assert pattern == lark_pattern(grammar, name)
         loader.terminals.build(node.tree)
