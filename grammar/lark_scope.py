@@ -138,6 +138,8 @@ class Scope:
         for node in imports:
             self._try(self._import, node, errors)
         if self.parsed is None:
+            if self.modules.unbound and self.library is not None:
+                self.modules.unbound.difference_update(self.library.names())
             return
         changes = self.parsed.changes
         if len(changes) > MAX_CHANGES:
@@ -177,10 +179,6 @@ class Scope:
         child = self.children.get(node.module)
         if child is None:
             child = self.children[node.module] = self._child(node)
-        if child.own(node.name) is None:
-            module = node.module
-            kind = "library" if child.library is not None else "module"
-            raise self.error(f"{kind} `{module}` has no `{node.name}`", node, did_you_mean(node.name, child.names()))
         self.imported[node.alias] = node
         child.exported[node.name] = node.alias
 
@@ -277,8 +275,18 @@ class Scope:
 
     # What is said about the text.
 
+    def missing(self, node: Import) -> GrammarError:
+        """The error about an import of what is not there. As in Lark, it is none unless the name is used."""
+        child = self.children[node.module]
+        kind = "library" if child.library is not None else "module"
+        message = f"{kind} `{node.module}` has no `{node.name}`"
+        return self.error(message, node, did_you_mean(node.name, child.names()))
+
     def undefined(self, node: RuleName | TerminalName | TemplateUse) -> GrammarError:
         """The error about a name that means nothing here."""
+        imported = self.imported.get(node.name)
+        if imported is not None:
+            return self.missing(imported)
         kind = "terminal" if isinstance(node, TerminalName) else "rule"
         if isinstance(node, TemplateUse):
             kind = "template"

@@ -87,6 +87,9 @@ class _Finder:
     def unused(self, start: str) -> None:
         """Rules and templates that the start rule does not reach, and terminals that nothing uses."""
         symbols = self.top.symbols
+        for alias, node in self.top.imported.items():
+            if self.top.own(alias) is None:
+                self.warn(f"`{node.module}` has no `{node.name}`; nothing uses this import", node)
         templates = {definition for _, definition, _, environment in self.loader.pending if environment is not None}
         used: set[str] = set()
         for tree in self.loader.parsed.ignored:

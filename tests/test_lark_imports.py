@@ -83,6 +83,7 @@ SAME = {
     "declared and not used": ('start: "a"\n%declare X Y', "ab", 2),
     "declared in a file, not used": ("start: A\n%import declares.A", "ab", 2),
     "declared in a library, not used": ("start: NAME\n%import python.NAME", "a1_", 3),
+    "what is not there": ("start: x\n%import ab (x, nothing)\n%import common.NOPE", "abc", 3),
     "two files by one name": ("start: p q\n%import ab.x -> p\n%import inner.deep.x -> q", "abc", 5),
 }  # fmt: skip
 
@@ -226,6 +227,18 @@ def test_refused_as_lark_does(name: str, folder: Path) -> None:
     if line is not None:
         assert (caught.value.line, caught.value.column) == (line, column), str(caught.value)
     assert hint is None or hint in (caught.value.hint or "")
+
+
+def test_imports_of_what_is_not_there() -> None:
+    """No error unless used; a warning then."""
+    grammar = Grammar.from_lark('start: "a"\n%import common.NOPE')
+    assert [str(w) for w in grammar.warnings] == ["line 2, column 1: `common` has no `NOPE`; nothing uses this import"]
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_lark("start: y\ny: x zz\n%import m.x", loader={"m": 'xx: "a"'})
+    assert [(e.line, e.message) for e in caught.value.errors] == [
+        (2, "rule `zz` is not defined"),
+        (3, "module `m` has no `x`"),
+    ]
 
 
 def test_circles_are_named(folder: Path) -> None:
