@@ -39,6 +39,7 @@ cdef class Automaton:
     cdef uint32_t adopt(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
     cdef int push_unknown(self, Regexes other, uint32_t node, const Words* adopted) except -1 nogil
     cdef uint32_t adopt_new(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
+    cdef uint32_t adopt_cuts(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
     cdef uint32_t adopt_class(self, Regexes other, uint32_t class_) except? 0xFFFFFFFF nogil
     cdef uint32_t adopt_program(self, Regexes other, uint32_t instruction, Words* adopted) except? 0xFFFFFFFF nogil
 

@@ -10,12 +10,13 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from earleymask.earley._regex cimport (
-    F_NULLABLE, F_ORDERED, K_AND, K_BYTES, K_CHAR, K_CONCAT, K_EMPTY, K_EPSILON, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION,
-    OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, Instruction, nullable,
+    CP_FOLLOW, CP_GROUPS, CP_HEADER, CP_ORACLES, F_NULLABLE, F_ORDERED, G_WORDS, I_OP, I_WORDS, I_X, K_AND, K_BYTES, K_CHAR,
+    K_CONCAT, K_CUTS, K_EMPTY, K_EPSILON, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY,
+    T_THREAD, Instruction, item_length, nullable,
 )
 from earleymask.earley._tables cimport (
-    NONE, byteset_add, byteset_and_not, byteset_fill, byteset_or, lowest_bit, reserve, sequence, sequence_length, set_all, words_free,
-    words_push,
+    NONE, byteset_add, byteset_and_not, byteset_fill, byteset_or, lowest_bit, reserve, sequence, sequence_length, set_all, words_extend,
+    words_free, words_push,
 )
 
 cdef enum:
@@ -136,10 +137,44 @@ cdef class Automaton:
                 words_push(&self.regexes.stack, mine)
             self.regexes.stack.n = base
             return self.regexes.make(self.regexes.stack.data + base, n)
+        if kind == K_CUTS:
+            return self.adopt_cuts(other, node, adopted)
         for i in range(1, n):                           # K_UNION, K_AND
             mine = self.adopt(other, sequence(other.nodes, node)[i], adopted)
             words_push(&self.regexes.stack, mine)
         return self.regexes.make_union(base) if kind == K_UNION else self.regexes.make_and(base)
+
+    cdef uint32_t adopt_cuts(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil:
+        cdef size_t base = self.regexes.stack.n, i, n
+        cdef uint32_t program = sequence(other.nodes, node)[1], n_oracles, mine
+        # The program first: the regexes of its atoms.
+        n = sequence_length(other.cut_programs, program)
+        words_extend(&self.regexes.stack, sequence(other.cut_programs, program), n)
+        n_oracles = sequence(other.cut_programs, program)[CP_ORACLES]
+        i = CP_HEADER + sequence(other.cut_programs, program)[CP_FOLLOW]
+        i += sequence(other.cut_programs, program)[CP_GROUPS] * G_WORDS
+        while i < n:
+            if self.regexes.stack.data[base + i + I_OP] == OP_ATOM:
+                mine = self.adopt(other, self.regexes.stack.data[base + i + I_X], adopted)
+                self.regexes.stack.data[base + i + I_X] = mine
+            i += I_WORDS
+        program = self.regexes.cut_programs.intern(self.regexes.stack.data + base, n)
+        self.regexes.stack.n = base
+        n = sequence_length(other.nodes, node)
+        words_extend(&self.regexes.stack, sequence(other.nodes, node), n)
+        self.regexes.stack.data[base + 1] = program
+        for i in range(3, 3 + n_oracles):
+            mine = self.adopt(other, self.regexes.stack.data[base + i], adopted)
+            self.regexes.stack.data[base + i] = mine
+        i = 3 + n_oracles
+        while i < n:
+            if self.regexes.stack.data[base + i] == T_THREAD:
+                mine = self.adopt(other, self.regexes.stack.data[base + i + 2], adopted)
+                self.regexes.stack.data[base + i + 2] = mine
+            i += item_length(self.regexes.stack.data[base + i])
+        mine = self.regexes.make_cuts(base)
+        self.regexes.stack.n = base
+        return mine
 
     cdef uint32_t adopt_class(self, Regexes other, uint32_t class_) except? 0xFFFFFFFF nogil:
         return self.regexes.classes.intern(sequence(other.classes, class_), sequence_length(other.classes, class_))

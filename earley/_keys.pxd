@@ -13,3 +13,4 @@ cdef class Keys:
     # Nobody may add to them meanwhile.
     cdef uint64_t key(self, uint32_t regex) noexcept nogil
     cdef uint64_t program_key(self, uint32_t instruction) noexcept nogil
+    cdef uint64_t cut_program_key(self, uint32_t program) noexcept nogil

@@ -8,7 +8,9 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from earleymask.earley._regex cimport (
-    K_AND, K_CHAR, K_CONCAT, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, Instruction, Regexes,
+    CP_FOLLOW, CP_GROUPS, CP_HEADER, CP_ORACLES, G_WORDS, I_OP, I_WORDS, I_X, K_AND, K_CHAR, K_CONCAT, K_CUTS, K_NOT,
+    K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, T_CUT, T_OPEN, T_THREAD, Instruction, Regexes,
+    item_length,
 )
 from earleymask.earley._tables cimport sequence, sequence_length
 
@@ -50,6 +52,18 @@ cdef class Keys:
         elif p[0] == K_ORDERED:
             for i in range(1, n, 2):
                 h = mixed(mixed(h, self.program_key(p[i])), self.key(p[i + 1]))
+        elif p[0] == K_CUTS:
+            h = mixed(mixed(h, self.cut_program_key(p[1])), p[2])
+            for i in range(3, 3 + sequence(self.regexes.cut_programs, p[1])[CP_ORACLES]):
+                h = mixed(h, self.key(p[i]))
+            i = 3 + sequence(self.regexes.cut_programs, p[1])[CP_ORACLES]
+            while i < n:
+                h = mixed(h, p[i])
+                if p[i] == T_THREAD:
+                    h = mixed(mixed(h, p[i + 1]), self.key(p[i + 2]))
+                elif p[i] == T_OPEN or p[i] == T_CUT:
+                    h = mixed(h, p[i + 1])
+                i += item_length(p[i])
         else:
             i = 1
             if p[0] == K_CHAR or (p[0] == K_TAIL and p[1] != ANY_TAIL):
@@ -61,6 +75,18 @@ cdef class Keys:
                 h = mixed(h, p[i])
         self.keys[regex] = h | 1                        # 0 is none
         return self.keys[regex]
+
+    cdef uint64_t cut_program_key(self, uint32_t program) noexcept nogil:
+        cdef const uint32_t* words = sequence(self.regexes.cut_programs, program)
+        cdef size_t n = sequence_length(self.regexes.cut_programs, program), i
+        cdef size_t code = CP_HEADER + words[CP_FOLLOW] + <size_t> words[CP_GROUPS] * G_WORDS
+        cdef uint64_t h = mixed(n, code)
+        for i in range(n):
+            if i >= code and (i - code) % I_WORDS == I_X and words[i - I_X + I_OP] == OP_ATOM:
+                h = mixed(h, self.key(words[i]))
+            else:
+                h = mixed(h, words[i])
+        return h
 
     cdef uint64_t program_key(self, uint32_t instruction) noexcept nogil:
         """A hash of a place in an ordered program and of all of the program."""

@@ -18,6 +18,7 @@ cdef enum:
     K_NOT           # node                                relative to all byte strings
     K_REPEAT        # body, minimum, maximum              maximum NONE: unbounded
     K_ORDERED       # program, (instruction, node) ...    live threads in order of preference
+    K_CUTS          # cut program, question, oracles, items: threads in groups that cuts end, see `_cuts.pxi`
 
 cdef enum:
     R_EMPTY = 0                     # the first two nodes of every arena
@@ -29,7 +30,8 @@ cdef enum:                     # one byte a node
     F_KNOWN_EMPTY = 4               # outcome of that search
     F_KNOWN_INHABITED = 8
     F_MARK = 16                     # used within one search
-    F_ORDERED = 32                  # holds a K_ORDERED node
+    F_ORDERED = 32                  # holds a K_ORDERED or K_CUTS node
+    F_COUNTED = 64                  # a bounded K_REPEAT, or a K_CONCAT with one along it
     F_INHERITED = F_SEARCH | F_ORDERED
 
 cdef enum:
@@ -37,6 +39,38 @@ cdef enum:
     OP_SPLIT = 1
     OP_JUMP = 2
     OP_MATCH = 3
+    # In cut programs, where an atom goes on at y:
+    OP_BEHIND = 4                   # x: oracle * 2 + negative; goes on at y
+    OP_GROUP = 5                    # x: the group that opens
+    OP_COMMIT = 6                   # x: the group whose body has matched; goes on at y, or (NONE) ends
+
+# Items of a K_CUTS node, in order of preference.
+cdef enum:
+    T_THREAD = 0                    # instruction, node
+    T_OPEN = 1                      # group, words up to and with its T_CLOSE (0: it is open while being built)
+    T_CLOSE = 2
+    T_CUT = 3                       # group: its less preferred items go once this one is known to have come to be
+    T_MATCH = 4
+
+# A cut program: CP_ORDERED, CP_ORACLES, CP_FOLLOW, CP_GROUPS, then so many code points, so many groups of G_WORDS words
+# and instructions of I_WORDS words.
+cdef enum:
+    CP_ORDERED = 0                  # 1: cut at the first match; 0: all of the text must match
+    CP_ORACLES = 1                  # regexes that lookbehinds ask: what was read is in them
+    CP_FOLLOW = 2                   # code points that may follow
+    CP_GROUPS = 3
+    CP_HEADER = 4
+    G_PARENT = 0                    # the group around it, or NONE
+    G_LOOK = 1                      # 1: a lookahead, 0: an atomic group
+    G_BODY = 2                      # instruction at which its body begins
+    G_ELSE = 3                      # where it goes on if the body does not match, or NONE
+    G_WORDS = 4
+    I_OP = 0
+    I_X = 1
+    I_Y = 2
+    I_OWNER = 3                     # the group in whose body it stands, or NONE
+    I_ASKS = 4                      # bits of the oracles that may be asked from here on
+    I_WORDS = 5
 
 cdef struct Edge:                   # a derivative that was worked out
     ByteSet bytes                   # by any of these bytes
@@ -68,7 +102,15 @@ cdef class Regexes:
     cdef Words agenda               # K_ORDERED: instructions to visit, last first
     cdef uint32_t* visited          # K_ORDERED: per instruction, the closure that last saw it
     cdef size_t visited_capacity
+    cdef uint32_t* cut_visited      # K_CUTS: per instruction, the step that last met it in a group still open
+    cdef size_t cut_visited_capacity
     cdef uint32_t closure_number
+
+    cdef Sequences cut_programs
+    cdef Words frames               # K_CUTS: groups that are open while items are put out
+    cdef Words items                # K_CUTS: items put out
+    cdef Words undo                 # K_CUTS: instructions visited, to be forgotten with their group
+    cdef Words chain                # merging counts: members under comparison
 
     # The derivative of `node` by `byte`; narrows `same` to bytes that surely have the same one.
     cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
@@ -111,6 +153,33 @@ cdef class Regexes:
     cdef int close_threads(self, uint32_t start) except -1 nogil
     cdef int search(self, uint32_t start) except -1 nogil
 
+    cdef uint32_t count_place(self, uint32_t node, uint32_t last, size_t entry) noexcept nogil
+    cdef int join(self, size_t base, size_t first, size_t second, size_t* current) noexcept nogil
+    cdef int merge_counts(self, size_t base) except -1 nogil
+    cdef uint32_t with_counts(self, uint32_t node, uint32_t place, uint32_t minimum, uint32_t maximum) except? 0xFFFFFFFF nogil
+
+    # K_CUTS. `base`: where the words of the node that is being worked on begin on the stack; they reach to its top.
+    cdef uint32_t derive_cuts(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_cuts(self, size_t base) except? 0xFFFFFFFF nogil
+    cdef int answers(self, uint32_t node) except -1 nogil
+    cdef int cut_step(self, size_t base, uint32_t byte, uint32_t mode, ByteSet* same) except -1 nogil
+    cdef int cut_start(self, size_t base) except -1 nogil
+    cdef int cut_end(self, size_t base) except -1 nogil
+    cdef int visit(self, size_t base, uint32_t start) except -1 nogil
+    cdef int put_thread(self, uint32_t pc, uint32_t node) except -1 nogil
+    cdef int put_match(self, bint ordered) except -1 nogil
+    cdef int cut(self, uint32_t group) except -1 nogil
+    cdef int open_frame(self, uint32_t group) except -1 nogil
+    cdef int close_frame(self, const uint32_t* program) except -1 nogil
+    cdef bint has_completer(self, const uint32_t* program, uint32_t group, size_t begin) noexcept nogil
+
 
 cdef inline bint nullable(Regexes regexes, uint32_t node) noexcept nogil:
     return regexes.flags[node] & F_NULLABLE
+
+
+cdef inline size_t item_length(uint32_t item) noexcept nogil:
+    """Words of an item of a K_CUTS node that begins so; of a T_OPEN, without what is in the group."""
+    if item == T_THREAD or item == T_OPEN:
+        return 3
+    return 2 if item == T_CUT else 1

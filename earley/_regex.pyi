@@ -53,6 +53,36 @@ class Regexes:
         Instructions are numbered from 0, where threads start.
         """
 
+    def cuts(
+        self,
+        program: Sequence[tuple[int, int, int, int, int]],
+        groups: Sequence[tuple[int, bool, int, int]],
+        oracles: Sequence[int],
+        follow: Sequence[int],
+        question: int,
+        ordered: bool,
+    ) -> int:
+        """Threads in groups that cuts end (see `_cuts.pxi`): lookarounds and atomic groups.
+
+        `program` is a sequence of (op, x, y, owner, asks), numbered from 0, where it starts: ATOM=0 reads one or more
+        bytes, of node x, and goes on at y; SPLIT=1 prefers x to y; JUMP=2 to x; MATCH=3; BEHIND=4, x = 2 * oracle +
+        negative, goes on at y; GROUP=5 opens group x; COMMIT=6 has matched the body of group x and goes on at y or
+        (-1) ends.
+        `owner` is the group whose body it is in, or -1; `asks` has bit i where oracle i may be asked from there on.
+        `groups`: (parent or -1, whether it is a lookahead, body, instruction to go on at if the body fails or -1).
+        `oracles`: for each, the node that what was read must be in. `follow`: code points.
+        `question`: 2 * f + q; f, what follows the text: 0 nothing, i + 1 code point i of `follow`; q = 0 asks for what
+        matches, 1 for what may match, depending on what comes after that code point.
+        `ordered`: the language is what the preferred match consumes whole; else all that can be matched whole.
+        """
+
+    def cut_answers(self, node: int, n_follow: int, texts: Sequence[bytes]) -> set[bytes]:
+        """How the answers to the questions about `node`, made by `cuts` with question 0, differ.
+
+        For each state that `texts`, one for each kind of character, lead to: a row with an answer for the end of the
+        text and for each of `n_follow` code points: 0 no match, 1 a match, 2 it depends on what comes after that.
+        """
+
     def is_nullable(self, node: int) -> bool:
         """Whether the node contains the empty string."""
 

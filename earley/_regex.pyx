@@ -9,6 +9,9 @@ Where this departs from the textbook:
 - Each derivative comes with a set of bytes that have the same one (their "approximate classes", worked out in the same
   recursion), so a state costs as many derivations as it has different continuations, not 256.
 - Counted repetition stays a count. A class of code points stays a class; its UTF-8 bytes appear as the text reaches them.
+- Where turns of a counted repetition can be told apart in several ways, `(a|aa){1,100000}`, the counts that may be left
+  are kept as intervals: equal members of a union that differ in one count are joined.
+- A terminal with lookarounds or atomic groups is one K_CUTS leaf, see `_cuts.pxi`.
 - A terminal with lazy quantifiers is one K_ORDERED leaf: a list of threads in order of preference, cut at the first
   match (Pike's simulation of backtracking; Cox 2010, "Regular expression matching: the virtual machine approach").
   Its language is { w : the preferred match on w consumes all of w }.
@@ -18,11 +21,11 @@ Not here: regex syntax (`earleymask.grammar`), sets of terminals (`_lexer`).
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdlib cimport free
-from libc.string cimport memset
+from libc.string cimport memcmp, memmove, memset
 
 from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_and, byteset_and_not, byteset_fill, byteset_has, byteset_or,
-    reserve, sequence, sequence_length, sort_words, words_extend, words_free, words_push,
+    reserve, sequence, sequence_length, sort_u64, sort_words, words_extend, words_free, words_push,
 )
 
 from earleymask.earley.errors import LimitError
@@ -30,7 +33,13 @@ from earleymask.earley.errors import LimitError
 cdef enum:
     MAX_SEARCHED = 1 << 18      # nodes visited to decide one emptiness
     MAX_DEPTH = 4000            # nodes on a path down, which derivation recurses along
+    MAX_EXPLORED = 1 << 14      # states in which it is asked what may follow
+    MAX_MEMBERS = 1 << 12       # of a union that derivation makes
+    CHANGED = 0x80000000           # `merge_counts`: the member's bounds were widened
     ANY = NONE              # K_TAIL: any continuation bytes
+
+
+include "_cuts.pxi"
 
 
 cdef class Regexes:
@@ -47,6 +56,7 @@ cdef class Regexes:
         cdef uint32_t word
         self.nodes = Sequences("regex nodes", 1 << 26)
         self.classes = Sequences("character classes", 1 << 24)
+        self.cut_programs = Sequences("programs of lookarounds", 1 << 24)
         word = K_EMPTY
         self.make(&word, 1)
         word = K_EPSILON
@@ -60,10 +70,15 @@ cdef class Regexes:
         free(self.edges)
         free(self.code)
         free(self.visited)
+        free(self.cut_visited)
         words_free(&self.stack)
         words_free(&self.threads)
         words_free(&self.agenda)
         words_free(&self.programs)
+        words_free(&self.frames)
+        words_free(&self.items)
+        words_free(&self.undo)
+        words_free(&self.chain)
 
     # ---- constructors -------------------------------------------------------------------------------------------
 
@@ -204,6 +219,99 @@ cdef class Regexes:
         self.close_threads(base)
         return self.make_ordered()
 
+    def cuts(self, program, groups, oracles, follow, question, bint ordered) -> int:
+        """Threads in groups that cuts end (see `_cuts.pxi`): what `program` matches, lookarounds and atomic groups heeded.
+
+        `program` is a sequence of (op, x, y, owner, asks), numbered from 0, where it starts: ATOM=0 reads one or more
+        bytes, of node x, and goes on at y; SPLIT=1 prefers x to y; JUMP=2 to x; MATCH=3; BEHIND=4, x = 2 * oracle + negative, goes
+        on at y; GROUP=5 opens group x; COMMIT=6 has matched the body of group x and goes on at y or (-1) ends.
+        `owner` is the group whose body it is in, or -1; `asks` has bit i where oracle i may be asked from there on.
+        `groups`: (parent or -1, whether it is a lookahead, body, instruction to go on at if the body fails or -1).
+        `oracles`: for each, the node that what was read must be in. `follow`: code points.
+        `question`: 2 * f + q; f, what follows the text: 0 nothing, i + 1 code point i of `follow`; q = 0 asks for what
+        matches, 1 for what may match, depending on what comes after that code point.
+        `ordered`: the language is what the preferred match consumes whole; else all that can be matched whole.
+        """
+        cdef size_t base = self.stack.n, n = len(program), n_groups = len(groups), i
+        cdef uint32_t number, result
+        if len(oracles) > 32:
+            raise LimitError(f"{len(oracles)} different lookbehinds in one terminal, limit 32; use fewer")
+        if not 0 <= question < 2 * len(follow) + 2:
+            raise ValueError(f"cuts: question {question} about {len(follow)} code points")
+        try:
+            for word in (ordered, len(oracles), len(follow), n_groups, *follow):
+                words_push(&self.stack, word)
+            for parent, look, body, otherwise in groups:
+                if not -1 <= parent < n_groups or not 0 <= body < n or not -1 <= otherwise < n:
+                    raise ValueError("cuts: a group leads out of the program")
+                words_push(&self.stack, <uint32_t> <int> parent)
+                words_push(&self.stack, bool(look))
+                words_push(&self.stack, body)
+                words_push(&self.stack, <uint32_t> <int> otherwise)
+            for i, (op, x, y, owner, asks) in enumerate(program):
+                if op == OP_ATOM and self.flags[self.known(x)] & F_ORDERED:
+                    raise ValueError(f"cuts: instruction {i}: an atom must not contain a program")
+                if not OP_ATOM <= op <= OP_COMMIT:
+                    raise ValueError(f"cuts: instruction {i} has unknown op {op!r}")
+                if (op in (OP_ATOM, OP_SPLIT, OP_BEHIND) and not 0 <= y < n) or (op in (OP_SPLIT, OP_JUMP) and not 0 <= x < n):
+                    raise ValueError(f"cuts: instruction {i} leads out of the program")
+                if op in (OP_GROUP, OP_COMMIT) and (not 0 <= x < n_groups or not -1 <= y < n):
+                    raise ValueError(f"cuts: instruction {i} is about a group that there is not")
+                if op == OP_BEHIND and not 0 <= x < 2 * len(oracles):
+                    raise ValueError(f"cuts: instruction {i} asks an oracle that there is not")
+                words_push(&self.stack, op)
+                words_push(&self.stack, x)
+                words_push(&self.stack, <uint32_t> <int> y)
+                words_push(&self.stack, <uint32_t> <int> owner)
+                words_push(&self.stack, asks)
+            number = self.cut_programs.intern(self.stack.data + base, self.stack.n - base)
+        finally:
+            self.stack.n = base
+        try:
+            words_push(&self.stack, K_CUTS)
+            words_push(&self.stack, number)
+            words_push(&self.stack, question)
+            for oracle in oracles:
+                words_push(&self.stack, self.known(oracle))
+            self.cut_start(base)
+            self.visit(base, 0)
+            self.cut_end(base)
+            result = self.make_cuts(base)
+        finally:
+            self.stack.n = base
+        return result
+
+    def cut_answers(self, node, uint32_t n_follow, texts) -> set[bytes]:
+        """How the answers to the questions about `node`, made by `cuts` with question 0, differ.
+
+        For each state that `texts`, one for each kind of character, lead to: a row with an answer for the end of the
+        text and for each of `n_follow` code points: 0 no match, 1 a match, 2 it depends on what comes after that.
+        """
+        cdef uint32_t state = self.known(node), following, f
+        cdef ByteSet same
+        cdef unsigned char byte
+        rows = set()
+        seen = {state}
+        agenda = [state]
+        while agenda:
+            state = agenda.pop()
+            if sequence(self.nodes, state)[0] != K_CUTS:
+                if state != R_EMPTY:
+                    rows.add(b"\1" * (n_follow + 1))        # nothing is asked any more
+                continue
+            rows.add(bytes([answer_to(self, state, f) for f in range(n_follow + 1)]))
+            for text in texts:
+                following = state
+                for byte in <bytes> text:
+                    byteset_fill(&same, <uint64_t> -1)
+                    following = self.derive(following, byte, &same)
+                if following not in seen:
+                    if len(seen) > MAX_EXPLORED:
+                        raise LimitError(f"what may follow a terminal: more than {MAX_EXPLORED} states; simplify its lookaheads")
+                    seen.add(following)
+                    agenda.append(following)
+        return rows
+
     # ---- questions ----------------------------------------------------------------------------------------------
 
     cpdef bint is_nullable(self, node) except -1:
@@ -290,8 +398,9 @@ cdef class Regexes:
         cdef size_t i
         if kind == K_EPSILON:
             return F_NULLABLE
-        if kind == K_CONCAT:
-            return (flags[words[1]] & flags[words[2]] & F_NULLABLE) | ((flags[words[1]] | flags[words[2]]) & F_INHERITED)
+        if kind == K_CONCAT:                                # unions have no F_COUNTED, so it is that of a K_REPEAT here
+            return ((flags[words[1]] & flags[words[2]] & F_NULLABLE)
+                    | ((flags[words[1]] | flags[words[2]]) & (F_INHERITED | F_COUNTED)))
         if kind == K_UNION:
             for i in range(1, n):
                 result |= flags[words[i]] & (F_NULLABLE | F_INHERITED)
@@ -308,12 +417,16 @@ cdef class Regexes:
         if kind == K_REPEAT:
             if words[2] == 0:
                 result = F_NULLABLE
+            if words[2] or words[3] != NONE:
+                result |= F_COUNTED
             return result | (flags[words[1]] & F_INHERITED)
         if kind == K_ORDERED:
             # A thread need not lead to MATCH.
             if self.code[words[n - 2]].op == OP_MATCH:
                 result = F_NULLABLE
             return result | F_SEARCH | F_ORDERED
+        if kind == K_CUTS:
+            return F_SEARCH | F_ORDERED                     # `make_cuts` adds F_NULLABLE
         return 0
 
     cdef uint32_t make_bytes(self, const ByteSet* s) except? 0xFFFFFFFF nogil:
@@ -358,7 +471,7 @@ cdef class Regexes:
         """The union of stack[base:], which is taken off."""
         cdef ByteSet bytes_, other
         cdef bint epsilon = False, other_nullable = False, any_bytes = False
-        cdef size_t i, n = base, end = self.stack.n, j
+        cdef size_t i, n = base, end = self.stack.n, j, n_counted = 0
         cdef uint32_t node
         cdef const uint32_t* p
         if end == base:
@@ -386,14 +499,150 @@ cdef class Regexes:
                 epsilon = True
             else:
                 other_nullable |= nullable(self, node)
+                n_counted += self.flags[node] & F_COUNTED != 0
                 self.stack.data[n] = node
                 n += 1
         self.stack.n = n
+        if n_counted > 1:
+            self.merge_counts(base)
         if any_bytes:
             words_push(&self.stack, self.make_bytes(&bytes_))
         if epsilon and not other_nullable:
             words_push(&self.stack, R_EPSILON)
+        if n_counted > MAX_MEMBERS and self.stack.n > base + MAX_MEMBERS:
+            self.stack.n = base
+            with gil:
+                raise LimitError(f"regex: a state with more than {MAX_MEMBERS} alternatives; simplify the counts of the terminal")
         return self.make_sorted(K_UNION, base)
+
+    cdef int merge_counts(self, size_t base) except -1 nogil:
+        """Joins those of the union's members stack[base:] that are equal but for one count, where the counts join up.
+
+        (x r{1,3} y | x r{2,5} y) is x r{1,5} y. Looks at the first count along each member, then at the last one.
+        """
+        cdef size_t i, j, k, run, n, end
+        cdef uint32_t place, least, most, node, which
+        cdef uint64_t* keys = NULL
+        cdef size_t capacity = 0
+        try:
+            for which in range(2):
+                end = self.stack.n
+                reserve(<void**> &keys, &capacity, end - base, sizeof(uint64_t))
+                self.chain.n = 0                            # place, minimum, maximum of each member with a count
+                n = 0
+                for i in range(base, end):
+                    words_push(&self.chain, 0)
+                    words_push(&self.chain, 0)
+                    words_push(&self.chain, 0)
+                    if self.flags[self.stack.data[i]] & F_COUNTED:
+                        keys[n] = (<uint64_t> self.count_place(self.stack.data[i], which, 3 * (i - base)) << 32) | (i - base)
+                        n += 1
+                sort_u64(keys, n)
+                i = 0
+                while i < n:
+                    run = i + 1
+                    while run < n and keys[run] >> 32 == keys[i] >> 32:
+                        run += 1
+                    for j in range(i, run):                 # those of one hash: by their minima
+                        k = <uint32_t> keys[j]
+                        keys[j] = (<uint64_t> self.chain.data[3 * k + 1] << 32) | k
+                    sort_u64(keys + i, run - i)
+                    k = <uint32_t> keys[i]
+                    for j in range(i + 1, run):
+                        self.join(base, k, <uint32_t> keys[j], &k)
+                    i = run
+                for i in range(base, end):
+                    if self.chain.data[3 * (i - base)] & CHANGED:
+                        place = self.chain.data[3 * (i - base)] & ~<uint32_t> CHANGED
+                        least, most = self.chain.data[3 * (i - base) + 1], self.chain.data[3 * (i - base) + 2]
+                        node = self.with_counts(self.stack.data[i], place, least, most)
+                        self.stack.data[i] = node
+                j = base
+                for i in range(base, end):
+                    if self.stack.data[i] != R_EMPTY:
+                        self.stack.data[j] = self.stack.data[i]
+                        j += 1
+                self.stack.n = j
+        finally:
+            free(keys)
+        return 0
+
+    cdef uint32_t count_place(self, uint32_t node, uint32_t last, size_t entry) noexcept nogil:
+        """A hash of a member without its first (or last) count; notes which part of it that is, and its bounds."""
+        cdef const uint32_t* p
+        cdef uint32_t place = 0, part, rest, found = NONE
+        cdef uint32_t h = 0, before = 0
+        while node != R_EPSILON:
+            p = sequence(self.nodes, node)
+            part, rest = node, R_EPSILON
+            if p[0] == K_CONCAT:
+                part, rest = p[1], p[2]
+            p = sequence(self.nodes, part)
+            if p[0] == K_REPEAT and self.flags[part] & F_COUNTED:
+                found = place
+                self.chain.data[entry] = place
+                self.chain.data[entry + 1] = p[2]
+                self.chain.data[entry + 2] = p[3]
+                h = ((before * 0x9E3779B1u) ^ p[1]) * 0x85EBCA77u ^ rest
+                if not last:
+                    break
+            if not self.flags[rest] & F_COUNTED:
+                break
+            before = (before ^ part) * 0xC2B2AE3Du + 1
+            place += 1
+            node = rest
+        return h
+
+    cdef int join(self, size_t base, size_t first, size_t second, size_t* current) noexcept nogil:
+        """Joins two members if all but their counts is equal; `current` becomes the one to go on with."""
+        cdef uint32_t* a = self.chain.data + 3 * first
+        cdef uint32_t* b = self.chain.data + 3 * second
+        cdef uint32_t x = self.stack.data[base + first], y = self.stack.data[base + second]
+        cdef uint32_t place = a[0] & ~<uint32_t> CHANGED, i, x_rest, y_rest
+        cdef const uint32_t* p
+        cdef const uint32_t* q
+        current[0] = second
+        if x == R_EMPTY or place != b[0] or (a[2] != NONE and b[1] > a[2] + 1):
+            return 0
+        for i in range(place):
+            p, q = sequence(self.nodes, x), sequence(self.nodes, y)
+            if p[1] != q[1]:
+                return 0
+            x, y = p[2], q[2]
+        p, q = sequence(self.nodes, x), sequence(self.nodes, y)
+        x_rest = y_rest = R_EPSILON
+        if p[0] == K_CONCAT:
+            x_rest = p[2]
+            p = sequence(self.nodes, p[1])
+        if q[0] == K_CONCAT:
+            y_rest = q[2]
+            q = sequence(self.nodes, q[1])
+        if x_rest != y_rest or p[1] != q[1]:
+            return 0
+        if a[2] != NONE and (b[2] == NONE or b[2] > a[2]):
+            a[0] |= CHANGED
+            a[2] = b[2]
+        self.stack.data[base + second] = R_EMPTY
+        current[0] = first
+        return 0
+
+    cdef uint32_t with_counts(self, uint32_t node, uint32_t place, uint32_t minimum, uint32_t maximum) except? 0xFFFFFFFF nogil:
+        """A member of a union with other bounds of the count that is its part number `place`."""
+        cdef size_t base = self.stack.n
+        cdef const uint32_t* p = sequence(self.nodes, node)
+        cdef uint32_t i, rest = R_EPSILON
+        for i in range(place):
+            words_push(&self.stack, p[1])
+            p = sequence(self.nodes, p[2])
+        if p[0] == K_CONCAT:
+            rest = p[2]
+            p = sequence(self.nodes, p[1])
+        node = self.make_repeat(p[1], minimum, maximum)
+        node = self.make_concat(node, rest)
+        while self.stack.n > base:
+            self.stack.n -= 1
+            node = self.make_concat(self.stack.data[self.stack.n], node)
+        return node
 
     cdef uint32_t make_and(self, size_t base) except? 0xFFFFFFFF nogil:
         """The intersection of stack[base:], which is taken off; at least one."""
@@ -541,6 +790,8 @@ cdef class Regexes:
             return self.derive_tail(p[1], p[2], p[3], p[4], byte, same)
         if kind == K_ORDERED:
             return self.derive_ordered(node, byte, same)
+        if kind == K_CUTS:
+            return self.derive_cuts(node, byte, same)
         if kind == K_NOT:
             return self.make_not(self.derive(p[1], byte, same))
         if kind == K_REPEAT:
@@ -710,8 +961,300 @@ cdef class Regexes:
                 words_push(&self.agenda, instruction.x)
         return 0
 
+    # ---- threads with cuts --------------------------------------------------------------------------------------
+
+    cdef uint32_t derive_cuts(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
+        cdef size_t base = self.stack.n
+        cdef uint32_t result
+        words_extend(&self.stack, sequence(self.nodes, node), sequence_length(self.nodes, node))
+        self.cut_step(base, byte, STEP, same)
+        result = self.make_cuts(base)
+        self.stack.n = base
+        return result
+
+    cdef uint32_t make_cuts(self, size_t base) except? 0xFFFFFFFF nogil:
+        """The node whose words are stack[base:], which stay there; a simpler one where one will do."""
+        cdef const uint32_t* program = sequence(self.cut_programs, self.stack.data[base + 1])
+        cdef const uint32_t* code = code_of(program)
+        cdef uint32_t* item
+        cdef size_t first = base + 3 + program[CP_ORACLES], i = first, end = self.stack.n
+        cdef uint32_t asked = 0, maybe = self.stack.data[base + 2] & 1, result, before
+        cdef bint plain = not program[CP_ORDERED], matched = False
+        if i == end:
+            return R_EMPTY
+        while i < end:
+            item = self.stack.data + i
+            if item[0] == T_THREAD:
+                asked |= code[<size_t> item[1] * I_WORDS + I_ASKS]
+                if code[<size_t> code[<size_t> item[1] * I_WORDS + I_Y] * I_WORDS + I_OP] != OP_MATCH:
+                    plain = False
+            elif item[0] == T_MATCH:
+                matched = True
+            else:
+                plain = False
+            i += item_length(item[0])
+        if plain or (matched and end == first + 1):         # no condition is left
+            if maybe:
+                return R_EMPTY
+            i = first
+            while i < end:
+                item = self.stack.data + i
+                i += item_length(item[0])
+                result = item[2] if item[0] == T_THREAD else R_EPSILON
+                words_push(&self.stack, result)
+            return self.make_union(end)
+        for i in range(program[CP_ORACLES]):
+            if not (asked >> i) & 1:
+                self.stack.data[base + 3 + i] = R_EMPTY     # nobody will ask: states need not be told apart by it
+        before = self.nodes.n
+        result = self.make(self.stack.data + base, end - base)
+        if result == before and self.answers(result):
+            self.flags[result] |= F_NULLABLE
+        return result
+
+    cdef int answers(self, uint32_t node) except -1 nogil:
+        """Whether the text may end here, by the node's question."""
+        cdef uint32_t question = sequence(self.nodes, node)[2]
+        return answer_to(self, node, question // 2) == 1 + (question & 1)
+
+    cdef int cut_step(self, size_t base, uint32_t byte, uint32_t mode, ByteSet* same) except -1 nogil:
+        """Replaces the state stack[base:] by the one after `byte`, or where `mode` says so, after the end."""
+        cdef const uint32_t* program = sequence(self.cut_programs, self.stack.data[base + 1])
+        cdef const uint32_t* code = code_of(program)
+        cdef size_t first = base + 3 + program[CP_ORACLES], i = first, end = self.stack.n
+        cdef uint32_t pc, node, part
+        if mode == STEP or mode == LOOK_ON:
+            for i in range(base + 3, first):
+                part = self.derive(self.stack.data[i], byte, same)
+                self.stack.data[i] = part
+            i = first
+        self.cut_start(base)
+        while i < end:
+            if self.stack.data[i] == T_THREAD:
+                pc, node = self.stack.data[i + 1], self.stack.data[i + 2]
+                i += 3
+                if self.frames.data[self.frames.n - 1] != GOING or mode == END_ALL:
+                    continue
+                if mode == END_MAIN:
+                    if in_lookahead(program, pc):
+                        self.put_thread(pc, node)
+                    continue
+                part = self.derive(node, byte, same)
+                if part == R_EMPTY:
+                    continue
+                if nullable(self, part):
+                    self.visit(base, code[<size_t> pc * I_WORDS + I_Y])
+                if part != R_EPSILON:
+                    self.put_thread(pc, part)
+            elif self.stack.data[i] == T_OPEN:
+                self.open_frame(self.stack.data[i + 1])
+                i += 3
+            elif self.stack.data[i] == T_CLOSE:
+                self.close_frame(program)
+                i += 1
+            elif self.stack.data[i] == T_CUT:
+                self.cut(self.stack.data[i + 1])
+                i += 2
+            else:
+                i += 1
+                if mode != STEP:
+                    self.put_match(program[CP_ORDERED])
+                elif program[CP_ORDERED]:
+                    self.cut(NONE)
+        self.stack.n = first
+        return self.cut_end(base)
+
+    cdef int cut_start(self, size_t base) except -1 nogil:
+        cdef const uint32_t* program = sequence(self.cut_programs, self.stack.data[base + 1])
+        cdef size_t before = self.cut_visited_capacity
+        cdef size_t n = (sequence_length(self.cut_programs, self.stack.data[base + 1]) - (code_of(program) - program)) // I_WORDS
+        if before < n:
+            reserve(<void**> &self.cut_visited, &self.cut_visited_capacity, n, sizeof(uint32_t))
+            memset(self.cut_visited + before, 0, (self.cut_visited_capacity - before) * sizeof(uint32_t))
+        self.closure_number += 1
+        self.items.n = 0
+        self.undo.n = 0
+        self.frames.n = 0
+        words_push(&self.frames, NONE)
+        words_push(&self.frames, 0)
+        words_push(&self.frames, 0)
+        return words_push(&self.frames, GOING)
+
+    cdef int cut_end(self, size_t base) except -1 nogil:
+        words_extend(&self.stack, self.items.data, self.items.n)
+        return 0
+
+    cdef int visit(self, size_t base, uint32_t start) except -1 nogil:
+        """Puts out the items that `start` leads to without reading, in order of preference."""
+        cdef const uint32_t* program = sequence(self.cut_programs, self.stack.data[base + 1])
+        cdef const uint32_t* code = code_of(program)
+        cdef const uint32_t* instruction
+        cdef const uint32_t* group
+        cdef uint32_t action, pc, op
+        self.agenda.n = 0
+        words_push(&self.agenda, start)
+        words_push(&self.agenda, A_VISIT)
+        while self.agenda.n:
+            self.agenda.n -= 2
+            pc = self.agenda.data[self.agenda.n]
+            action = self.agenda.data[self.agenda.n + 1]
+            if action == A_CUT:
+                self.cut(pc)
+                continue
+            if action == A_CLOSE:
+                self.close_frame(program)
+                continue
+            if self.frames.data[self.frames.n - 1] != GOING or self.cut_visited[pc] == self.closure_number:
+                continue
+            self.cut_visited[pc] = self.closure_number
+            words_push(&self.undo, pc)
+            instruction = code + <size_t> pc * I_WORDS
+            op = instruction[I_OP]
+            if op == OP_ATOM:
+                self.put_thread(pc, instruction[I_X])
+            elif op == OP_MATCH:
+                self.put_match(program[CP_ORDERED])
+            elif op == OP_SPLIT:
+                words_push(&self.agenda, instruction[I_Y])
+                words_push(&self.agenda, A_VISIT)
+                words_push(&self.agenda, instruction[I_X])
+                words_push(&self.agenda, A_VISIT)
+            elif op == OP_JUMP:
+                words_push(&self.agenda, instruction[I_X])
+                words_push(&self.agenda, A_VISIT)
+            elif op == OP_BEHIND:
+                if nullable(self, self.stack.data[base + 3 + (instruction[I_X] >> 1)]) != (instruction[I_X] & 1):
+                    words_push(&self.agenda, instruction[I_Y])
+                    words_push(&self.agenda, A_VISIT)
+            elif op == OP_GROUP:
+                group = groups_of(program) + <size_t> instruction[I_X] * G_WORDS
+                self.open_frame(instruction[I_X])
+                words_push(&self.agenda, 0)
+                words_push(&self.agenda, A_CLOSE)
+                if group[G_ELSE] != NONE:
+                    words_push(&self.agenda, group[G_ELSE])
+                    words_push(&self.agenda, A_VISIT)
+                words_push(&self.agenda, group[G_BODY])
+                words_push(&self.agenda, A_VISIT)
+            else:
+                words_push(&self.agenda, instruction[I_X])
+                words_push(&self.agenda, A_CUT)
+                if instruction[I_Y] != NONE:
+                    words_push(&self.agenda, instruction[I_Y])
+                    words_push(&self.agenda, A_VISIT)
+        return 0
+
+    cdef int put_thread(self, uint32_t pc, uint32_t node) except -1 nogil:
+        cdef uint32_t* items = self.items.data
+        cdef size_t i = 0
+        if self.frames.data[self.frames.n - 1] != GOING:
+            return 0
+        while i < self.items.n:
+            if items[i] == T_THREAD and items[i + 1] == pc and items[i + 2] == node:
+                return 0                                    # an item that equals it is preferred
+            i += items[i + 2] if items[i] == T_OPEN and items[i + 2] else item_length(items[i])
+        if self.items.n > MAX_ITEMS:
+            with gil:
+                raise LimitError(f"lookarounds or atomic groups of a terminal: more than {MAX_ITEMS // 3} ways to match are "
+                                 "open at once; simplify them")
+        words_push(&self.items, T_THREAD)
+        words_push(&self.items, pc)
+        return words_push(&self.items, node)
+
+    cdef int put_match(self, bint ordered) except -1 nogil:
+        if self.frames.data[self.frames.n - 1] != GOING:
+            return 0
+        words_push(&self.items, T_MATCH)
+        if ordered:
+            self.frames.data[self.frames.n - 1] = STOPPED_BY_MATCH
+        return 0
+
+    cdef int cut(self, uint32_t group) except -1 nogil:
+        """The body of `group` has matched: nothing more comes in the innermost group, and some day in that one."""
+        cdef uint32_t* frame = self.frames.data + self.frames.n - FRAME
+        if frame[3] != GOING:
+            return 0
+        if frame[0] == group:
+            frame[3] = STOPPED
+            return 0
+        frame[3] = STOPPED_BY_CUT
+        words_push(&self.items, T_CUT)
+        return words_push(&self.items, group)
+
+    cdef int open_frame(self, uint32_t group) except -1 nogil:
+        cdef uint32_t stopped = STOPPED if self.frames.data[self.frames.n - 1] != GOING else GOING
+        words_push(&self.frames, group)
+        words_push(&self.frames, <uint32_t> self.items.n)
+        words_push(&self.frames, <uint32_t> self.undo.n)
+        words_push(&self.frames, stopped)
+        words_push(&self.items, T_OPEN)
+        words_push(&self.items, group)
+        return words_push(&self.items, 0)
+
+    cdef int close_frame(self, const uint32_t* program) except -1 nogil:
+        cdef uint32_t* items
+        cdef uint32_t* parent
+        cdef uint32_t group, stopped
+        cdef size_t start, older, i = 0, length
+        self.frames.n -= FRAME
+        group = self.frames.data[self.frames.n]
+        start = self.frames.data[self.frames.n + 1]
+        older = self.frames.data[self.frames.n + 2]
+        stopped = self.frames.data[self.frames.n + 3]
+        items = self.items.data
+        length = self.items.n - start
+        if length > 3 and not self.has_completer(program, group, start + 3):
+            # Nothing in the group can be cut any more, so its items belong into the one around it. What was met in its
+            # body is forgotten all the same: another group of the kind may have to be cut from there.
+            for i in range(older, self.undo.n):
+                if in_body(program, self.undo.data[i], group):
+                    self.cut_visited[self.undo.data[i]] = 0
+                else:
+                    self.undo.data[older] = self.undo.data[i]
+                    older += 1
+            self.undo.n = older
+            memmove(items + start, items + start + 3, (length - 3) * sizeof(uint32_t))
+            self.items.n -= 3
+            parent = self.frames.data + self.frames.n - FRAME
+            if stopped == STOPPED_BY_CUT and items[self.items.n - 1] == parent[0]:
+                self.items.n -= 2
+                parent[3] = STOPPED
+            elif stopped == STOPPED_BY_CUT or stopped == STOPPED_BY_MATCH:
+                parent[3] = stopped
+            return 0
+        if length > 3:
+            words_push(&self.items, T_CLOSE)
+            items = self.items.data
+            length += 1
+            items[start + 2] = <uint32_t> length
+            while i < start:
+                if items[i] == T_OPEN and items[i + 2] == length and not memcmp(
+                        items + i, items + start, length * sizeof(uint32_t)):
+                    self.items.n = start                    # a group that equals it is preferred
+                    break
+                i += items[i + 2] if items[i] == T_OPEN and items[i + 2] else item_length(items[i])
+        else:
+            self.items.n = start
+        while self.undo.n > older:                          # what was met in here is out of sight from now on
+            self.undo.n -= 1
+            self.cut_visited[self.undo.data[self.undo.n]] = 0
+        return 0
+
+    cdef bint has_completer(self, const uint32_t* program, uint32_t group, size_t begin) noexcept nogil:
+        """Whether something in items[begin:] may complete the body of `group`."""
+        cdef const uint32_t* items = self.items.data
+        cdef size_t i = begin
+        while i < self.items.n:
+            if items[i] == T_CUT and items[i + 1] == group:
+                return True
+            if items[i] == T_THREAD and in_body(program, items[i + 1], group):
+                return True
+            # What is in a later turn of the same group completes that one.
+            i += items[i + 2] if items[i] == T_OPEN and items[i + 1] == group else item_length(items[i])
+        return False
+
     cdef size_t n_bytes(self) noexcept nogil:
-        return (self.nodes.n_bytes() + self.classes.n_bytes() + self.nodes.n * <size_t> 5 + self.n_edges * sizeof(Edge)
+        return (self.nodes.n_bytes() + self.classes.n_bytes() + self.cut_programs.n_bytes() + self.nodes.n * <size_t> 5 + self.n_edges * sizeof(Edge)
                 + self.n_code * (sizeof(Instruction) + sizeof(uint32_t)))
 
     # ---- emptiness ----------------------------------------------------------------------------------------------
@@ -789,6 +1332,62 @@ cdef inline void load_bytes(const uint32_t* p, ByteSet* s) noexcept nogil:
     cdef int i
     for i in range(4):
         s.w[i] = p[1 + 2 * i] | (<uint64_t> p[2 + 2 * i] << 32)
+
+
+cdef int answer_to(Regexes self, uint32_t node, uint32_t follow) except -1 nogil:
+    """Whether the text may end at this K_CUTS node before what `follow` says: 0 no, 1 yes, 2 depending on more."""
+    cdef size_t base = self.stack.n, i, j, end
+    cdef const uint32_t* program
+    cdef uint32_t point, answer = 0
+    cdef uint32_t encoded[4]
+    cdef ByteSet same
+    cdef bint found = False, cut = False
+    words_extend(&self.stack, sequence(self.nodes, node), sequence_length(self.nodes, node))
+    program = sequence(self.cut_programs, self.stack.data[base + 1])
+    i = base + 3 + program[CP_ORACLES]
+    while i < self.stack.n:
+        found |= self.stack.data[i] == T_MATCH
+        i += item_length(self.stack.data[i])
+    if not found:
+        self.stack.n = base
+        return 0
+    byteset_fill(&same, <uint64_t> -1)
+    if follow == 0:
+        self.cut_step(base, 0, END_ALL, &same)
+    else:
+        self.cut_step(base, 0, END_MAIN, &same)
+        point = program[CP_HEADER + follow - 1]
+        for i in range(encode(point, encoded)):
+            self.cut_step(base, encoded[i], LOOK_ON, &same)
+    # A match that no group holds is certain, unless a cut of everything may still come before it.
+    found = False
+    i = base + 3 + program[CP_ORACLES]
+    while i < self.stack.n:
+        if self.stack.data[i] == T_MATCH:
+            answer = 2 if cut else 1
+            break
+        if self.stack.data[i] != T_OPEN:
+            i += item_length(self.stack.data[i])
+            continue
+        end = i + self.stack.data[i + 2]
+        while i < end:
+            found |= self.stack.data[i] == T_MATCH
+            cut |= self.stack.data[i] == T_CUT and self.stack.data[i + 1] == NONE
+            i += item_length(self.stack.data[i])
+    if answer == 0 and found:
+        answer = 2
+    self.stack.n = base
+    return answer
+
+
+cdef uint32_t encode(uint32_t point, uint32_t* encoded) noexcept nogil:
+    """The UTF-8 form of a code point, no surrogate; returns its length."""
+    cdef uint32_t n = 1 if point < 0x80 else (2 if point < 0x800 else (3 if point < 0x10000 else 4)), i
+    for i in range(n - 1, 0, -1):
+        encoded[i] = 0x80 | (point & 0x3F)
+        point >>= 6
+    encoded[0] = point if n == 1 else ((0xF00 >> n) & 0xFF) | point
+    return n
 
 
 cdef int push_range(Words* words, uint32_t lo, uint32_t hi) except -1:

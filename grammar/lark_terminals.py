@@ -38,6 +38,7 @@ from .lark_tree import (
 from .regex_ast import Chars, Concat, Literal, Union
 from .regex_ast import Node as Regex
 from .regex_ast import Repeat as RegexRepeat
+from .regex_looks import widths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -337,23 +338,3 @@ class TerminalBuilder:
             yield from self._literals(tree.body, seen)
         else:
             yield tree, self._context.scope
-
-
-def widths(regex: Regex) -> tuple[int, float]:
-    """How many characters `regex` matches at least and at most, counted as `getwidth` of Python's `re` does."""
-    if isinstance(regex, Literal):
-        return len(regex.text), len(regex.text)
-    if isinstance(regex, Chars):
-        return 1, 1
-    if isinstance(regex, Concat):
-        parts = [widths(part) for part in regex.parts]
-        return sum([part[0] for part in parts]), sum([part[1] for part in parts])
-    if isinstance(regex, Union):
-        parts = [widths(alternative) for alternative in regex.alternatives]
-        return min([part[0] for part in parts]), max([part[1] for part in parts])
-    if isinstance(regex, RegexRepeat):
-        least, most = widths(regex.body)
-        if most:  # 0 times without end is 0
-            most *= float("inf") if regex.maximum is None else regex.maximum
-        return least * regex.minimum, most
-    return 0, 0

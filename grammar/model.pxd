@@ -17,6 +17,7 @@ cdef class Model:
     cdef readonly list trees
     cdef readonly list productions
     cdef dict _token_sets
+    cdef dict _contexts
     cdef object _n_more_warnings
     cdef readonly dict helpers
     cdef readonly list warnings
@@ -30,7 +31,7 @@ cdef class Model:
     cpdef produce(self, lhs, tuple rhs)
     @cython.locals(symbol=Py_ssize_t)
     cdef _add(self, int kind, str name, origin, tree)
-    @cython.locals(productions=list, alternatives=list, reached=list, nodes=dict, regexes=Regexes, productive=set)
+    @cython.locals(productions=list, alternatives=list, reached=list, nodes=dict, regexes=Regexes, productive=set, ignored=dict)
     cpdef compile(self, start)
     @cython.locals(seen=set, order=list, rhs=tuple)
     cdef list _reachable(self, start)
@@ -38,5 +39,8 @@ cdef class Model:
     cdef bint _is_empty(self, symbol, node, Regexes regexes) except -1
     @cython.locals(productive=set, waiting=dict, agenda=list, rhs=tuple, missing=list, entry=list)
     cdef set _productive(self, list reached, set terminals)
-    @cython.locals(engine=Engine, ids=dict, rhs=tuple, kind=int, tree=Node)
-    cdef _build(self, start, list reached, dict nodes, Regexes regexes)
+    @cython.locals(engine=Engine, ids=dict, rhs=tuple, kind=int)
+    cdef _build(self, start, list reached, dict nodes, dict ignored, Regexes regexes)
+    @cython.locals(nodes=dict, tree=Node)
+    cdef dict _ignored_nodes(self, Regexes regexes)
+    cdef _with_contexts(self, start, list reached, dict nodes, dict ignored, Regexes regexes)

@@ -59,6 +59,7 @@ class Model:
     """A grammar being built. Not thread-safe; forgotten once it has been compiled."""
 
     __slots__ = (
+        "_contexts",
         "_n_more_warnings",
         "_reporter",
         "_token_sets",
@@ -80,6 +81,7 @@ class Model:
         self.trees: list[Node | None] = []  # of terminals
         self.productions: list[list[Symbols]] = []  # of rules and helpers
         self._token_sets: dict[int, tuple[Any, Any, bool]] = {}  # ranges, names, whether negated; by symbol
+        self._contexts: dict[int, list[Any]] = {}  # of terminals that say what may follow them: see `contexts`
         self.helpers: dict[Any, int] = {}  # symbols that `repetition` made, by what they stand for
         self.warnings: list[GrammarWarning] = []
         self._n_more_warnings = 0
@@ -161,7 +163,47 @@ class Model:
             before = reached
             reached = self._reachable(start)
             self._warn_unreachable(before, productive.intersection(reached))
-        return self._build(start, reached, nodes, regexes)
+        ignored = self._ignored_nodes(regexes)
+        if self._contexts:
+            return self._with_contexts(start, reached, nodes, ignored, regexes)
+        return self._build(start, reached, nodes, ignored, regexes)
+
+    def _ignored_nodes(self, regexes: Regexes) -> dict[int, int]:
+        """The ignored terminals that match anything, with their nodes."""
+        nodes: dict[int, int] = {}
+        for symbol, kind in enumerate(self.kinds):
+            if kind == IGNORED:
+                tree = self.trees[symbol]
+                assert tree is not None
+                node = self._lower(symbol, tree, regexes)
+                if not self._is_empty(symbol, node, regexes):
+                    nodes[symbol] = node
+        return nodes
+
+    def _with_contexts(
+        self, start: int, reached: list[int], nodes: dict[int, int], ignored: dict[int, int], regexes: Regexes
+    ) -> Engine:
+        """The engine, where some terminals say what may follow them."""
+        from .contexts import Terminals, split  # rare
+
+        productions = {symbol: self.productions[symbol] for symbol in reached if self.kinds[symbol] in (RULE, HELPER)}
+        specials = {symbol for symbol in reached if self.kinds[symbol] == SPECIAL}
+        result = split(self, start, productions, Terminals(nodes, self._contexts, ignored, specials), regexes)
+        nodes.update(result.nodes)
+        reached = self._reachable(result.start)
+        productive = self._productive(reached, set(nodes))
+        if result.start not in productive:
+            name = self.names[next(iter(self._contexts))]
+            raise self._reporter.error(
+                "the grammar has no sentence: what must follow a terminal never follows it",
+                self.origins[start],
+                f"look at terminals with lookaheads, such as `{name}`",
+            )
+        for symbol in reached:
+            self.productions[symbol] = [rhs for rhs in self.productions[symbol] if productive.issuperset(rhs)]
+        return self._build(
+            result.start, self._reachable(result.start), nodes, {} if result.explicit else ignored, regexes
+        )
 
     def _reachable(self, start: int) -> list[int]:
         """The symbols that occur in what `start` derives, itself first."""
@@ -178,8 +220,12 @@ class Model:
     def _lower(self, symbol: int, tree: Node, regexes: Regexes) -> int:
         if type(tree) is Literal and tree.text.isascii():  # most terminals
             return regexes.literal(tree.text.encode())
+        contexts: list[Any] = []
         try:
-            return lower(tree, regexes)
+            node = lower(tree, regexes, contexts)
+            if contexts:
+                self._contexts[symbol] = contexts
+            return node
         except RegexSyntaxError as error:
             raise self._reporter.regex_error(error, self.origins[symbol]) from error
         except LimitError as error:
@@ -218,7 +264,9 @@ class Model:
                     agenda.append(entry[1])
         return productive
 
-    def _build(self, start: int, reached: list[int], nodes: dict[int, int], regexes: Regexes) -> Engine:
+    def _build(
+        self, start: int, reached: list[int], nodes: dict[int, int], ignored: dict[int, int], regexes: Regexes
+    ) -> Engine:
         engine = Engine(regexes)
         ids: dict[int, int] = {}
         for symbol in reached:
@@ -236,13 +284,8 @@ class Model:
         for symbol in reached:
             for rhs in self.productions[symbol]:
                 engine.add_production(ids[symbol], [ids[part] for part in rhs])
-        for symbol, kind in enumerate(self.kinds):
-            if kind == IGNORED:
-                tree = self.trees[symbol]
-                assert tree is not None
-                node = self._lower(symbol, tree, regexes)
-                if not self._is_empty(symbol, node, regexes):
-                    engine.add_terminal(self.names[symbol], node, ignored=True)
+        for symbol, node in ignored.items():
+            engine.add_terminal(self.names[symbol], node, ignored=True)
         engine.finish(ids[start])
         return engine
 

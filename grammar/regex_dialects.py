@@ -22,6 +22,10 @@ def parse_regex(pattern: str, dialect: str = "python", flags: str = "", offset: 
     """
     if dialect == "python":
         return regex_syntax.parse(pattern, flags, offset)
+    if dialect == "ecma":
+        from . import regex_ecma
+
+        return regex_ecma.parse(pattern, flags, offset)
     raise ValueError(f"dialect {dialect!r} of regular expressions; there are {', '.join(DIALECTS)}")
 
 

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from ..earley.errors import LimitError
 from . import codepoints
 from .errors import RegexSyntaxError
-from .regex_ast import MAX_DEPTH, Behind, Chars, Concat, Literal, Node, Ranges, Repeat, Union
+from .regex_ast import MAX_DEPTH, Atomic, Behind, Chars, Concat, Literal, Look, Node, Ranges, Repeat, Union
 
 MAX_CELLS = 16
 MAX_COPIES = 64
@@ -89,7 +89,7 @@ class Emptiness:
             return not node.text
         if isinstance(node, Chars):
             return False
-        if isinstance(node, Behind):
+        if isinstance(node, (Behind, Look)):
             return True
         known = self.known.get(id(node))
         if known is None:
@@ -100,6 +100,8 @@ class Emptiness:
     def work_out(self, node: Node) -> bool:
         if isinstance(node, Repeat):
             return node.minimum == 0 or self.can_be_empty(node.body)
+        if isinstance(node, Atomic):
+            return self.can_be_empty(node.body)
         if isinstance(node, Concat):
             for part in node.parts:  # noqa: SIM110 (plain loops compile to C calls)
                 if not self.can_be_empty(part):

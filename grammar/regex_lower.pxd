@@ -3,12 +3,12 @@
 cimport cython
 
 from earleymask.earley._regex cimport Regexes
-from earleymask.grammar.regex_ast cimport Behind, Chars, Concat, Literal, Node, Repeat, Substring, Union, Whole
+from earleymask.grammar.regex_ast cimport Atomic, Behind, Chars, Concat, Literal, Look, Node, Repeat, Substring, Union, Whole
 from earleymask.grammar.regex_threads cimport compile_threads, lower_atom
 
 
 @cython.locals(found=int)
-cpdef lower(Node node, Regexes regexes)
+cpdef lower(Node node, Regexes regexes, list contexts=*)
 @cython.locals(found=int, n_nodes=Py_ssize_t, level=list, below=list, depth=int)
 cdef int _survey(Node node) except -1
 cdef _plain(Node node, Regexes regexes)

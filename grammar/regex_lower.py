@@ -1,9 +1,10 @@
 """From the nodes of a whole terminal to the regex nodes over bytes that the engine derives.
 
 A terminal without lazy quantifiers denotes its `fullmatch` language: every string that some way of matching spells.
-One with a lazy quantifier anywhere in it denotes what `re` would match first, { w : re.match(T, w) consumes all of w },
-and becomes one ordered program (`regex_threads`). Lookbehind is worked into what precedes it, either way
-(`regex_lookbehind`); where that would be text before the terminal it is refused with its position.
+One with a lazy quantifier or an atomic group anywhere in it denotes what `re` would match first, { w : re.match(T, w)
+consumes all of w }, and becomes one ordered program (`regex_threads`). Lookbehind of one code point is worked into what
+precedes it, either way (`regex_lookbehind`); where that would be text before the terminal it is refused with its
+position. Other lookarounds, and atomic groups, make a program with cuts of the terminal (`regex_cuts`).
 
 Cost: one visit a node, besides the constructors of `Regexes`.
 """
@@ -13,13 +14,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..earley.errors import LimitError
+from .codepoints import ALL
 from .errors import RegexSyntaxError
-from .regex_ast import MAX_DEPTH, Behind, Chars, Concat, Literal, Node, Repeat, Substring, Union, Whole
+from .regex_ast import MAX_DEPTH, Atomic, Behind, Chars, Concat, Literal, Look, Node, Repeat, Substring, Union, Whole
 from .regex_lookbehind import without_lookbehind
 from .regex_threads import compile_threads, lower_atom
 
 if TYPE_CHECKING:
     from ..earley._regex import Regexes
+    from .regex_cuts import Context
 
 MAX_NODES = 1 << 20
 """Nodes in one terminal, each counted as often as it occurs."""
@@ -27,23 +30,46 @@ MAX_NODES = 1 << 20
 _LAZY = 1
 _BEHIND = 2
 _SUBSTRING = 4
+_LOOK = 8
+_ATOMIC = 16
+_WHOLE = 32
 
 
-def lower(node: Node, regexes: Regexes) -> int:
+def lower(node: Node, regexes: Regexes, contexts: list[Context] | None = None) -> int:
     """The id in `regexes` of the language that the terminal `node` denotes.
 
-    Raises `RegexSyntaxError` for lookbehind that reaches out of the terminal, `LimitError` for nesting beyond
+    Where that depends on what follows the terminal, `contexts` receives its languages with what must follow each, and
+    the result is their union; without `contexts` such a terminal is refused.
+
+    Raises `RegexSyntaxError` for lookarounds that reach further out of the terminal, `LimitError` for nesting beyond
     MAX_DEPTH and for terminals that are too large or grow so on the way.
     """
-    if isinstance(node, Whole):
-        node = node.body
-        found = _survey(node) & ~_LAZY
-    else:
-        found = _survey(node)
-    if found & _SUBSTRING and found != _SUBSTRING:
+    found = _survey(node)
+    if found & _SUBSTRING and found & ~(_SUBSTRING | _WHOLE):
         raise RegexSyntaxError(
-            "a substring stands in one terminal with lazy quantifiers or lookbehind", 0, "make it a terminal of its own"
+            "a substring stands in one terminal with lazy quantifiers or lookarounds",
+            0,
+            "make it a terminal of its own",
         )
+    if found & _WHOLE:
+        assert isinstance(node, Whole)
+        if not found & (_BEHIND | _LOOK | _ATOMIC):
+            return _plain(node.body, regexes)
+        from .regex_cuts import whole
+        from .regex_whole import without_anchors
+
+        node = without_anchors(node.body)
+        return whole(node, regexes) if _survey(node) & (_BEHIND | _LOOK | _ATOMIC) else _plain(node, regexes)
+    if found & (_LOOK | _ATOMIC):
+        from .regex_cuts import within
+
+        languages = within(node, regexes, found & (_LAZY | _ATOMIC) != 0)
+        if len(languages) == 1 and languages[0].end and languages[0].ranges == ALL:
+            return languages[0].node
+        if contexts is None:
+            raise RegexSyntaxError("whether the terminal matches depends on what follows it", 0)
+        contexts += languages
+        return regexes.union([language.node for language in languages])
     if found & _LAZY:
         return compile_threads(node, regexes)
     if found & _BEHIND:
@@ -52,16 +78,19 @@ def lower(node: Node, regexes: Regexes) -> int:
 
 
 def is_lazy(node: Node) -> bool:
-    """Whether the terminal has a lazy quantifier, and so the leftmost-first meaning."""
-    return _survey(node) & _LAZY != 0
+    """Whether the terminal has a lazy quantifier or an atomic group, and so the leftmost-first meaning."""
+    return _survey(node) & (_LAZY | _ATOMIC) != 0
 
 
 def _survey(node: Node) -> int:
-    """Which of _LAZY and _BEHIND occur in the node; checks its depth and size."""
+    """Which of the constructs below occur in the node; checks its depth and size."""
     found = 0
     n_nodes = 1
     level: list[Node] = [node]
     depth = 0
+    if isinstance(node, Whole):
+        found = _WHOLE
+        level = [node.body]
     while level:
         below: list[Node] = []
         for node in level:
@@ -77,6 +106,12 @@ def _survey(node: Node) -> int:
                 found |= _BEHIND
             elif isinstance(node, Substring):
                 found |= _SUBSTRING
+            elif isinstance(node, Look):
+                found |= _LOOK
+                below.append(node.body)
+            elif isinstance(node, Atomic):
+                found |= _ATOMIC
+                below.append(node.body)
         level = below
         n_nodes += len(below)
         if n_nodes > MAX_NODES:

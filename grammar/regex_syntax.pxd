@@ -17,7 +17,7 @@ cdef class _Parser:
 
     @cython.locals(alternatives=list, waiting=list, n_waiting=int, node=Node, first=Node, single=Node)
     cdef Node alternation(self)
-    @cython.locals(pattern=str, parts=list, text=list, last=str, state=int, start=Py_ssize_t, char=Py_UCS4, node=Node, flags=int)
+    @cython.locals(pattern=str, parts=list, text=list, last=str, state=int, mode=int, start=Py_ssize_t, char=Py_UCS4, node=Node, flags=int)
     cdef Node sequence(self, bint first)
     cdef skip_plain(self)
     @cython.locals(char=Py_UCS4)
@@ -34,7 +34,9 @@ cdef class _Parser:
     @cython.locals(char=Py_UCS4)
     cdef int escaped_code(self, Py_ssize_t start) except -1
     cdef int named_code(self, Py_ssize_t start) except -1
-    cdef Node line_start(self, Py_ssize_t start)
+    @cython.locals(negative=bint, close=Py_ssize_t, name=str)
+    cdef tuple property(self, Py_ssize_t start)
+    cdef Node place(self, Py_UCS4 char, position)
     @cython.locals(pattern=str, negative=bint, pairs=list, opening=Py_ssize_t, item=Py_ssize_t, first=int, last=int)
     cdef Node char_class(self, Py_ssize_t start)
     @cython.locals(char=Py_UCS4, start=Py_ssize_t)
@@ -43,6 +45,8 @@ cdef class _Parser:
     @cython.locals(outside=int)
     cdef Node contents(self, Py_ssize_t start, int flags)
 
+
+cdef int _GREEDY, _LAZY, _POSSESSIVE
 
 cdef bint _is_special(Py_UCS4 char)
 cdef Node _either_case(code, bint ascii_only)

@@ -4,10 +4,9 @@ A recursive descent parser in the shape of CPython's `re/_parser.py` (3.11), who
 escapes, verbose blanks and "nothing to repeat" are followed to the letter; anything `re` refuses is refused here too.
 Flags and case folding are resolved while reading, so the nodes carry none.
 
-What is not supported is refused by name, with its position, and never ignored: lookahead, `\\b`, `\\B`, `$`, `\\Z`,
-`\\A`, `^` without MULTILINE, lookbehind of more than one code point, backreferences, conditionals, possessive
-quantifiers, atomic groups. Lookbehind of one code point becomes a `Behind` node; `regex_lower` decides whether it stays
-inside its terminal.
+Anchors and boundaries become lookarounds (`regex_looks`); whether these stay inside their terminal is for
+`regex_lower` to decide. Backreferences and conditional groups are refused by name, with their position. `\\p{...}`,
+which `re` lacks, is read as the `regex` module does.
 
 Cost: some 5 µs for a pattern of 30 characters as compiled (`regex_syntax.pxd` gives the types).
 """
@@ -15,9 +14,11 @@ Cost: some 5 µs for a pattern of 30 characters as compiled (`regex_syntax.pxd` 
 from __future__ import annotations
 
 from ..earley.errors import LimitError
-from . import codepoints
+from . import codepoints, regex_looks
 from .errors import RegexSyntaxError
-from .regex_ast import Behind, Chars, Concat, Literal, Node, Ranges, Repeat, Union
+from .regex_ast import Atomic, Chars, Concat, Literal, Node, Ranges, Repeat, Union
+from .regex_looks import one_code_point as _one_code_point
+from .regex_looks import widths
 
 MAX_NESTING = 100
 """Groups inside groups: bounds the recursion here and in everything that walks the nodes."""
@@ -37,15 +38,15 @@ _HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
 _BLANKS = " \t\n\r\v\f"
 # What a quantifier would find before it.
 _NOTHING, _ATOM, _QUANTIFIED = 0, 1, 2
+# What a quantifier prefers.
+_GREEDY, _LAZY, _POSSESSIVE = 0, 1, 2
 
 _ANY = Chars(codepoints.ALL)
 _NOT_NEWLINE = Chars(codepoints.NOT_NEWLINE)
-_NEWLINE = Chars(codepoints.NEWLINE)
 _EMPTY_TEXT = Literal("")
 
-_CONTEXT_HINT = "a terminal is matched at its own place in the text; what stands around it belongs into the rules"
-_LOOKAROUND_HINT = "only lookbehind of one code point, (?<=x) or (?<!x), is supported so far"
-_POSSESSIVE_HINT = "use a greedy quantifier, or exclude by a class what must not be given back"
+_BACKREFERENCE_HINT = "repeat the pattern instead of what it matched"
+_CONDITIONAL_HINT = "write the two cases as alternatives"
 
 
 def parse(pattern: str, flags: str = "", offset: int = 0) -> Node:
@@ -166,7 +167,7 @@ class _Parser:
                 if node is None:
                     continue  # a comment, or global flags
             elif char == "*" or char == "+" or char == "?" or (char == "{" and self.is_count()):
-                minimum, maximum, lazy = self.quantifier(start)
+                minimum, maximum, mode = self.quantifier(start)
                 if state == _NOTHING:
                     raise self.error("nothing to repeat", start)
                 if state == _QUANTIFIED:
@@ -180,13 +181,18 @@ class _Parser:
                     node = Literal(last[-1])
                 else:
                     node = parts.pop()
-                parts.append(Repeat(node, minimum, maximum, lazy))
+                if mode == _POSSESSIVE:
+                    # `re` never goes back into a turn that was completed, either: `(?:a|ab){2}+` does not match "aba".
+                    turn = node if type(node) is Chars or type(node) is Literal else Atomic(node)
+                    parts.append(Atomic(Repeat(turn, minimum, maximum, False)))
+                else:
+                    parts.append(Repeat(node, minimum, maximum, mode == _LAZY))
                 state = _QUANTIFIED
                 continue
             elif char == "^":
-                node = self.line_start(start)
+                node = regex_looks.line_start(self.flags & MULTILINE != 0, self.offset + start)
             elif char == "$":
-                raise self.error("'$' is not supported", start, _CONTEXT_HINT)
+                node = regex_looks.line_end(self.flags & MULTILINE != 0, self.offset + start)
             elif self.flags & VERBOSE and char in _BLANKS:
                 continue
             elif self.flags & VERBOSE and char == "#":
@@ -194,7 +200,9 @@ class _Parser:
                 continue
             else:
                 node = self.character(ord(char))
-            state = _NOTHING if char == "^" else _ATOM
+            state = _ATOM
+            if char == "^" or char == "$" or (char == "\\" and pattern[start + 1] in "AZbB"):
+                state = _NOTHING
             if type(node) is Literal and len(node.text) == 1:
                 text.append(node.text)
                 continue
@@ -239,8 +247,8 @@ class _Parser:
         self.at = start
         return found
 
-    def quantifier(self, start: int) -> tuple[int, int | None, bool]:
-        """(minimum, maximum, lazy) of the quantifier at `start`, whose first character has been read."""
+    def quantifier(self, start: int) -> tuple[int, int | None, int]:
+        """(minimum, maximum, what it prefers) of the quantifier at `start`, whose first character has been read."""
         char = self.pattern[start]
         minimum = 1 if char == "+" else 0
         maximum = 1 if char == "?" else None
@@ -261,10 +269,11 @@ class _Parser:
         if self.at < self.end:
             if self.pattern[self.at] == "?":
                 self.at += 1
-                return minimum, maximum, True
+                return minimum, maximum, _LAZY
             if self.pattern[self.at] == "+":
-                raise self.error("possessive quantifiers are not supported", self.at, _POSSESSIVE_HINT)
-        return minimum, maximum, False
+                self.at += 1
+                return minimum, maximum, _POSSESSIVE
+        return minimum, maximum, _GREEDY
 
     def count(self, digits: str, start: int) -> int:
         digits = digits.lstrip("0") or "0"
@@ -275,12 +284,6 @@ class _Parser:
                 "leave the count open, {n,}"
             )
         return int(digits)
-
-    def line_start(self, start: int) -> Node:
-        """`^`: with MULTILINE it looks behind for a newline, without it can only mean the start of the whole text."""
-        if self.flags & MULTILINE:
-            return Behind(_NEWLINE, False, self.offset + start)
-        raise self.error("'^' is not supported", start, _CONTEXT_HINT)
 
     # ---- one code point -----------------------------------------------------------------------------------------
 
@@ -298,11 +301,51 @@ class _Parser:
         if char in "dDsSwW":
             self.at += 1
             return Chars(codepoints.category(char, self.flags & ASCII != 0))
-        if char in "bBAZz":
-            raise self.error(f"'\\{char}' is not supported", start, _CONTEXT_HINT)
+        if char in "bBAZ":
+            self.at += 1
+            return self.place(char, self.offset + start)
+        if char == "p" or char == "P":
+            self.at += 1
+            return Chars(self.property(start))
         if "1" <= char <= "9" and not self.is_octal():
-            raise self.error("backreferences are not supported", start, "repeat the pattern instead of what it matched")
+            raise self.error("backreferences are not supported", start, _BACKREFERENCE_HINT)
         return self.character(self.escaped_code(start))
+
+    def place(self, char: str, position: int) -> Node:
+        """`\\b`, `\\B`, `\\A`, `\\Z`."""
+        if char == "A":
+            return regex_looks.line_start(False, position)
+        if char == "Z":
+            return regex_looks.text_end(position)
+        word = codepoints.category("w", self.flags & ASCII != 0)
+        if char == "b":
+            return regex_looks.boundary(word, False, position)
+        return regex_looks.not_in_empty_text(regex_looks.boundary(word, True, position), position)
+
+    def property(self, start: int) -> Ranges:
+        """The set of `\\p{...}` or `\\P{...}`, read up to its letter; the escape is at `start`."""
+        from . import unicode_properties  # tables that almost no pattern needs
+
+        negative = self.pattern[self.at - 1] == "P"
+        if self.at < self.end and self.pattern[self.at] != "{":  # \\pL
+            name = self.pattern[self.at]
+            self.at += 1
+        else:
+            close = self.pattern.find("}", self.at)
+            if close < 0:
+                raise self.error("missing }, unterminated property name", self.at)
+            name = self.pattern[self.at + 1 : close]
+            self.at = close + 1
+        if name.startswith("^"):
+            negative = not negative
+            name = name[1:]
+        try:
+            ranges = unicode_properties.find(name, loose=True)
+        except unicode_properties.UnknownProperty as error:
+            raise self.error(error.args[0], start, error.args[1]) from None
+        if self.flags & IGNORECASE:
+            ranges = unicode_properties.ignoring_case(name, ranges)
+        return codepoints.complement(ranges) if negative else ranges
 
     def is_octal(self) -> bool:
         """Three octal digits in a row are a character; fewer are a backreference."""
@@ -415,6 +458,10 @@ class _Parser:
             categories += codepoints.category(self.pattern[self.at], self.flags & ASCII != 0)
             self.at += 1
             return -1
+        if self.at < self.end and self.pattern[self.at] in "pP":
+            self.at += 1
+            categories += self.property(start)
+            return -1
         return self.escaped_code(start)
 
     # ---- groups -------------------------------------------------------------------------------------------------
@@ -437,11 +484,11 @@ class _Parser:
         if char == "<":
             return self.behind(start)
         if char == "=" or char == "!":
-            raise self.error("lookahead is not supported", start, _LOOKAROUND_HINT)
+            return regex_looks.ahead(self.contents(start, self.flags), char == "!", self.offset + start)
         if char == "(":
-            raise self.error("conditional groups are not supported", start, "write the two cases as alternatives")
+            raise self.error("conditional groups are not supported", start, _CONDITIONAL_HINT)
         if char == ">":
-            raise self.error("atomic groups are not supported", start, _POSSESSIVE_HINT)
+            return Atomic(self.contents(start, self.flags))
         if char == "-" or char == "L" or char in _FLAGS:
             return self.flag_group(start, char, first)
         raise self.error(f"unknown extension ?{char}", start + 1)
@@ -473,9 +520,7 @@ class _Parser:
         """The `<name>` of `(?P<name>...)`: checked as `re` does, then forgotten."""
         char = self.next_character()
         if char == "=":
-            raise self.error(
-                "backreferences are not supported", self.at - 4, "repeat the pattern instead of what it matched"
-            )
+            raise self.error("backreferences are not supported", self.at - 4, _BACKREFERENCE_HINT)
         if char != "<":
             raise self.error(f"unknown extension ?P{char}", self.at - 3)
         close = self.pattern.find(">", self.at)
@@ -498,10 +543,13 @@ class _Parser:
         char = self.next_character()
         if char != "=" and char != "!":
             raise self.error(f"unknown extension ?<{char}", start + 1, "a named group is written (?P<name>...)")
-        ranges = _one_code_point(self.contents(start, self.flags))
-        if ranges is None:
-            raise self.error("lookbehind of anything but one code point is not supported", start, _LOOKAROUND_HINT)
-        return Behind(Chars(ranges), char == "!", self.offset + start)
+        body = self.contents(start, self.flags)
+        shortest, longest = widths(body)
+        if shortest != longest:
+            raise self.error(
+                "look-behind requires fixed-width pattern", start, "write one lookbehind for each width: (?<=a)|(?<=bc)"
+            )
+        return regex_looks.behind(body, char == "!", self.offset + start)
 
     def flag_group(self, start: int, char: str, first: bool) -> Node | None:
         """`(?i)`, which holds to the end of the pattern, or `(?i-s:...)`, read up to and including `char`."""
@@ -561,16 +609,6 @@ def _all_in(text: str, allowed: str) -> bool:
         if char not in allowed:
             return False
     return True
-
-
-def _one_code_point(node: Node) -> Ranges | None:
-    """The set that the node matches one code point of, or None if it matches anything else."""
-    if type(node) is Chars:
-        return node.ranges
-    if type(node) is Literal and len(node.text) == 1:
-        code = ord(node.text)
-        return ((code, code),)
-    return None
 
 
 def _either_case(code: int, ascii_only: bool) -> Node:

@@ -1,0 +1,547 @@
+"""Terminals with lookarounds or atomic groups as programs of threads in groups that cuts end (`earley/_cuts.pxi`).
+
+Two readings of a terminal:
+
+- *whole*: it is a text of its own, nothing precedes and nothing follows it;
+- *within*: it is a lexeme, and text may precede and follow it. What precedes is never looked at: a lookbehind that
+  could reach there is refused. What follows is looked at as far as its first code point. The terminal then denotes a
+  union of (language, code points that may follow, whether the text may end there): one for each *cell*, the code points
+  that its lookaheads do not tell apart, and one for the end of the text; equal languages are put together. That one
+  code point is enough is not guessed from how the terminal is written but decided, by looking at all states in which
+  the terminal may end.
+
+The way of `regex_threads`: instructions are made back to front, each node towards two exits, one for "nothing consumed
+since the turn began". Where neither an atomic group nor a lazy quantifier asks for an order, parts without lookarounds
+become single atoms, counts and all.
+
+Cost: one visit a node and exit; where what follows matters, one visit of the states of the program.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..earley.errors import LimitError
+from . import codepoints
+from .errors import RegexSyntaxError
+from .regex_ast import Atomic, Behind, Chars, Concat, Literal, Look, Node, Ranges, Repeat, Union
+from .regex_lookbehind import Emptiness, refuse
+from .regex_looks import INFINITE, widths
+from .regex_threads import lower_atom
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..earley._regex import Regexes
+
+MAX_INSTRUCTIONS = 1 << 15
+MAX_CELLS = 256
+
+# The instructions of `Regexes.cuts`.
+ATOM = 0
+SPLIT = 1
+JUMP = 2
+MATCH = 3
+BEHIND = 4
+GROUP = 5
+COMMIT = 6
+_NONE = -1
+
+_CONTEXT_HINT = (
+    "let the terminal end in \\b or (?!...) so that one character decides, or write the context into the rules"
+)
+
+
+class Context(NamedTuple):
+    """One of the languages that a terminal denotes, depending on what follows it."""
+
+    node: int
+    ranges: Ranges
+    """Code points that may follow."""
+    end: bool
+    """Whether the text, or what is no text (a special token), may follow."""
+
+
+def whole(node: Node, regexes: Regexes) -> int:
+    """The language of the texts that `node` matches as a whole."""
+    builder = _Builder(regexes, ordered=False)
+    return builder.question(builder.build(node), [], 0)
+
+
+def within(node: Node, regexes: Regexes, ordered: bool) -> list[Context]:
+    """What `node` denotes as a terminal among others, see above; `ordered`: what its preferred match consumes whole.
+
+    One Context that anything may follow where nothing is asked of what follows. Raises RegexSyntaxError for lookarounds
+    that reach further.
+    """
+    extent = _Extent()
+    extent.walk(node, 0, 0)
+    builder = _Builder(regexes, ordered)
+    start = builder.build(node)
+    everything = Context(_NONE, codepoints.ALL, True)
+    if extent.first is None:
+        return [everything._replace(node=builder.question(start, [], 0))]
+    cells = _cells(node, looked_for=True)
+    points = [_representative(cell) for cell in cells]
+    # One text for each kind of character that the terminal tells apart leads to all its states.
+    texts = [chr(_representative(cell)).encode() for cell in _cells(node, looked_for=False)]
+    rows = regexes.cut_answers(builder.question(start, points, 0), len(points), texts)
+    columns: dict[bytes, list[int]] = {}
+    for number in range(len(points) + 1):
+        columns.setdefault(bytes([row[number] for row in rows]), []).append(number)
+    contexts: list[Context] = []
+    for column, numbers in columns.items():
+        if 2 in column:
+            raise RegexSyntaxError(
+                "the lookahead reaches more than one character beyond the end of the terminal",
+                extent.first.position,
+                _CONTEXT_HINT,
+            )
+        if 1 in column:
+            ranges = codepoints.normalize([pair for number in numbers if number for pair in cells[number - 1]])
+            contexts.append(Context(builder.question(start, points, 2 * numbers[0]), ranges, 0 in numbers))
+    if not contexts:
+        return [everything._replace(node=regexes.EMPTY)]
+    if len(columns) == 1:
+        return [everything._replace(node=contexts[0].node)]
+    return contexts
+
+
+def _representative(cell: Ranges) -> int:
+    """A code point of the cell that is no surrogate."""
+    for first, last in cell:
+        if first < 0xD800 or first > 0xDFFF:
+            return first
+        if last > 0xDFFF:
+            return 0xE000
+    return -1
+
+
+def _cells(node: Node, looked_for: bool) -> list[Ranges]:
+    """The partition of Unicode by the classes in the terminal, or only by those that stand in its lookaheads."""
+    classes: set[Ranges] = set()
+    _collect(node, not looked_for, classes)
+    cells = [codepoints.ALL]
+    for ranges in classes:
+        outside = codepoints.complement(ranges)
+        halves = [codepoints.intersection(cell, half) for cell in cells for half in (ranges, outside)]
+        cells = [half for half in halves if half and _representative(half) >= 0]
+        if len(cells) > MAX_CELLS:
+            raise LimitError(
+                f"a terminal with lookaheads cuts Unicode into more than {MAX_CELLS} parts; use fewer classes"
+            )
+    return cells
+
+
+def _collect(node: Node, inside: bool, classes: set[Ranges]) -> None:
+    """The classes of the node; unless `inside`, those in its lookaheads."""
+    if isinstance(node, Look):
+        _collect(node.body, inside or node.ahead, classes)
+    elif isinstance(node, (Atomic, Repeat)):
+        _collect(node.body, inside, classes)
+    elif isinstance(node, Concat):
+        for part in node.parts:
+            _collect(part, inside, classes)
+    elif isinstance(node, Union):
+        for part in node.alternatives:
+            _collect(part, inside, classes)
+    elif inside:
+        if isinstance(node, Chars):
+            classes.add(node.ranges)
+        elif isinstance(node, Behind):
+            classes.add(node.chars.ranges)
+        elif isinstance(node, Literal):
+            for char in node.text:
+                classes.add(((ord(char), ord(char)),))
+
+
+class _Extent:
+    """How far the lookarounds of a terminal look beyond it."""
+
+    def __init__(self) -> None:
+        self.first: Look | None = None
+        """A lookahead that may look beyond the end: the first of them that is met."""
+
+    def walk(self, node: Node, before: int, after: int) -> None:
+        """`before`, `after`: code points of the terminal that surely stand there.
+
+        Refuses lookbehinds that reach out."""
+        if isinstance(node, Behind):
+            if before < 1:
+                raise refuse(node)
+        elif isinstance(node, Look):
+            if node.ahead:
+                if self.reach(node.body) > after and self.first is None:
+                    self.first = node
+                # Its own lookbehinds see what stands before it, its lookaheads are part of its reach.
+                self.walk_inside(node.body, before)
+            elif self.reach_behind(node.body) > before:
+                raise RegexSyntaxError(
+                    "lookbehind would look at the text before the terminal, which is not supported",
+                    node.position,
+                    "put what must precede into the same terminal",
+                )
+        elif isinstance(node, Atomic):
+            self.walk(node.body, before, after)
+        elif isinstance(node, Repeat):
+            if node.maximum != 0:
+                self.walk(node.body, before, after)
+        elif isinstance(node, Union):
+            for alternative in node.alternatives:
+                self.walk(alternative, before, after)
+        elif isinstance(node, Concat):
+            least = [widths(part)[0] for part in node.parts]
+            following = sum(least)
+            for part, width in zip(node.parts, least, strict=True):
+                following -= width
+                self.walk(part, before, after + following)
+                before += width
+
+    def walk_inside(self, body: Node, before: int) -> None:
+        """Lookbehinds within a lookahead."""
+        outer = self.first
+        self.walk(body, before, 1 << 60)
+        self.first = outer
+
+    def reach(self, node: Node) -> float:
+        """How many code points `node` looks at, at most, from its beginning on."""
+        if isinstance(node, Concat):
+            furthest: float = 0
+            width: float = 0
+            for part in node.parts:
+                furthest = max(furthest, width + self.reach(part))
+                width += widths(part)[1]
+            return furthest
+        if isinstance(node, Union):
+            return max([self.reach(part) for part in node.alternatives], default=0)
+        if isinstance(node, Repeat):
+            if node.maximum == 0:
+                return 0
+            longest = widths(node.body)[1]
+            turns = INFINITE if node.maximum is None else node.maximum - 1
+            return self.reach(node.body) + (turns * longest if longest else 0)
+        if isinstance(node, Look):
+            return self.reach(node.body) if node.ahead else 0
+        if isinstance(node, Atomic):
+            return self.reach(node.body)
+        return widths(node)[1]
+
+    def reach_behind(self, node: Node) -> float:
+        """How many code points before its end `node` looks at, at most, with lookbehinds at its beginning."""
+        return widths(node)[1] + self.looks_behind(node)
+
+    def looks_behind(self, node: Node) -> float:
+        if isinstance(node, Behind):
+            return 1
+        if isinstance(node, Look):
+            return self.reach_behind(node.body)
+        if isinstance(node, (Repeat, Atomic)):
+            return self.looks_behind(node.body)
+        parts: tuple[Node, ...] = ()
+        if isinstance(node, Concat):
+            parts = node.parts
+        elif isinstance(node, Union):
+            parts = node.alternatives
+        return max([self.looks_behind(part) for part in parts], default=0)
+
+
+class _Builder:
+    """The program of one terminal being made: lists by instruction, back to front."""
+
+    def __init__(self, regexes: Regexes, ordered: bool) -> None:
+        self.regexes = regexes
+        self.cuts_at_match = ordered
+        self.ops: list[int] = []
+        self.first: list[int] = []
+        self.second: list[int] = []
+        self.owners: list[int] = []
+        self.groups: list[tuple[int, bool, int, int]] = []
+        self.oracles: dict[int, int] = {}  # node: its number
+        self.emptiness = Emptiness()
+        self.compiled: dict[tuple[int, int, int], int] = {}
+        self.plains: dict[int, bool] = {}
+        self.lowered: dict[int, int] = {}
+        self.made: list[Node] = []  # kept alive: nodes are remembered by identity
+        # Where the next instruction stands: in whose body, and whether the order of threads matters there.
+        self.owner = _NONE
+        self.ordered = ordered
+        self.match = self.add(MATCH, 0, _NONE)
+        self.program: list[tuple[int, int, int, int, int]] = []
+
+    def add(self, op: int, first: int, second: int) -> int:
+        if len(self.ops) >= MAX_INSTRUCTIONS:
+            raise LimitError(
+                f"terminal with lookarounds or atomic groups: more than {MAX_INSTRUCTIONS} instructions; "
+                "lower its counts"
+            )
+        self.ops.append(op)
+        self.first.append(first)
+        self.second.append(second)
+        self.owners.append(self.owner)
+        return len(self.ops) - 1
+
+    def build(self, node: Node) -> int:
+        """Where `node`, the whole terminal, is entered."""
+        return self.compile(node, self.match, self.match)
+
+    # ---- from nodes ---------------------------------------------------------------------------------------------
+
+    def compile(self, node: Node, unmoved: int, moved: int) -> int:
+        """Where to enter `node`, which leaves for `moved` if it or something since the turn began has consumed."""
+        if isinstance(node, Literal) and not node.text:
+            return unmoved
+        if isinstance(node, (Chars, Literal)):
+            return self.atom(lower_atom(node, self.regexes), moved)
+        if isinstance(node, Behind):
+            return self.add(BEHIND, 2 * self.oracle(node.chars) + node.negative, unmoved)
+        key = (id(node), unmoved, moved)
+        known = self.compiled.get(key)
+        if known is not None:
+            return known
+        if not self.ordered and self.plain(node):
+            lowered = self.lower(node)
+            entry = self.atom(lowered, moved)
+            if self.regexes.is_nullable(lowered):
+                entry = self.add(SPLIT, entry, unmoved)
+        elif isinstance(node, Look):
+            entry = self.look(node, unmoved)
+        elif isinstance(node, Atomic):
+            entry = self.atomic(node, unmoved, moved)
+        elif isinstance(node, Concat):
+            entry = self.concat(self.joined(node.parts), unmoved, moved)
+        elif isinstance(node, Union):
+            entry = self.compile(node.alternatives[-1], unmoved, moved)
+            for alternative in node.alternatives[-2::-1]:
+                entry = self.add(SPLIT, self.compile(alternative, unmoved, moved), entry)
+        else:
+            assert isinstance(node, Repeat)
+            entry = self.repeat(node, unmoved, moved)
+        self.compiled[key] = entry
+        return entry
+
+    def atom(self, lowered: int, after: int) -> int:
+        return self.add(ATOM, lowered, after)
+
+    def look(self, node: Look, unmoved: int) -> int:
+        if not node.ahead:
+            return self.add(BEHIND, 2 * self.oracle_of(node) + node.negative, unmoved)
+        if node.negative:
+            return self.group(True, unmoved, lambda done: self.compile(node.body, done, done))
+        # "It does not hold that it does not match."
+        return self.group(
+            True,
+            unmoved,
+            lambda outer: self.group(True, outer, lambda done: self.compile(node.body, done, done)),
+        )
+
+    def group(self, look: bool, otherwise: int, body: Callable[[int], int]) -> int:
+        """A group that goes on at `otherwise` unless `body`, made towards what it is given, completes."""
+        number = self.open_group(look)
+        around = self.owner, self.ordered
+        self.owner, self.ordered = number, False
+        entry = body(self.add(COMMIT, number, _NONE))
+        self.owner, self.ordered = around
+        self.groups[number] = (self.owner, look, entry, otherwise)
+        return self.add(GROUP, number, _NONE)
+
+    def atomic(self, node: Atomic, unmoved: int, moved: int) -> int:
+        number = self.open_group(False)
+        around = self.owner, self.ordered
+        self.owner, self.ordered = number, True
+        entry = self.compile(node.body, self.add(COMMIT, number, unmoved), self.add(COMMIT, number, moved))
+        self.owner, self.ordered = around
+        self.groups[number] = (self.owner, False, entry, _NONE)
+        return self.add(GROUP, number, _NONE)
+
+    def open_group(self, look: bool) -> int:
+        self.groups.append((self.owner, look, 0, _NONE))
+        return len(self.groups) - 1
+
+    def concat(self, parts: tuple[Node, ...], unmoved: int, moved: int) -> int:
+        # Up to the first part that must consume something, a part is entered both ways; from there on, moved.
+        leading = 0
+        while leading < len(parts) and self.emptiness.can_be_empty(parts[leading]):
+            leading += 1
+        for index in reversed(range(len(parts))):
+            if index >= leading:
+                unmoved = moved = self.compile(parts[index], moved, moved)
+            else:
+                entry = self.compile(parts[index], unmoved, moved)
+                if index and unmoved != moved:
+                    moved = self.compile(parts[index], moved, moved)
+                elif index:
+                    moved = entry
+                unmoved = entry
+        return unmoved
+
+    def joined(self, parts: tuple[Node, ...]) -> tuple[Node, ...]:
+        """The parts; where order does not matter, neighbours without lookarounds as one."""
+        if self.ordered:
+            return parts
+        result: list[Node] = []
+        run: list[Node] = []
+        for part in (*parts, None):
+            if part is not None and self.plain(part):
+                run.append(part)
+                continue
+            if run:
+                result.append(run[0] if len(run) == 1 else self.keep(Concat(tuple(run))))
+                run = []
+            if part is not None:
+                result.append(part)
+        return tuple(result)
+
+    def keep(self, node: Node) -> Node:
+        self.made.append(node)
+        return node
+
+    def repeat(self, node: Repeat, unmoved: int, moved: int) -> int:
+        entry = moved
+        if node.maximum is None:
+            entry = self.add(SPLIT, _NONE, _NONE)
+            again = self.choice(node, moved, entry)
+            self.first[entry], self.second[entry] = self.first[again], self.second[again]
+            unmoved = entry if unmoved == moved else self.choice(node, unmoved, entry)
+        else:
+            for turn in reversed(range(node.maximum - node.minimum)):
+                after = entry
+                entry = self.choice(node, moved, after)
+                if turn == 0:  # the later ones follow a turn that has consumed something
+                    unmoved = entry if unmoved == moved else self.choice(node, unmoved, after)
+        for _ in range(node.minimum):  # counted even if they are empty
+            before = unmoved, entry
+            unmoved, entry = self.compile(node.body, unmoved, entry), self.compile(node.body, entry, entry)
+            if before == (unmoved, entry):
+                break  # an empty body: all turns are alike, however many
+        return unmoved
+
+    def choice(self, node: Repeat, leave: int, again: int) -> int:
+        """Between leaving the repetition and a turn that goes on at `again`, or leaves if it was empty."""
+        turn = self.compile(node.body, leave if self.emptiness.can_be_empty(node.body) else again, again)
+        return self.add(SPLIT, leave, turn) if node.lazy else self.add(SPLIT, turn, leave)
+
+    # ---- regexes ------------------------------------------------------------------------------------------------
+
+    def plain(self, node: Node) -> bool:
+        """Whether there is neither a lookaround nor an atomic group in it."""
+        known = self.plains.get(id(node))
+        if known is None:
+            if isinstance(node, (Look, Behind, Atomic)):
+                known = False
+            elif isinstance(node, Repeat):
+                known = self.plain(node.body)
+            elif isinstance(node, Concat):
+                known = False not in [self.plain(part) for part in node.parts]
+            elif isinstance(node, Union):
+                known = False not in [self.plain(part) for part in node.alternatives]
+            else:
+                known = True
+            self.plains[id(node)] = known
+        return known
+
+    def lower(self, node: Node) -> int:
+        """The regex of a plain node."""
+        known = self.lowered.get(id(node))
+        if known is None:
+            if isinstance(node, Repeat):
+                known = self.regexes.repeat(self.lower(node.body), node.minimum, node.maximum)
+            elif isinstance(node, Concat):
+                known = self.regexes.concat([self.lower(part) for part in node.parts])
+            elif isinstance(node, Union):
+                known = self.regexes.union([self.lower(part) for part in node.alternatives])
+            else:
+                known = lower_atom(node, self.regexes)
+            self.lowered[id(node)] = known
+        return known
+
+    def oracle(self, body: Node) -> int:
+        """The number of the regex for texts that end in `body`, which is plain."""
+        anything = self.regexes.repeat(self.regexes.char_class(codepoints.ALL), 0)
+        return self.numbered(self.regexes.concat([anything, self.lower(body)]))
+
+    def oracle_of(self, node: Look) -> int:
+        if self.plain(node.body):
+            return self.oracle(node.body)
+        ahead = _first_ahead(node.body)
+        if ahead is not None:
+            raise RegexSyntaxError(
+                "a lookahead inside a lookbehind is not supported", ahead.position, "put it behind the lookbehind"
+            )
+        # What such a body asks is decided when it has been read, so it can be a terminal of its own.
+        return self.numbered(whole(Concat((Repeat(Chars(codepoints.ALL), 0, None), node.body)), self.regexes))
+
+    def numbered(self, oracle: int) -> int:
+        return self.oracles.setdefault(oracle, len(self.oracles))
+
+    # ---- to a program -------------------------------------------------------------------------------------------
+
+    def question(self, start: int, points: list[int], question: int) -> int:
+        """The id of the program's language; see `Regexes.cuts`."""
+        if not self.program:
+            self.finish(start)
+        oracles = list(self.oracles)
+        return self.regexes.cuts(self.program, self.groups, oracles, points, question, self.cuts_at_match)
+
+    def finish(self, start: int) -> None:
+        """Number the instructions that are reached, `start` first, and find out which oracles are asked from where."""
+        order = [start]
+        places = {start: 0}
+        for i in order:  # grows while it is read
+            for after in self.successors(i):
+                if after not in places:
+                    places[after] = len(order)
+                    order.append(after)
+        asks = [1 << (self.first[i] >> 1) if self.ops[i] == BEHIND else 0 for i in order]
+        before: list[list[int]] = [[] for _ in order]
+        for place, i in enumerate(order):
+            for after in self.successors(i):
+                before[places[after]].append(place)
+        waiting = [place for place, mask in enumerate(asks) if mask]
+        while waiting:
+            place = waiting.pop()
+            for previous in before[place]:
+                if asks[place] & ~asks[previous]:
+                    asks[previous] |= asks[place]
+                    waiting.append(previous)
+        self.groups = [
+            (parent, look, places.get(body, 0), places.get(otherwise, _NONE))
+            for parent, look, body, otherwise in self.groups
+        ]
+        for place, i in enumerate(order):
+            op, x, y = self.ops[i], self.first[i], self.second[i]
+            if op in (SPLIT, JUMP):
+                x = places[x]
+            if op in (ATOM, SPLIT, BEHIND, COMMIT):
+                y = places[y] if y >= 0 else _NONE
+            self.program.append((op, x, y if op != JUMP else x, self.owners[i], asks[place]))
+
+    def successors(self, i: int) -> list[int]:
+        op = self.ops[i]
+        if op == SPLIT:
+            return [self.first[i], self.second[i]]
+        if op == GROUP:
+            _, _, body, otherwise = self.groups[self.first[i]]
+            return [body, otherwise] if otherwise >= 0 else [body]
+        if op in (ATOM, BEHIND, COMMIT) and self.second[i] >= 0:
+            return [self.second[i]]
+        return []
+
+
+def _first_ahead(node: Node) -> Look | None:
+    """A lookahead in the node, if there is one."""
+    parts: tuple[Node, ...] = ()
+    if isinstance(node, Look):
+        if node.ahead:
+            return node
+        parts = (node.body,)
+    elif isinstance(node, (Repeat, Atomic)):
+        parts = (node.body,)
+    elif isinstance(node, Concat):
+        parts = node.parts
+    elif isinstance(node, Union):
+        parts = node.alternatives
+    for part in parts:
+        found = _first_ahead(part)
+        if found is not None:
+            return found
+    return None

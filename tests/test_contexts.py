@@ -1,0 +1,240 @@
+"""Terminals that say what may follow them: against the definition, against Lark, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lark_oracle import lark_accepts, lark_parser, strings, we_accept
+
+from earleymask import Grammar, GrammarError, Matcher, Vocabulary
+from earleymask.trie import Vocabulary as Tokens
+
+BYTES = Vocabulary.bytes()
+EOS = 256
+
+
+class Definition:
+    """What a grammar with such terminals means, by brute force: every way to cut a text into lexemes is tried, and a
+    lexeme counts if `re` matches it there with the whole rest of the text in sight.
+
+    `rules`: alternatives of symbols, by name; a symbol that is no name is the regexp of a terminal.
+    """
+
+    def __init__(self, rules: dict[str, list[list[str]]], ignored: list[str]) -> None:
+        self.rules = rules
+        self.ignored = ignored
+        self.compiled: dict[tuple[str, int], re.Pattern[str]] = {}
+
+    def lexeme(self, pattern: str, text: str, begin: int, end: int) -> bool:
+        left = len(text) - end
+        key = pattern, left
+        if key not in self.compiled:
+            self.compiled[key] = re.compile(rf"(?:{pattern})(?=(?s:.{{{left}}})\Z)")
+        return self.compiled[key].match(text, begin) is not None
+
+    def accepts(self, text: str) -> bool:
+        n = len(text)
+        skips = [{i} for i in range(n + 1)]  # where ignored text that begins at i may end
+        for i in reversed(range(n)):
+            for j in range(i + 1, n + 1):
+                if any(self.lexeme(pattern, text, i, j) for pattern in self.ignored):
+                    skips[i] |= skips[j]
+        ends: dict[tuple[str, int], set[int]] = {}
+        patterns = {part for rules in self.rules.values() for rule in rules for part in rule if part not in self.rules}
+        for pattern, i in itertools.product(patterns, range(n + 1)):
+            ends[pattern, i] = set()
+            for begin in skips[i]:  # an empty lexeme, too, may stand behind ignored text
+                ends[pattern, i] |= {j for j in range(begin, n + 1) if self.lexeme(pattern, text, begin, j)}
+        changed = True
+        while changed:
+            changed = False
+            for (name, rules), i in itertools.product(self.rules.items(), range(n + 1)):
+                known = ends.setdefault((name, i), set())
+                before = len(known)
+                for rule in rules:
+                    places = {i}
+                    for part in rule:
+                        places = {end for place in places for end in ends.get((part, place), ())}
+                    known |= places
+                changed |= len(known) > before
+        return any(n in skips[end] for end in ends["start", 0])
+
+    def text(self) -> str:
+        def shown(part: str) -> str:
+            return part if part in self.rules else f"/{part}/"
+
+        lines = [
+            f"{name}: {' | '.join(' '.join(map(shown, rule)) for rule in rules)}" for name, rules in self.rules.items()
+        ]
+        return "\n".join([*lines, *(f"%ignore /{pattern}/" for pattern in self.ignored)])
+
+
+def no_dead_ends(grammar: Grammar, alphabet: str, longest: int) -> None:
+    """Wherever a text over `alphabet` may lead, something may follow."""
+    matcher = Matcher(grammar, BYTES)
+
+    def walk(depth: int) -> None:
+        mask = matcher.mask()
+        assert mask.any(), bytes(matcher.tokens)
+        if depth < longest:
+            for char in alphabet.encode():
+                if mask[char]:
+                    assert matcher.accept(char)
+                    walk(depth + 1)
+                    matcher.rollback(1)
+
+    walk(0)
+
+
+CASES = [
+    ({"start": [["if\\b", "[a-i]+"]]}, [" "], "if a"),
+    ({"start": [["a(?!b)", "[ab]"], ["b"]]}, [], "ab"),
+    ({"start": [["a(?=b)", "x"]], "x": [["[ab]", "x"], []]}, ["b", " "], "ab "),
+    ({"start": [["a(?!b)", "x"]], "x": [["a"], []]}, ["b", " "], "ab "),
+    ({"start": [["x", "start"], []], "x": [["a\\b"], ["b", "y"]], "y": [[], [" "]]}, [], "ab "),
+    ({"start": [["x", "y", "x"]], "x": [["a(?!a)"], []], "y": [["b?"], ["a"]]}, [" "], "ab "),
+    ({"start": [["a(?= |b)", "[ab]"]]}, [" (?=a)", "b"], "ab "),
+    ({"start": [["a\\Z"], ["a", "start"]]}, [" "], "a "),
+    ({"start": [["(?:a(?=b))?", "(?:b(?!b))?", "[ab ]*"]]}, [], "ab "),
+    ({"start": [["[ab]+\\b", "start"], ["[ab]+\\b"]]}, [" +"], "ab "),
+    ({"start": [["#[^\\n]*(?m:$)", "start"], ["\\n", "start"], ["a"]]}, [], "#a\n"),
+    ({"start": [["start", "a(?!b)"], ["b"]]}, [], "ab"),
+    ({"start": [["(?!ab\\b)[ab]+\\b", "start"], ["ab\\b"]]}, [" "], "ab "),
+    ({"start": [["a*?(?!a)", "b"], ["(?>a|ab)(?!b)", "[ab]"]]}, [], "ab"),
+]
+
+
+@pytest.mark.parametrize(("rules", "ignored", "alphabet"), CASES)
+def test_every_short_text(rules, ignored, alphabet):
+    definition = Definition(rules, ignored)
+    grammar = Grammar.from_lark(definition.text())
+    accepted = 0
+    for text in strings(alphabet, 5):
+        expected = definition.accepts(text)
+        assert we_accept(grammar, text) == expected, text
+        accepted += expected
+    assert accepted
+    no_dead_ends(grammar, alphabet, 4)
+
+
+PIECES = [
+    "a",
+    "b",
+    " ",
+    "a\\b",
+    "a(?!b)",
+    "a(?=b)",
+    "ab?(?!a)",
+    "[ab]+\\b",
+    "b(?= |a)",
+    "b\\Z",
+    "(?:a(?=b))?",
+    "(?!b)",
+    "a\\B",
+]
+IGNORED = [" ", " +", "b", " (?=a)", "b(?!b)"]
+symbols = st.sampled_from([*PIECES, "x", "y"])
+alternatives = st.lists(st.lists(symbols, max_size=3), min_size=1, max_size=3)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(alternatives, alternatives, alternatives, st.lists(st.sampled_from(IGNORED), max_size=2, unique=True))
+def test_random_grammars(start, x, y, ignored):
+    definition = Definition({"start": start, "x": x, "y": y}, ignored)
+    texts = list(strings("ab ", 4))
+    expected = [definition.accepts(text) for text in texts]
+    try:
+        grammar = Grammar.from_lark(definition.text())
+    except GrammarError as error:
+        if "no sentence" not in error.message or any(expected):
+            raise
+        return
+    for text, wanted in zip(texts, expected, strict=True):
+        assert we_accept(grammar, text) == wanted, (definition.text(), text)
+    no_dead_ends(grammar, "ab ", 3)
+
+
+def test_lark_sees_the_rest_of_the_text_as_well():
+    """Where a lexeme has one length only, Lark agrees; it tries shorter ones cut off from the text after them."""
+    for grammar, alphabet in [
+        ('start: /if(?!\\w)/ /[a-i]+/ | /[a-i]+/ "f"\n%ignore " "', "if a"),
+        ('start: "a" /[?](?![a-z])/ /[a-z]/? "1"?', "a?1"),
+        ("start: (/a(?=b)/ | /b/)+", "ab"),
+        ("start: /a\\b/ (/ / | /a/ | /-/)*", "a -"),
+    ]:
+        parser = lark_parser(grammar)
+        ours = Grammar.from_lark(grammar)
+        for text in strings(alphabet, 5):
+            assert we_accept(ours, text) == lark_accepts(parser, text), (grammar, text)
+
+
+def test_what_lark_takes_beyond():
+    """`[a-z]+(?![a-z])` never ends before a letter; Lark cuts `ab` off from its `c` and lets it."""
+    grammar = 'start: /[a-z]+(?![a-z])/ "c"'
+    assert lark_accepts(lark_parser(grammar), "abc")
+    with pytest.raises(GrammarError, match="never follows"):
+        Grammar.from_lark(grammar)
+
+
+def test_a_special_token_is_the_end_of_the_text():
+    tokens = Tokens.from_tokens(
+        [bytes([i]) for i in range(256)] + [b"<|s|>", b""], eos_token_id=257, special_token_ids=[256]
+    )
+
+    def accepts(grammar, ids):
+        return Matcher(Grammar.from_lark(grammar), tokens).validate(ids) == len(ids)
+
+    assert accepts("start: /a(?!b)/ <|s|> /b/", [97, 256, 98, 257])
+    with pytest.raises(GrammarError, match="never follows"):
+        Grammar.from_lark("start: /a(?=b)/ <|s|> /b/")
+    assert accepts('start: /a(?!b)/ <|s|>\n%ignore " "', [97, 32, 256, 257])
+
+
+@pytest.mark.parametrize(
+    ("terminal", "column", "message"),
+    [
+        (r"/\bif/", 1, "before the terminal"),
+        (r"/^a/", 1, "before the terminal"),
+        (r"/\Aa/", 1, "before the terminal"),
+        (r"/b?(?<=ab)c/", 3, "before the terminal"),
+        (r"/a$/", 2, "more than one character beyond"),
+        (r"/a(?=bc)/", 2, "more than one character beyond"),
+        (r"/(?!if\b)[a-z]+/", 1, "more than one character beyond"),
+        (r"/(?!.*b)a/", 1, "more than one character beyond"),
+        (r"/ab(?<=(?=b)b)/", 7, "lookahead inside a lookbehind"),
+        (r"/(a)\1/", 4, "backreferences are not supported"),
+    ],
+)
+def test_refused_with_its_place(terminal, column, message):
+    for grammar in (f'start: {terminal} "x"', f"start: A\nA: {terminal}"):
+        with pytest.raises(GrammarError) as caught:
+            Grammar.from_lark(grammar)
+        assert message in caught.value.message
+        assert caught.value.column == grammar.splitlines()[-1].index("/") + 1 + column
+        assert caught.value.hint
+
+
+def test_a_grammar_without_such_terminals_is_left_alone():
+    plain = Grammar.from_lark('start: A "b"\nA: /(?!x)[a-z]{2}(?<!z)/\n%ignore " "')
+    same = Grammar.from_lark('start: A "b"\nA: /[a-z]{2}/\n%ignore " "')
+    assert plain.engine.stats()["symbols"] == same.engine.stats()["symbols"]
+
+
+def test_an_identifier_that_is_no_keyword():
+    grammar = Grammar.from_lark(
+        "start: (KEYWORD | NAME)+\n"
+        "KEYWORD.2: /(?:if|else|while)\\b/\n"
+        "NAME: /(?!(?:if|else|while)\\b)[a-z]+\\b/\n"
+        "%ignore / +/"
+    )
+    for text in ("if", "iff", "if x else y", "elsewhile  if"):
+        assert we_accept(grammar, text), text
+    # Every word is one lexeme, so there is one way to read a text.
+    assert not we_accept(grammar, "")
+    only_names = Grammar.from_lark("start: NAME+\nNAME: /(?!(?:if|else)\\b)[a-z]+\\b/\n%ignore / +/")
+    assert we_accept(only_names, "iff elsewhere")
+    assert not we_accept(only_names, "iff if")

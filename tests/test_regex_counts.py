@@ -1,0 +1,117 @@
+"""Counted repetitions: in bounded space, also where a text can be counted in several ways."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+
+import pytest
+
+from earleymask.earley._regex import Regexes
+from earleymask.earley.errors import LimitError
+from earleymask.grammar.errors import RegexSyntaxError
+from earleymask.grammar.regex_dialects import parse_regex, whole_text
+from earleymask.grammar.regex_lower import lower
+
+
+def lowered(pattern: str) -> tuple[Regexes, int]:
+    regexes = Regexes()
+    return regexes, lower(whole_text(parse_regex(pattern)), regexes)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(?:a|aa){2,4}",
+        "(?:a|aa){3}",
+        "(?:a|aaa){2,5}b?",
+        "(?:a|ab|b){2,5}",
+        "(?:a|aba|ba){2,3}(?:ab){1,2}",
+        "(?:(?:a|aa){1,2}b?){2,3}",
+        "(?:(?:a|aa){2}|b){2,4}",
+        "x?(?:a|aa){1,3}a{2,4}",
+        "(?:a|aa){1,2}b|(?:a|aa){2,5}b|(?:a|aa){4}",
+        "(?:a|b*){1,3}c?",
+        "(?:a{1,2}){2,}",
+    ],
+)
+def test_ambiguous_counts(pattern):
+    regexes, root = lowered(pattern)
+    for n in range(9):
+        for letters in itertools.product("ab" if n > 6 else "abc", repeat=n):
+            word = "".join(letters)
+            assert regexes.matches(root, word.encode()) == bool(re.fullmatch(pattern, word)), word
+
+
+@pytest.mark.parametrize(
+    ("pattern", "n", "accepted"),
+    [
+        ("[a-z]{1,100000}", 100_000, True),
+        ("[a-z]{1,100000}", 100_001, False),
+        ("(?:a|aa){1,100000}", 2000, True),
+        ("(?:a|aa){50000,100000}", 2000, False),
+        ("(?:a|aa|aaa){900,1000}", 2999, True),
+        ("(?:a|aa|aaa){900,1000}", 3001, False),
+        ("(?:(?:a|aa){1,300}b?){1,300}", 2000, True),
+        ("(?:a?){1000000000}", 2000, True),
+    ],
+)
+def test_large_counts_take_bounded_space(pattern, n, accepted):
+    regexes, root = lowered(pattern)
+    assert regexes.matches(root, b"a" * n) == accepted
+    # A few nodes for each byte read, however many ways there are to count.
+    assert regexes.n_nodes < 40 * n + 100
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(" * 90 + "a+" + ")+" * 90,
+        "(?:a*)*" * 50 + "b",
+        "(?:" + "|".join("a" * n for n in range(1, 200)) + ")*b",
+        "(?:a|a|aa)*" * 20,
+        "(?:x+x+)+y",
+        "(?:a{1,1000000000}){1,1000000000}",
+        "(?!(?:a*)*b)[ab]*",
+        "(?:(?:(?:a?){50}){50}){50}",
+        r"[\w\W]{1,1000}\p{L}{1,1000}[^\p{Lu}\p{Script=Han}]*",
+        "(?=a*)" * 300 + "a*",
+        "(?:(?>a*)b)*",
+        "(?:a|(?:b|(?:c|d)*)*)*",
+    ],
+)
+def test_hostile_patterns_take_bounded_time(pattern):
+    """Each either works in time linear in the text, or says which limit it is beyond."""
+    begin = time.perf_counter()
+    try:
+        regexes, root = lowered(pattern)
+        for text in (b"a" * 300, b"ab" * 150, b"x" * 300):
+            regexes.matches(root, text)
+        regexes.is_empty(root)
+    except LimitError:
+        pass
+    assert time.perf_counter() - begin < 20
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("a{1,99999999999}", "repetition count"),
+        ("(" * 200 + ")" * 200, "nested deeper"),
+        ("(?>a{1,1000000000})b", "instructions"),
+        ("a{40000}+", "instructions"),
+        ("".join(f"(?<=a{i})" for i in range(40)), "lookbehinds"),
+    ],
+)
+def test_limits_are_typed(pattern, message):
+    with pytest.raises(LimitError, match=message):
+        lowered(pattern)
+
+
+def test_errors_have_a_place_and_a_way_out():
+    for pattern, position in [(r"ab(a)\1", 5), (r"a(?P=x)", 1), ("a(?(1)b)", 1), (r"(?<=a+)b", 0), (r"[\p{Nope}]", 1)]:
+        with pytest.raises(RegexSyntaxError) as caught:
+            parse_regex(pattern)
+        assert caught.value.position == position
+        assert caught.value.hint
