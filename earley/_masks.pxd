@@ -107,6 +107,7 @@ cdef class Masks:
     cdef int use_parts(self) except -1
     cdef int forget(self) except -1
     cdef int spend(self, uint64_t n) except -1 nogil
+    cdef int look_at_memory(self) except -1 nogil
     cdef size_t kept(self) noexcept nogil
 
     cdef int start_afresh(self) except -1
@@ -123,6 +124,8 @@ cdef class Masks:
     cdef uint32_t evaluate(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil
     cdef uint32_t work_out(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil
     cdef int at_place(self, uint32_t skeleton, uint32_t state, uint32_t place) except -1 nogil
+    cdef uint64_t alive_bytes(self, uint32_t position) except? 0 nogil
+    cdef uint32_t first_alive(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t position) except? 0 nogil
     cdef int at_exits(self, uint32_t skeleton, uint32_t state, Part* part) except -1 nogil
     cdef int walk_exits(self, uint32_t position, Part* part, Exits* exits) except -1 nogil
     cdef int take_list(self, const RestTrie* rests, node_t node) except -1 nogil

@@ -28,7 +28,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from earleymask.earley._chart cimport DEAD, MET, NO_TABLE, UNKNOWN
 from earleymask.earley._lexer cimport DEAD_STATE
-from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, Parts, parts_of, union_members
+from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, Parts, folded, parts_of, union_members
 from earleymask.earley._regex cimport K_REPEAT
 from earleymask.earley._tables cimport (
     NONE, byteset_has, copy_of, reserve, sequence, sequence_length, sort_u64, sort_unique, sort_words, words_extend, words_free, words_push,
@@ -45,6 +45,7 @@ cdef enum:
     AT_ROOT = 0                 # the first list of places: the root
     MAX_LEVELS = 256            # questions within questions
     MAX_ITEMS = 32              # of a row that is asked item by item
+    MANY = 16                   # open nodes
     MAX_VISITS = 64             # of one visit, in a list; more are in a map
     GROWTH = 32 << 20           # bytes by which one mask may add to what is remembered
     STEP = 16                   # what a question or a part costs by itself, in nodes of the trie
@@ -52,6 +53,7 @@ cdef enum:
     EXTRA = 0x80000000          # among the answers of a union: a token that no answer knows
     EXTRA_SET = 0xC0000000      # ... a set of them
     TEMPLATE_WORDS = 1 << 20    # rows, continuations and positions of the template
+    BLOCK = 32                  # words of a bitmap that are hashed at a time
 
 # Trie nodes below a node from which on each terminal is asked alone.
 # PERF: the first 100 masks of SQL with Llama 3 took 8 ms with 1,000 and with 3,000, 15 with 8,000, 18 with 20,000.
@@ -487,6 +489,7 @@ cdef class Masks:
         cdef uint32_t answer, outer = self.visit
         cdef size_t outer_start = self.visit_start
         self.spend(STEP)
+        self.look_at_memory()
         self.push_level()
         self.new_visit()
         # Each item has lexer states of its own: a grammar that has many does without.
@@ -508,14 +511,17 @@ cdef class Masks:
         return answer
 
     cdef int spend(self, uint64_t n) except -1 nogil:
-        """Takes so many steps, each about a node of the trie, from what a mask may cost; and looks at the memory."""
+        """Takes so many steps, each about a node of the trie, from what a mask may cost."""
         if n > self.budget:
             with gil:
                 raise LimitError(f"mask: more than {BUDGET} steps")
+        self.budget -= n
+        return 0
+
+    cdef int look_at_memory(self) except -1 nogil:
         if self.parts.n_bytes() + self.mask_bytes > self.most_bytes:
             with gil:
                 raise LimitError(f"mask: more than {GROWTH} bytes to be remembered for one")
-        self.budget -= n
         return 0
 
     cdef Level* push_level(self) except NULL nogil:
@@ -601,21 +607,45 @@ cdef class Masks:
         """The tokens below a node of the trie, or of a trie of rests."""
         cdef uint32_t first = 0, end = self.trie.n_nodes, depth = 0
         cdef uint32_t position = self.levels[self.depth - 1].position
-        cdef const RestTrie* rests
-        if place != ROOT_NODE and place >= self.trie.n_nodes:
-            rests = self.rests_at(place)
-            first = place - rests.base
-            end = first + node_skip(rests.nodes[first])
-            return self.walk(rests.nodes, first + 1, end, node_depth(rests.nodes[first]), position, rests)
+        cdef const RestTrie* rests = NULL
+        cdef const node_t* nodes = self.trie.nodes
         if place != ROOT_NODE:
+            if place >= self.trie.n_nodes:
+                rests = self.rests_at(place)
+                place -= rests.base
+                nodes = rests.nodes
             first = place + 1
-            end = place + node_skip(self.trie.nodes[place])
-            depth = node_depth(self.trie.nodes[place])
-        if end - first >= SPLIT_NODES:
+            end = place + node_skip(nodes[place])
+            depth = node_depth(nodes[place])
+        if end - first >= SPLIT_NODES and rests == NULL:
             return self.by_terminal(skeleton, state, place)
-        if end > first:
-            self.walk(self.trie.nodes, first, end, depth, position, NULL)
-        return 0
+        first = self.first_alive(nodes, first, end, position)
+        return self.walk(nodes, first, end, depth, position, rests) if first < end else 0
+
+    cdef uint64_t alive_bytes(self, uint32_t position) except? 0 nogil:
+        """The bytes that a position of the template can take, as in `folded`."""
+        cdef uint64_t alive = 0
+        cdef uint32_t byte
+        for byte in range(256):
+            if self.template.advance(position, byte) != DEAD:
+                alive |= folded(byte)
+        return alive
+
+    cdef uint32_t first_alive(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t position) except? 0 nogil:
+        """The first of these siblings that `position` does not rule out; `end` if there is none.
+
+        Most places of a list go on with bytes that the row cannot take, and a walk has more to set up than to do there.
+        """
+        cdef uint32_t table = self.template.table(position), n = 0
+        cdef const uint32_t* targets = self.template.tables + table * <size_t> 256
+        if table == NO_TABLE:
+            return i
+        while i < end and targets[node_byte(nodes[i])] == DEAD:
+            i += node_skip(nodes[i])
+            n += 1
+        self.n_nodes += n
+        self.spend(n)
+        return i
 
     cdef int by_terminal(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil:
         """What the terminals of a lexer state allow below a node of the trie, each alone; of a union each member alone."""
@@ -661,9 +691,13 @@ cdef class Masks:
     cdef int at_exits(self, uint32_t skeleton, uint32_t state, Part* part) except -1 nogil:
         """The tokens beyond the exits of a part."""
         cdef uint32_t position = self.levels[self.depth - 1].position, i, byte
+        cdef uint64_t alive = <uint64_t> -1
         self.walk_exits(position, part, &part.exits)
+        if part.n_open > MANY:                          # of many open nodes few go on with what may follow
+            alive = self.alive_bytes(position)
         for i in range(part.n_open):
-            self.at_place(skeleton, state, part.open[i])
+            if part.open_bytes[i] & alive:
+                self.at_place(skeleton, state, part.open[i])
         if part.n_late:
             for byte in range(256):
                 if byteset_has(&part.live_bytes, byte) and self.template.advance(position, byte) != DEAD:
@@ -705,6 +739,7 @@ cdef class Masks:
             self.my_rests[at] = rests
             self.n_rests += 1
             self.spend(rests.n_nodes)
+            self.look_at_memory()
         return rests
 
     cdef size_t rest_index(self, uint32_t place) noexcept nogil:
@@ -827,6 +862,7 @@ cdef class Masks:
         n_nodes = self.parts.n_nodes
         part = self.parts.part(node, self.regexes, regex, &self.adopted)
         self.spend(STEP + self.parts.n_nodes - n_nodes)
+        self.look_at_memory()
         reserve(<void**> &self.my_parts, &self.my_parts_capacity, <size_t> part.index + 1, sizeof(Part*))
         self.my_parts[part.index] = part
         self.part_of.put(key, part.index)
@@ -943,27 +979,39 @@ cdef void free_level(Level* level) noexcept nogil:
     memset(level, 0, sizeof(Level))
 
 
-cdef inline uint64_t hash_bitmap(const uint32_t* words, size_t n) noexcept nogil:
-    # Four lanes of multiply and fold, so that they run side by side.
-    cdef uint64_t a = 1, b = 2, c = 3, d = 4
-    cdef uint64_t m = 0x9E3779B97F4A7C15u
+cdef uint32_t NH_KEYS[BLOCK]
+
+
+cdef void make_keys() noexcept:
+    """Fixed words without a pattern (SplitMix64, Steele et al. 2014)."""
+    cdef uint64_t state = 0, z
     cdef size_t i
-    for i in range(0, n - n % 4, 4):
-        a = (a ^ words[i]) * m
-        b = (b ^ words[i + 1]) * m
-        c = (c ^ words[i + 2]) * m
-        d = (d ^ words[i + 3]) * m
-        a ^= a >> 29
-        b ^= b >> 29
-        c ^= c >> 29
-        d ^= d >> 29
-    for i in range(n - n % 4, n):
-        a = (a ^ words[i]) * m
-        a ^= a >> 29
-    a = (a ^ (b >> 7)) * m
-    a = (a ^ (c >> 9)) * m
-    a = (a ^ (d >> 11)) * m
-    return a ^ (a >> 32) ^ b ^ (c << 1) ^ (d << 2)
+    for i in range(BLOCK):
+        state += <uint64_t> 0x9E3779B97F4A7C15u
+        z = (state ^ (state >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9u
+        NH_KEYS[i] = <uint32_t> (z >> 32)
+
+
+make_keys()
+
+
+cdef inline uint64_t hash_bitmap(const uint32_t* words, size_t n) noexcept nogil:
+    # Sums of products of neighbours (NH of UMAC, Black et al. 1999), a block at a time: the compiler makes vectors of it.
+    cdef uint64_t h = n, block, m = 0x9E3779B97F4A7C15u
+    cdef size_t k
+    while n >= BLOCK:
+        block = 0
+        for k in range(BLOCK // 2):
+            block += (<uint64_t> <uint32_t> (words[2 * k] + NH_KEYS[2 * k])
+                      * <uint32_t> (words[2 * k + 1] + NH_KEYS[2 * k + 1]))
+        h = (h ^ block) * m
+        h ^= h >> 29
+        words += BLOCK
+        n -= BLOCK
+    for k in range(n):
+        h = (h ^ words[k]) * m
+        h ^= h >> 29
+    return h
 
 
 cdef bint has_word(const uint32_t* data, size_t n, uint32_t word) noexcept nogil:

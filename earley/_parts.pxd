@@ -23,6 +23,10 @@ cdef struct Exits:
     uint32_t* starts
     RestTrie** rests            # by byte: what follows there, merged; NULL until needed
 
+# Sets of bytes in one word, where a byte may stand for three others: two of them that share none have no byte in common.
+cdef inline uint64_t folded(uint32_t byte) noexcept nogil:
+    return <uint64_t> 1 << (byte & 63)
+
 cdef struct Part:
     uint32_t node               # of the trie, or ROOT_NODE
     uint32_t regex
@@ -34,6 +38,7 @@ cdef struct Part:
     Exits exits                 # entered nodes, by which the regex dies
     uint32_t n_open             # matched nodes that may go on with any of their children: many nodes die below them
     uint32_t* open
+    uint64_t* open_bytes        # by which bytes each of them goes on, as in `folded`
     # Later than it might: nodes after a matched one by which the regex goes on, to die further down.
     uint32_t n_late             # nodes where it dies; `live` is made from them when first asked for
     uint32_t* late
@@ -126,6 +131,7 @@ cdef Parts parts_of(TokenTrie trie)
 
 # For those who take up what was saved (`_records`).
 cdef void free_part(Part* part) noexcept nogil
+cdef int set_open(Part* part, TokenTrie trie, const uint32_t* nodes, uint32_t n) except -1 nogil
 cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except -1 nogil
 
 # The regexes whose parts, taken together, are what `regex` makes of the vocabulary: the members of a small union, so that

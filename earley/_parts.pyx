@@ -229,14 +229,13 @@ cdef class Parts:
                     self.open.data[k] = self.open.data[i]
                     k += 1
             self.open.n = k
-            part.open = <uint32_t*> copy_of(self.open.data, self.open.n * sizeof(uint32_t))
-            part.n_open = <uint32_t> self.open.n
+            set_open(part, self.trie, self.open.data, <uint32_t> self.open.n)
             part.late = <uint32_t*> copy_of(self.late.data, self.late.n * sizeof(uint32_t))
             part.n_late = <uint32_t> self.late.n
             part.live_bytes = self.live_bytes
             part.live_made = self.late.n == 0
             group_by_byte(&part.exits, self.trie, &self.exits)
-            self.part_bytes += sizeof(Part) + (self.open.n + self.late.n + self.exits.n) * sizeof(uint32_t)
+            self.part_bytes += sizeof(Part) + (3 * self.open.n + self.late.n + self.exits.n) * sizeof(uint32_t)
             built = True
         finally:
             if not built:
@@ -694,10 +693,31 @@ cdef Part* new_part() except NULL nogil:
     return part
 
 
+cdef int set_open(Part* part, TokenTrie trie, const uint32_t* nodes, uint32_t n) except -1 nogil:
+    """Gives a part its open nodes."""
+    cdef uint32_t i, child, end
+    if n == 0:
+        return 0
+    part.open = <uint32_t*> copy_of(nodes, n * sizeof(uint32_t))
+    part.open_bytes = <uint64_t*> calloc(n, sizeof(uint64_t))
+    if part.open_bytes == NULL:
+        with gil:
+            raise MemoryError("part")
+    part.n_open = n
+    for i in range(n):
+        child = nodes[i] + 1
+        end = nodes[i] + node_skip(trie.nodes[nodes[i]])
+        while child < end:
+            part.open_bytes[i] |= folded(node_byte(trie.nodes[child]))
+            child += node_skip(trie.nodes[child])
+    return 0
+
+
 cdef void free_part(Part* part) noexcept nogil:
     free(part.bits)
     free(part.tokens)
     free(part.open)
+    free(part.open_bytes)
     free(part.late)
     free_exits(&part.exits)
     free_exits(&part.live)

@@ -19,7 +19,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc
 from libc.string cimport memcpy
 
-from earleymask.earley._parts cimport ROOT_NODE, Exits, Part, Parts, group_by_byte
+from earleymask.earley._parts cimport ROOT_NODE, Exits, Part, Parts, group_by_byte, set_open
 from earleymask.earley._rests cimport RestTrie
 from earleymask.earley._tables cimport NONE, Words, copy_of, words_extend, words_free, words_push
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
@@ -129,7 +129,7 @@ cdef class Records:
         if self.damaged:
             self.words = NULL
             return False
-        self.parts.part_bytes += sizeof(Part) + words[LENGTH] * sizeof(uint32_t)
+        self.parts.part_bytes += sizeof(Part) + (words[LENGTH] + 2 * <size_t> words[N_OPEN]) * sizeof(uint32_t)
         return True
 
     cdef bint fill(self, const uint32_t* words, Part* part) except -1 nogil:
@@ -156,8 +156,7 @@ cdef class Records:
         part.n_tokens = words[N_TOKENS]
         if not self.below(part.node, open_, words[N_OPEN]) or not self.below(part.node, late, words[N_LATE]):
             return False
-        part.n_open = words[N_OPEN]
-        part.open = <uint32_t*> copy_of(open_, part.n_open * sizeof(uint32_t))
+        set_open(part, self.trie, open_, words[N_OPEN])
         part.n_late = words[N_LATE]
         part.late = <uint32_t*> copy_of(late, part.n_late * sizeof(uint32_t))
         memcpy(part.live_bytes.w, words + LIVE_BYTES, 8 * sizeof(uint32_t))
