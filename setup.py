@@ -8,6 +8,7 @@ cannot be made), and translate from there.
 This file is the one place for compiler directives and flags. Environment variables:
 
     EARLEYMASK_DEBUG=1            the debug build: every check of Cython and the `check()` invariants of the core are on
+    EARLEYMASK_SANITIZE=1         with AddressSanitizer and UBSan (gcc, clang): see `.ci/sanitize`
     EARLEYMASK_COMPILE_GRAMMAR=0  leave `grammar/*.py` as plain Python (for editing it without rebuilding)
     EARLEYMASK_ANNOTATE=1         write Cython's annotated HTML beside the C files under `build/cython-*/`
 """
@@ -35,6 +36,7 @@ def is_on(variable: str, default: bool) -> bool:
 
 
 DEBUG = is_on("EARLEYMASK_DEBUG", default=False)
+SANITIZE = is_on("EARLEYMASK_SANITIZE", default=False)
 COMPILE_GRAMMAR = is_on("EARLEYMASK_COMPILE_GRAMMAR", default=True)
 ANNOTATE = is_on("EARLEYMASK_ANNOTATE", default=False)
 VARIANT = "debug" if DEBUG else "release"
@@ -60,6 +62,9 @@ PYTHON_DIRECTIVES = {
 MACROS = [("EARLEYMASK_DEBUG", "1")] if DEBUG else [("EARLEYMASK_DEBUG", "0"), ("CYTHON_WITHOUT_ASSERTIONS", "1")]
 # Added after the flags of the Python that builds. `-g0`: debug information makes extensions five times as large.
 UNIX_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3", "-g0"]
+# The interpreter is not built so: its processes need LD_PRELOAD of the sanitizer's library (see `.ci/sanitize`).
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZE else []
+UNIX_FLAGS += SANITIZERS
 FLAGS = {"unix": UNIX_FLAGS, "mingw32": UNIX_FLAGS, "msvc": ["/Od", "/Zi"] if DEBUG else ["/O2"]}
 # What a build was made with; where it differs from what an earlier one left behind, everything is made anew.
 RECIPE = repr((VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, MACROS, FLAGS))
@@ -165,6 +170,7 @@ class BuildExtensions(build_ext):
         translate(self.extensions)
         for module in self.extensions:
             module.extra_compile_args = FLAGS.get(self.compiler.compiler_type, [])
+            module.extra_link_args = SANITIZERS
         self.remove_stale()
         super().build_extensions()
         recipe.parent.mkdir(parents=True, exist_ok=True)

@@ -592,4 +592,7 @@ cdef int open_row(object row, Py_buffer* buffer, size_t n_words, size_t n_tokens
         n = buffer.len // sizeof(uint32_t)
         PyBuffer_Release(buffer)
         raise ValueError(f"the bitmask row has {n} words; a vocabulary of {n_tokens} tokens needs {n_words}")
+    if <size_t> buffer.buf % sizeof(uint32_t):    # numpy makes such views, of bytes; words are read and written whole
+        PyBuffer_Release(buffer)
+        raise ValueError("the bitmask row begins at an address that is no multiple of 4; copy it into one that numpy made")
     return 0

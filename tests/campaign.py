@@ -1,283 +1,317 @@
-"""Many masks against the twin: `python -m tests.campaign --masks 100000 --seed 1` in the root of the repository.
+"""The exactness campaign: `python -m tests.campaign --hours 2 --workers 2 --seed 1` in the root of the repository.
 
-Grammars, vocabularies and walks are made from the seed alone, so a seed names a run; `--resume FILE` keeps the totals
-and goes on where the last run stopped. Vocabularies are samples of 500 to 4,000 tokens of real ones; one grammar in
-four is a small one over few letters, and its tokens are all strings of them. With `--full` vocabularies are whole, and
-one grammar in four is one of `bench/grammars`, at positions inside its texts. A difference is shrunk, printed with all
-it takes to see it again, and counted; the run ends with exit code 1 if there was any.
+Each arm (`campaign_arms`, or `--list`) makes up cases and holds the engine against an oracle that shares nothing with
+it. An arm, the seed and a number name a case: `--arms masks --seed 1 --case 17` does that one again. Time goes to the
+arms by their shares; with `--cases N` each arm does N cases instead. `--resume FILE` keeps the totals and goes on where
+a run stopped.
 
-Each mask is made by all ways that there are (`Pair.mask`), within bounds that differ from grammar to grammar: the size
-from which on answers are put together from parts, and the memory for them. The first positions of a walk are cheap and
-alike, so most walks are compared from their sixth token on.
+Workers are processes. What goes wrong in one, a crash and a case that takes more than `--patience` seconds included, is
+counted and printed, shrunk where that is possible, and written to `tests/regressions/`, where the test suite finds it:
+a file there is a failing test until the cause is mended, and a named regression from then on. The exit code is 1 if
+there was anything.
 """
 
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
+import multiprocessing
+import resource
 import sys
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from functools import cache, lru_cache
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from random import Random
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 # With `-m` the root of the repository is on sys.path, and its folder `earleymask/` would hide the installed package.
 sys.path[:] = [str(HERE), *(p for p in sys.path if Path(p or ".").resolve() not in (HERE, HERE.parent))]
 
-import vocabularies  # noqa: E402
-from compare import Difference, Loaded, Pair, Skipped, load, shrunk  # noqa: E402
-from mask_paths import NEVER, all_strings, limits, pieces_of  # noqa: E402
-from strategies import SMALL, GrammarSketch, TokenPool, make_grammar, make_small_grammar  # noqa: E402
-from twin import Node, TooMuchWork, dict_trie  # noqa: E402
+from campaign_arms import ARMS, Found  # noqa: E402
+from campaign_cases import Skipped, failure, shrunk, write  # noqa: E402
+from twin import TooMuchWork  # noqa: E402
 
-from earleymask import Vocabulary  # noqa: E402
+REGRESSIONS = HERE / "regressions"
+CASES_A_WORKER = 400
+"""After so many cases a worker is replaced by a new one: what is remembered in tests grows without bound."""
 
-SAMPLED_FROM = ("tekken", "llama3", "deepseek")
-WHOLE = ("tekken", "mistral-spm-32k", "deepseek", "llama3")
-BENCH = ("json", "language", "sql")
-FEW_GRAMMARS = 20
-"""Grammars that share one sampled vocabulary."""
-BUDGET = {False: 1_500_000, True: 30_000_000}
-"""Items that the twin may complete in one grammar (seconds; with `--full`, half a minute) before it is left."""
-MOST_POSITIONS = 200_000
-"""What the twin may remember of a grammar before it forgets all."""
+
+# --- one case --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Outcome:
+    arm: str
+    number: int
+    seconds: float = 0.0
+    counts: Counter[str] = field(default_factory=Counter)
+    what: str = ""  # is wrong; empty: nothing
+    file: str = ""
+
+
+def do_case(arm: str, seed: int, number: int, keep: Path | None, shrink_seconds: float) -> Outcome:
+    """Runs one case; a difference is shrunk and written to the folder `keep`."""
+    outcome = Outcome(arm, number)
+    begun = time.monotonic()
+    try:
+        ARMS[arm].run(Random(f"{seed}/{arm}/{number}"), outcome.counts)
+    except Skipped:
+        outcome.counts["skipped"] += 1
+    except TooMuchWork:
+        outcome.counts["cut short"] += 1
+    except Found as found:
+        outcome.what = found.what
+        if failure(found.case) is None:
+            outcome.what += "\n(not seen again when the case was repeated by itself)"
+        else:
+            small = shrunk(found.case, shrink_seconds)
+            outcome.what += f"\n--- shrunk\n{failure(small)}"
+            if keep is not None:
+                path = keep / f"{arm}-{seed}-{number}.json"
+                write(small, path, outcome.what.splitlines()[0])
+                outcome.file = str(path)
+    except Exception:
+        outcome.what = traceback.format_exc()
+    outcome.counts["cases"] += 1
+    outcome.seconds = time.monotonic() - begun
+    return outcome
+
+
+# --- workers ---------------------------------------------------------------------------------------------------------
+
+
+def serve(pipe: Connection, seed: int, keep: Path | None, shrink_seconds: float) -> None:
+    """A worker: answers each (arm, number) with an `Outcome`, until None comes."""
+    faulthandler.enable()
+    while (job := pipe.recv()) is not None:
+        outcome = do_case(job[0], seed, job[1], keep, shrink_seconds)
+        outcome.counts["peak MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        pipe.send(outcome)
+
+
+class Worker:
+    """A process with the case that it is at."""
+
+    def __init__(self, *arguments: Any) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.arguments = arguments
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=serve, args=(theirs, *arguments), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.job: tuple[str, int] | None = None
+        self.since = 0.0
+        self.n_cases = 0
+
+    def give(self, job: tuple[str, int]) -> None:
+        self.job, self.since = job, time.monotonic()
+        self.n_cases += 1
+        self.pipe.send(job)
+
+    def take(self) -> Outcome:
+        """The outcome that is there, or that the process died."""
+        assert self.job is not None
+        job, self.job = self.job, None
+        try:
+            outcome: Outcome = self.pipe.recv()
+        except (EOFError, ConnectionError):
+            self.process.join()
+            what = f"the worker died with exit code {self.process.exitcode}"
+            return Outcome(*job, time.monotonic() - self.since, Counter(cases=1), what)
+        return outcome
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.join()
+
+
+# --- the whole -------------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class Totals:
-    seed: int
-    full: bool
-    next_case: int = 0
-    grammars: int = 0
-    skipped: int = 0
-    masks: int = 0
-    late: int = 0  # masks beyond the fifth token
-    in_bench: int = 0  # masks in bench grammars
-    differences: int = 0
-    cut_short: int = 0
-    sizes: dict[str, int] = field(default_factory=dict)  # masks by vocabulary
+    """What was done, by arm; kept in a file with `--resume`."""
 
-    def count(self, n_tokens: int, vocabulary: str, bench: bool) -> None:
-        self.masks += 1
-        self.late += n_tokens >= 5
-        self.in_bench += bench
-        self.sizes[vocabulary] = self.sizes.get(vocabulary, 0) + 1
+    seed: int
+    next_case: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, outcome: Outcome) -> None:
+        self.seconds[outcome.arm] = self.seconds.get(outcome.arm, 0.0) + outcome.seconds
+        counts = self.counts.setdefault(outcome.arm, Counter())
+        peak = max(counts["peak MB"], outcome.counts.pop("peak MB", 0))
+        counts.update(outcome.counts)
+        counts["peak MB"] = peak
+        if outcome.what:
+            counts["differences"] += 1
+            self.wrong.append(f"{outcome.arm} {outcome.number}")
+
+    def sum(self, what: str) -> int:
+        return sum(counts[what] for counts in self.counts.values())
 
     def __str__(self) -> str:
-        share = 100 * self.late / self.masks if self.masks else 0
-        by_vocabulary = ", ".join(f"{name} {n:,}" for name, n in sorted(self.sizes.items()))
-        return (
-            f"seed {self.seed}: {self.masks:,} masks, {share:.0f}% beyond the fifth token, in {self.grammars:,} "
-            f"grammars ({self.in_bench:,} masks in bench grammars; {self.skipped:,} grammars without sentences or "
-            f"refused by lark, {self.cut_short:,} cut short); {self.differences} differences\n    {by_vocabulary}"
-        )
+        lines = [
+            f"seed {self.seed}; {sum(self.seconds.values()) / 60:.1f} minutes of work; {len(self.wrong)} differences"
+        ]
+        lines.append(f"{'arm':12} {'minutes':>8}   counts")
+        for arm, counts in self.counts.items():
+            said = ", ".join(f"{n:,} {name}" for name, n in sorted(counts.items()) if n)
+            lines.append(f"{arm:12} {self.seconds[arm] / 60:8.1f}   {said}")
+        return "\n".join(lines)
+
+    def save(self, path: Path) -> None:
+        path.write_text(json.dumps(vars(self)))
+
+    @classmethod
+    def load(cls, path: Path) -> Totals:
+        kept = json.loads(path.read_text())
+        counts = {arm: Counter(c) for arm, c in kept["counts"].items()}
+        return cls(kept["seed"], Counter(kept["next_case"]), kept["seconds"], counts, kept["wrong"])
 
 
-@dataclass
-class Case:
-    """One grammar with the vocabulary and the number of masks it is to be tried with."""
-
-    rng: Random
-    text: str
-    vocabulary: Vocabulary
-    name: str
-    trie: Node
-    n_walks: int
-    n_tokens: int
-    sketch: GrammarSketch | None = None
-    document: bytes | None = None  # a text of a bench grammar
-    small: bool = False
-    bounds: dict[str, int] = field(default_factory=dict)  # of `mask_paths.limits`
-
-
-@cache
-def pool(name: str) -> TokenPool:
-    vocabulary = vocabularies.load(name)
-    return TokenPool.of([vocabulary.token_bytes(i) for i in range(vocabulary.size)])
-
-
-@lru_cache(maxsize=1)
-def sampled(seed: str) -> tuple[Vocabulary, str, Node]:
-    """A vocabulary of 500 to 4,000 tokens, most of them nearer to 500, with two EOS ids and a gap."""
-    rng = Random(seed)
-    name = rng.choice(SAMPLED_FROM)
-    size = int(500 * 8 ** (rng.random() ** 2))
-    tokens = pool(name).sample(rng, size - 3)
-    vocabulary = Vocabulary.from_tokens([*tokens, b"", b"", b""], eos_token_id=[size - 3, size - 1])
-    return vocabulary, f"{name} sampled", dict_trie(vocabulary)
-
-
-@cache
-def small(alphabet: str) -> tuple[Vocabulary, str, Node]:
-    vocabulary = all_strings(alphabet, SMALL[alphabet][0], pieces_of(alphabet))
-    return vocabulary, f"all of {alphabet!r}", dict_trie(vocabulary)
-
-
-@lru_cache(maxsize=2)
-def whole_trie(name: str) -> Node:
-    return dict_trie(vocabularies.load(name))
-
-
-@cache
-def bench_text() -> Callable[[str, int, int], str]:
-    sys.path.append(str(HERE.parent))
-    from bench.texts import generate  # takes the root off sys.path again
-
-    return generate
-
-
-def make_case(seed: int, number: int, full: bool) -> Case:
-    rng = Random(f"{seed}/{number}")
-    bounds = make_bounds(Random(f"{seed}/{number} bounds"))
-    if not full and number % 4 == 3:
-        alphabet = rng.choice(list(SMALL))
-        vocabulary, name, trie = small(alphabet)
-        sketch = make_small_grammar(rng, alphabet)
-        return Case(rng, sketch.text, vocabulary, name, trie, 3, 6, sketch, small=True, bounds=bounds)
-    if not full:
-        vocabulary, name, trie = sampled(f"{seed}/{number // FEW_GRAMMARS}")
-        sketch = make_grammar(rng)
-        return Case(rng, sketch.text, vocabulary, name, trie, 3, rng.choice([10, 14, 24]), sketch, bounds=bounds)
-    name = WHOLE[number // FEW_GRAMMARS % len(WHOLE)]
-    vocabulary = vocabularies.load(name)
-    if number % 4:
-        sketch = make_grammar(rng)
-        return Case(rng, sketch.text, vocabulary, name, whole_trie(name), 2, 9, sketch, bounds=bounds)
-    kind = BENCH[number // 4 % len(BENCH)]
-    text = (HERE.parent / "bench" / "grammars" / f"{kind}.lark").read_text(encoding="utf-8")
-    document = bench_text()(kind, rng.randrange(10**6), 600).encode()
-    return Case(rng, text, vocabulary, name, whole_trie(name), 1, 12, document=document, bounds=bounds)
-
-
-def make_bounds(rng: Random) -> dict[str, int]:
-    """The usual ones for half of the grammars."""
-    bounds = {}
-    if rng.randrange(2):
-        bounds["split_nodes"] = rng.choice([1, 5, 50, 300, NEVER])
-    if rng.randrange(8) == 0:
-        bounds["memory"] = rng.choice([0, 1 << 14, 1 << 18])
-    return bounds
-
-
-def tokenised(rng: Random, trie: Node, data: bytes) -> list[int]:
-    """The text in tokens, the longest that fit mostly, and random shorter ones in between."""
-    tokens = []
-    place = 0
-    while place < len(data):
-        fitting: list[tuple[int, int]] = []
-        node: Node | None = trie
-        for end in range(place, len(data)):
-            node = node.children.get(data[end]) if node else None
-            if node is None:
-                break
-            fitting += [(end + 1, token_id) for token_id in node.token_ids]
-        place, token_id = fitting[-1] if rng.randrange(4) else rng.choice(fitting)
-        tokens.append(token_id)
-    return tokens
-
-
-def run_case(case: Case, totals: Totals, advance: Callable[[int], None]) -> None:
-    """Walks through one grammar; raises at its first difference."""
-    loaded = load(case.text)
-    loaded.twin.budget = BUDGET[totals.full]
-    totals.grammars += 1
-    for n in range(case.n_walks):
-        pair = Pair(loaded, case.vocabulary, case.trie)
-        if case.document is not None:
-            walk_document(case, pair, totals, advance)
-            continue
-        # Every fourth walk is compared from the start; sooner where many late ones have been.
-        early = case.small or (n == 0 and totals.late * 10 > totals.masks * 6)
-        walk_freely(case, loaded, pair, totals, advance, early)
-
-
-def walk_freely(
-    case: Case, loaded: Loaded, pair: Pair, totals: Totals, advance: Callable[[int], None], early: bool
-) -> None:
-    rng = case.rng
-    for n in range(case.n_tokens):
-        if loaded.twin.n_remembered > MOST_POSITIONS:
-            loaded.twin.forget()
-        compared = early or n >= 5
-        mask = pair.mask() if compared else pair.twin.mask()
-        if compared:
-            totals.count(n, case.name, False)
-            advance(1)
-            refused = rng.randrange(case.vocabulary.size)
-            if not mask[refused]:
-                pair.accept(refused)  # offered to both, taken by neither
-        token_id = pair.next_token(rng, mask)
-        if token_id is None:
-            return
-        pair.accept(token_id)
-
-
-def walk_document(case: Case, pair: Pair, totals: Totals, advance: Callable[[int], None]) -> None:
-    assert case.document is not None
-    tokens = tokenised(case.rng, case.trie, case.document)
-    chosen = set(case.rng.sample(range(len(tokens)), min(case.n_tokens, len(tokens))))
-    for n, token_id in enumerate(tokens):
-        if n in chosen:
-            if not pair.mask()[token_id]:
-                raise pair.fail(f"token {token_id} of a bench text is not allowed")
-            totals.count(n, case.name, True)
-            advance(1)
-            pair.loaded.twin.forget()
-        pair.accept(token_id)
+def jobs(totals: Totals, arms: list[str], cases: int | None) -> Iterator[tuple[str, int]]:
+    """The next case: of the arm that is most behind its share of the time, or of each arm in turn."""
+    while True:
+        if cases is None:
+            arm = min(arms, key=lambda name: (totals.seconds.get(name, 0.0) / ARMS[name].share, totals.next_case[name]))
+            # What is under way counts already, so that two workers do not both take up the same arm.
+            totals.seconds[arm] = totals.seconds.get(arm, 0.0) + 1e-3
+        else:
+            arm = min(arms, key=lambda name: totals.next_case[name])
+            if totals.next_case[arm] >= cases:
+                return
+        number = totals.next_case[arm]
+        totals.next_case[arm] += 1
+        yield arm, number
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--masks", type=int, default=1000, help="how many masks to compare in all")
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--full", action="store_true", help="whole vocabularies and the bench grammars")
+    parser = argparse.ArgumentParser(prog="python -m tests.campaign", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--hours", type=float, default=0.0)
+    parser.add_argument("--minutes", type=float, default=0.0)
+    parser.add_argument("--cases", type=int, help="this many cases of each arm, however long they take")
+    parser.add_argument("--case", type=int, help="this case of the arm alone, in this process")
+    parser.add_argument("--arms", default=",".join(ARMS), help="comma-separated (default: all)")
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--resume", type=Path, help="file that keeps the totals")
+    parser.add_argument("--keep", type=Path, default=REGRESSIONS, help="folder for what is found")
+    parser.add_argument("--patience", type=float, default=600.0, help="seconds after which a case counts as hanging")
+    parser.add_argument("--shrink", type=float, default=60.0, help="seconds to spend on shrinking a difference")
     parser.add_argument("--most-differences", type=int, default=10)
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    parser.add_argument("--list", action="store_true", help="the arms, and what they compare")
     options = parser.parse_args(arguments)
-
-    totals = Totals(options.seed if options.seed is not None else Random().randrange(10**6), options.full)
+    if options.list:
+        print("\n".join(f"{arm.name:12} {arm.what}" for arm in ARMS.values()))
+        return 0
+    arms = options.arms.split(",")
+    if not set(arms) <= set(ARMS):
+        parser.error(f"arms are {', '.join(ARMS)}")
+    totals = Totals(options.seed if options.seed is not None else Random().randrange(10**6))
     if options.resume and options.resume.exists():
-        totals = Totals(**json.loads(options.resume.read_text()))
-        if totals.full != options.full or options.seed not in (None, totals.seed):
-            parser.error(f"{options.resume} belongs to a run with seed {totals.seed}, full={totals.full}")
+        totals = Totals.load(options.resume)
+        if options.seed not in (None, totals.seed):
+            parser.error(f"{options.resume} belongs to a run with seed {totals.seed}")
     print(f"seed {totals.seed}", flush=True)
-
-    bar, advance = progress(options.masks, totals.masks, options.quiet)
-    while totals.masks < options.masks and totals.differences < options.most_differences:
-        case = make_case(totals.seed, totals.next_case, options.full)
-        totals.next_case += 1
-        with limits(**case.bounds):
-            try:
-                run_case(case, totals, advance)
-            except Skipped:
-                totals.skipped += 1
-            except TooMuchWork:
-                totals.cut_short += 1
-            except Difference as difference:
-                totals.differences += 1
-                where = f"vocabulary {case.name}, bounds {case.bounds}"
-                print(f"\n--- case {totals.next_case - 1}, {where}\n{difference}", flush=True)
-                if case.sketch is not None:
-                    print(f"--- shrunk\n{shrunk(case.sketch, difference, case.vocabulary)}", flush=True)
-        if options.resume:
-            options.resume.write_text(json.dumps(asdict(totals)))
-    if bar is not None:
-        bar.close()
+    if options.case is not None:
+        return show(do_case(arms[0], totals.seed, options.case, options.keep, options.shrink))
+    seconds = options.hours * 3600 + options.minutes * 60
+    if options.cases is None and not seconds:
+        seconds = 60.0
+    run(options, totals, arms, seconds)
     print(totals, flush=True)
-    return 1 if totals.differences else 0
+    return 1 if totals.wrong else 0
 
 
-def progress(n_masks: int, done: int, quiet: bool) -> tuple[object, Callable[[int], None]]:
+def show(outcome: Outcome) -> int:
+    if outcome.what:
+        print(f"\n--- {outcome.arm} case {outcome.number}: {outcome.what}", flush=True)
+        if outcome.file:
+            print(f"--- kept in {outcome.file}", flush=True)
+    return 1 if outcome.what else 0
+
+
+def run(options: argparse.Namespace, totals: Totals, arms: list[str], seconds: float) -> None:
+    begun = time.monotonic()
+    waiting = jobs(totals, arms, options.cases)
+    workers: list[Worker] = []
+    bar = progress(options.quiet, seconds, options.cases, len(arms))
+
+    def new_worker() -> Worker:
+        return Worker(totals.seed, options.keep, options.shrink)
+
+    def over() -> bool:
+        late = bool(seconds) and time.monotonic() - begun > seconds
+        return late or len(totals.wrong) >= options.most_differences
+
+    def next_job() -> tuple[str, int] | None:
+        return None if over() else next(waiting, None)
+
+    try:
+        for _ in range(options.workers):
+            job = next_job()
+            if job is not None:
+                workers.append(new_worker())
+                workers[-1].give(job)
+        while workers:
+            ready = wait([worker.pipe for worker in workers], timeout=1.0)
+            for worker in list(workers):
+                hangs = time.monotonic() - worker.since > options.patience
+                if worker.pipe not in ready and not hangs:
+                    continue
+                if worker.pipe in ready:
+                    outcome = worker.take()
+                else:
+                    assert worker.job is not None
+                    outcome = Outcome(
+                        *worker.job, options.patience, Counter(cases=1), f"more than {options.patience} s"
+                    )
+                totals.add(outcome)
+                show(outcome)
+                if options.resume:
+                    totals.save(options.resume)
+                if hangs or worker.n_cases >= CASES_A_WORKER or not worker.process.is_alive():
+                    worker.stop()
+                    workers[workers.index(worker)] = worker = new_worker()
+                job = next_job()
+                if job is None:
+                    worker.stop()
+                    workers.remove(worker)
+                else:
+                    worker.give(job)
+            bar(totals, time.monotonic() - begun)
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+def progress(quiet: bool, seconds: float, cases: int | None, n_arms: int) -> Any:
     try:
         from tqdm import tqdm
     except ImportError:
-        return None, lambda n: None
-    bar = tqdm(total=n_masks, initial=done, unit="mask", disable=quiet or None)
-    return bar, bar.update
+        return lambda totals, elapsed: None
+    total = seconds if cases is None else cases * n_arms
+    bar = tqdm(total=round(total), unit="s" if cases is None else "case", disable=quiet or None)
+
+    def update(totals: Totals, elapsed: float) -> None:
+        bar.n = min(bar.total, round(elapsed) if cases is None else totals.sum("cases"))
+        masks, texts = totals.sum("masks"), totals.sum("texts")
+        bar.set_postfix_str(
+            f"{masks:,} masks, {texts:,} texts, {totals.sum('calls'):,} calls, {len(totals.wrong)} wrong"
+        )
+
+    return update
 
 
 if __name__ == "__main__":
+    __spec__ = None  # workers run this file again by its path: they cannot import `tests`, see the top
     sys.exit(main())

@@ -7,7 +7,7 @@ sequences, whatever it was written for.
 from __future__ import annotations
 
 import copy
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from lark.exceptions import GrammarError as LarkGrammarError
 from mask_paths import filled, walked
-from strategies import GrammarSketch, choose_token, smaller
-from twin import EmptyLanguage, Node, TooMuchWork, Twin, TwinMatcher, Unsupported, dict_trie
+from strategies import choose_token
+from twin import EmptyLanguage, Node, Twin, TwinMatcher, Unsupported, dict_trie
 
 from earleymask import Grammar, GrammarError, Matcher, Vocabulary
 
@@ -46,20 +46,28 @@ class Loaded:
     grammar: Grammar
 
 
-def load(text: str) -> Loaded:
-    """Both sides must agree on whether there is a language at all."""
+def load(text: str, make: Callable[[], Grammar] | None = None) -> Loaded:
+    """Both sides must agree on whether there is a language at all.
+
+    `make` reads the same grammar for the engine by another front end; the default is Lark's.
+    """
+    make = make or (lambda: Grammar.from_lark(text))
     try:
         twin = Twin.from_lark(text)
     except (LarkGrammarError, Unsupported) as error:
         raise Skipped(str(error)) from None
     except EmptyLanguage:
         try:
-            Grammar.from_lark(text)
+            make()
         except GrammarError:
             raise Skipped("no sentence") from None
         raise Difference("the engine loads a grammar without sentences", text) from None
     try:
-        grammar = Grammar.from_lark(text)
+        grammar = make()
+    except GrammarError as error:
+        if "not supported" in error.message:
+            raise Skipped(f"refused by name: {error.message}") from None
+        raise Difference(f"the engine does not load it: {error!r}", text) from error
     except Exception as error:
         raise Difference(f"the engine does not load it: {error!r}", text) from error
     return Loaded(text, twin, grammar)
@@ -159,44 +167,3 @@ def walk(pair: Pair, rng: Random, n_tokens: int) -> int:
             return n + 1
         pair.accept(token_id)
     return n_tokens
-
-
-def find_difference(text: str, vocabulary: Vocabulary, seed: int = 0, n_walks: int = 12) -> Difference | None:
-    """Tries a grammar on some walks; whether it is the same difference as another one does not matter to shrinking."""
-    try:
-        loaded = load(text)
-        loaded.twin.budget = 300_000
-        trie = dict_trie(vocabulary)
-        for i in range(n_walks):
-            walk(Pair(loaded, vocabulary, trie), Random(f"{seed}/{i}"), 8)
-    except Difference as difference:
-        return difference
-    except (Skipped, TooMuchWork):
-        pass
-    return None
-
-
-def shrunk(sketch: GrammarSketch, difference: Difference, vocabulary: Vocabulary, seconds: float = 30.0) -> Difference:
-    """A difference of a smaller grammar, on single bytes if it shows there, found greedily."""
-    ends = time.monotonic() + seconds
-    bytewise = Vocabulary.bytes()
-    best = difference
-    for tokens in (bytewise, vocabulary):
-        found = find_difference(sketch.text, tokens)
-        if found is not None:
-            best, vocabulary = found, tokens
-            break
-    else:
-        return difference
-    progress = True
-    while progress:
-        progress = False
-        for candidate in sorted(smaller(sketch), key=lambda s: len(s.text)):
-            if time.monotonic() > ends:
-                return best
-            if len(candidate.text) < len(sketch.text):
-                found = find_difference(candidate.text, vocabulary)
-                if found is not None:
-                    best, sketch, progress = found, candidate, True
-                    break
-    return best

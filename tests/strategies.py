@@ -132,7 +132,18 @@ class Choice:
         return f"[{inside}]" if self.optional else f"({inside})"
 
 
-Element = Ref | Str | Re | Span | Many | Choice
+@dataclass(frozen=True)
+class Use:
+    """`name{argument, argument}`: an instance of a template."""
+
+    name: str
+    arguments: tuple[Element, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}{{{', '.join(map(str, self.arguments))}}}"
+
+
+Element = Ref | Str | Re | Span | Many | Choice | Use
 Alternative = tuple[Element, ...]
 Definition = tuple[str, tuple[Alternative, ...]]
 
@@ -144,6 +155,7 @@ class GrammarSketch:
     ignored: tuple[Element, ...] = ()
     imported: tuple[str, ...] = ()  # terminals of lark's `common`
     decorations: int = 0  # seed of what stands in a grammar without changing its language; 0: none
+    templates: tuple[tuple[str, str, str], ...] = ()  # name, parameters, right-hand side
 
     @property
     def text(self) -> str:
@@ -154,7 +166,17 @@ class GrammarSketch:
             if rng is not None:
                 name, bodies = _decorated(rng, name, bodies)
             lines.append(f"{name}: " + "\n    | ".join(bodies))
+        lines += [f"{name}{{{parameters}}}: {body}" for name, parameters, body in self.templates]
         return "\n".join(lines + [f"%ignore {element}" for element in self.ignored]) + "\n"
+
+    @property
+    def gbnf(self) -> str:
+        """The same language in llama.cpp's syntax: rules made of strings, classes, repetitions and groups alone."""
+        lines = []
+        for name, alternatives in self.rules:
+            bodies = [" ".join(map(_gbnf, a)) for a in alternatives]
+            lines.append(f"{'root' if name == 'start' else name} ::= " + " | ".join(bodies))
+        return "\n".join(lines) + "\n"
 
     def elements(self) -> Iterator[Element]:
         agenda: list[Element] = [e for _, alternatives in self.rules + self.terminals for a in alternatives for e in a]
@@ -166,6 +188,25 @@ class GrammarSketch:
                 agenda.append(element.body)
             elif isinstance(element, Choice):
                 agenda += [e for a in element.alternatives for e in a]
+            elif isinstance(element, Use):
+                agenda += element.arguments
+
+
+def _gbnf(element: Element) -> str:
+    if isinstance(element, Ref):
+        return "root" if element.name == "start" else element.name
+    if isinstance(element, Many):
+        counts = element.op[1:].replace("..", ",")
+        return f"({_gbnf(element.body)})" + (f"{{{counts}}}" if element.op[0] == "~" else element.op)
+    if isinstance(element, Choice):
+        inside = " | ".join(" ".join(map(_gbnf, alternative)) for alternative in element.alternatives)
+        return f"({inside})" + "?" * element.optional
+    if isinstance(element, Span):
+        return f"[{element.first}-{element.last}]"
+    if isinstance(element, Re):
+        return element.pattern  # a class, written alike in both
+    assert isinstance(element, Str) and not element.any_case
+    return str(element)
 
 
 def _decorated(rng: Random, name: str, bodies: list[str]) -> tuple[str, list[str]]:
@@ -182,6 +223,10 @@ def smaller(sketch: GrammarSketch) -> Iterator[GrammarSketch]:
     used = {e.name for e in sketch.elements() if isinstance(e, Ref)} | {"start"}
     if sketch.decorations:
         yield replace(sketch, decorations=0)
+    instances = {e.name for e in sketch.elements() if isinstance(e, Use)}
+    for i, (name, _, body) in enumerate(sketch.templates):
+        if name not in instances and not any(name in other for _, _, other in sketch.templates if other != body):
+            yield replace(sketch, templates=sketch.templates[:i] + sketch.templates[i + 1 :])
     if not used.issuperset(sketch.imported):
         yield replace(sketch, imported=tuple(name for name in sketch.imported if name in used))
     for kind in ("rules", "terminals"):
@@ -222,7 +267,7 @@ def _smaller_element(element: Element) -> Iterator[Element]:
             yield Str(element.text)
     elif isinstance(element, Re):
         yield Str("a")
-        yield from (Re(p, element.flags) for p in _smaller_patterns(element.pattern))
+        yield from (Re(p, element.flags) for p in smaller_patterns(element.pattern))
         if element.flags:
             yield Re(element.pattern)
     elif isinstance(element, Span):
@@ -235,9 +280,14 @@ def _smaller_element(element: Element) -> Iterator[Element]:
             if len(alternative) == 1:
                 yield alternative[0]
         yield from (Choice(fewer, element.optional) for fewer in _smaller_alternatives(element.alternatives) if fewer)
+    elif isinstance(element, Use):
+        yield from element.arguments
+        for i, argument in enumerate(element.arguments):
+            for plainer in _smaller_element(argument):
+                yield Use(element.name, (*element.arguments[:i], plainer, *element.arguments[i + 1 :]))
 
 
-def _smaller_patterns(pattern: str) -> Iterator[str]:
+def smaller_patterns(pattern: str) -> Iterator[str]:
     """The pattern without one stretch of characters, where that is still a pattern."""
     for length in (16, 8, 4, 2, 1):
         for i in range(len(pattern) - length + 1):
@@ -391,9 +441,16 @@ SMALL: dict[str, tuple[int, list[Element]]] = {
     "abc": (5, [*map(Str, ["a", "b", "c", "ab", "ca"]), *map(Re, ["a+", "[ab]+", "[bc]{1,3}", "a.*?c", "c{2,}"])]),
     "aé日": (3, [*map(Str, ["a", "é", "日", "aé"]), *map(Re, ["[à-ÿa]+", "[^a]", "[一-龥]{1,2}a?", ".é", "[^é]*?日"])]),
     "ab ": (5, [*map(Str, ["a", "b", "ab", " "]), *map(Re, ["a+", "[ab]+", " +", "a b", "[^b]{1,4}b"])]),
-}
+    'a"\\,': (4, [*map(Str, ["a", '"', ",", '",']), *map(Re, ['"[^"]*"', '"[^"]{0,3}"', r'"([^"\\]|\\.)*"', '".*?"',
+                r'[^"a]+', '"[^"]{2,4}",?'])]),
+    "ab-_ ": (4, [*map(Str, ["-", "a-"]), *map(Re, ["[ab_]+", "[ab_][ab_-]*", "-+", r"[ab_]+(?<!_)", " {1,2}",
+                "[a_]+?b", "(?:a|a_|_b){1,3}", r"(?:a-)+"])]),
+}  # fmt: skip
 """Alphabet -> the length up to which all its strings are to be tokens, and what small grammars are made of."""
-SMALL_BLANKS: list[Element] = [Str(" "), Re(" +"), Re(" *"), Re("(ab)+"), Str("b"), Re("a+")]
+SMALL_BLANKS: list[Element] = [
+    Str(" "), Re(" +"), Re(" *"), Re("(ab)+"), Str("b"), Re("a+"), Re('"[^"]*"'), Re("-+"), Re(r"\s*"), Re("é+"),
+    Str(","), Re("(?: |a )+"), Re(" a?"),
+]  # fmt: skip
 
 
 def make_small_grammar(rng: Random, alphabet: str) -> GrammarSketch:
@@ -401,8 +458,14 @@ def make_small_grammar(rng: Random, alphabet: str) -> GrammarSketch:
     terminals = SMALL[alphabet][1]
     names = ["start", *(f"r{i}" for i in range(rng.randint(0, 3)))]
 
+    repeats = rng.random() < 0.5
+
     def element() -> Element:
-        return Ref(rng.choice(names)) if rng.random() < 0.45 else rng.choice(terminals)
+        chosen = Ref(rng.choice(names)) if rng.random() < 0.45 else rng.choice(terminals)
+        roll = rng.random() if repeats else 1
+        if roll < 0.08:
+            return Many(chosen, rng.choice(["*", "+", "?", "~2", "~1..3"]))
+        return Choice(((chosen,), (rng.choice(terminals),)), rng.random() < 0.5) if roll < 0.13 else chosen
 
     rules: list[Definition] = []
     for name in names:
@@ -411,7 +474,70 @@ def make_small_grammar(rng: Random, alphabet: str) -> GrammarSketch:
         if rng.random() < 0.6:
             alternatives.append((rng.choice(terminals),))
         rules.append((name, tuple(dict.fromkeys(alternatives))))
-    return GrammarSketch(tuple(rules), ignored=(rng.choice(SMALL_BLANKS),) if rng.random() < 0.3 else ())
+    ignored = rng.sample(SMALL_BLANKS, rng.choice([1, 1, 1, 2, 3])) if rng.random() < 0.35 else []
+    return GrammarSketch(tuple(rules), ignored=tuple(ignored))
+
+
+TEMPLATES = [
+    ("_list", "x, by", "x (by x)*"),
+    ("_nested", "x", '"(" _nested{x} ")" | x'),
+    ("_twice", "x", "x x | x"),
+    ("_right", "x, by", "x | x by _right{x, by}"),
+    ("_maybe", "x", "[x]"),
+    ("_of", "t, x", "t{x}"),
+    ("_left", "x", "_left{x} x | x"),
+    ("_both", "x, y", "_list{_twice{x}, y} | _maybe{y}"),
+]
+"""Templates in Lark's syntax: those that name others need them all."""
+
+
+def with_templates(rng: Random, sketch: GrammarSketch) -> GrammarSketch:
+    """Some elements of the rules become instances of templates with these elements as arguments."""
+
+    def instance(element: Element) -> Element:
+        if rng.randrange(3):
+            return element
+        name, parameters, _ = rng.choice(TEMPLATES)
+        if isinstance(element, (Many, Choice)):
+            return element  # arguments are single symbols
+        if name == "_of":
+            return Use(name, (Ref(rng.choice(["_twice", "_maybe", "_left", "_nested"])), element))
+        other = Str(rng.choice([",", ";", "a", " "]))
+        return Use(name, (element, other)[: parameters.count(",") + 1])
+
+    rules = tuple((name, tuple(tuple(map(instance, a)) for a in alternatives)) for name, alternatives in sketch.rules)
+    return replace(sketch, rules=rules, templates=tuple(TEMPLATES))
+
+
+GBNF_LEAVES: list[Element] = [
+    *map(Str, ["a", "b", "ab", "aa", "é", "日本", "(", ")", ",", " ", '"', "\n", "0", "the", "\\"]),
+    *map(Re, ["[a-c]", "[^a]", r"[^\"\\\n]", "[à-ü]", "[a-zA-Z_]", "[0-9]", r"[\]x]"]),
+    Span("a", "c"),
+    Span("あ", "ん"),
+]
+
+
+def make_gbnf(rng: Random) -> GrammarSketch:
+    """A grammar that both Lark's syntax and GBNF can write."""
+    names = ["start", *(f"r{i}" for i in range(rng.randint(0, 3)))]
+
+    def element(depth: int = 2) -> Element:
+        roll = rng.randrange(12)
+        if roll < 4:
+            return Ref(rng.choice(names))
+        if roll < 9 or not depth:
+            return rng.choice(GBNF_LEAVES)
+        if roll < 11:
+            return Many(element(depth - 1), rng.choice(["*", "+", "?", "~2", "~0..2", "~1..3", "~2..5"]))
+        return Choice(((element(depth - 1),), (element(depth - 1), element(depth - 1))), rng.randrange(2) == 0)
+
+    rules: list[Definition] = []
+    for name in names:
+        lengths = [rng.choice([0, 1, 1, 2, 2, 3]) for _ in range(rng.randint(1, 3))]
+        alternatives = [tuple(element() for _ in range(length)) for length in lengths]
+        alternatives.append((rng.choice(GBNF_LEAVES),))
+        rules.append((name, tuple(dict.fromkeys(alternatives))))
+    return GrammarSketch(tuple(rules))
 
 
 @st.composite

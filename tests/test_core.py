@@ -442,6 +442,8 @@ def test_rows_that_do_not_fit_are_refused():
         matcher.fill_bitmask(np.zeros(9, np.int64))
     with pytest.raises(ValueError, match="contiguous"):
         matcher.fill_bitmask(np.zeros(18, np.int32)[::2])
+    with pytest.raises(ValueError, match="multiple of 4"):
+        matcher.fill_bitmask(np.zeros(37, np.int8)[1:].view(np.int32))
     with pytest.raises(TypeError, match="list"):
         matcher.fill_bitmask([0] * 9)
     row = np.full(11, -1, np.int32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-import campaign
+import campaign_arms
 import pytest
 import vocabularies
 from mask_paths import agreed
@@ -21,8 +21,8 @@ def test_late_in_a_text(name: str, kind: str) -> None:
     """At random places of a text, and at places that no text has: a few tokens of the mask further on."""
     rng = Random(f"{name} {kind}")
     vocabulary = vocabularies.load(name)
-    text = (campaign.HERE.parent / "bench" / "grammars" / f"{kind}.lark").read_text(encoding="utf-8")
-    document = campaign.bench_text()(kind, rng.randrange(10**6), 1500)
+    text = (campaign_arms.ROOT / "bench" / "grammars" / f"{kind}.lark").read_text(encoding="utf-8")
+    document = campaign_arms.bench_text()(kind, rng.randrange(10**6), 1500)
     matcher = Matcher(Grammar.from_lark(text), vocabulary)
     tokens = vocabularies.load_encoder(name).encode(document)  # SentencePiece's blank in front is ignored
     chosen = set(rng.sample(range(len(tokens)), min(10, len(tokens))))
