@@ -24,7 +24,7 @@ from earleymask.grammar.regex_dialects import parse_regex
 from earleymask.grammar.regex_lower import lower
 
 Tree = list[Any]
-MOST_STATES = 3_000
+MOST_STATES = 800
 """States that a search for a match may come by."""
 
 COUNT_CAP = 12

@@ -175,6 +175,7 @@ class GrammarSketch:
         lines = []
         for name, alternatives in self.rules:
             bodies = [" ".join(map(_gbnf, a)) for a in alternatives]
+            bodies[-1] = bodies[-1] or '""'  # a line that ends with `|` goes on in the next
             lines.append(f"{'root' if name == 'start' else name} ::= " + " | ".join(bodies))
         return "\n".join(lines) + "\n"
 
