@@ -11,8 +11,8 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -33,10 +33,11 @@ from campaign_cases import (
     Terminal,
     Wrong,
     failure,
+    fewer,
     refused_by_name,
 )
 from campaign_sessions import BUFFERS, Calls, Session, Source, Tokens
-from mask_paths import NEVER, all_strings, limits, pieces_of
+from mask_paths import NEVER, SPLITS, agreed, all_strings, limits, pieces_of
 from strategies import (
     CLASSES,
     LITERALS,
@@ -472,40 +473,56 @@ def lexemes(rng: Random, counts: Counter[str]) -> None:
 
 
 def walk_alive(rng: Random, grammar: Grammar, counts: Counter[str]) -> None:
-    """No mask on the way is empty, and a mask says what `accept` says."""
-    matcher = Matcher(grammar, BYTES)
-    for _ in range(12):
-        mask = matcher.mask()
-        counts["masks"] += 1
-        tokens = matcher.tokens
-        if not mask.any():
-            raise Found(Alive(grammar.source, tokens), f"an empty mask after {bytes(tokens)!r}\n{grammar.source}")
-        allowed = [t for t in np.flatnonzero(mask).tolist() if t != EOS]
-        if not allowed:
-            return
-        matcher.accept(rng.choice([t for t in allowed if t < 128] or allowed))
+    """No mask on the way is empty; it is the one of the walk, and says what `validate` says."""
+    vocabulary = small("ab ").make()[0]
+    with limits(**make_bounds(rng)):
+        matcher = Matcher(grammar, vocabulary)
+        for _ in range(8):
+            counts["masks"] += 1
+            case = Alive(grammar.source, [vocabulary.token_bytes(t).decode("latin-1") for t in matcher.tokens])
+            try:
+                mask = alive(matcher)
+            except AssertionError as error:
+                raise Found(case, f"{error}\n{grammar.source}") from error
+            allowed = [t for t in np.flatnonzero(mask).tolist() if t not in vocabulary.eos_token_ids]
+            if not allowed:
+                return
+            matcher.accept(rng.choice([t for t in allowed if vocabulary.token_bytes(t).isascii()] or allowed))
+
+
+def alive(matcher: Matcher) -> Any:
+    """The mask of a live position, or AssertionError where it is wrong in itself."""
+    mask = agreed(matcher)
+    assert mask.any(), "an empty mask"
+    for token_id in range(0, matcher.vocabulary.size, 7):
+        assert matcher.validate([token_id]) == mask[token_id], f"validate([{token_id}]) is not what the mask says"
+    return mask
 
 
 @dataclass(frozen=True)
 class Alive(Case):
-    """After these bytes of a grammar in Lark's syntax a mask is not empty."""
+    """After these tokens, spelled in latin-1, the mask of a grammar in Lark's syntax is all right in itself."""
 
     kind = "alive"
     grammar: str
-    tokens: list[int]
+    tokens: list[str]
 
     def check(self) -> None:
-        matcher = Matcher(Grammar.from_lark(self.grammar), BYTES)
-        for token_id in self.tokens:
-            if not matcher.mask()[token_id]:
-                raise Skipped("these bytes are no viable prefix")
-            matcher.accept(token_id)
-        if not matcher.mask().any():
-            raise Wrong(f"an empty mask after {bytes(self.tokens)!r}\n{self.grammar}")
+        vocabulary = small("ab ").make()[0]
+        ids = {vocabulary.token_bytes(i): i for i in range(vocabulary.size)}
+        for split in SPLITS:
+            with limits(split_nodes=split):
+                matcher = Matcher(Grammar.from_lark(self.grammar), vocabulary)
+                for token in self.tokens:
+                    if not matcher.accept(ids[token.encode("latin-1")]):
+                        raise Skipped("this is no viable prefix")
+                    try:
+                        alive(matcher)
+                    except AssertionError as error:
+                        raise Wrong(f"{error} after {self.tokens}\n{self.grammar}") from error
 
-    def smaller(self) -> Iterable[Case]:  # type: ignore[override]
-        for i in range(len(self.tokens)):
-            yield Alive(self.grammar, self.tokens[:i] + self.tokens[i + 1 :])
+    def smaller(self) -> Iterator[Case]:
+        yield from (replace(self, tokens=tokens) for tokens in fewer(self.tokens))
 
 
 def sentences(rng: Random, counts: Counter[str]) -> None:

@@ -18,7 +18,7 @@ from strategies import SMALL, make_small_grammar  # noqa: E402
 from twin import TooMuchWork  # noqa: E402
 
 
-def main(n: int = 40) -> None:
+def main(n: int = 15) -> None:
     for number in range(n):
         rng = Random(number)
         alphabet = rng.choice(list(SMALL))
