@@ -8,12 +8,10 @@ NEXT_LINE = (
 CHARACTER_HINTS = {
     "'": 'strings stand in double quotes: "..."',
     ";": "a definition ends with its line; there are no semicolons",
-    "=": "definitions are written `name: ...`",
     "$": "only a regular expression, /.../, has anchors",
     "^": "only a regular expression, /.../, has anchors and negated classes",
-    "&": "intersection is not part of the syntax",
     "-": "difference is not part of the syntax; use a regular expression, /.../",
-    "@": "Lark grammars have no annotations; `#` and `//` begin comments",
+    "@": "@name is a grammar that the caller gives; `#` and `//` begin comments",
     "\\": "a backslash outside a string may only end a line",
     "?": "leave a blank between `?` and the name that follows",
     "!": "`!` stands only directly before the name of the rule that is being defined",

@@ -6,7 +6,7 @@ from earleymask.grammar.lark_parse cimport ParsedGrammar
 from earleymask.grammar.lark_scope cimport Scope
 from earleymask.grammar.lark_terminals cimport TerminalBuilder
 from earleymask.grammar.lark_tree cimport (
-    Choice, Definition, Elsewhere, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TemplateUse,
+    Choice, Definition, Elsewhere, Extended, Indexed, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TemplateUse,
     TerminalName,
 )
 from earleymask.grammar.model cimport Model
@@ -25,6 +25,7 @@ cdef class LarkLoader:
     cdef readonly dict environment
     cdef readonly dict literals
     cdef readonly dict instances
+    cdef public object extensions
     cdef readonly list pending
 
     @cython.locals(definition=Definition, scope=Scope, environment=dict)
@@ -52,9 +53,9 @@ cdef class LarkLoader:
     @cython.locals(alternatives=tuple)
     cpdef define(self, lhs, Node tree)
     @cython.locals(flat=list, alternative=Node)
-    cdef tuple alternatives(self, Node tree)
+    cpdef tuple alternatives(self, Node tree)
     @cython.locals(symbols=list)
-    cdef tuple sequence(self, Node tree)
+    cpdef tuple sequence(self, Node tree)
     @cython.locals(item=Node)
     cpdef append(self, Node tree, list symbols)
     cdef token_ids(self, SpecialToken node)

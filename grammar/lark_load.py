@@ -25,6 +25,8 @@ from .lark_tree import (
     Choice,
     Definition,
     Elsewhere,
+    Extended,
+    Indexed,
     Node,
     Range,
     Regexp,
@@ -101,6 +103,7 @@ class LarkLoader:
         self.environment: Environment | None = None  # within a template
         self.literals: dict[str, int] = {}  # symbols by literal as written, or by special token
         self.instances: dict[object, int] = {}  # symbols of templates, by what they are used with
+        self.extensions: Any = None  # what `lark_extensions` knows of the grammar, once there is something
         # Rules that have a symbol and no productions yet:
         self.pending: list[tuple[int, Definition, Scope, Environment | None]] = []
 
@@ -344,6 +347,10 @@ class LarkLoader:
                 stack += node.alternatives
             elif isinstance(node, Repeat):
                 stack.append(node.body)
+            elif isinstance(node, Extended):
+                stack += node.children()
+                if isinstance(node, Indexed):
+                    stack.append(RuleName(node.at, node.name))
             elif isinstance(node, TemplateUse):
                 stack += node.arguments
                 if node.name not in params:
@@ -412,6 +419,12 @@ class LarkLoader:
             outer = self.move(tree.scope)
             symbols += group(self.model, self.alternatives(tree.tree))
             self.move(outer)
+        elif isinstance(tree, Extended):
+            if self.extensions is None:
+                from .lark_extensions import Extensions
+
+                self.extensions = Extensions(self)
+            self.extensions.append(tree, symbols)
         else:
             symbols.append(self.literal_symbol(tree))
 

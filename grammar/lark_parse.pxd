@@ -3,7 +3,8 @@
 cimport cython
 
 from earleymask.grammar.lark_tree cimport (
-    Change, Choice, Definition, Import, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String,
+    Attribute, Attributed, Block, Change, Choice, Complement, Condition, Definition, GrammarName, Guarded, Import,
+    Indexed, Intersection, Node, Parametric, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String,
     TemplateUse, TerminalName,
 )
 
@@ -30,6 +31,7 @@ cdef class _Parser:
     cdef list lexemes
     cdef bytearray kinds
     cdef bint in_library
+    cdef bint has_operators
     cdef Py_ssize_t i
 
     @cython.locals(lexeme=str, kind=int)
@@ -45,6 +47,13 @@ cdef class _Parser:
     cdef end_of_line(self)
     @cython.locals(alternatives=list, items=list, stack=list, lexeme=str, kind=int, node=Node)
     cdef Node expression(self, rule)
+    cdef extras(self, bint is_terminal)
+    cdef list attributes(self, list before)
+    cdef str decimal(self)
+    cdef bint extension(self, str lexeme, list items, bint in_group) except -1
+    cdef bint begins_item(self, Py_ssize_t at) except -1
+    cdef put(self, Node node, list items)
+    cdef Node intersection(self, list items)
     cdef bint uses_template(self)
     cdef Node value(self, str lexeme, int kind)
     @cython.locals(lexeme=str)

@@ -4,8 +4,8 @@ The grammar of grammars is that of Lark's loader (`RULES` in `lark/load_grammar.
 lexemes. Groups are kept on an explicit stack, so the depth of a grammar's nesting is a limit that we set and not one of
 the interpreter. Nothing is looked up here: names may be undefined and strings malformed.
 
-Beyond Lark, `x{2}`, `x{2,}`, `x{,3}` and `x{2,3}` count as `x~2`, `x~2..3` do, `<|name|>` is a special token, and what
-a template is used with may be any expression.
+Beyond Lark, there is what `docs/extensions.md` lists; `x{2}`, `x{2,}`, `x{,3}` and `x{2,3}` count as `x~2`, `x~2..3`
+do, `<|name|>` is a special token, and what a template is used with may be any expression.
 """
 
 from __future__ import annotations
@@ -32,11 +32,21 @@ from .lark_scan import (
 )
 from .lark_tree import (
     DECLARED,
+    Attribute,
+    Attributed,
+    Block,
     Change,
     Choice,
+    Complement,
+    Condition,
     Definition,
+    GrammarName,
+    Guarded,
     Import,
+    Indexed,
+    Intersection,
     Node,
+    Parametric,
     Range,
     Regexp,
     Repeat,
@@ -62,6 +72,10 @@ MAX_ERRORS = 100
 """So many errors are looked for in one text."""
 
 _DIGITS = re.compile("[+-]?[0-9]+")
+
+# Operators among the items that they are about, until the sequence is made:
+_AND = Node()
+_NOT = Node()
 
 
 class ParsedGrammar:
@@ -128,7 +142,7 @@ def parse_library(text: str) -> ParsedGrammar:
 class _Parser:
     """Reads the lexemes from left to right; `i` is the next one."""
 
-    __slots__ = ("i", "in_library", "kinds", "lexemes", "parsed")
+    __slots__ = ("has_operators", "i", "in_library", "kinds", "lexemes", "parsed")
 
     def __init__(self, parsed: ParsedGrammar, in_library: bool) -> None:
         self.parsed = parsed
@@ -136,6 +150,7 @@ class _Parser:
         self.kinds = parsed.kinds
         self.in_library = in_library
         self.i = 0
+        self.has_operators = False  # whether there has been an `&`, or a `~` before what it negates
 
     def grammar(self) -> None:
         """A sequence of definitions, directives and line ends."""
@@ -165,13 +180,82 @@ class _Parser:
             )
         self.i += 1
         params = self.parameters(is_terminal) if self.lexemes[self.i] == "{" else ()
-        if self.lexemes[self.i] == ".":
-            self.i += 1
-            self.number("a priority, a number, is expected after the dot")
+        extras = self.extras(is_terminal) if self.lexemes[self.i] != ":" else None
         if self.lexemes[self.i] != ":":
             raise self.missing_colon(at, name)
         self.i += 1
-        return Definition(place, name, self.expression(None if is_terminal else name), is_terminal, params)
+        tree = self.expression(None if is_terminal else name)
+        if extras is not None:
+            attributes, is_parametric = extras
+            if attributes:
+                tree = Attributed(place, name, attributes, tree)
+            if is_parametric:
+                tree = Parametric(place, tree)
+        return Definition(place, name, tree, is_terminal, params)
+
+    def extras(self, is_terminal: bool) -> tuple[list[Attribute], bool]:
+        """What may stand between a name and its colon: a priority, attributes, and `::_`, which gives it a value."""
+        attributes: list[Attribute] = []
+        is_parametric = False
+        while True:
+            lexeme = self.lexemes[self.i]
+            if lexeme == ".":
+                self.i += 1
+                self.number("a priority, a number, is expected after the dot")
+            elif lexeme == "[" or lexeme[:2] == "::":
+                if is_terminal:
+                    what = "attributes" if lexeme == "[" else "values"
+                    raise self.parsed.error(f"terminals have no {what}", self.i, "make it a rule")
+                if lexeme == "[":
+                    attributes += self.attributes(attributes)
+                    continue
+                if lexeme != "::_":
+                    raise self.parsed.error(f"`{lexeme}` defines nothing", self.i, "write name::_ : ... for all values")
+                is_parametric = True
+                self.i += 1
+            else:
+                return attributes, is_parametric
+
+    def attributes(self, before: list[Attribute]) -> list[Attribute]:
+        """`[name, name=value]`"""
+        attributes: list[Attribute] = []
+        while self.lexemes[self.i] != "]":
+            self.i += 1
+            place = self.place()
+            name = self.lexemes[self.i]
+            if self.kinds[self.i] != RULE or name[0] in "?!":
+                raise self.unexpected("an attribute is expected here", 'write name[lazy, suffix="..."]: ...')
+            if name in [attribute.name for attribute in before + attributes]:
+                raise self.parsed.error(f"`{name}` stands here twice", self.i)
+            self.i += 1
+            value: Node | None = None
+            number = ""
+            if self.lexemes[self.i] == "=":
+                self.i += 1
+                lexeme = self.lexemes[self.i]
+                kind = self.kinds[self.i]
+                if kind in (STRING, REGEXP, TERMINAL):
+                    value = self.value(lexeme, kind)
+                elif kind == NUMBER:
+                    number = self.decimal()
+                else:
+                    raise self.unexpected("a string, a regexp, a terminal or a number is expected after `=`", None)
+            attributes.append(Attribute(place, name, value, number))
+            if self.lexemes[self.i] not in (",", "]"):
+                raise self.unexpected("`,` or `]` is expected here", 'write name[lazy, suffix="..."]: ...')
+        self.i += 1
+        return attributes
+
+    def decimal(self) -> str:
+        """A number that may have a fraction, as written."""
+        written = self.lexemes[self.i]
+        self.i += 1
+        if self.lexemes[self.i] == "." and self.kinds[self.i + 1] == NUMBER:
+            written += "." + self.lexemes[self.i + 1]
+            self.i += 2
+        if len(written) > 30:
+            raise self.parsed.limit_error("this number has more than 30 digits", self.i - 1)
+        return written
 
     def parameters(self, is_terminal: bool) -> tuple[str, ...]:
         """`{a, b}` behind the name of a template."""
@@ -295,7 +379,7 @@ class _Parser:
                     items = []
                     self.i += 2
                 else:
-                    items.append(self.repeated(self.value(lexeme, kind)))
+                    self.put(self.value(lexeme, kind), items)
             elif lexeme == "(" or lexeme == "[":
                 self.check_nesting(len(stack))
                 stack.append((alternatives, items, self.i, []))
@@ -316,7 +400,7 @@ class _Parser:
                     place = IN_LIBRARY if self.in_library else opener - 1
                     node = TemplateUse(place, self.lexemes[opener - 1], arguments)
                 self.i += 1
-                items.append(self.repeated(node))
+                self.put(node, items)
             elif lexeme == "," and stack and self.lexemes[stack[-1][2]] == "{":
                 self.check_argument(alternatives, items)
                 alternatives.append(self.sequence(items))
@@ -332,12 +416,66 @@ class _Parser:
                 break
             elif lexeme == "->":
                 self.alias(rule, bool(stack))
-            else:
+            elif not self.extension(lexeme, items, bool(stack)):
                 raise self.misplaced(lexeme, bool(items))
         if stack:
             raise self.never_closed(stack[-1][2])
         alternatives.append(self.sequence(items))
         return choice(alternatives)
+
+    def extension(self, lexeme: str, items: list[Node], in_group: bool) -> bool:
+        """Read what goes on an expression beyond Lark; whether there is something like that."""
+        at = self.i
+        if lexeme == "&":
+            items.append(_AND)
+            self.has_operators = True
+        elif lexeme == "~" and self.begins_item(at + 1):
+            items.append(_NOT)
+            self.has_operators = True
+        elif lexeme[:3] == "%if" and self.kinds[at] == DIRECTIVE:
+            if in_group:
+                raise self.parsed.error("a condition stands behind a whole alternative, not inside a group", at)
+            if self.kinds[at + 1] not in (BAR, LINE, NOTHING):
+                self.i += 1
+                raise self.unexpected("an alternative ends with its condition", "write `|` before the next one")
+            body = self.sequence(items[:])
+            items[:] = [Guarded(body.at, body, Condition(self.place(), lexeme))]
+        elif self.kinds[at] == DIRECTIVE and lexeme[-1] == "}":
+            place = self.place()
+            self.i += 1
+            self.put(Block(place, lexeme), items)
+            return True
+        else:
+            return False
+        self.i += 1
+        return True
+
+    def begins_item(self, at: int) -> bool:
+        """Whether the lexeme there begins something that can be negated."""
+        kind = self.kinds[at]
+        lexeme = self.lexemes[at]
+        return kind <= SPECIAL or lexeme in ("(", "[", "~") or (kind == DIRECTIVE and lexeme[-1] == "}")
+
+    def put(self, node: Node, items: list[Node]) -> None:
+        """Append `node` with the operators around it. A `~` before it binds closer than what stands behind it."""
+        if self.has_operators:
+            while items and items[-1] is _NOT:
+                items.pop()
+                node = Complement(node.at, node)
+        items.append(self.repeated(node))
+
+    def intersection(self, items: list[Node]) -> Node:
+        """`items` with `&` between some of them, which binds closer than `|` and less close than a blank."""
+        parts: list[list[Node]] = [[]]
+        for item in items:
+            if item is _AND:
+                parts.append([])
+            else:
+                parts[-1].append(item)
+        if not all(parts):
+            raise self.unexpected("something is expected on both sides of `&`", None)
+        nodes = [part[0] if len(part) == 1 else Sequence(part[0].at, part) for part in parts]
+        return Intersection(nodes[0].at, nodes)
 
     def uses_template(self) -> bool:
         """Whether the name here, with a brace behind it, is a template's: `x{2}` and `x{,2}` count."""
@@ -360,10 +498,16 @@ class _Parser:
             if lexeme[0] == "?" or lexeme[0] == "!":
                 hint = "write a blank after it if the `?` makes what is before it optional"
                 raise self.parsed.error(f"`{lexeme}`: a modifier stands only where a rule is defined", self.i - 1, hint)
+            follower = self.lexemes[self.i]
+            if follower[:2] == "::":
+                self.i += 1
+                return Indexed(at, lexeme, follower)
             return RuleName(at, lexeme)
         if kind == TERMINAL:
             return TerminalName(at, lexeme)
-        return Regexp(at, lexeme) if kind == REGEXP else SpecialToken(at, lexeme)
+        if kind == REGEXP:
+            return Regexp(at, lexeme)
+        return GrammarName(at, lexeme[1:]) if lexeme[0] == "@" else SpecialToken(at, lexeme)
 
     def repeated(self, node: Node) -> Node:
         """`node` with the operator that may follow it."""
@@ -377,7 +521,7 @@ class _Parser:
         elif lexeme == "+":
             node = Repeat(node.at, node, 1, None, lexeme)
         elif lexeme == "~":
-            return self.counted(node)
+            return node if self.begins_item(self.i + 1) else self.counted(node)
         elif lexeme == "{":
             return self.counted_in_braces(node)
         else:
@@ -391,6 +535,8 @@ class _Parser:
 
     def sequence(self, items: list[Node]) -> Node:
         """`items` as one node."""
+        if self.has_operators and _AND in items:
+            return self.intersection(items)
         if len(items) == 1:
             return items[0]
         return Sequence(items[0].at if items else self.place(), items)
@@ -488,7 +634,8 @@ class _Parser:
             self.i += 1
             if kind == LINE:
                 follower = self.kinds[self.i]
-                if follower == DIRECTIVE or (follower <= TERMINAL and self.lexemes[self.i + 1] in (":", ".", "{")):
+                behind = self.lexemes[self.i + 1] if follower <= TERMINAL else ""
+                if follower == DIRECTIVE or behind in (":", ".", "{", "[", "::_"):
                     return True
         return False
 
@@ -552,6 +699,10 @@ class _Parser:
         if character == "/":
             return self.parsed.source.error(
                 "this regular expression does not end", offset, "write \\/ for a slash in it"
+            )
+        if character == "%":
+            return self.parsed.source.error(
+                "this does not end, or is nested too deeply", offset, "its last character is the brace that closes it"
             )
         message = f"unexpected character {character!r}"
         hint = CHARACTER_HINTS.get(character)

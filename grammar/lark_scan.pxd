@@ -11,6 +11,7 @@ cdef class _Scanner:
     cdef str text
     cdef Py_ssize_t at
     cdef Py_ssize_t end
+    cdef int n_open
 
     @cython.locals(lexemes=list, kinds=bytearray, kind=int, nothing=int, before=Py_ssize_t, begin=Py_ssize_t)
     cdef tuple all(self, list begins)
@@ -32,6 +33,14 @@ cdef class _Scanner:
     cdef int number(self, Py_ssize_t at, Py_UCS4 first) except -1
     @cython.locals(begin=Py_ssize_t, char=Py_UCS4)
     cdef int special(self, Py_ssize_t at) except -1
+    @cython.locals(at=Py_ssize_t, brace=Py_ssize_t)
+    cdef int directive(self, Py_ssize_t begin) except -1
+    @cython.locals(begin=Py_ssize_t, char=Py_UCS4, depth=Py_ssize_t)
+    cdef int grammar(self, Py_ssize_t at) except -1
+    @cython.locals(char=Py_UCS4, depth=Py_ssize_t)
+    cdef int json(self, Py_ssize_t at) except -1
+    @cython.locals(char=Py_UCS4, depth=Py_ssize_t)
+    cdef int applied(self, Py_ssize_t at, int kind) except -1
     cdef Py_ssize_t space(self, Py_ssize_t at) except -1
     cdef inline Py_UCS4 peek(self, Py_ssize_t at)
     cdef inline int ends(self, Py_ssize_t at, int kind)

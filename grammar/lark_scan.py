@@ -3,8 +3,10 @@
 One pass from left to right keeps the lexical rules of Lark's own loader (`TERMINALS` in `lark/load_grammar.py`), of
 which three surprise: a comment takes the line breaks before it along, so a commented line is no line at all; `|` at the
 beginning of a line continues the definition above it; and `?` directly before a letter is the modifier of a rule, never
-the operator. Three things are new: `<|name|>`, a special token; `%word` for any word, so that what we do not support is
-refused by its name; and names, which may hold hyphens (`key-value`; `->` stays an arrow) and letters beyond ASCII.
+the operator. Some things are new: `<|name|>`, a special token; `%word` for any word, so that what we do not support is
+refused by its name; names, which may hold hyphens (`key-value`; `->` stays an arrow) and letters beyond ASCII; `&`, `=`
+and `@name`; and lexemes that hold something in another syntax: `%lark {...}`, `%regex {...}` and `%json {...}` up to
+the brace that closes them, `%if condition(...)` and `::value(...)`.
 
 A lexeme is a string and a kind. Where it began is asked only for an error and found by a second pass.
 
@@ -27,6 +29,9 @@ LINE = 7  # the end of a definition
 BAR = 8  # `|`, also with the line breaks before it
 MARK = 9  # everything else
 NOTHING = 10  # END, or what END stands for
+
+MAX_BLOCKS = 20
+"""Grammars, `%lark {...}`, within each other."""
 
 END = ""
 """The last lexeme of every text; the second but last, too, where the text holds something that is no lexeme."""
@@ -51,6 +56,7 @@ class _Scanner:
         self.text = text
         self.at = 0
         self.end = len(text)
+        self.n_open = 0  # blocks that are being read
 
     def all(self, begins: list[int] | None) -> tuple[list[str], bytearray]:
         """All lexemes with their kinds; where they begin goes to `begins`."""
@@ -105,7 +111,9 @@ class _Scanner:
             return self.string(at + 1)
         if char == "|":
             return self.ends(at + 1, BAR)
-        if char in ":()[]{},~*":
+        if char == ":" and self.peek(at + 1) == ":":
+            return self.applied(at + 2, MARK)
+        if char in ":()[]{},~*&=":
             return self.ends(at + 1, MARK)
         if char == "\n" or (char == "\r" and self.peek(at + 1) == "\n"):
             at = self.space(at + 1)
@@ -119,15 +127,90 @@ class _Scanner:
         if char == "+" or char == "-" or char.isdecimal():
             return self.number(at, char)
         if char == "%":
-            at += 1
-            while "a" <= self.peek(at) <= "z":
-                at += 1
-            return self.ends(at, DIRECTIVE)
+            return self.directive(at)
         if char == "<":
             return self.special(at + 1)
         if char == ".":
             return self.ends(at + 2 if self.peek(at + 1) == "." else at + 1, MARK)
+        if char == "@":
+            return SPECIAL if self.name(at + 1) != NOTHING else NOTHING
         return self.name(at) if char >= "\x80" else NOTHING
+
+    def directive(self, begin: int) -> int:
+        """`%word`, with what belongs to it if it begins a block or a condition."""
+        at = begin + 1
+        while "a" <= self.peek(at) <= "z":
+            at += 1
+        word = self.text[begin:at]
+        if word == "%if":
+            while self.peek(at) == " " or self.peek(at) == "\t":
+                at += 1
+            return self.applied(at, DIRECTIVE)
+        if word == "%lark" or word == "%regex" or word == "%json":
+            brace = self.space(at)
+            if self.peek(brace) == "{":
+                return self.grammar(brace) if word == "%lark" else self.json(brace)
+        return self.ends(at, DIRECTIVE)
+
+    def grammar(self, at: int) -> int:
+        """`{...}` around a grammar: up to the brace that closes it."""
+        if self.n_open == MAX_BLOCKS:
+            return NOTHING
+        self.n_open += 1
+        self.at = at
+        depth = 0
+        while True:
+            self.skip()
+            begin = self.at
+            if begin >= self.end or self.lexeme() == NOTHING:
+                return NOTHING
+            if self.at == begin + 1:
+                char = self.text[begin]
+                if char == "{":
+                    depth += 1
+                elif char == "}":
+                    depth -= 1
+                    if depth == 0:
+                        self.n_open -= 1
+                        return DIRECTIVE
+
+    def json(self, at: int) -> int:
+        """`{...}`, a JSON object: up to the brace that closes it."""
+        depth = 0
+        while at < self.end:
+            char = self.text[at]
+            at += 1
+            if char == '"':
+                while at < self.end and self.text[at] != '"':
+                    at += 2 if self.text[at] == "\\" else 1
+                at += 1
+            elif char == "{":
+                depth += 1
+            elif char == "}":
+                depth -= 1
+                if depth == 0:
+                    return self.ends(at, DIRECTIVE)
+        return NOTHING
+
+    def applied(self, at: int, kind: int) -> int:
+        """A word, and what stands behind it in parentheses, on the same line: `_`, `0x1f`, `and(bit_set(1), true)`."""
+        while self.peek(at) == "_" or (self.peek(at) < "\x80" and self.peek(at).isalnum()):
+            at += 1
+        if self.peek(at) != "(":
+            return self.ends(at, kind)
+        depth = 0
+        while at < self.end:
+            char = self.text[at]
+            at += 1
+            if char == "(":
+                depth += 1
+            elif char == ")":
+                depth -= 1
+                if depth == 0:
+                    return self.ends(at, kind)
+            elif char == "\n":
+                break
+        return NOTHING
 
     def name(self, at: int) -> int:
         """`_?[a-z][_a-z0-9]*`, a rule, or the same in upper case, a terminal; or letters of any script, and hyphens.

@@ -4,7 +4,7 @@ cimport cython
 
 from earleymask.grammar.lark_literals cimport range_ends, regexp_text, string_text
 from earleymask.grammar.lark_tree cimport (
-    Choice, Definition, Elsewhere, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TemplateUse,
+    Choice, Definition, Elsewhere, Extended, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TemplateUse,
     TerminalName,
 )
 from earleymask.grammar.regex_ast cimport Chars, Concat, Literal, Union
@@ -25,10 +25,11 @@ cdef class TerminalBuilder:
     cdef tuple _compose_all(self, list trees, int depth)
     @cython.locals(found=tuple, definition=Definition)
     cdef Regex _compose_named(self, TerminalName node, int depth)
-    cdef _enter(self, tuple found, TerminalName node, int depth)
+    cpdef _enter(self, tuple found, TerminalName node, int depth)
     cdef tuple _string_text(self, String node)
     cdef tuple _regexp_text(self, Regexp node)
     cdef tuple _range_ends(self, Range node)
-    cdef Regex _parse(self, str pattern, str flags, Node tree)
-    cdef _count(self, Node node, Py_ssize_t pieces)
-    cdef _check_depth(self, Node node, int depth)
+    cpdef Regex composed(self, Node tree, int depth)
+    cpdef Regex _parse(self, str pattern, str flags, Node tree)
+    cpdef _count(self, Node node, Py_ssize_t pieces)
+    cpdef _check_depth(self, Node node, int depth)

@@ -24,6 +24,7 @@ from .lark_literals import LiteralError, range_ends, regexp_text, source_positio
 from .lark_tree import (
     Choice,
     Elsewhere,
+    Extended,
     Node,
     Range,
     Regexp,
@@ -89,6 +90,10 @@ class Pattern(NamedTuple):
         return text
 
 
+class NoText(Exception):
+    """Something in a terminal is not to be written as a regular expression, such as an intersection."""
+
+
 class TerminalBuilder:
     """Makes the regex trees of one grammar's terminals; each named one is made once."""
 
@@ -110,11 +115,26 @@ class TerminalBuilder:
         self._open.clear()
         if found is not None:
             self._open.append(found)
-        regex = self.compose(tree, 0)
+        regex = self.composed(tree, 0)
         if regex is None:
-            regex = self._parse(self.pattern(tree, 0).regexp(), "", tree)
+            from .lark_sets import Composer  # rare
+
+            self._pieces = 0
+            regex = Composer(self, self._context).compose(tree, 0)
         self._open.clear()
         return regex
+
+    def composed(self, tree: Node, depth: int) -> Regex | None:
+        """The regex of `tree` as Lark composes it; None where something in it is no text."""
+        scope = self._context.scope
+        n_open = len(self._open)
+        try:
+            regex = self.compose(tree, depth)
+            return self._parse(self.pattern(tree, depth).regexp(), "", tree) if regex is None else regex
+        except NoText:
+            self._context.move(scope)
+            del self._open[n_open:]
+            return None
 
     # The direct way.
 
@@ -154,6 +174,8 @@ class TerminalBuilder:
             regex = self.compose(tree.tree, depth + 1)
             self._context.move(outer)
             return regex
+        if isinstance(tree, Extended):
+            raise NoText
         raise self._not_here(tree)
 
     def _compose_all(self, trees: list[Node], depth: int) -> tuple[Regex, ...] | None:
@@ -212,6 +234,8 @@ class TerminalBuilder:
             pattern = self.pattern(tree.body, depth + 1)
             text = f"(?:{pattern.regexp()}){tree.operator}"
             flags = pattern.flags
+        elif isinstance(tree, Extended):
+            raise NoText
         else:
             raise self._not_here(tree)
         if len(text) > MAX_PATTERN:
@@ -307,7 +331,15 @@ class TerminalBuilder:
                 if behind is None and scope is outer and "(?<" in literal.raw:
                     behind = literal
         self._open.clear()
-        text = self.pattern(tree, 0).regexp()
+        try:
+            text = self.pattern(tree, 0).regexp()
+        except NoText:
+            from .lark_sets import faulty
+
+            self._context.move(outer)
+            fault = faulty(self._literals(tree, set()))
+            self._context.move(outer)
+            return self._error(error.message, tree if fault is None else fault, error.hint)
         shown = text if len(text) <= 60 else text[:60] + "..."
         return self._error(f"{error.message}, in the composed pattern /{shown}/", behind or tree, error.hint)
 
@@ -336,5 +368,8 @@ class TerminalBuilder:
                 yield from self._literals(alternative, seen)
         elif isinstance(tree, Repeat):
             yield from self._literals(tree.body, seen)
+        elif isinstance(tree, Extended):
+            for child in tree.children():
+                yield from self._literals(child, seen)
         else:
             yield tree, self._context.scope

@@ -42,6 +42,45 @@ cdef class Elsewhere(Node):
     cdef readonly object scope
     cdef readonly Node tree
 
+cdef class Extended(Node):
+    pass
+
+cdef class Intersection(Extended):
+    cdef readonly list parts
+
+cdef class Complement(Extended):
+    cdef readonly Node body
+
+cdef class Block(Extended):
+    cdef readonly str raw
+
+cdef class GrammarName(Extended):
+    cdef readonly str name
+
+cdef class Indexed(Extended):
+    cdef readonly str name
+    cdef readonly str value
+
+cdef class Condition(Node):
+    cdef readonly str raw
+
+cdef class Guarded(Extended):
+    cdef readonly Node body
+    cdef readonly Condition condition
+
+cdef class Parametric(Extended):
+    cdef readonly Node body
+
+cdef class Attribute(Node):
+    cdef readonly str name
+    cdef readonly Node value
+    cdef readonly str number
+
+cdef class Attributed(Extended):
+    cdef readonly str name
+    cdef readonly list attributes
+    cdef readonly Node body
+
 cdef class Definition(Node):
     cdef readonly str name
     cdef readonly Node tree

@@ -159,6 +159,153 @@ class Elsewhere(Node):
         self.tree = tree
 
 
+class Extended(Node):
+    """Base of what is in no grammar of Lark's, and rare: read by the modules that are imported for it."""
+
+    __slots__ = ()
+
+    def children(self) -> list[Node]:
+        """The expressions of the same text that it holds."""
+        return []
+
+
+class Intersection(Extended):
+    """`x & y`: what all of `parts` match. It is a terminal, also within a rule."""
+
+    __slots__ = ("parts",)
+    parts: list[Node]
+
+    def __init__(self, at: int, parts: list[Node]) -> None:
+        self.at = at
+        self.parts = parts
+
+    def children(self) -> list[Node]:
+        return self.parts
+
+
+class Complement(Extended):
+    """`~x`: all texts that `body` does not match. It is a terminal, also within a rule."""
+
+    __slots__ = ("body",)
+    body: Node
+
+    def __init__(self, at: int, body: Node) -> None:
+        self.at = at
+        self.body = body
+
+    def children(self) -> list[Node]:
+        return [self.body]
+
+
+class Block(Extended):
+    """`%word {...}` as written: something in another syntax, or another grammar."""
+
+    __slots__ = ("raw",)
+    raw: str
+
+    def __init__(self, at: int, raw: str) -> None:
+        self.at = at
+        self.raw = raw
+
+
+class GrammarName(Extended):
+    """`@name`: a grammar that the caller gives. `name` is without the `@`."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __init__(self, at: int, name: str) -> None:
+        self.at = at
+        self.name = name
+
+
+class Indexed(Extended):
+    """`name::value`: a rule for a value. `value` as written, without the colons."""
+
+    __slots__ = ("name", "value")
+    name: str
+    value: str
+
+    def __init__(self, at: int, name: str, value: str) -> None:
+        self.at = at
+        self.name = name
+        self.value = value
+
+
+class Guarded(Extended):
+    """`body %if condition`: an alternative for some values only."""
+
+    __slots__ = ("body", "condition")
+    body: Node
+    condition: Condition
+
+    def __init__(self, at: int, body: Node, condition: Condition) -> None:
+        self.at = at
+        self.body = body
+        self.condition = condition
+
+    def children(self) -> list[Node]:
+        return [self.body]
+
+
+class Condition(Node):
+    """What stands behind `%if`, as written, with the `%if`."""
+
+    __slots__ = ("raw",)
+    raw: str
+
+    def __init__(self, at: int, raw: str) -> None:
+        self.at = at
+        self.raw = raw
+
+
+class Parametric(Extended):
+    """The whole expression of a rule that has a value: `name::_ : body`."""
+
+    __slots__ = ("body",)
+    body: Node
+
+    def __init__(self, at: int, body: Node) -> None:
+        self.at = at
+        self.body = body
+
+    def children(self) -> list[Node]:
+        return [self.body]
+
+
+class Attribute(Node):
+    """`name` or `name=value` before a rule's colon. `value`: a literal or a terminal, or None; `number`: as written."""
+
+    __slots__ = ("name", "number", "value")
+    name: str
+    value: Node | None
+    number: str
+
+    def __init__(self, at: int, name: str, value: Node | None, number: str) -> None:
+        self.at = at
+        self.name = name
+        self.value = value
+        self.number = number
+
+
+class Attributed(Extended):
+    """The whole expression of a rule with attributes: `name[attributes]: body`."""
+
+    __slots__ = ("attributes", "body", "name")
+    name: str
+    attributes: list[Attribute]
+    body: Node
+
+    def __init__(self, at: int, name: str, attributes: list[Attribute], body: Node) -> None:
+        self.at = at
+        self.name = name
+        self.attributes = attributes
+        self.body = body
+
+    def children(self) -> list[Node]:
+        return [self.body, *[each.value for each in self.attributes if each.value is not None]]
+
+
 class Definition(Node):
     """`name: tree`, of a rule or a terminal, or `name{params}: tree`, of a template."""
 

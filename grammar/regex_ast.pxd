@@ -35,6 +35,12 @@ cdef class Look(Node):
 cdef class Atomic(Node):
     cdef readonly Node body
 
+cdef class And(Node):
+    cdef readonly tuple parts
+
+cdef class Not(Node):
+    cdef readonly Node body
+
 cdef class Substring(Node):
     cdef readonly tuple chunks
 

@@ -170,6 +170,35 @@ class Atomic(Node):
         return (self.body,)
 
 
+class And(Node):
+    """What all `parts` match, each a terminal of its own: of a part with lazy quantifiers, its leftmost-first language.
+
+    With a single part, that part as a language, whatever stands beside it.
+    """
+
+    __slots__ = ("parts",)
+    parts: tuple[Node, ...]
+
+    def __init__(self, parts: tuple[Node, ...]) -> None:
+        self.parts = parts
+
+    def _fields(self) -> tuple[object, ...]:
+        return (self.parts,)
+
+
+class Not(Node):
+    """All sequences of Unicode scalar values that `body` does not match, which is a terminal of its own as in `And`."""
+
+    __slots__ = ("body",)
+    body: Node
+
+    def __init__(self, body: Node) -> None:
+        self.body = body
+
+    def _fields(self) -> tuple[object, ...]:
+        return (self.body,)
+
+
 class Substring(Node):
     """Any run of `chunks`, none and all of them included: `"".join(chunks[n:m])` for some n <= m. See `substring`."""
 

@@ -3,7 +3,9 @@
 cimport cython
 
 from earleymask.earley._regex cimport Regexes
-from earleymask.grammar.regex_ast cimport Atomic, Behind, Chars, Concat, Literal, Look, Node, Repeat, Substring, Union, Whole
+from earleymask.grammar.regex_ast cimport (
+    And, Atomic, Behind, Chars, Concat, Literal, Look, Node, Not, Repeat, Substring, Union, Whole,
+)
 from earleymask.grammar.regex_threads cimport compile_threads, lower_atom
 
 

@@ -16,7 +16,22 @@ from typing import TYPE_CHECKING
 from ..earley.errors import LimitError
 from .codepoints import ALL
 from .errors import RegexSyntaxError
-from .regex_ast import MAX_DEPTH, Atomic, Behind, Chars, Concat, Literal, Look, Node, Repeat, Substring, Union, Whole
+from .regex_ast import (
+    MAX_DEPTH,
+    And,
+    Atomic,
+    Behind,
+    Chars,
+    Concat,
+    Literal,
+    Look,
+    Node,
+    Not,
+    Repeat,
+    Substring,
+    Union,
+    Whole,
+)
 from .regex_lookbehind import without_lookbehind
 from .regex_threads import compile_threads, lower_atom
 
@@ -33,6 +48,7 @@ _SUBSTRING = 4
 _LOOK = 8
 _ATOMIC = 16
 _WHOLE = 32
+_SETS = 64
 
 
 def lower(node: Node, regexes: Regexes, contexts: list[Context] | None = None) -> int:
@@ -45,11 +61,15 @@ def lower(node: Node, regexes: Regexes, contexts: list[Context] | None = None) -
     MAX_DEPTH and for terminals that are too large or grow so on the way.
     """
     found = _survey(node)
-    if found & _SUBSTRING and found & ~(_SUBSTRING | _WHOLE):
+    if found & _SUBSTRING and found & ~(_SUBSTRING | _WHOLE | _SETS):
         raise RegexSyntaxError(
             "a substring stands in one terminal with lazy quantifiers or lookarounds",
             0,
             "make it a terminal of its own",
+        )
+    if found & _SETS and found & ~(_SETS | _SUBSTRING):
+        raise RegexSyntaxError(
+            "an intersection or complement stands in one terminal with lazy quantifiers or lookarounds", 0
         )
     if found & _WHOLE:
         assert isinstance(node, Whole)
@@ -104,6 +124,8 @@ def _survey(node: Node) -> int:
                 below += node.alternatives
             elif isinstance(node, Behind):
                 found |= _BEHIND
+            elif isinstance(node, (And, Not)):
+                found |= _SETS  # what is in it is a terminal of its own
             elif isinstance(node, Substring):
                 found |= _SUBSTRING
             elif isinstance(node, Look):
@@ -134,6 +156,10 @@ def _plain(node: Node, regexes: Regexes) -> int:
         from .substring import lower_substring  # almost no grammar has one
 
         return lower_substring(node.chunks, regexes)
+    if isinstance(node, And):
+        return regexes.intersection([lower(part, regexes) for part in node.parts])
+    if isinstance(node, Not):
+        return regexes.complement(lower(node.body, regexes))
     assert isinstance(node, Union)
     return regexes.union([_plain(part, regexes) for part in node.alternatives])
 

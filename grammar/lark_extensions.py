@@ -1,0 +1,41 @@
+"""What is beyond Lark in the rules of a grammar: from the loader to the module that knows about it.
+
+Only grammars that have something of the kind come here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .lark_sets import written
+from .lark_tree import Block, Complement, Extended, Intersection
+
+if TYPE_CHECKING:
+    from .lark_load import LarkLoader
+
+
+class Extensions:
+    """The extensions that one grammar uses."""
+
+    def __init__(self, loader: LarkLoader) -> None:
+        self.loader = loader
+        self.known: dict[object, int] = {}  # symbols, by what they stand for
+
+    def append(self, node: Extended, symbols: list[int]) -> None:
+        """Append what `node` becomes to `symbols`."""
+        loader = self.loader
+        if isinstance(node, (Intersection, Complement)) or (isinstance(node, Block) and node.raw[:6] == "%regex"):
+            symbols.append(self.terminal(node))
+        elif isinstance(node, Block) and node.raw[:5] == "%json":
+            raise loader.scope.error("`%json` is not supported", node, "write rules for the JSON that is wanted")
+        else:
+            raise loader.scope.error("this is not supported", node)
+
+    def terminal(self, node: Extended) -> int:
+        """The symbol of an expression that is one terminal, though it stands in a rule."""
+        symbol = self.known.get(node)
+        if symbol is None:
+            loader = self.loader
+            regex = loader.terminals.build(node)
+            symbol = self.known[node] = loader.model.terminal(written(node), regex, (loader.scope, node))
+        return symbol
