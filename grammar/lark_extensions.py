@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .lark_sets import written
-from .lark_tree import Block, Complement, Extended, Intersection
+from .lark_tree import Attributed, Block, Complement, Extended, Intersection
 
 if TYPE_CHECKING:
     from .lark_load import LarkLoader
@@ -28,6 +28,10 @@ class Extensions:
             symbols.append(self.terminal(node))
         elif isinstance(node, Block) and node.raw[:5] == "%json":
             raise loader.scope.error("`%json` is not supported", node, "write rules for the JSON that is wanted")
+        elif isinstance(node, Attributed):
+            from . import lark_attributes
+
+            lark_attributes.append(loader, node, symbols, self.known)
         else:
             raise loader.scope.error("this is not supported", node)
 

@@ -25,12 +25,14 @@ from .lark_modules import MAX_CHAIN, MAX_MODULES, Module, ModuleError, Modules
 from .lark_parse import ParsedGrammar, parse
 from .lark_tree import (
     DECLARED,
+    Attributed,
     Change,
     Choice,
     Definition,
     Elsewhere,
     Import,
     Node,
+    Parametric,
     RuleName,
     Sequence,
     TemplateUse,
@@ -251,6 +253,8 @@ class Scope:
         if operator == "%override":
             self.definitions[name] = definition
             return
+        if isinstance(before.tree, (Attributed, Parametric)) or isinstance(definition.tree, (Attributed, Parametric)):
+            raise self.error(f"`{name}` has attributes or a value and cannot be extended", definition, "%override it")
         if definition.params != before.params:
             params = f"the parameters {', '.join(before.params)}" if before.params else "no parameters"
             raise self.error(f"`{name}` has {params}", definition, "`%extend` needs the same ones")
