@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any
 
 from twin import Rule, TooMuchWork, Twin
-from twin_regex import TerminalTwin, completions
+from twin_regex import TerminalTwin, boundaries, completions, representatives
 
 from earleymask.earley import Engine, Regexes
 from earleymask.grammar.regex_dialects import parse_regex
@@ -37,7 +37,9 @@ class BooleanTwin:
     def __init__(self, tree: Tree) -> None:
         self.leaves: list[TerminalTwin] = []
         self.tree = self._compiled(tree)
-        self.boundaries = sorted({point for leaf in self.leaves for point in leaf.boundaries} | {0})
+        classes = tuple(ranges for leaf in self.leaves for ranges in leaf.classes)
+        self.boundaries = boundaries(classes)
+        self.representatives = representatives(classes)
         self._alive: dict[Hashable, bool] = {}
         self._numbers: dict[tuple[bytes, Hashable], int] = {}
         self._states: list[tuple[bytes, Hashable]] = []
@@ -149,7 +151,7 @@ class BooleanTwin:
                 return True
             if current in self._alive:
                 continue
-            for point in self.boundaries:
+            for point in self.representatives:
                 following = self._read(self.tree, current, chr(point).encode())
                 if following not in reached:
                     reached.add(following)

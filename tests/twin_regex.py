@@ -268,8 +268,9 @@ class TerminalTwin:
         self.program = builder.program
         self.ordered = builder.lazy or lexemes == "lark"
         classes = tuple(i.ranges for i in self.program if isinstance(i, (Char, Behind)))
-        self.boundaries = _boundaries(classes)
-        self.representatives = _representatives(classes)
+        self.classes = classes
+        self.boundaries = boundaries(classes)
+        self.representatives = representatives(classes)
         self._alive: dict[Threads, bool] = {}
         self._numbers: dict[tuple[Threads, bytes], int] = {}
         self._states: list[tuple[Threads, bytes]] = []
@@ -406,7 +407,7 @@ class TerminalTwin:
 
 
 @cache
-def _boundaries(classes: tuple[Ranges, ...]) -> list[int]:
+def boundaries(classes: tuple[Ranges, ...]) -> list[int]:
     """Every code point at which membership in some class changes; between two of them all behave alike."""
     points = {0}
     for ranges in classes:
@@ -418,10 +419,10 @@ def _boundaries(classes: tuple[Ranges, ...]) -> list[int]:
 
 
 @cache
-def _representatives(classes: tuple[Ranges, ...]) -> list[int]:
+def representatives(classes: tuple[Ranges, ...]) -> list[int]:
     """One code point for each way of belonging to the classes."""
     distinct = sorted(set(classes))
     chosen: dict[tuple[bool, ...], int] = {}
-    for point in _boundaries(classes):
+    for point in boundaries(classes):
         chosen.setdefault(tuple(contains(ranges, point) for ranges in distinct), point)
     return sorted(chosen.values())
