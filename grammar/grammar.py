@@ -63,6 +63,7 @@ class Grammar:
         loader: Loader | None = None,
         source_path: str | os.PathLike[str] | None = None,
         declared: Mapping[str, str] | None = None,
+        grammars: Mapping[str, str | Grammar] | None = None,
     ) -> Grammar:
         """The language of rule `start` of a grammar in Lark's syntax.
 
@@ -77,6 +78,7 @@ class Grammar:
             source_path: the file that the text is from, for imports relative to it.
             declared: what names that the grammar only declares (`%declare`) stand for, as expressions in Lark's syntax:
                 `{"INDENT": "<|indent|>", "ID": "/[a-z]+/"}`.
+            grammars: what `@name` stands for in it: grammars, or texts in Lark's syntax with a rule `start`.
 
         Raises:
             GrammarError: the text is malformed, uses something that is not supported, or has no sentence; with line,
@@ -89,8 +91,8 @@ class Grammar:
         if not isinstance(start, str):
             raise TypeError(f"start must be a str, not {type(start).__name__}")
         options = NO_OPTIONS
-        if import_paths or loader is not None or source_path is not None or declared:
-            options = options_of(import_paths, loader, source_path, declared)
+        if import_paths or loader is not None or source_path is not None or declared or grammars:
+            options = options_of(import_paths, loader, source_path, declared, grammars)
         engine, kept = lark_load.load(text, start, options)
         return cls._make("lark", text, start, engine, None, kept=kept)
 

@@ -22,7 +22,6 @@ from .lark_tree import (
     Choice,
     Definition,
     Elsewhere,
-    Extended,
     Node,
     Repeat,
     RuleName,
@@ -157,7 +156,5 @@ def leaves(tree: Node, scope: Scope) -> Iterator[tuple[Node, Scope]]:
         yield from leaves(tree.body, scope)
     elif isinstance(tree, Elsewhere):
         yield from leaves(tree.tree, tree.scope)
-    elif isinstance(tree, Extended) and tree.children():
-        yield tree, scope
     else:
         yield tree, scope

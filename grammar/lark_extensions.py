@@ -8,17 +8,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .lark_sets import written
-from .lark_tree import Attributed, Block, Complement, Extended, Intersection
+from .lark_tree import Attributed, Block, Complement, Extended, GrammarName, Intersection
 
 if TYPE_CHECKING:
+    from .lark_embedded import Embedded
     from .lark_load import LarkLoader
 
 
 class Extensions:
     """The extensions that one grammar uses."""
 
-    def __init__(self, loader: LarkLoader) -> None:
+    def __init__(self, loader: LarkLoader, embedded: Embedded | None = None) -> None:
         self.loader = loader
+        self.embedded = embedded  # grammars within this one, and the ones around it
         self.known: dict[object, int] = {}  # symbols, by what they stand for
 
     def append(self, node: Extended, symbols: list[int]) -> None:
@@ -32,6 +34,12 @@ class Extensions:
             from . import lark_attributes
 
             lark_attributes.append(loader, node, symbols, self.known)
+        elif isinstance(node, (Block, GrammarName)):
+            if self.embedded is None:
+                from .lark_embedded import Embedded
+
+                self.embedded = Embedded(loader.model)
+            symbols.append(self.embedded.symbol(loader, node))
         else:
             raise loader.scope.error("this is not supported", node)
 

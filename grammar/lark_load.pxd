@@ -28,8 +28,10 @@ cdef class LarkLoader:
     cdef public object extensions
     cdef readonly list pending
 
-    @cython.locals(definition=Definition, scope=Scope, environment=dict)
     cpdef load(self, str start)
+    cpdef read(self, str start)
+    @cython.locals(definition=Definition, scope=Scope, environment=dict)
+    cdef read_rules(self, str start)
     cpdef enter(self, Scope scope, dict environment)
     cpdef move(self, Scope scope)
     @cython.locals(found=tuple, definition=Definition)

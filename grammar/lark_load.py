@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
-from .lark_modules import MAX_SOURCE, NO_OPTIONS, Kept, Modules, Options
+from .lark_modules import MAX_SOURCE, NO_OPTIONS, Kept, Module, Modules, Options
 from .lark_parse import ParsedGrammar, parse
 from .lark_scope import Found, Scope
 from .lark_terminals import TerminalBuilder
@@ -86,17 +86,20 @@ def load_again(text: str, start: str, kept: Kept | None) -> tuple[Engine, Kept |
 
 def loader_again(text: str, kept: Kept | None) -> LarkLoader:
     kept = kept or Kept()
-    return LarkLoader(parse(text), Modules(Options(declared=kept.declared), kept))
+    return LarkLoader(parse(text), Modules(Options(declared=kept.declared, grammars=kept.grammars), kept))
 
 
 class LarkLoader:
     """Resolves the names of one grammar and fills a model with it."""
 
-    def __init__(self, parsed: ParsedGrammar, modules: Modules) -> None:
+    def __init__(
+        self, parsed: ParsedGrammar, modules: Modules, module: Module | None = None, model: Model | None = None
+    ) -> None:
+        """`module` and `model`: of a grammar within another one."""
         self.parsed = parsed
         self.modules = modules
-        self.top = Scope(modules, modules.top(parsed))
-        self.model = Model(self)
+        self.top = Scope(modules, modules.top(parsed) if module is None else module)
+        self.model = Model(self) if model is None else model
         self.terminals = TerminalBuilder(self)
         self.scope = self.top  # whose text is being read
         self.symbols = self.top.symbols  # of `scope`: by rule or terminal name
@@ -109,14 +112,26 @@ class LarkLoader:
 
     def load(self, start: str) -> Engine:
         self.collect()
+        start_symbol = self.read_rules(start)
+        if self.extensions is not None and self.extensions.embedded is not None:
+            start_symbol = self.extensions.embedded.lay_out(self, start_symbol)
+        else:
+            self.add_ignored()
+        return self.model.compile(start_symbol)
+
+    def read(self, start: str) -> int:
+        """The same of a grammar within another one, up to its start symbol."""
+        self.top.collect()
+        return self.read_rules(start)
+
+    def read_rules(self, start: str) -> int:
         start_symbol = self.start_symbol(start)
         for symbol, definition, scope, environment in self.pending:  # grows while it is read
             self.enter(scope, environment)
             self.define(symbol, definition.tree)
         self.enter(self.top, None)
         self.check_unreached()
-        self.add_ignored()
-        return self.model.compile(start_symbol)
+        return start_symbol
 
     def collect(self) -> None:
         self.top.collect()

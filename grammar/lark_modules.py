@@ -39,6 +39,7 @@ class Options(NamedTuple):
     loader: Loader | None = None
     source_path: str | None = None
     declared: tuple[tuple[str, str], ...] = ()
+    grammars: tuple[tuple[str, Any], ...] = ()
 
 
 NO_OPTIONS = Options()
@@ -59,20 +60,26 @@ class Kept(NamedTuple):
         declared: what declared names stand for.
         texts: what was imported, counted from 1; 0 is the grammar itself.
         links: which import meant which text, as (importing text, module as written, imported text).
+        grammars: what the caller gave for `@name`: texts and grammars.
     """
 
     declared: tuple[tuple[str, str], ...] = ()
     texts: tuple[Imported, ...] = ()
     links: tuple[tuple[int, str, int], ...] = ()
+    grammars: tuple[tuple[str, Any], ...] = ()
 
     def parts(self) -> list[str]:
         """What a fingerprint is made of. Where a text was found makes no difference."""
         parts = [part for pair in sorted(self.declared) for part in pair]
         parts += [imported.text for imported in self.texts]
+        for name, given in sorted(self.grammars):
+            parts += ["@" + name, given if isinstance(given, str) else given.fingerprint]
         return parts + [f"{importer} {module} {found}" for importer, module, found in self.links]
 
 
-def options_of(import_paths: Iterable[Any], loader: Any, source_path: Any, declared: Any) -> Options:
+def options_of(
+    import_paths: Iterable[Any], loader: Any, source_path: Any, declared: Any, grammars: Any = None
+) -> Options:
     """The arguments of `Grammar.from_lark`, checked."""
     if isinstance(import_paths, (str, bytes, os.PathLike)):
         raise TypeError("import_paths must be a list of folders, not one")
@@ -87,7 +94,11 @@ def options_of(import_paths: Iterable[Any], loader: Any, source_path: Any, decla
         if not isinstance(name, str) or not isinstance(expression, str):
             raise TypeError("declared must map names to expressions in Lark's syntax, both str")
     file = None if source_path is None else os.fspath(source_path)
-    return Options(paths, loader, file, tuple(names.items()))
+    given = dict(grammars or {})
+    for name, grammar in given.items():
+        if not isinstance(name, str) or not (isinstance(grammar, str) or hasattr(grammar, "engine")):
+            raise TypeError("grammars must map names to grammars, or to texts in Lark's syntax")
+    return Options(paths, loader, file, tuple(names.items()), tuple(given.items()))
 
 
 class Module:
@@ -146,10 +157,11 @@ class Modules:
 
     def to_keep(self) -> Kept | None:
         """What the grammar needs to be read again; None where its text is all."""
-        if not self.links and not self.options.declared:
+        options = self.options
+        if not self.links and not options.declared and not options.grammars:
             return None
         links = sorted((index, module, found.index) for (index, module), found in self.links.items())
-        return Kept(self.options.declared, tuple(self.texts), tuple(links))
+        return Kept(options.declared, tuple(self.texts), tuple(links), options.grammars)
 
     def _from_kept(self, index: int, name: str) -> Module:
         assert self.kept is not None

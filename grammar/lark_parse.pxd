@@ -23,6 +23,8 @@ cdef class ParsedGrammar:
     cdef readonly list ignored
     cdef readonly list imports
     cdef list _offsets
+    cdef str _inner
+    cdef Py_ssize_t _base
 
 
 @cython.final

@@ -81,10 +81,24 @@ _NOT = Node()
 class ParsedGrammar:
     """The definitions and directives of one text, in its order, and the way back into the text."""
 
-    __slots__ = ("_offsets", "changes", "definitions", "ignored", "imports", "kinds", "lexemes", "source")
+    __slots__ = (
+        "_base",
+        "_inner",
+        "_offsets",
+        "changes",
+        "definitions",
+        "ignored",
+        "imports",
+        "kinds",
+        "lexemes",
+        "source",
+    )
 
-    def __init__(self, text: str, name: str | None = None) -> None:
-        self.source = SourceText(text, name)
+    def __init__(self, text: str, name: str | None = None, around: ParsedGrammar | None = None, base: int = 0) -> None:
+        """With `around`, `text` is a part of that one's, from offset `base` on."""
+        self.source: SourceText = SourceText(text, name) if around is None else around.source
+        self._inner: str | None = None if around is None else text
+        self._base = base
         self.lexemes, self.kinds = scan(text + "\n")
         self.definitions: list[Definition] = []  # also those that are only declared
         self.changes: list[Change] = []
@@ -94,10 +108,10 @@ class ParsedGrammar:
 
     def offset(self, at: int) -> int:
         """Where lexeme `at` begins in the text. Found for all of them at once, when first asked."""
-        text = self.source.text
+        text = self.source.text if self._inner is None else self._inner
         if self._offsets is None:
             self._offsets = offsets(text + "\n")
-        return min(self._offsets[at], len(text))
+        return self._base + min(self._offsets[at], len(text))
 
     def error(self, message: str, at: int, hint: str | None = None) -> GrammarError:
         return self.source.error(message, self.offset(at), hint)
@@ -112,6 +126,13 @@ class ParsedGrammar:
 def parse(text: str, name: str | None = None) -> ParsedGrammar:
     """Read a whole grammar text. `name` is what errors call it, where it is not the text that the caller gave."""
     parsed = ParsedGrammar(text, name)
+    _Parser(parsed, False).grammar()
+    return parsed
+
+
+def parse_inside(around: ParsedGrammar, text: str, base: int) -> ParsedGrammar:
+    """Read a grammar that is a part of another text."""
+    parsed = ParsedGrammar(text, None, around, base)
     _Parser(parsed, False).grammar()
     return parsed
 

@@ -1,0 +1,195 @@
+"""Grammars within a grammar: `%lark {...}`, with its own text in place, and `@name`, which the caller gives.
+
+An embedded grammar has its own names, its own `start` rule and its own `%ignore`: what it ignores may stand between its
+own lexemes, before its first and after its last one, and nowhere else; what the grammar around it ignores may stand
+before and behind it. All of them are one context-free grammar, so nothing has to be decided where one begins or ends.
+
+The engine ignores text everywhere or nowhere. So, with an embedded grammar, ignored text gets productions: in a grammar
+that ignores something, each lexeme is followed by a list of ignored ones, and its start rule is preceded by one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .errors import GrammarError
+from .lark_load import LarkLoader
+from .lark_modules import Kept, Module, Modules, Options
+from .lark_parse import parse, parse_inside
+from .lark_tree import Block, GrammarName, Node, TerminalName
+from .model import SPECIAL, TERMINAL
+from .regex_ast import Literal, Union
+from .source import did_you_mean
+
+if TYPE_CHECKING:
+    from .grammar import Grammar
+    from .model import Model
+
+MAX_EMBEDDED = 50
+"""Grammars within each other."""
+
+
+class _Part(NamedTuple):
+    """One grammar: the symbols from `begin` to `end` are its own, as far as they are not of one within it."""
+
+    loader: LarkLoader
+    begin: int
+    end: int
+    symbol: int  # what stands for it
+    start: int  # its start rule
+
+
+class Embedded:
+    """All grammars within one grammar."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.parts: list[_Part] = []  # inner ones before outer ones
+        self.known: dict[object, int] = {}  # symbols of grammars, by block or name
+        self.uses: dict[tuple[LarkLoader, int], int] = {}  # what stands for a grammar in another one
+        self.depth = 0
+
+    def symbol(self, loader: LarkLoader, node: Block | GrammarName) -> int:
+        """The symbol that stands for an embedded grammar in the grammar of `loader`."""
+        key: object = node if isinstance(node, Block) else (id(loader.modules), node.name)
+        symbol = self.known.get(key)
+        if symbol is None:
+            scope = loader.scope
+            if self.depth == MAX_EMBEDDED:
+                raise scope.limit_error(f"more than {MAX_EMBEDDED} grammars stand within each other", node)
+            name = "%lark" if isinstance(node, Block) else f"@{node.name}"
+            symbol = self.known[key] = self.model.rule(name, (scope, node))
+            self.depth += 1
+            try:
+                if isinstance(node, Block):
+                    self.read(block_loader(loader, node), symbol, "start")
+                else:
+                    self.named(loader, node, symbol)
+            except GrammarError as error:
+                if error.line is None:  # it is about the grammar as a whole
+                    raise scope.error(error.message, node, error.hint) from error
+                raise
+            self.depth -= 1
+        use = self.uses.get((loader, symbol))
+        if use is None:  # each grammar's own, since what it ignores may follow
+            use = self.uses[loader, symbol] = self.model.helper("grammar")
+            self.model.produce(use, (symbol,))
+        return use
+
+    def read(self, loader: LarkLoader, symbol: int, start: str) -> None:
+        begin = len(self.model.kinds)
+        from .lark_extensions import Extensions
+
+        loader.extensions = Extensions(loader, self)
+        start_symbol = loader.read(start)
+        self.parts.append(_Part(loader, begin, len(self.model.kinds), symbol, start_symbol))
+
+    def named(self, loader: LarkLoader, node: GrammarName, symbol: int) -> None:
+        grammars = dict(loader.modules.options.grammars)
+        given = grammars.get(node.name)
+        scope = loader.scope
+        if given is None:
+            hint = did_you_mean(node.name, grammars) or f"give it: grammars={{{node.name!r}: ...}}"
+            raise scope.error(f"there is no grammar `@{node.name}`", node, hint)
+        shown = f"grammars[{node.name!r}]"
+        if isinstance(given, str):
+            index = -2 - list(grammars).index(node.name)
+            parsed = parse(given, shown)
+            module = Module(index, shown, parsed)
+            self.read(LarkLoader(parsed, loader.modules, module, self.model), symbol, "start")
+        elif given.kind == "lark":
+            kept = given._kept or Kept()
+            modules = Modules(Options(declared=kept.declared, grammars=kept.grammars), kept)
+            parsed = parse(given.source, shown)
+            self.read(LarkLoader(parsed, modules, Module(0, shown, parsed), self.model), symbol, given.start)
+        else:
+            self.model.produce(symbol, (self.terminal(given, scope, node),))
+
+    def terminal(self, grammar: Grammar, scope: Any, node: GrammarName) -> int:
+        """The terminal that a grammar without rules is."""
+        name = f"@{node.name}"
+        if grammar.kind == "regex":
+            from .regex_dialects import parse_regex, whole_text
+
+            dialect, _, letters = grammar.options.partition(" ")
+            tree = whole_text(parse_regex(grammar.source, dialect, letters))
+            return self.model.terminal(name, tree, (scope, node))
+        if grammar.kind == "choices":
+            import json
+
+            texts = json.loads(grammar.source)
+            return self.model.terminal(name, Union(tuple([Literal(text) for text in texts])), (scope, node))
+        raise scope.error(
+            f"grammar `{name}` was made from {grammar.kind}, which cannot stand in another grammar",
+            node,
+            "give a grammar in Lark's syntax, a regular expression or choices",
+        )
+
+    # Ignored text.
+
+    def lay_out(self, top: LarkLoader, start: int) -> int:
+        """Give ignored text its productions; the start symbol from now on."""
+        model = self.model
+        n_symbols = len(model.kinds)
+        parts = [*self.parts, _Part(top, 0, n_symbols, -1, start)]
+        owners = [-1] * n_symbols
+        for index, part in enumerate(parts):
+            for symbol in range(part.begin, part.end):
+                if owners[symbol] < 0:
+                    owners[symbol] = index
+        ignored = [self.ignored(part.loader) for part in parts]
+        wrapped: dict[int, int] = {}
+        for (loader, _), use in self.uses.items():
+            many = ignored[next(index for index, part in enumerate(parts) if part.loader is loader)]
+            if many is not None:
+                model.productions[use] = [(*model.productions[use][0], many)]
+        for lhs in range(n_symbols):
+            many = ignored[owners[lhs]]
+            if many is not None and model.productions[lhs]:
+                model.productions[lhs] = [
+                    tuple([self.followed(part, many, wrapped) for part in rhs]) for rhs in model.productions[lhs]
+                ]
+        for index, part in enumerate(parts):
+            many = ignored[index]
+            rhs = (part.start,) if many is None else (many, part.start)
+            if part.symbol >= 0:
+                model.produce(part.symbol, rhs)
+            elif many is not None:
+                start = model.rule(model.names[part.start], model.origins[part.start])
+                model.produce(start, rhs)
+        return start
+
+    def ignored(self, loader: LarkLoader) -> int | None:
+        """The symbol of a list of ignored lexemes, or None where nothing is ignored."""
+        trees: list[Node] = loader.parsed.ignored
+        if not trees:
+            return None
+        many = self.model.helper("ignored text")
+        self.model.produce(many, ())
+        loader.enter(loader.top, None)
+        for index, tree in enumerate(trees):
+            name = tree.name if isinstance(tree, TerminalName) else f"ignored {index + 1}"
+            symbol = self.model.terminal(name, loader.terminals.build(tree), (loader.top, tree))
+            self.model.produce(many, (many, symbol))
+        return many
+
+    def followed(self, part: int, many: int, wrapped: dict[int, int]) -> int:
+        """A lexeme with the ignored ones behind it; other symbols stay."""
+        if self.model.kinds[part] not in (TERMINAL, SPECIAL) or part == many:
+            return part
+        symbol = wrapped.get(part)
+        if symbol is None:
+            symbol = wrapped[part] = self.model.helper(self.model.names[part])
+            self.model.produce(symbol, (part, many))
+        return symbol
+
+
+def block_loader(loader: LarkLoader, node: Block) -> LarkLoader:
+    """A loader for the grammar in `%lark {...}`, whose places are those of the text around it."""
+    scope = loader.scope
+    begin = node.raw.index("{") + 1
+    around, at = scope.place(node)
+    parsed = parse_inside(around, node.raw[begin:-1], around.offset(at) + begin)
+    outer = scope.module
+    module = Module(outer.index, outer.name, parsed, None, outer.base, outer.package)
+    return LarkLoader(parsed, loader.modules, module, loader.model)

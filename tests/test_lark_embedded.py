@@ -1,0 +1,146 @@
+"""`%lark {...}` and `@name` against lark: an embedded grammar is a rule whose own ignored text is written out."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+
+import pytest
+from lark_oracle import lark_accepts, lark_parser, we_accept
+
+from earleymask import Matcher, Vocabulary
+from earleymask.grammar import Grammar, GrammarError
+
+# The grammar around ignores blanks, the one within dots, each written out for Lark below.
+PIECES = {
+    "around": 'start: "a" {} "b" | "c"\n%ignore " "',
+    "within": 'start: x x?\nx: "x"\n%ignore "."',
+    "flat": 'start: _s "a" _s n "b" _s | _s "c" _s\nn: _d x x? _s\nx: "x" _d\n_s: " "*\n_d: "."*',
+}
+SENTENCES = ["".join(chars) for n in range(6) for chars in itertools.product("abx. ", repeat=n)]
+
+
+def ways_to_embed() -> list[Grammar]:
+    around, within = PIECES["around"], PIECES["within"]
+    return [
+        Grammar.from_lark(around.format(f"%lark {{\n{within}\n}}")),
+        Grammar.from_lark(around.format("@inner"), grammars={"inner": within}),
+        Grammar.from_lark(around.format("@inner"), grammars={"inner": Grammar.from_lark(within)}),
+    ]
+
+
+@pytest.mark.parametrize("way", range(3))
+def test_each_grammar_ignores_its_own(way: int) -> None:
+    parser = lark_parser(PIECES["flat"])
+    grammar = ways_to_embed()[way]
+    accepted = 0
+    for text in SENTENCES:
+        expected = lark_accepts(parser, text)
+        assert we_accept(grammar, text) == expected, text
+        accepted += expected
+    assert accepted > 5
+
+
+def test_masks_are_those_of_the_grammar_written_out() -> None:
+    flat = Grammar.from_lark(PIECES["flat"])
+    tokens = [b"a", b"b", b"x", b".", b" ", b"xx", b"x.", b". ", b"a .", b"x b", b"c", b""]
+    vocabulary = Vocabulary.from_tokens(tokens, eos_token_id=11)
+    for grammar in ways_to_embed():
+        for history in itertools.product(range(11), repeat=3):
+            left, right = Matcher(flat, vocabulary), Matcher(grammar, vocabulary)
+            assert left.validate(list(history)) == right.validate(list(history))
+            for token_id in history:
+                assert (left.mask() == right.mask()).all()
+                if not left.accept(token_id):
+                    break
+                right.accept(token_id)
+
+
+def test_names_are_its_own() -> None:
+    grammar = Grammar.from_lark("""
+        start: x %lark {
+            start: x y{"1"}      // braces within
+            x: "in" | "}" | /}/
+            y{a}: a
+            %import common.INT
+        } x INT
+        x: "out"
+        INT: "int"
+    """)
+    assert we_accept(grammar, "outin1outint")
+    assert we_accept(grammar, "out}1outint")
+    assert not we_accept(grammar, "outout1outint")
+    assert not we_accept(grammar, "outin1out7")
+
+
+def test_within_each_other_and_recursive() -> None:
+    grammar = Grammar.from_lark('start: %lark { start: "(" %lark { start: "[" "]"\n%ignore "." } ")" }')
+    assert we_accept(grammar, "(.[.].)")
+    assert not we_accept(grammar, ".([])")
+    lists = {"list": 'start: "[" (item ("," item)*)? "]"\nitem: @list | @atom', "atom": 'start: "x" @list?'}
+    grammar = Grammar.from_lark("start: @list", grammars=lists)
+    assert we_accept(grammar, "[x,[],x[x]]")
+    assert not we_accept(grammar, "[x,[]x]")
+
+
+def test_grammars_without_rules() -> None:
+    grammars = {
+        "number": Grammar.from_regex(r"\d+(?!0)", dialect="python"),
+        "word": Grammar.from_regex("^[A-Z]$", flags=2),
+        "unit": Grammar.from_choices(["km", "m", ""]),
+    }
+    grammar = Grammar.from_lark('start: @number " " @unit @word', grammars=grammars)
+    assert we_accept(grammar, "12 kmq")
+    assert we_accept(grammar, "12 Q")
+    assert not we_accept(grammar, "12 kmkm")
+
+
+def test_special_tokens_in_embedded_grammars() -> None:
+    vocabulary = Vocabulary.from_tokens([b"a", b" ", b"", b""], eos_token_id=3, special_tokens={"<|x|>": 2})
+    grammar = Grammar.from_lark('start: %lark { start: <|x|> "a"\n%ignore " " } "a"')
+    assert Matcher(grammar, vocabulary).validate([1, 2, 1, 0, 1, 0, 3]) == 7
+    assert Matcher(grammar, vocabulary).validate([1, 2, 1, 0, 1, 0, 1]) == 6
+
+
+def test_pickles_and_fingerprints() -> None:
+    first, second, third = ways_to_embed()
+    for grammar in (first, second, third):
+        again = pickle.loads(pickle.dumps(grammar))
+        assert again == grammar
+        assert we_accept(again, "a x.xb")
+    other = Grammar.from_lark(PIECES["around"].format("@inner"), grammars={"inner": 'start: "x"'})
+    assert other != second
+    assert third.warnings == ()
+
+
+ERRORS = {
+    "undefined within": ('start: "a" %lark {\n  start: b\n}', 2, 10, "rule `b` is not defined"),
+    "on one line": ('start: "a" %lark { start: /(/ }', 1, 28, "unterminated subpattern"),
+    "no start": ('start: "a" %lark { x: "b" }', 1, 12, "the start rule `start` is not defined"),
+    "no sentence": ('start: "a" %lark { start: start "b" }', 1, 1, "every alternative"),
+    "not given": ("start: @innr", 1, 8, "there is no grammar `@innr`"),
+    "in a terminal": ('start: A\nA: "a" @inner', 2, 8, "grammar `@inner` stands inside a terminal"),
+    "a block in a terminal": ('start: A\nA: "a" %lark { start: "x" }', 2, 8, "`%lark` stands inside a terminal"),
+    "never closed": ('start: %lark { start: "a"', 1, 8, "does not end"),
+    "too deep": ("start: " + "%lark { start: " * 25 + '"x"' + "}" * 25, 1, 8, "nested too deeply"),
+    "another kind": ("start: @gbnf", 1, 8, "made from gbnf"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_show_their_place(name: str) -> None:
+    text, line, column, message = ERRORS[name]
+    grammars = {"inner": 'start: "x"', "gbnf": Grammar.from_gbnf('root ::= "x"')}
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_lark(text, grammars=grammars)
+    error = caught.value
+    assert message in error.message, error
+    if name != "no sentence":
+        assert (error.line, error.column) == (line, column), error
+
+
+def test_errors_in_given_texts_name_them() -> None:
+    with pytest.raises(GrammarError, match=r"in grammars\['x'\], line 2, column 4"):
+        Grammar.from_lark("start: @x", grammars={"x": "start: y\ny: z"})
+    with pytest.raises(TypeError, match="must map names"):
+        Grammar.from_lark("start: @x", grammars={"x": 3})  # type: ignore[dict-item]
