@@ -13,5 +13,6 @@ from ._matcher import Matcher
 from ._prepare import Preparation
 from ._regex import Regexes
 from .errors import LimitError, RejectedTokenError
+from .limits import Limits
 
-__all__ = ["Engine", "LimitError", "Matcher", "Preparation", "Regexes", "RejectedTokenError"]
+__all__ = ["Engine", "LimitError", "Limits", "Matcher", "Preparation", "Regexes", "RejectedTokenError"]

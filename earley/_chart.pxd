@@ -4,6 +4,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._lexer cimport Lexer
+from earleymask.earley._meter cimport Meter
 from earleymask.earley._rules cimport Rules
 from earleymask.earley._skeletons cimport Skeletons
 from earleymask.earley._tables cimport ByteSet, Sequences, Words
@@ -12,6 +13,7 @@ cdef enum:
     DEAD = 0                    # position: no sentence begins like this
     FINISHED = 1                # position: an EOS token has been accepted
     UNKNOWN = 0xFFFFFFFF        # transition not visited yet
+    FORGOTTEN = 0xFFFFFFFF      # in a history: to be worked out again from the tokens, should it be gone back to
     NO_ROW = 0xFFFFFFFF         # in a position: no lexeme ends here
     NO_TABLE = 0xFFFFFFFF       # of a position: nothing is remembered about it
     MET = 0xFFFFFFFE            # the same, but a sequence has come by: the next one makes its table
@@ -20,7 +22,7 @@ cdef enum:
 # The accepted tokens of one matcher. The chart keeps a list of them: their positions must survive `collect`.
 cdef struct History:
     Words tokens
-    Words positions             # positions[i]: after i tokens; one more than tokens
+    Words positions             # positions[i]: after i tokens, maybe FORGOTTEN but for the first and last; one more than tokens
     History* next
     bint dropped                # its matcher is gone; freed by `sweep`
 
@@ -42,7 +44,9 @@ cdef enum:
     N_MASK_KINDS
 
 cdef class Chart:
+    cdef object __weakref__
     cdef Engine engine
+    cdef Meter meter                # the engine's
     cdef Rules rules                # the engine's
     cdef Lexer lexer
     cdef Skeletons skeletons
@@ -121,6 +125,11 @@ cdef class Chart:
     cdef size_t n_history_words(self) noexcept nogil
     cdef size_t n_words_reached(self) except? 0 nogil
 
+    # Forgets the positions of all histories but for the first and so many of the last.
+    cdef void drop_old(self, size_t keep) noexcept nogil
+    # Marks what rows, continuations and positions refer to in the tables of the engine; then changes these references.
+    cdef void mark_learned(self, uint8_t* states, uint8_t* skeletons, uint8_t* shapes) noexcept nogil
+    cdef void renumber(self, const uint32_t* states, const uint32_t* skeletons, const uint32_t* shapes) noexcept nogil
     cdef int mark(self, uint8_t** marks) except -1 nogil
     cdef uint32_t position_of(self, uint32_t row) except? 0xFFFFFFFF nogil
     cdef uint32_t next_row(self) except? 0xFFFFFFFF nogil

@@ -24,13 +24,12 @@ from earleymask.earley._skeletons cimport (
     NEW, O_ACCEPTS, O_HEADER, O_N_ARGUMENTS, O_N_ITEMS, O_N_POPS, O_N_RECIPES, O_SKELETON, ROOT_SHAPE, Closure,
 )
 from earleymask.earley._lexer cimport DEAD_STATE
+from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._tables cimport (
-    NONE, byteset_and, byteset_fill, lowest_bit, reserve, sequence, sequence_length, sort_u64, words_extend,
+    NONE, byteset_and, byteset_fill, lowest_bit, rehash, reserve, sequence, sequence_length, sort_u64, words_extend,
     words_free, words_push,
 )
 from earleymask.trie._build cimport DEBUG
-
-from earleymask.earley.errors import LimitError
 
 cdef enum:
     CHART_TABLES = 512          # as long as no walk over the whole trie needs more
@@ -39,9 +38,6 @@ cdef enum:
 
 # Words kept at least before a collection; few in debug builds, so that tests collect all the time.
 cdef size_t COLLECT_WORDS = 1 << 10 if DEBUG else 1 << 16
-cdef enum:
-    MAX_POPPED = 1 << 27        # words
-
 
 cdef class Chart:
     """Rows, continuations and positions of one sequence and its forks, over one engine."""
@@ -50,6 +46,7 @@ cdef class Chart:
         if engine.skeletons is None:
             raise ValueError("the engine's grammar is not finished")
         self.engine = engine
+        self.meter = engine.regexes.meter
         self.rules = engine.rules
         self.lexer = engine.lexer
         self.skeletons = engine.skeletons
@@ -57,6 +54,8 @@ cdef class Chart:
         self.rows = Sequences("parser rows", 1 << 27)
         self.positions = Sequences("positions", 1 << 27)
         self.ends = Sequences("ends of lexemes", 1 << 27)
+        for table in (self.continuations, self.rows, self.positions, self.ends):
+            bound(table, self.meter.most_matcher_bytes)
         self.collect_at = COLLECT_WORDS
         self.max_tables = CHART_TABLES
         self.start_afresh()
@@ -158,6 +157,7 @@ cdef class Chart:
         cdef size_t i, k, n = sequence_length(self.positions, position)
         cdef uint32_t row, state, transition, terminal, outcome
         self.n_steps += 1
+        spend_steps(self.meter, 8 * n)
         byteset_fill(same, <uint64_t> -1)
         self.n_pairs = self.sources.n = 0
         for i in range(1, n, 2):
@@ -390,6 +390,7 @@ cdef class Chart:
         words_push(&self.waiting, goal)
         while self.waiting.n:
             continuation = self.waiting.data[self.waiting.n - 1]
+            spend_steps(self.meter, 4)
             if continuation < self.popped_at.n and self.popped_at.data[continuation] != NONE:
                 self.waiting.n -= 1
                 continue
@@ -413,9 +414,9 @@ cdef class Chart:
                 for i in range(self.popped.data[at + 1]):
                     self.push_item(self.popped.data[at + 2 + 2 * i], self.popped.data[at + 3 + 2 * i])
             self.reduce(base)
-            if self.popped.n > MAX_POPPED:
+            if self.popped.n * sizeof(uint32_t) > self.meter.most_matcher_bytes:
                 with gil:
-                    raise LimitError(f"parser pops: more than {MAX_POPPED} words of memory; simplify the grammar")
+                    self.meter.exceeded("matcher_bytes", "what completed symbols lead to takes more memory")
             while self.popped_at.n <= continuation:
                 words_push(&self.popped_at, NONE)
             at = <uint32_t> self.popped.n
@@ -463,6 +464,7 @@ cdef class Chart:
         cdef size_t i, n = base, start, end, k
         cdef uint32_t continuation, outcome, p
         cdef const uint32_t* w
+        spend_steps(self.meter, 4 * (self.n_items - base))
         sort_u64(self.items + base, self.n_items - base)
         for i in range(base, self.n_items):
             if n == base or self.items[n - 1] != self.items[i]:
@@ -486,6 +488,7 @@ cdef class Chart:
                     continuation = <uint32_t> self.items[i]
                     outcome = self.skeletons.pop(sequence(self.continuations, continuation)[0])
                     w = self.skeletons.outcomes.data + outcome
+                    spend_steps(self.meter, 2 + w[O_N_POPS])
                     for k in range(w[O_N_POPS]):
                         p = sequence(self.continuations, continuation)[1 + w[O_HEADER + 2 * w[O_N_ITEMS] + k]]
                         self.stamps[p] = 0
@@ -507,6 +510,9 @@ cdef class Chart:
         return 0
 
     cdef int push_item(self, uint32_t dot, uint32_t continuation) except -1 nogil:
+        if self.n_items >= self.meter.most_row_items:
+            with gil:
+                self.meter.exceeded("row_items", "a row of the parser has more items")
         reserve(<void**> &self.items, &self.items_capacity, self.n_items + 1, sizeof(uint64_t))
         self.items[self.n_items] = (<uint64_t> dot << 32) | continuation
         self.n_items += 1
@@ -572,7 +578,8 @@ cdef class Chart:
         while history != NULL:
             if not history.dropped:
                 for i in range(history.positions.n):
-                    marks[0][history.positions.data[i]] = 1
+                    if history.positions.data[i] != FORGOTTEN:
+                        marks[0][history.positions.data[i]] = 1
             history = history.next
         for i in range(FINISHED + 1, self.positions.n):
             if marks[0][i]:
@@ -649,7 +656,8 @@ cdef class Chart:
             history = self.histories
             while history != NULL:
                 for i in range(history.positions.n):
-                    history.positions.data[i] = maps[0][history.positions.data[i]]
+                    if history.positions.data[i] != FORGOTTEN:
+                        history.positions.data[i] = maps[0][history.positions.data[i]]
                 history = history.next
         finally:
             free_marks(marks)
@@ -669,6 +677,42 @@ cdef class Chart:
         if self.collect_at < COLLECT_WORDS:
             self.collect_at = COLLECT_WORDS
         return 0
+
+    cdef void drop_old(self, size_t keep) noexcept nogil:
+        cdef History* history = self.histories
+        cdef size_t i
+        while history != NULL:
+            for i in range(1, history.positions.n - keep if history.positions.n > keep else 1):
+                history.positions.data[i] = FORGOTTEN
+            history = history.next
+
+    cdef void mark_learned(self, uint8_t* states, uint8_t* skeletons, uint8_t* shapes) noexcept nogil:
+        cdef size_t i, k
+        for i in range(self.rows.n):
+            skeletons[sequence(self.rows, <uint32_t> i)[0]] = 1
+        for i in range(self.continuations.n):
+            shapes[sequence(self.continuations, <uint32_t> i)[0]] = 1
+        for i in range(FINISHED + 1, self.positions.n):
+            for k in range(2, sequence_length(self.positions, <uint32_t> i), 2):
+                states[sequence(self.positions, <uint32_t> i)[k]] = 1
+
+    cdef void renumber(self, const uint32_t* states, const uint32_t* skeletons, const uint32_t* shapes) noexcept nogil:
+        """Just after `collect`, so that nothing else refers to the engine's tables."""
+        cdef size_t i, k
+        cdef uint32_t* w
+        for i in range(self.rows.n):
+            w = self.rows.words.data + self.rows.starts[i]
+            w[0] = skeletons[w[0]]
+        for i in range(self.continuations.n):
+            w = self.continuations.words.data + self.continuations.starts[i]
+            w[0] = shapes[w[0]]
+        for i in range(FINISHED + 1, self.positions.n):
+            w = self.positions.words.data + self.positions.starts[i]
+            for k in range(2, self.positions.starts[i + 1] - self.positions.starts[i], 2):
+                w[k] = states[w[k]]                     # old and new ids ascend alike: pairs stay sorted
+        rehash(self.rows)
+        rehash(self.continuations)
+        rehash(self.positions)
 
     cdef int check(self) except -1:
         cdef uint32_t i
@@ -699,6 +743,12 @@ cdef class Chart:
         self.n_checked, self.n_checked_rows = self.positions.n, self.rows.n
         self.n_checked_continuations = self.continuations.n
         return 0
+
+
+cdef int bound(Sequences table, size_t n_bytes) except -1:
+    table.limit = min(table.limit, n_bytes // sizeof(uint32_t))
+    table.limited_by = "matcher_bytes"
+    return 0
 
 
 cdef list words_of(Sequences table, uint32_t entry):

@@ -1,6 +1,6 @@
 # The compiled form of a grammar: what the front ends fill and the matchers share.
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from earleymask.earley._lexer cimport Lexer
 from earleymask.earley._regex cimport Regexes
@@ -16,6 +16,12 @@ cdef class Engine:
     cdef list token_sets            # symbol, name, ranges, names, negated: see `add_token_ids`
     cdef object __weakref__
     cdef dict masks                 # TokenTrie -> Masks over it
+    cdef list charts                # weak references to the charts of matchers
+    cdef size_t prune_charts_at     # length of that list
+    cdef uint32_t n_base_nodes      # regex nodes that the grammar itself has
+    cdef size_t collect_bytes, collect_states, collect_nodes    # of what is learned, that start a collection
+    cdef uint64_t n_collections     # by `_forget`
+    cdef uint32_t n_looks           # calls of `is_full`
     cdef void* lock                 # a PyThread lock: everything below is changed by one thread at a time
 
     cdef unsigned long owner        # thread that holds the lock, 0: none
@@ -30,3 +36,7 @@ cdef class Engine:
     cdef int acquire(self) except -1
     cdef bint try_acquire(self) except -1
     cdef void release(self) noexcept
+    cdef int add_chart(self, chart) except -1
+    cdef size_t n_learned_bytes(self) noexcept nogil
+    cdef bint is_full(self) noexcept nogil
+    cdef int set_marks(self) except -1

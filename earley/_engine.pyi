@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from ._regex import Regexes
+from .limits import Limits
 
 class Engine:
     """A grammar over the nodes of `regexes`, built by `add_*` and then `finish`.
@@ -61,12 +62,28 @@ class Engine:
     def finish(self, start: int) -> None:
         """Fixes the start symbol and opens the engine for matchers."""
 
+    def set_limits(self, limits: Limits) -> None:
+        """What matchers may take from now on, a `Limits`."""
+
     def open_for_changes(self) -> None:
         """Raises `ValueError` once the engine is finished."""
+
+    @property
+    def limits(self) -> Limits:
+        """The `Limits` that matchers keep to."""
+
+    @property
+    def n_symbols(self) -> int:
+        """Terminals, nonterminals and special tokens."""
+
+    @property
+    def n_productions(self) -> int:
+        """Productions of all nonterminals."""
 
     def stats(self) -> dict[str, int]:
         """What has been learned about the grammar so far, in numbers of things and bytes; over all its vocabularies.
 
-        `grammar_bytes`: regexes, lexer states and skeletons. `mask_bytes`: answers and masks, bounded together
+        `grammar_bytes`: regexes, lexer states and skeletons; `grammar_collections`: times that they were forgotten but
+        for what living matchers needed. `mask_bytes`: answers and masks, bounded together
         with all else that is remembered for their vocabulary (`Vocabulary.stats`).
         """

@@ -13,7 +13,9 @@ from cpython.pythread cimport (
 from libc.stdint cimport uint32_t
 
 from operator import index
+from weakref import ref
 
+from earleymask.earley._meter cimport Meter, start
 from earleymask.earley._rules cimport S_NONTERMINAL, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport NONE
 
@@ -34,6 +36,8 @@ cdef class Engine:
         self.specials = {}
         self.token_sets = []
         self.masks = {}
+        self.charts = []
+        self.prune_charts_at = 8
         self.lock = <void*> PyThread_allocate_lock()
         if self.lock == NULL:
             raise MemoryError("lock")
@@ -110,6 +114,19 @@ cdef class Engine:
         self.rules.set_start(start)
         self.lexer = Lexer(self.regexes)
         self.skeletons = Skeletons(self.rules, self.lexer)
+        self.regexes.meter.use(self.regexes.meter.limits)
+        self.n_base_nodes = self.regexes.nodes.n
+        self.set_marks()
+
+    def set_limits(self, limits not None) -> None:
+        """What matchers may take from now on, a `Limits`."""
+        self.acquire()
+        try:
+            self.regexes.meter.use(limits)
+            if self.lexer is not None:
+                self.set_marks()
+        finally:
+            self.release()
 
     cpdef open_for_changes(self):
         if self.lexer is not None:
@@ -120,10 +137,26 @@ cdef class Engine:
         """Names of the special tokens that the grammar uses."""
         return tuple(self.specials)
 
+    @property
+    def limits(self):
+        """The `Limits` that matchers keep to."""
+        return self.regexes.meter.limits
+
+    @property
+    def n_symbols(self) -> int:
+        """Terminals, nonterminals and special tokens."""
+        return self.rules.n_symbols
+
+    @property
+    def n_productions(self) -> int:
+        """Productions of all nonterminals."""
+        return self.rules.n_productions
+
     def stats(self) -> dict[str, int]:
         """What has been learned about the grammar so far, in numbers of things and bytes; over all its vocabularies.
 
-        `grammar_bytes`: regexes, lexer states and skeletons. `mask_bytes`: answers and masks, bounded together
+        `grammar_bytes`: regexes, lexer states and skeletons; `grammar_collections`: times that they were forgotten but
+        for what living matchers needed. `mask_bytes`: answers and masks, bounded together
         with all else that is remembered for their vocabulary (`Vocabulary.stats`).
         """
         self.acquire()
@@ -138,6 +171,7 @@ cdef class Engine:
                 "closures": self.skeletons.n_closures if self.skeletons is not None else 0,
                 "outcomes": self.skeletons.n_outcomes if self.skeletons is not None else 0,
                 "shapes": self.skeletons.shapes.n if self.skeletons is not None else 0,
+                "grammar_collections": self.n_collections,
                 "grammar_bytes": (self.regexes.n_bytes() + self.lexer.n_bytes() + self.skeletons.n_bytes()
                                   if self.skeletons is not None else self.regexes.n_bytes()),
             }
@@ -157,6 +191,7 @@ cdef class Engine:
             with nogil:
                 PyThread_acquire_lock(<PyThread_type_lock> self.lock, WAIT_LOCK)
         self.owner = thread
+        start(self.regexes.meter)
         return 0
 
     cdef bint try_acquire(self) except -1:
@@ -169,3 +204,30 @@ cdef class Engine:
     cdef void release(self) noexcept:
         self.owner = 0
         PyThread_release_lock(<PyThread_type_lock> self.lock)
+
+    # ---- forgetting ---------------------------------------------------------------------------------------------
+
+    cdef int add_chart(self, chart) except -1:
+        if len(self.charts) >= self.prune_charts_at:
+            self.charts = [known for known in self.charts if known() is not None]
+            self.prune_charts_at = 2 * len(self.charts) + 8
+        self.charts.append(ref(chart))
+        return 0
+
+    cdef size_t n_learned_bytes(self) noexcept nogil:
+        return self.regexes.n_bytes() + self.lexer.n_bytes() + self.skeletons.n_bytes()
+
+    cdef bint is_full(self) noexcept nogil:
+        """Whether so much has been learned that a collection is due. Memory is added up only now and then."""
+        if self.lexer.states.n >= self.collect_states or self.regexes.nodes.n >= self.collect_nodes:
+            return True
+        self.n_looks += 1
+        return self.n_looks % 16 == 0 and self.n_learned_bytes() >= self.collect_bytes
+
+    cdef int set_marks(self) except -1:
+        """When the next collection is due: at three quarters of a limit, or an eighth of it above what is in use."""
+        cdef Meter meter = self.regexes.meter
+        self.collect_bytes = max(meter.most_grammar_bytes // 4 * 3, self.n_learned_bytes() + meter.most_grammar_bytes // 8 + 1)
+        self.collect_states = max(meter.most_lexer_states // 4 * 3, self.lexer.states.n + meter.most_lexer_states // 8 + 1)
+        self.collect_nodes = max(meter.most_regex_nodes // 4 * 3, self.regexes.nodes.n + meter.most_regex_nodes // 8 + 1)
+        return 0

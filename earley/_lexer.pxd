@@ -1,6 +1,6 @@
 # Lexer states: sets of (terminal, regex node), with transitions filled in on first use.
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._tables cimport ByteSet, Sequences, Words
@@ -29,5 +29,6 @@ cdef class Lexer:
     # Index of the transition of `state` by `byte`, worked out if it is new.
     cdef uint32_t transition(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
     cdef uint32_t visit(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
+    cdef void collect(self, const uint8_t* marks, uint32_t* map_, const uint32_t* nodes) noexcept nogil
     cdef bint half_full(self) noexcept nogil        # half of the states that there may be are there
     cdef size_t n_bytes(self) noexcept nogil

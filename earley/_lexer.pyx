@@ -13,13 +13,8 @@ from libc.string cimport memset
 
 from earleymask.earley._regex cimport nullable
 from earleymask.earley._tables cimport (
-    NONE, byteset_fill, reserve, sequence, sequence_length, set_all, words_free, words_push,
+    NONE, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, set_all, words_free, words_push,
 )
-
-from earleymask.earley.errors import LimitError
-
-MAX_LEXER_STATES = 1 << 17      # 1 KB each
-cdef uint32_t max_states = MAX_LEXER_STATES
 
 
 cdef class Lexer:
@@ -49,9 +44,9 @@ cdef class Lexer:
             if not self.regexes.empty(pairs[i + 1]):
                 words_push(&self.pairs, pairs[i])
                 words_push(&self.pairs, pairs[i + 1])
-        if before >= max_states and self.states.find(self.pairs.data, self.pairs.n) == NONE:
+        if before >= self.regexes.meter.most_lexer_states and self.states.find(self.pairs.data, self.pairs.n) == NONE:
             with gil:
-                raise LimitError(f"lexer states: more than {max_states}; simplify the terminals")
+                self.regexes.meter.exceeded("lexer_states", "the terminals have more lexer states")
         reserve(<void**> &self.table, &self.table_capacity, (<size_t> before + 1) * 256, sizeof(uint32_t))
         reserve(<void**> &self.accepted_starts, &self.accepted_starts_capacity, before + 2, sizeof(size_t))
         reserve(<void**> &self.accepted.data, &self.accepted.capacity, self.accepted.n + self.pairs.n, sizeof(uint32_t))
@@ -75,6 +70,10 @@ cdef class Lexer:
         cdef size_t i, n = sequence_length(self.states, state)
         cdef uint32_t terminal, node, target, index
         cdef ByteSet same
+        if self.n_bytes() + self.regexes.n_bytes() > self.regexes.meter.most_grammar_bytes:
+            with gil:
+                self.regexes.meter.exceeded("grammar_bytes", "the terminals take more memory")
+        self.regexes.meter.derivations = self.regexes.meter.most_derivations
         byteset_fill(&same, <uint64_t> -1)
         self.moved.n = 0                # not self.pairs: `state` uses that
         for i in range(0, n, 2):
@@ -91,8 +90,24 @@ cdef class Lexer:
         set_all(self.table + <size_t> state * 256, &same, index)
         return index
 
+    cdef void collect(self, const uint8_t* marks, uint32_t* map_, const uint32_t* nodes) noexcept nogil:
+        """Drops the states that are not marked, and all transitions. `nodes`: new ids of regex nodes."""
+        cdef size_t i, k
+        keep_marked(self.states, marks, map_)
+        self.n_transitions = self.accepted.n = 0
+        for i in range(self.states.n):
+            for k in range(self.states.starts[i], self.states.starts[i + 1], 2):
+                self.states.words.data[k + 1] = nodes[self.states.words.data[k + 1]]
+                if nullable(self.regexes, self.states.words.data[k + 1]):
+                    # SAFETY: no more than before, so there is room.
+                    self.accepted.data[self.accepted.n] = self.states.words.data[k]
+                    self.accepted.n += 1
+            self.accepted_starts[i + 1] = self.accepted.n
+        memset(self.table, 0xFF, <size_t> self.states.n * 256 * sizeof(uint32_t))
+        rehash(self.states)
+
     cdef bint half_full(self) noexcept nogil:
-        return self.states.n >= max_states // 2
+        return self.states.n >= self.regexes.meter.most_lexer_states // 2
 
     cdef size_t n_bytes(self) noexcept nogil:
         return (self.states.n_bytes() + <size_t> self.states.n * 1024 + self.n_transitions * sizeof(Transition)

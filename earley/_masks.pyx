@@ -28,6 +28,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from earleymask.earley._chart cimport DEAD, MET, NO_TABLE, UNKNOWN
 from earleymask.earley._lexer cimport DEAD_STATE
+from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, Parts, folded, parts_of, union_members
 from earleymask.earley._regex cimport K_REPEAT
 from earleymask.earley._tables cimport (
@@ -226,6 +227,8 @@ cdef class Masks:
         self.new_template(self.engine())
         self.visited = Map()
         self.states_of_items = Map()
+        self.states_without = Map()
+        self.items.n = 0
         self.use_parts()
         self.n_trimmed = 0
         self.n_flushes += 1
@@ -516,7 +519,7 @@ cdef class Masks:
             with gil:
                 raise LimitError(f"mask: more than {BUDGET} steps")
         self.budget -= n
-        return 0
+        return spend_steps(self.regexes.meter, n)
 
     cdef int look_at_memory(self) except -1 nogil:
         if self.parts.n_bytes() + self.mask_bytes > self.most_bytes:

@@ -24,6 +24,10 @@ cdef class Matcher:
     cdef uint32_t position(self) noexcept nogil
     cdef int acquire(self) except -1    # the engine's lock
     cdef int tidy(self) except -1
+    cdef int make_room(self, error) except -1
+    cdef Py_ssize_t count_accepted(self, list tokens) except -1
+    cdef bytes force(self)
+    cdef int go_back(self, size_t left) except -1
     # The position after the token, DEAD where it is not allowed.
     cdef uint32_t after(self, uint32_t position, uint32_t token) except? 0xFFFFFFFF
     cdef uint32_t known(self, object token_id) except? 0xFFFFFFFE

@@ -87,7 +87,10 @@ class Matcher:
         """How many of the tokens, from the first on, would be accepted one after the other. Changes nothing."""
 
     def rollback(self, n: int) -> None:
-        """Takes the last `n` tokens back. Costs nothing: rows are values."""
+        """Takes the last `n` tokens back. Costs nothing: rows are values.
+
+        But for grammars that have learned up to their limits: these may have to accept the tokens before once more.
+        """
 
     def reset(self) -> None:
         """Back to the beginning."""

@@ -16,10 +16,12 @@ from operator import index
 import numpy as np
 
 from earleymask.earley._chart cimport (
-    DEAD, FINISHED, MASK_ANSWERS_KNOWN, MASK_KNOWN, MET, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN, MASK_UNION_KNOWN,
+    DEAD, FINISHED, FORGOTTEN, MASK_ANSWERS_KNOWN, MASK_KNOWN, MET, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN, MASK_UNION_KNOWN,
     MASK_WALKED, NO_ROW, UNKNOWN, row_at,
 )
+from earleymask.earley._forget cimport forget
 from earleymask.earley._masks cimport masks_of
+from earleymask.earley._meter cimport start
 from earleymask.earley._regex cimport R_EPSILON
 from earleymask.earley._tables cimport (
     NONE, reserve, sequence, sequence_length, sort_unique, words_extend, words_push,
@@ -31,6 +33,7 @@ from earleymask.earley.errors import LimitError, RejectedTokenError
 from earleymask.trie.errors import VocabularyError
 
 MAX_FORCED_BYTES = 1 << 16
+FINAL = ("seconds", "derivations", "row_items")   # limits of one call, whatever has been learned before
 INT32 = np.dtype(np.int32)
 
 
@@ -76,8 +79,13 @@ cdef class Matcher:
             self.masks = masks_of(self.engine, self.trie)
             if self.masks.token_ids is None:
                 self.masks.token_ids = self.token_ids
+            self.engine.add_chart(self.chart)
             self.set_up()
-            words_push(&self.history.positions, self.chart.initial())
+            try:
+                words_push(&self.history.positions, self.chart.initial())
+            except LimitError as error:
+                self.make_room(error)
+                words_push(&self.history.positions, self.chart.initial())
         finally:
             self.engine.release()
 
@@ -128,7 +136,12 @@ cdef class Matcher:
             self.acquire()
             try:
                 self.tidy()
-                self.walk_mask(self.position(), <uint32_t*> buffer.buf)
+                try:
+                    self.walk_mask(self.position(), <uint32_t*> buffer.buf)
+                except LimitError as error:
+                    self.make_room(error)
+                    memset(buffer.buf, 0, buffer.len)
+                    self.walk_mask(self.position(), <uint32_t*> buffer.buf)
                 if DEBUG:
                     self.chart.check()
             finally:
@@ -162,7 +175,11 @@ cdef class Matcher:
         try:
             if locked:
                 self.tidy()
-                mask = self.find_mask(self.position())
+                try:
+                    mask = self.find_mask(self.position())
+                except LimitError as error:
+                    self.make_room(error)
+                    mask = self.find_mask(self.position())
             if mask.bits != NULL:
                 memcpy(words, mask.bits, n_bytes)
             else:
@@ -196,7 +213,9 @@ cdef class Matcher:
                 self.chart.n_masks[MASK_ANSWERS_KNOWN] += 1
             else:
                 self.chart.n_masks[MASK_UNION_KNOWN] += 1
-        except LimitError:
+        except LimitError as error:
+            if error.limit == "seconds":
+                raise
             # Too much work, or too much to remember: the walk needs neither.
             words = np.zeros(self.trie.n_words + 1, dtype=np.uint32)
             self.walk_mask(position, &words[0])
@@ -267,7 +286,11 @@ cdef class Matcher:
         self.acquire()
         try:
             self.tidy()
-            position = self.after(self.position(), token)
+            try:
+                position = self.after(self.position(), token)
+            except LimitError as error:
+                self.make_room(error)
+                position = self.after(self.position(), token)
             if position == DEAD:
                 return False
             self.push(token, position)
@@ -277,10 +300,27 @@ cdef class Matcher:
 
     def validate(self, token_ids) -> int:
         """How many of the tokens, from the first on, would be accepted one after the other. Changes nothing."""
-        cdef uint32_t position, token
-        cdef Py_ssize_t n = 0
         # The caller's own code may run while the ids are read: not under the lock.
         cdef list tokens = [self.known(token_id) for token_id in token_ids]
+        cdef uint32_t token
+        cdef Py_ssize_t n = 0
+        cdef Matcher other
+        try:
+            return self.count_accepted(tokens)
+        except LimitError as error:
+            if error.limit in FINAL:
+                raise
+        # What was learned is to be forgotten on the way, and only histories are kept.
+        other = self.fork()
+        for token in tokens:
+            if token == NONE or not other.accept(token):
+                break
+            n += 1
+        return n
+
+    cdef Py_ssize_t count_accepted(self, list tokens) except -1:
+        cdef uint32_t position, token
+        cdef Py_ssize_t n = 0
         self.acquire()
         try:
             self.tidy()
@@ -370,16 +410,43 @@ cdef class Matcher:
         return 0
 
     def rollback(self, n) -> None:
-        """Takes the last `n` tokens back. Costs nothing: rows are values."""
-        cdef size_t count
+        """Takes the last `n` tokens back. Costs nothing: rows are values.
+
+        But for grammars that have learned up to their limits: these may have to accept the tokens before once more.
+        """
+        cdef size_t count, left
         n = index(n)
         if not 0 <= n <= self.n_tokens:
             raise ValueError(f"cannot take back {n} tokens: {self.n_tokens} have been accepted")
         count = n
         self.acquire()
-        self.history.tokens.n -= count
-        self.history.positions.n -= count
+        left = self.history.tokens.n - count
+        if self.history.positions.data[left] != FORGOTTEN:
+            self.history.tokens.n = left
+            self.history.positions.n = left + 1
+            self.release()
+        else:
+            self.release()
+            self.go_back(left)
+
+    cdef int go_back(self, size_t left) except -1:
+        """Back to a position that was forgotten: a fork accepts the tokens up to there from the last known one on."""
+        cdef Matcher other = self.fork()
+        cdef size_t known = left
+        self.acquire()
+        while other.history.positions.data[known] == FORGOTTEN:
+            known -= 1
+        other.history.tokens.n = known
+        other.history.positions.n = known + 1
         self.release()
+        for token in self.tokens[known:left]:
+            if not other.accept(token):
+                raise AssertionError("this is a bug in earleymask: a token that was accepted is not accepted again")
+        self.acquire()
+        self.history.tokens, other.history.tokens = other.history.tokens, self.history.tokens
+        self.history.positions, other.history.positions = other.history.positions, self.history.positions
+        self.release()
+        return 0
 
     def reset(self) -> None:
         """Back to the beginning."""
@@ -435,29 +502,35 @@ cdef class Matcher:
 
     def forced_bytes(self) -> bytes:
         """The bytes that every continuation begins with (at most 65,536 of them)."""
-        cdef uint32_t position, byte, only = 0, choices
-        forced = bytearray()
         self.acquire()
         try:
             self.tidy()
-            position = self.position()
-            while position != FINISHED and not self.chart.is_accepting(position) and len(forced) < MAX_FORCED_BYTES:
-                if self.expects_named(position):
-                    break
-                choices = 0
-                for byte in range(256):
-                    if self.chart.advance(position, byte) != DEAD:
-                        choices += 1
-                        only = byte
-                        if choices > 1:
-                            break
-                if choices != 1:
-                    break
-                forced.append(only)
-                position = self.chart.advance(position, only)
-            return bytes(forced)
+            try:
+                return self.force()
+            except LimitError as error:
+                self.make_room(error)
+                return self.force()
         finally:
             self.release()
+
+    cdef bytes force(self):
+        cdef uint32_t position = self.position(), byte, only = 0, choices
+        forced = bytearray()
+        while position != FINISHED and not self.chart.is_accepting(position) and len(forced) < MAX_FORCED_BYTES:
+            if self.expects_named(position):
+                break
+            choices = 0
+            for byte in range(256):
+                if self.chart.advance(position, byte) != DEAD:
+                    choices += 1
+                    only = byte
+                    if choices > 1:
+                        break
+            if choices != 1:
+                break
+            forced.append(only)
+            position = self.chart.advance(position, only)
+        return bytes(forced)
 
     cdef bint expects_named(self, uint32_t position) except -1:
         """Whether a special token, or one out of a set of ids, may come here."""
@@ -479,6 +552,7 @@ cdef class Matcher:
         found = set()
         self.acquire()
         try:
+            self.tidy()
             position = self.position()
             if position == FINISHED:
                 return []
@@ -558,8 +632,21 @@ cdef class Matcher:
         self.chart.busy = False
         self.engine.release()
 
+    cdef int make_room(self, error) except -1:
+        """After an error of a limit: forgets what was learned, so that the call can be made once more.
+
+        Raises the error again where that is of no use.
+        """
+        if error.limit in FINAL:
+            raise error
+        forget(self.engine)
+        start(self.engine.regexes.meter)
+        return 0
+
     cdef int tidy(self) except -1:
         self.chart.sweep()
+        if self.engine.is_full():
+            forget(self.engine)
         self.masks.tidy()
         if self.chart.n_words() > self.chart.collect_at:
             self.chart.collect()

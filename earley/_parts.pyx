@@ -36,6 +36,7 @@ from cpython.pythread cimport (
 )
 
 from earleymask.earley._automaton cimport DEAD_END, MIXED
+from earleymask.earley._meter cimport NO_LIMIT, go_on
 from earleymask.earley._regex cimport K_UNION
 from earleymask.earley._rests cimport free_rests
 from earleymask.earley._tables cimport (
@@ -115,8 +116,10 @@ cdef class Parts:
     cdef Part* part(self, uint32_t trie_node, Regexes regexes, uint32_t node, Words* adopted) except NULL nogil:
         PyThread_acquire_lock(<PyThread_type_lock> self.lock, WAIT_LOCK)
         try:
+            go_on(self.automaton.regexes.meter, regexes.meter)
             return self.find_or_build(trie_node, self.automaton.adopt(regexes, node, adopted))
         finally:
+            self.automaton.regexes.meter.most_ns = NO_LIMIT
             PyThread_release_lock(<PyThread_type_lock> self.lock)
 
     cdef int add_user(self, user) except -1:

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
+from earleymask.earley._meter cimport Meter
 from earleymask.earley._tables cimport ByteSet, Sequences, Words
 
 # A node is a sequence of words: its kind, then
@@ -83,6 +84,7 @@ cdef struct Instruction:
     uint32_t y
 
 cdef class Regexes:
+    cdef Meter meter
     cdef Sequences nodes
     cdef uint8_t* flags             # per node
     cdef uint16_t* depths           # per node: how deep `derive` recurses into it
@@ -117,6 +119,10 @@ cdef class Regexes:
     # True when the language of the node is empty. Exact (complement makes this a search).
     cdef int empty(self, uint32_t node) except -1 nogil
     cdef size_t n_bytes(self) noexcept nogil
+    # Notes what the marked nodes refer to; then drops all others, and all edges, and numbers the rest anew by `map_`.
+    cdef void mark(self, uint8_t* marks) noexcept nogil
+    cdef void collect(self, const uint8_t* marks, uint32_t* map_) noexcept nogil
+    cdef void refer(self, size_t node, uint8_t* marks, const uint32_t* map_) noexcept nogil
 
     # Room for a program of n instructions; returns where it begins.
     cdef uint32_t add_code(self, size_t n) except? 0xFFFFFFFF nogil

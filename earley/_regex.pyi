@@ -62,7 +62,8 @@ class Regexes:
         question: int,
         ordered: bool,
     ) -> int:
-        """Threads in groups that cuts end (see `_cuts.pxi`): lookarounds and atomic groups.
+        """Threads in groups that cuts end (see `_cuts.pxi`): what `program` matches, lookarounds and atomic groups
+        heeded.
 
         `program` is a sequence of (op, x, y, owner, asks), numbered from 0, where it starts: ATOM=0 reads one or more
         bytes, of node x, and goes on at y; SPLIT=1 prefers x to y; JUMP=2 to x; MATCH=3; BEHIND=4, x = 2 * oracle +

@@ -23,9 +23,10 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memmove, memset
 
+from earleymask.earley._meter cimport spend_steps, start
 from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_and, byteset_and_not, byteset_fill, byteset_has, byteset_or,
-    reserve, sequence, sequence_length, sort_u64, sort_words, words_extend, words_free, words_push,
+    keep_marked, rehash, reserve, sequence, sequence_length, sort_u64, sort_words, words_extend, words_free, words_push,
 )
 
 from earleymask.earley.errors import LimitError
@@ -54,6 +55,7 @@ cdef class Regexes:
 
     def __cinit__(self):
         cdef uint32_t word
+        self.meter = Meter()
         self.nodes = Sequences("regex nodes", 1 << 26)
         self.classes = Sequences("character classes", 1 << 24)
         self.cut_programs = Sequences("programs of lookarounds", 1 << 24)
@@ -320,6 +322,7 @@ cdef class Regexes:
 
     cpdef bint is_empty(self, node) except -1:
         """Whether the node contains no string at all. Exact; raises `LimitError` when that takes too long a search."""
+        start(self.meter)
         return self.empty(self.known(node))
 
     def matches(self, node, bytes data not None) -> bool:
@@ -361,6 +364,9 @@ cdef class Regexes:
         if depth > MAX_DEPTH:
             with gil:
                 raise LimitError(f"regex: nested deeper than {MAX_DEPTH}")
+        if before >= self.meter.most_regex_nodes and self.nodes.find(words, n) == NONE:
+            with gil:
+                self.meter.exceeded("regex_nodes", "the terminals become more regex nodes")
         node = self.nodes.intern(words, n)
         if node == before:
             self.depths[node] = depth
@@ -743,6 +749,49 @@ cdef class Regexes:
         words[3] = maximum
         return self.make(words, 4)
 
+    # ---- memory -------------------------------------------------------------------------------------------------
+
+    cdef void mark(self, uint8_t* marks) noexcept nogil:
+        cdef size_t i
+        for i in range(self.nodes.n, 0, -1):            # what a node refers to is older
+            if marks[i - 1]:
+                self.refer(i - 1, marks, NULL)
+
+    cdef void collect(self, const uint8_t* marks, uint32_t* map_) noexcept nogil:
+        cdef size_t i, n = self.nodes.n
+        keep_marked(self.nodes, marks, map_)
+        for i in range(n):
+            if marks[i]:                                # SAFETY: entries only move down
+                self.flags[map_[i]] = self.flags[i]
+                self.depths[map_[i]] = self.depths[i]
+        for i in range(self.nodes.n):
+            self.first_edge[i] = NONE
+            self.refer(i, NULL, map_)                   # old and new ids ascend alike, so sorted nodes stay sorted
+        rehash(self.nodes)
+        self.n_edges = self.stack.n = self.threads.n = self.agenda.n = 0
+
+    cdef void refer(self, size_t node, uint8_t* marks, const uint32_t* map_) noexcept nogil:
+        """Marks the nodes that a node refers to, or gives them their new ids. What programs refer to is always kept."""
+        cdef uint32_t* p = self.nodes.words.data + self.nodes.starts[node]
+        cdef size_t i, n = self.nodes.starts[node + 1] - self.nodes.starts[node]
+        cdef uint32_t kind = p[0]
+        if kind == K_CONCAT or kind == K_UNION or kind == K_AND:
+            for i in range(1, n):
+                touch(p + i, marks, map_)
+        elif kind == K_NOT or kind == K_REPEAT:
+            touch(p + 1, marks, map_)
+        elif kind == K_ORDERED:
+            for i in range(2, n, 2):
+                touch(p + i, marks, map_)
+        elif kind == K_CUTS:
+            for i in range(3, 3 + sequence(self.cut_programs, p[1])[CP_ORACLES]):
+                touch(p + i, marks, map_)
+            i = 3 + sequence(self.cut_programs, p[1])[CP_ORACLES]
+            while i < n:
+                if p[i] == T_THREAD:
+                    touch(p + i + 2, marks, map_)
+                i += item_length(p[i])
+
     # ---- derivatives --------------------------------------------------------------------------------------------
 
     cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
@@ -784,6 +833,11 @@ cdef class Regexes:
         cdef const uint32_t* p = sequence(self.nodes, node)
         cdef uint32_t kind = p[0], first, rest, minimum, maximum, part
         cdef size_t base = self.stack.n, i, n
+        spend_steps(self.meter, 8)
+        self.meter.derivations -= 1
+        if self.meter.derivations < 0:
+            with gil:
+                self.meter.exceeded("derivations", "one byte of text asks for more derivations")
         if kind == K_CHAR:
             return self.derive_char(p[1], byte, same)
         if kind == K_TAIL:
@@ -1294,6 +1348,7 @@ cdef class Regexes:
                         raise LimitError(f"deciding whether a terminal can still match: more than {MAX_SEARCHED} regex "
                                          "states; simplify its lookarounds or complements")
                 pending.n -= 1
+                spend_steps(self.meter, 64)
                 i = pending.data[pending.n]
                 node = found.data[i]
                 byteset_fill(&seen, 0)
@@ -1326,6 +1381,13 @@ cdef class Regexes:
             words_free(&found)
             words_free(&pending)
         return exhausted
+
+
+cdef inline void touch(uint32_t* word, uint8_t* marks, const uint32_t* map_) noexcept nogil:
+    if marks != NULL:
+        marks[word[0]] = 1
+    else:
+        word[0] = map_[word[0]]
 
 
 cdef inline void load_bytes(const uint32_t* p, ByteSet* s) noexcept nogil:

@@ -43,5 +43,7 @@ cdef class Rules:
     cdef uint32_t add_production(self, lhs, rhs) except? 0xFFFFFFFF
     # The symbol as an index; ValueError where there is none like it.
     cdef uint32_t checked(self, symbol) except? 0xFFFFFFFF
+    cdef bint watch(self, uint32_t production, const uint32_t* lhs, uint32_t* dots, uint32_t* watched,
+                    uint32_t* following) noexcept nogil
     # Makes the productions of a lazy symbol.
     cdef int expand(self, uint32_t symbol) except -1 nogil

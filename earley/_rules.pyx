@@ -9,7 +9,8 @@ least fixpoint over lazy symbols that stops at the first productive alternative.
 """
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow
-from libc.stdlib cimport free
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 from earleymask.earley._tables cimport NONE, reserve, words_free, words_push
 
@@ -83,24 +84,61 @@ cdef class Rules:
         return <uint32_t> id_
 
     def find_nullable(self) -> None:
-        """Marks the nonterminals that derive the empty string: a least fixpoint over the productions."""
-        cdef uint32_t symbol, production, dot
-        cdef bint changed = True
-        while changed:
-            changed = False
-            for symbol in range(self.n_symbols):
-                if self.symbols[symbol].kind != S_NONTERMINAL or self.symbols[symbol].nullable:
-                    continue
-                production = self.symbols[symbol].first
-                while production != NONE:
-                    dot = self.productions[production].start
-                    while self.dots.data[dot] != NONE and self.symbols[self.dots.data[dot]].nullable:
-                        dot += 1
-                    if self.dots.data[dot] == NONE:
-                        self.symbols[symbol].nullable = True
-                        changed = True
-                        break
-                    production = self.productions[production].next
+        """Marks the nonterminals that derive the empty string.
+
+        Each production watches its first symbol that is not known to be nullable, and is looked at again when that one
+        is: linear in the grammar (Dowling and Gallier 1984, in the form with one watched symbol).
+        """
+        cdef size_t n = self.n_symbols, m = self.n_productions
+        cdef uint32_t* words = <uint32_t*> malloc((2 * n + 3 * m + 1) * sizeof(uint32_t))
+        cdef uint32_t* watched = words                  # per symbol: a production that watches it, or NONE
+        cdef uint32_t* agenda = words + n               # symbols found to be nullable
+        cdef uint32_t* lhs = words + 2 * n              # per production
+        cdef uint32_t* dots = lhs + m                   # and where it is looked at
+        cdef uint32_t* following = dots + m             # and the next one that watches the same symbol
+        cdef uint32_t symbol, production, next_one
+        cdef size_t n_agenda = 0
+        if words == NULL:
+            raise MemoryError("nullable symbols")
+        memset(watched, 0xFF, n * sizeof(uint32_t))
+        for symbol in range(self.n_symbols):
+            production = self.symbols[symbol].first
+            while production != NONE:
+                lhs[production] = symbol
+                dots[production] = self.productions[production].start
+                production = self.productions[production].next
+        for production in range(self.n_productions):
+            if self.watch(production, lhs, dots, watched, following):
+                agenda[n_agenda] = lhs[production]
+                n_agenda += 1
+        while n_agenda:
+            n_agenda -= 1
+            symbol = agenda[n_agenda]
+            production = watched[symbol]
+            while production != NONE:
+                next_one = following[production]
+                if self.watch(production, lhs, dots, watched, following):
+                    agenda[n_agenda] = lhs[production]
+                    n_agenda += 1
+                production = next_one
+        free(words)
+
+    cdef bint watch(self, uint32_t production, const uint32_t* lhs, uint32_t* dots, uint32_t* watched,
+                    uint32_t* following) noexcept nogil:
+        """Moves on behind nullable symbols; True where that shows the left-hand side to be nullable, for the first time."""
+        cdef uint32_t dot = dots[production], symbol
+        while self.dots.data[dot] != NONE and self.symbols[self.dots.data[dot]].nullable:
+            dot += 1
+        dots[production] = dot
+        symbol = self.dots.data[dot]
+        if symbol != NONE:
+            following[production] = watched[symbol]
+            watched[symbol] = production
+            return False
+        if self.symbols[lhs[production]].nullable:
+            return False
+        self.symbols[lhs[production]].nullable = True
+        return True
 
     def set_start(self, symbol) -> None:
         self.start = <uint32_t> self.dots.n

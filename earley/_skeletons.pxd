@@ -90,6 +90,13 @@ cdef class Skeletons:
     cdef int add_recipe(self, const Closure* closure, uint32_t skeleton, uint32_t j) except -1 nogil
     cdef int add_variable(self) except -1
     cdef size_t n_bytes(self) noexcept nogil
+    cdef int look(self) except -1 nogil         # at the memory of all that is learned about the grammar
+    # Drops the skeletons and shapes that are not marked, and all that was worked out about any.
+    cdef void mark(self, uint8_t* skeletons, const uint8_t* shapes) noexcept nogil
+    cdef int collect(self, const uint8_t* skeletons, uint32_t* skeleton_map, const uint8_t* shapes,
+                     uint32_t* shape_map) noexcept nogil
+    cdef uint32_t n_base_skeletons, n_base_shapes
+    cdef size_t n_base_outcomes
     # Shape of what the mark of the i-th variable goes on with; it tells the marks apart and is never popped.
     cdef uint32_t base_shape(self, uint32_t i) except? 0xFFFFFFFF nogil
 

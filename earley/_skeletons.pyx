@@ -22,15 +22,13 @@ Not here: real rows and continuations (`_chart`), bytes (`_lexer`).
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._rules cimport S_LAZY, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport (
-    NONE, reserve, sequence, sequence_length, sort_u64, sort_words, words_extend, words_free, words_push,
+    NONE, keep_marked, rehash, reserve, sequence, sequence_length, sort_u64, sort_words, words_extend, words_free, words_push,
 )
 
-from earleymask.earley.errors import LimitError
-
 cdef enum:
-    MAX_WORDS = 1 << 27         # in each of the tables
     MAX_SEEN = 1 << 16
 
 
@@ -54,6 +52,8 @@ cdef class Skeletons:
         for header in range(O_HEADER):
             words_push(&self.outcomes, NONE if header == O_SKELETON else 0)
         self.add_variable()
+        self.n_base_skeletons, self.n_base_shapes = self.skeletons.n, self.shapes.n
+        self.n_base_outcomes = self.outcomes.n
 
     def __dealloc__(self):
         cdef size_t i
@@ -133,6 +133,8 @@ cdef class Skeletons:
         cdef uint32_t n_kernel = <uint32_t> ((sequence_length(self.skeletons, skeleton) - 1) // 2)
         cdef uint32_t q, j, symbol, production, dot
         cdef Closure* closure
+        self.look()
+        self.lexer.regexes.meter.derivations = self.lexer.regexes.meter.most_derivations
         self.epoch += 1
         self.raw_waiters.n = self.raw_scans.n = self.predicted.n = 0
         for q in range(n_kernel):
@@ -166,6 +168,7 @@ cdef class Skeletons:
         """Notes an item: it scans the symbol after its dot, or waits for it."""
         cdef uint32_t symbol = self.rules.dots.data[dot]
         cdef size_t known = self.marks_epoch_capacity
+        spend_steps(self.lexer.regexes.meter, 1)
         if self.rules.symbols[symbol].kind in (S_TERMINAL, S_SPECIAL):
             words_push(&self.raw_scans, symbol)
             words_push(&self.raw_scans, dot + 1)
@@ -190,9 +193,9 @@ cdef class Skeletons:
         cdef size_t n_reach = (n_kernel + 31) // 32
         cdef size_t size = (sizeof(Closure) + n_waiters * sizeof(Item) + n_scans * sizeof(Scan)
                             + (n_predicted * (3 + n_reach) + 1) * sizeof(uint32_t))
-        if self.closure_bytes + size > MAX_WORDS * sizeof(uint32_t):
+        if self.closure_bytes + size > self.lexer.regexes.meter.most_grammar_bytes:
             with gil:
-                raise LimitError(f"parser predictions: more than {MAX_WORDS} words of memory; simplify the grammar")
+                self.lexer.regexes.meter.exceeded("grammar_bytes", "what may come next takes more memory")
         cdef char* block = <char*> malloc(size)
         if block == NULL:
             with gil:
@@ -244,6 +247,7 @@ cdef class Skeletons:
             changed = False
             for j in range(end):
                 reach = closure.reach + j * closure.n_reach
+                spend_steps(self.lexer.regexes.meter, 1 + (starts[j + 1] - starts[j]) * (1 + closure.n_reach // 4))
                 for i in range(starts[j], starts[j + 1]):
                     source = closure.waiters[i].ref
                     if source < NEW:
@@ -265,6 +269,7 @@ cdef class Skeletons:
         while changed:
             changed = False
             for j in range(end):
+                spend_steps(self.lexer.regexes.meter, 4)
                 if closure.refs[j] == NEW | j:
                     source = self.tail_call(closure, kernel, j)
                     if source != NONE:
@@ -394,6 +399,7 @@ cdef class Skeletons:
         cdef size_t base, at
         cdef bint distinct = True
         cdef uint64_t key
+        self.look()
         self.completed.n = self.pops.n = self.recipes.n = 0
         self.n_keys = 0
         self.seen_epoch += 1
@@ -404,7 +410,11 @@ cdef class Skeletons:
             dot = self.agenda.data[self.agenda.n]
             ref = self.agenda.data[self.agenda.n + 1]
             symbol = self.rules.dots.data[dot]
+            spend_steps(self.lexer.regexes.meter, 2 + self.completed.n // 8)
             if symbol != NONE:
+                if self.n_keys > self.lexer.regexes.meter.most_row_items:
+                    with gil:
+                        self.lexer.regexes.meter.exceeded("row_items", "a row of the parser has more items")
                 key = (<uint64_t> dot << 32) | ref
                 if self.seen.get(key) == self.seen_epoch:
                     continue
@@ -442,6 +452,7 @@ cdef class Skeletons:
             ref = <uint32_t> self.keys[i]
             if ref >= NEW:
                 j = index_of(&self.predicted, ref)
+                spend_steps(self.lexer.regexes.meter, 1 + self.predicted.n // 8)
                 if j == self.predicted.n:
                     words_push(&self.predicted, ref)
                     self.add_recipe(closure, skeleton, ref ^ NEW)
@@ -478,9 +489,6 @@ cdef class Skeletons:
         words_extend(&self.words, self.pops.data, self.pops.n)
         words_extend(&self.words, self.completed.data, self.completed.n)
         words_extend(&self.words, self.recipes.data, self.recipes.n)
-        if base + self.words.n > MAX_WORDS:
-            with gil:
-                raise LimitError(f"parser outcomes: more than {MAX_WORDS} words of memory; simplify the grammar")
         words_extend(&self.outcomes, self.words.data, self.words.n)
         self.n_outcomes += 1
         return <uint32_t> base
@@ -510,6 +518,45 @@ cdef class Skeletons:
     cdef size_t n_bytes(self) noexcept nogil:
         return (self.skeletons.n_bytes() + self.shapes.n_bytes() + self.transitions.n_bytes() + self.closure_bytes
                 + (self.outcomes.n + self.shape_origins.n + self.shape_outcomes.n) * sizeof(uint32_t))
+
+
+    cdef int look(self) except -1 nogil:
+        if self.n_bytes() + self.lexer.n_bytes() + self.lexer.regexes.n_bytes() > self.lexer.regexes.meter.most_grammar_bytes:
+            with gil:
+                self.lexer.regexes.meter.exceeded("grammar_bytes", "the rows of the parser take more memory")
+        return 0
+
+    cdef void mark(self, uint8_t* skeletons, const uint8_t* shapes) noexcept nogil:
+        """Marks the skeletons in which the marked shapes are found, and what is there from the beginning."""
+        cdef size_t i
+        for i in range(self.n_base_skeletons):
+            skeletons[i] = 1
+        for i in range(self.shapes.n):
+            if shapes[i] and self.shape_origins.data[2 * i] != NONE:
+                skeletons[self.shape_origins.data[2 * i]] = 1
+
+    cdef int collect(self, const uint8_t* skeletons, uint32_t* skeleton_map, const uint8_t* shapes,
+                     uint32_t* shape_map) noexcept nogil:
+        cdef size_t i, n = self.shapes.n
+        for i in range(self.skeletons.n):
+            free(self.closures[i])
+            self.closures[i] = NULL
+        keep_marked(self.skeletons, skeletons, skeleton_map)
+        rehash(self.skeletons)
+        keep_marked(self.shapes, shapes, shape_map)
+        rehash(self.shapes)
+        for i in range(n):
+            if shapes[i]:
+                # SAFETY: entries only move down.
+                self.shape_outcomes.data[shape_map[i]] = self.shape_outcomes.data[i] if i < self.n_base_shapes else NONE
+                self.shape_origins.data[2 * shape_map[i] + 1] = self.shape_origins.data[2 * i + 1]
+                self.shape_origins.data[2 * shape_map[i]] = self.shape_origins.data[2 * i]
+                if self.shape_origins.data[2 * i] != NONE:
+                    self.shape_origins.data[2 * shape_map[i]] = skeleton_map[self.shape_origins.data[2 * i]]
+        self.transitions.empty()
+        self.outcomes.n = self.n_base_outcomes
+        self.closure_bytes = self.n_closures = self.n_outcomes = 0
+        return 0
 
 
 cdef inline uint32_t find(const Closure* closure, uint32_t ref) noexcept nogil:

@@ -95,6 +95,7 @@ cdef class Sequences:
     cdef readonly uint32_t n        # entries
     cdef str what                   # names the table in a LimitError
     cdef size_t limit               # words it may hold
+    cdef str limited_by             # the field of `Limits` that says so, or an empty string
 
     # The id of this content, entered if new. `data` must not point into this table.
     cdef uint32_t intern(self, const uint32_t* data, size_t n) except? 0xFFFFFFFF nogil
@@ -102,6 +103,12 @@ cdef class Sequences:
     cdef uint32_t find(self, const uint32_t* data, size_t n) noexcept nogil
     cdef int clear(self) except -1 nogil
     cdef size_t n_bytes(self) noexcept nogil
+
+
+# Drops the entries that are not marked and moves the others down, in their order; map_[old id] becomes the new one. Then
+# their words may be changed in place, and `rehash` makes the table whole again. Neither can fail.
+cdef void keep_marked(Sequences table, const uint8_t* marks, uint32_t* map_) noexcept nogil
+cdef void rehash(Sequences table) noexcept nogil
 
 
 cdef inline const uint32_t* sequence(Sequences table, uint32_t entry) noexcept nogil:
@@ -124,6 +131,7 @@ cdef class Map:
 
     cdef uint32_t get(self, uint64_t key) noexcept nogil
     cdef int put(self, uint64_t key, uint32_t value) except -1 nogil
+    cdef void empty(self) noexcept nogil        # `clear` that cannot fail
     cdef int clear(self) except -1 nogil
     cdef size_t n_bytes(self) noexcept nogil
 

@@ -4,7 +4,7 @@ Not here: what the words mean. `_regex`, `_lexer`, `_skeletons` and `_chart` eac
 """
 
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcmp, memcpy, memmove, memset
 
 from earleymask.earley.errors import LimitError
 
@@ -59,6 +59,7 @@ cdef class Sequences:
 
     def __cinit__(self, str what, size_t limit=1 << 28):
         self.what = what
+        self.limited_by = ""
         self.limit = limit
         reserve(<void**> &self.starts, &self.starts_capacity, 16, sizeof(size_t))
         self.starts[0] = 0
@@ -82,7 +83,9 @@ cdef class Sequences:
             return self.slots[slot] - 1
         if self.words.n + n > self.limit or self.n >= NONE - 2:
             with gil:
-                raise LimitError(f"{self.what}: more than {self.limit} words of memory; simplify the grammar")
+                raise LimitError(f"{self.what}: more than {4 * self.limit} bytes of memory"
+                                 + (f", the limit {self.limited_by}" if self.limited_by else "")
+                                 + "; simplify the grammar", limit=self.limited_by)
         # Everything that may fail comes before the entry exists.
         entry = self.n
         if entry * <size_t> 2 >= self.n_slots:
@@ -142,6 +145,47 @@ cdef int sequences_rehash(Sequences table) except -1 nogil:
     return 0
 
 
+cdef void keep_marked(Sequences table, const uint8_t* marks, uint32_t* map_) noexcept nogil:
+    cdef size_t i, start, end, n = 0, n_words = 0
+    for i in range(table.n):
+        start = table.starts[i]
+        end = table.starts[i + 1]
+        map_[i] = NONE
+        if marks[i]:
+            memmove(table.words.data + n_words, table.words.data + start, (end - start) * sizeof(uint32_t))
+            table.starts[n] = n_words
+            n_words += end - start
+            map_[i] = <uint32_t> n
+            n += 1
+    table.starts[n] = n_words
+    table.words.n = n_words
+    table.n = <uint32_t> n
+
+
+cdef void rehash(Sequences table) noexcept nogil:
+    cdef uint32_t entry
+    cdef size_t slot, n_slots = 64
+    cdef void* fewer
+    while n_slots <= table.n * <size_t> 2:
+        n_slots *= 4
+    if n_slots < table.n_slots:
+        fewer = realloc(table.slots, n_slots * sizeof(uint32_t))
+        if fewer != NULL:
+            table.slots = <uint32_t*> fewer
+            table.n_slots = n_slots
+    fewer = realloc(table.words.data, (table.words.n + 1) * sizeof(uint32_t))
+    if fewer != NULL:
+        table.words.data = <uint32_t*> fewer
+        table.words.capacity = table.words.n + 1
+    memset(table.slots, 0, table.n_slots * sizeof(uint32_t))
+    for entry in range(table.n):
+        table.hashes[entry] = hash_words(sequence(table, entry), sequence_length(table, entry))
+        slot = table.hashes[entry] & (table.n_slots - 1)
+        while table.slots[slot]:
+            slot = (slot + 1) & (table.n_slots - 1)
+        table.slots[slot] = entry + 1
+
+
 cdef inline size_t hash_key(uint64_t key) noexcept nogil:
     key *= <uint64_t> 0x9E3779B97F4A7C15u
     return <size_t> (key ^ (key >> 32))
@@ -177,6 +221,14 @@ cdef class Map:
             free(before)
         map_insert(self, key, value)
         return 0
+
+    cdef void empty(self) noexcept nogil:
+        cdef void* fewer = realloc(self.slots, 64 * sizeof(Slot))
+        if fewer != NULL:
+            self.slots = <Slot*> fewer
+            self.n_slots = 64
+        memset(self.slots, 0xFF, self.n_slots * sizeof(Slot))
+        self.n = 0
 
     cdef int clear(self) except -1 nogil:
         cdef Slot* before = self.slots

@@ -7,7 +7,17 @@ class LimitError(EarleymaskError):
     """One call would need more work or memory than its limits allow; the message names the limit.
 
     The object that raised it is as it was before the call.
+
+    Attributes:
+        limit: the field of `Limits` that was met; empty where it is a bound that nobody sets.
     """
+
+    limit = ""
+
+    def __init__(self, *args: object, limit: str = "") -> None:
+        super().__init__(*args)
+        if limit:
+            self.limit = limit
 
 
 class RejectedTokenError(EarleymaskError, ValueError):

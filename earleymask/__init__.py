@@ -10,7 +10,7 @@ holds the adapters to other people's sampling loops.
 
 from .bitmask import apply_bitmask, fill_bitmasks
 from .constraint import Constraint
-from .earley import Matcher
+from .earley import Limits, Matcher
 from .errors import (
     BatchError,
     EarleymaskError,
@@ -34,6 +34,7 @@ __all__ = [
     "Grammar",
     "GrammarError",
     "LimitError",
+    "Limits",
     "Matcher",
     "RejectedTokenError",
     "Vocabulary",

@@ -9,7 +9,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..earley.limits import DEFAULT, Limits
 from . import lark_load
+from .errors import GrammarLimitError
 from .lark_modules import NO_OPTIONS, Imported, Kept, Loader, options_of
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ class Grammar:
         source_path: str | os.PathLike[str] | None = None,
         declared: Mapping[str, str] | None = None,
         grammars: Mapping[str, str | Grammar] | None = None,
+        limits: Limits = DEFAULT,
     ) -> Grammar:
         """The language of rule `start` of a grammar in Lark's syntax.
 
@@ -79,6 +82,7 @@ class Grammar:
             declared: what names that the grammar only declares (`%declare`) stand for, as expressions in Lark's syntax:
                 `{"INDENT": "<|indent|>", "ID": "/[a-z]+/"}`.
             grammars: what `@name` stands for in it: grammars, or texts in Lark's syntax with a rule `start`.
+            limits: what the grammar may ask for, and what matching it may take.
 
         Raises:
             GrammarError: the text is malformed, uses something that is not supported, or has no sentence; with line,
@@ -90,11 +94,12 @@ class Grammar:
             text, start, import_paths, source_path = source_of(text, start, import_paths, source_path)
         if not isinstance(start, str):
             raise TypeError(f"start must be a str, not {type(start).__name__}")
+        _check_size(len(text), limits)
         options = NO_OPTIONS
         if import_paths or loader is not None or source_path is not None or declared or grammars:
             options = options_of(import_paths, loader, source_path, declared, grammars)
         engine, kept = lark_load.load(text, start, options)
-        return cls._make("lark", text, start, engine, None, kept=kept)
+        return cls._make("lark", text, start, engine, None, kept=kept, limits=limits)
 
     @classmethod
     def from_lark_file(
@@ -105,36 +110,46 @@ class Grammar:
         import_paths: Iterable[Any] = (),
         loader: Loader | None = None,
         declared: Mapping[str, str] | None = None,
+        limits: Limits = DEFAULT,
     ) -> Grammar:
         """`from_lark` of a file in UTF-8, which may import relative to itself."""
         with open(path, encoding="utf-8") as file:
             text = file.read()
         return cls.from_lark(
-            text, start=start, import_paths=import_paths, loader=loader, source_path=path, declared=declared
+            text,
+            start=start,
+            import_paths=import_paths,
+            loader=loader,
+            source_path=path,
+            declared=declared,
+            limits=limits,
         )
 
     @classmethod
-    def from_gbnf(cls, text: str, *, start: str = "root") -> Grammar:
+    def from_gbnf(cls, text: str, *, start: str = "root", limits: Limits = DEFAULT) -> Grammar:
         """The language of rule `start` of a grammar in GBNF, the syntax of llama.cpp.
 
         Raises GrammarError, with line and column, where the text is malformed, uses something that is not supported,
-        or has no sentence.
+        or has no sentence. `limits` as in `from_lark`.
         """
         from . import gbnf_load  # only who uses it waits for it
 
         for value, name in ((text, "text"), (start, "start")):
             if not isinstance(value, str):
                 raise TypeError(f"{name} must be a str, not {type(value).__name__}")
+        _check_size(len(text), limits)
         engine, warnings = gbnf_load.load(text, start)
-        return cls._make("gbnf", text, start, engine, warnings)
+        return cls._make("gbnf", text, start, engine, warnings, limits=limits)
 
     @classmethod
-    def from_regex(cls, pattern: str | re.Pattern[str], *, flags: int = 0, dialect: str = "python") -> Grammar:
+    def from_regex(
+        cls, pattern: str | re.Pattern[str], *, flags: int = 0, dialect: str = "python", limits: Limits = DEFAULT
+    ) -> Grammar:
         """The texts that a regular expression matches as a whole: those for which `re.fullmatch` finds a match.
 
         `pattern` is a str or what `re.compile` makes of one; `flags` are those of `re`. `dialect` is "python" or
         "ecma". Raises GrammarError, with line and column, where the pattern is malformed, uses something that is not
-        supported, or matches nothing.
+        supported, or matches nothing. `limits` as in `from_lark`.
         """
         from . import from_regex
 
@@ -145,21 +160,23 @@ class Grammar:
             pattern = pattern.pattern
         if not isinstance(pattern, str):
             raise TypeError(f"pattern must be a str or a compiled one, not {type(pattern).__name__}")
+        _check_size(len(pattern), limits)
         letters = from_regex.flag_letters(flags)
         engine = from_regex.load(pattern, letters, dialect)
-        return cls._make("regex", pattern, "start", engine, (), f"{dialect} {letters}".rstrip())
+        return cls._make("regex", pattern, "start", engine, (), f"{dialect} {letters}".rstrip(), limits=limits)
 
     @classmethod
-    def from_choices(cls, choices: Iterable[str]) -> Grammar:
+    def from_choices(cls, choices: Iterable[str], *, limits: Limits = DEFAULT) -> Grammar:
         """Exactly the given texts, in any order and each as often as one likes. The empty text may be among them.
 
-        Raises GrammarError where there is none, or one has a lone surrogate.
+        Raises GrammarError where there is none, or one has a lone surrogate. `limits` as in `from_lark`.
         """
         from . import choices as choices_
 
         found = choices_.read(choices)
+        _check_size(sum(map(len, found)), limits)
         engine = choices_.load(found)
-        return cls._make("choices", json.dumps(found, ensure_ascii=False), "start", engine, ())
+        return cls._make("choices", json.dumps(found, ensure_ascii=False), "start", engine, (), limits=limits)
 
     @classmethod
     def _make(
@@ -171,8 +188,17 @@ class Grammar:
         warnings: tuple[GrammarWarning, ...] | None,
         options: str = "",
         kept: Kept | None = None,
+        limits: Limits = DEFAULT,
     ) -> Grammar:
         """`warnings` None: they are found when first asked for. `kept`: what a Lark grammar needs beside its text."""
+        for what, n, most in (
+            ("symbols", engine.n_symbols, limits.symbols),
+            ("productions", engine.n_productions, limits.productions),
+        ):
+            if n > most:
+                raise _too_large(f"the grammar becomes {n} {what}", what, most)
+        if limits is not DEFAULT:
+            engine.set_limits(limits)
         grammar = object.__new__(cls)
         values = {
             "_fingerprint": None,
@@ -244,27 +270,48 @@ class Grammar:
 
     def __reduce__(self) -> tuple[object, ...]:
         content = (self.kind, self.source, self.start, self.fingerprint)
+        if self.engine.limits != DEFAULT:
+            return _unpickle, (*content, self.options, self._kept, self.engine.limits)
         if self._kept is not None:
             return _unpickle, (*content, self.options, self._kept)
         return _unpickle, (*content, self.options) if self.options else content
 
 
+def _check_size(n_characters: int, limits: Limits) -> None:
+    if not isinstance(limits, Limits):
+        raise TypeError(f"limits must be Limits, not {type(limits).__name__}")
+    if n_characters > limits.source_characters:
+        raise _too_large(f"the grammar has {n_characters} characters", "source_characters", limits.source_characters)
+
+
+def _too_large(what: str, limit: str, most: int) -> GrammarLimitError:
+    error = GrammarLimitError(f"{what}, the limit {limit} is {most}; simplify it, or give limits=Limits({limit}=...)")
+    error.limit = limit
+    return error
+
+
 def _unpickle(
-    kind: str, source: str, start: str, fingerprint: str, options: str = "", kept: Kept | None = None
+    kind: str,
+    source: str,
+    start: str,
+    fingerprint: str,
+    options: str = "",
+    kept: Kept | None = None,
+    limits: Limits = DEFAULT,
 ) -> Grammar:
     """Read a pickled grammar's source again, and the texts that it imported."""
     if kind == "lark":
         engine, kept = lark_load.load_again(source, start, kept)
-        grammar = Grammar._make("lark", source, start, engine, None, kept=kept)
+        grammar = Grammar._make("lark", source, start, engine, None, kept=kept, limits=limits)
     elif kind == "gbnf":
-        grammar = Grammar.from_gbnf(source, start=start)
+        grammar = Grammar.from_gbnf(source, start=start, limits=limits)
     elif kind == "regex":
         from . import from_regex
 
         dialect, _, letters = options.partition(" ")
-        grammar = Grammar.from_regex(source, flags=from_regex.flags_of(letters), dialect=dialect)
+        grammar = Grammar.from_regex(source, flags=from_regex.flags_of(letters), dialect=dialect, limits=limits)
     elif kind == "choices":
-        grammar = Grammar.from_choices(json.loads(source))
+        grammar = Grammar.from_choices(json.loads(source), limits=limits)
     else:
         raise ValueError(f"a pickled grammar of kind {kind!r} needs another version of earleymask")
     if grammar.fingerprint != fingerprint:

@@ -13,4 +13,4 @@ constraint = earleymask.Constraint('start: "a"', earleymask.Vocabulary.bytes())
 constraint.accept(97)  # error: attr-defined
 earleymask.fill_bitmasks([constraint.matcher()], np.zeros((1, 9), np.int32), 2)  # error: call-arg
 earleymask.fill_bitmasks([constraint], np.zeros((1, 9), np.int32))  # error: list-item
-earleymask.Limits  # error: attr-defined
+earleymask.Limit  # error: attr-defined

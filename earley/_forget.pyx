@@ -1,0 +1,154 @@
+"""Forgetting what an engine has learned, but for what living matchers stand on.
+
+Lexer states, the regex nodes that derivatives became, skeletons and continuations' shapes are learned as texts reach them.
+There may be as many as a hostile grammar likes, or as a long text of an ambiguous one; no matcher needs more of them than
+its own rows and positions refer to. So this is a collection like that of a chart (`Chart.collect`), one level down: mark
+from the charts of living matchers, drop the rest, number what stays anew, and change the charts' references. Matchers, their
+histories and their forks notice nothing. What can be worked out again is not kept at all.
+
+When: between two calls, as soon as three quarters of a limit are in use (`Engine.is_full`); and within a call that has met a
+limit, which is then tried once more (`Matcher.make_room`). Where the histories of living matchers hold more than half of a
+limit by themselves, their older positions are given up, too: going back to one means accepting the tokens before it again
+(`Matcher.go_back`). So a call fails only where it cannot do with the limit, or where there are too many matchers at a time.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t
+from libc.stdlib cimport calloc, free
+
+from earleymask.earley._chart cimport Chart
+from earleymask.earley._lexer cimport DEAD_STATE
+from earleymask.earley._masks cimport Masks
+from earleymask.earley._meter cimport Meter
+
+cdef enum:
+    STATE_BYTES = 1100          # a lexer state and its transitions, at least
+
+
+cdef enum:
+    EVERYTHING = 0xFFFFFFFF     # all positions of all histories
+    RECENT = 16                 # so many of the last positions of each history: where rolling back as a rule leads
+
+
+cdef int forget(Engine engine) except -1:
+    """Forgets; and where even then more than half of a limit is in use, old positions of histories too."""
+    return forget_but(engine, EVERYTHING)
+
+
+cdef int forget_but(Engine engine, size_t keep) except -1:
+    """Keeps the regex nodes of the grammar itself, and what the rows and positions of living matchers refer to.
+
+    Those are numbered anew, here and in the charts. Everything that was worked out about them (transitions, closures,
+    outcomes, answers) is dropped, and worked out again when it is needed. Until the tables are changed, which cannot
+    fail, everything is as it was.
+    """
+    cdef Chart chart
+    cdef Masks masks
+    cdef Collection marks
+    charts = [chart for chart in [known() for known in engine.charts] if chart is not None]
+    for masks in engine.masks.values():
+        masks.flush()
+    while True:
+        for chart in charts:
+            if keep != EVERYTHING:
+                chart.drop_old(keep)
+            chart.collect()
+        marks = Collection(engine)
+        for chart in charts:
+            chart.mark_learned(marks.states, marks.skeletons, marks.shapes)
+        marks.spread(engine)
+        if keep <= 1 or has_room(engine, marks, charts):
+            break
+        keep = RECENT if keep > RECENT else 1
+    # From here on nothing can fail. Other threads read the tables of charts under the GIL, which we have.
+    engine.regexes.collect(marks.nodes, marks.node_map)
+    engine.lexer.collect(marks.states, marks.state_map, marks.node_map)
+    engine.skeletons.collect(marks.skeletons, marks.skeleton_map, marks.shapes, marks.shape_map)
+    for chart in charts:
+        chart.renumber(marks.state_map, marks.skeleton_map, marks.shape_map)
+    engine.set_marks()
+    engine.n_collections += 1
+    return 0
+
+
+cdef bint has_room(Engine engine, Collection marks, list charts) except -1:
+    """Whether what is marked takes half of each limit at most."""
+    cdef Meter meter = engine.regexes.meter
+    cdef Chart chart
+    cdef size_t i, n_states = 0, n_nodes = 0, n_words = 0
+    for i in range(engine.lexer.states.n):
+        n_states += marks.states[i]
+    for i in range(engine.regexes.nodes.n):
+        if marks.nodes[i]:
+            n_nodes += 1
+            n_words += 4 + engine.regexes.nodes.starts[i + 1] - engine.regexes.nodes.starts[i]
+    for i in range(engine.skeletons.skeletons.n):
+        if marks.skeletons[i]:
+            n_words += 4 + engine.skeletons.skeletons.starts[i + 1] - engine.skeletons.skeletons.starts[i]
+    for chart in charts:
+        if chart.n_words() * sizeof(uint32_t) > meter.most_matcher_bytes // 2:
+            return False
+    return (n_states <= meter.most_lexer_states // 2 and n_nodes <= meter.most_regex_nodes // 2
+            and n_words * sizeof(uint32_t) + n_states * STATE_BYTES <= meter.most_grammar_bytes // 2)
+
+
+cdef class Collection:
+    """What is to be kept, by id: marks, and room for the new ids."""
+
+    cdef uint8_t* nodes
+    cdef uint8_t* states
+    cdef uint8_t* skeletons
+    cdef uint8_t* shapes
+    cdef uint32_t* node_map
+    cdef uint32_t* state_map
+    cdef uint32_t* skeleton_map
+    cdef uint32_t* shape_map
+
+    def __cinit__(self, Engine engine):
+        cdef size_t n_nodes = engine.regexes.nodes.n, n_states = engine.lexer.states.n, i
+        cdef size_t n_skeletons = engine.skeletons.skeletons.n, n_shapes = engine.skeletons.shapes.n
+        self.nodes = <uint8_t*> calloc(n_nodes + 1, 1)
+        self.states = <uint8_t*> calloc(n_states + 1, 1)
+        self.skeletons = <uint8_t*> calloc(n_skeletons + 1, 1)
+        self.shapes = <uint8_t*> calloc(n_shapes + 1, 1)
+        self.node_map = <uint32_t*> calloc(n_nodes + 1, sizeof(uint32_t))
+        self.state_map = <uint32_t*> calloc(n_states + 1, sizeof(uint32_t))
+        self.skeleton_map = <uint32_t*> calloc(n_skeletons + 1, sizeof(uint32_t))
+        self.shape_map = <uint32_t*> calloc(n_shapes + 1, sizeof(uint32_t))
+        if (self.nodes == NULL or self.states == NULL or self.skeletons == NULL or self.shapes == NULL
+                or self.node_map == NULL or self.state_map == NULL or self.skeleton_map == NULL or self.shape_map == NULL):
+            raise MemoryError("forgetting what was learned about a grammar")
+        for i in range(engine.n_base_nodes):
+            self.nodes[i] = 1
+        for i in range(engine.skeletons.n_base_shapes):
+            self.shapes[i] = 1
+        self.states[DEAD_STATE] = 1
+
+    cdef int spread(self, Engine engine) except -1:
+        """Marks what the marked things refer to."""
+        cdef size_t i, k
+        engine.skeletons.mark(self.skeletons, self.shapes)
+        for i in range(engine.lexer.states.n):
+            if self.states[i]:
+                for k in range(engine.lexer.states.starts[i] + 1, engine.lexer.states.starts[i + 1], 2):
+                    self.nodes[engine.lexer.states.words.data[k]] = 1
+        engine.regexes.mark(self.nodes)
+        return 0
+
+    def __dealloc__(self):
+        free(self.nodes)
+        free(self.states)
+        free(self.skeletons)
+        free(self.shapes)
+        free(self.node_map)
+        free(self.state_map)
+        free(self.skeleton_map)
+        free(self.shape_map)
+
+
+def forget_now(Engine engine not None, keep=None) -> None:
+    """Forgets what living matchers do not need, and all but the last `keep` positions of their histories. For tests."""
+    engine.acquire()
+    try:
+        forget_but(engine, EVERYTHING if keep is None else keep)
+    finally:
+        engine.release()

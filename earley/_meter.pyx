@@ -1,0 +1,61 @@
+"""What one call may take. Long loops count their steps, and now and then the clock is looked at.
+
+A call that ends within the first few thousand steps never asks for the time. The time of the first look is taken as the
+beginning of the call, so a call may take that much longer than it should.
+"""
+
+from earleymask.earley.errors import LimitError
+from earleymask.earley.limits import DEFAULT
+
+cdef extern from *:
+    """
+    #include <time.h>
+    #if defined(_WIN32)
+    #include <windows.h>
+    static inline long long earleymask_now(void) { return (long long)GetTickCount64() * 1000000LL + 1; }
+    #else
+    static inline long long earleymask_now(void) {
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (long long)t.tv_sec * 1000000000LL + t.tv_nsec + 1;
+    }
+    #endif
+    """
+    # Nanoseconds of a clock that only goes on, never 0.
+    int64_t now "earleymask_now"() noexcept nogil
+
+
+cdef class Meter:
+    """The limits of one grammar, and how much of them the call at work has used. Needs the engine's lock."""
+
+    def __cinit__(self):
+        self.use(DEFAULT)
+        start(self)
+        self.most_ns = self.derivations = NO_LIMIT      # until its grammar is finished
+
+    cdef int use(self, object limits) except -1:
+        self.limits = limits
+        self.most_ns = <int64_t> min(limits.seconds * 1e9, 9e18)
+        self.most_derivations = limits.derivations
+        self.derivations = limits.derivations
+        self.most_lexer_states = min(limits.lexer_states, 0xFFFFFFF0)
+        self.most_regex_nodes = min(limits.regex_nodes, 0xFFFFFFF0)
+        self.most_row_items = min(limits.row_items, 0xFFFFFFF0)
+        self.most_grammar_bytes = limits.grammar_bytes
+        self.most_matcher_bytes = limits.matcher_bytes
+        return 0
+
+    cdef int look(self) except -1 nogil:
+        cdef int64_t time = now()
+        self.left = STEPS
+        if self.started == 0:
+            self.started = time
+        elif time - self.started > self.most_ns:
+            with gil:
+                self.exceeded("seconds", "the call takes longer")
+        return 0
+
+    cdef int exceeded(self, str limit, str what) except -1:
+        value = getattr(self.limits, limit)
+        raise LimitError(f"{what} than the limit {limit}={value}; simplify the grammar, or give it "
+                         f"limits=Limits({limit}=...)", limit=limit)
