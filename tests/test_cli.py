@@ -141,7 +141,7 @@ def test_check_other_grammars(capsys: pytest.CaptureFixture[str], tmp_path: Path
     other.write_text('root ::= "a"')
     assert run(capsys, "check", "--gbnf", str(other), "a") == (0, good, "")
     code, out, err = run(capsys, "check", str(other), "a")
-    assert (code, out) == (2, "") and "line 1, column 7" in err, "Lark's syntax"
+    assert (code, out) == (2, "") and "line 1, column 6" in err, "Lark's syntax"
     assert run(capsys, "check", "--regex", "[0-9]+", "123") == (0, good, "")
     assert run(capsys, "check", "--regex", "[0-9]+") == (0, "The grammar is well formed.\n", "")
     assert run(capsys, "check", "--choice", "a", "--choice", "ab", "--", "ab") == (0, good, "")
