@@ -183,21 +183,36 @@ cdef class Rules:
         return self.productive[symbol]
 
     def prove(self, goal) -> None:
-        """Settles whether `goal` derives a string, expanding lazy symbols breadth first and no further than it takes.
+        """Settles whether `goal` derives a string, expanding lazy symbols no further than it takes.
 
-        A symbol is looked at when it is expanded and again whenever one that it waits for is proved.
+        The symbols found first and those found last are expanded in turns: the ones find the short strings of symbols
+        without end, the others the long strings where there are many ways to them (a permutation has 2**n). A symbol is
+        looked at when it is expanded and again whenever one that it waits for is proved.
         """
         reached = [goal]
+        expanded = set()
+        newest = [goal]
         waiting_for = {goal: []}                # lazy symbol -> expanded symbols whose alternatives mention it
         n_expanded = 0
+        n_first = 0                             # of `reached`, all before it are expanded
         while goal not in self.productive:
+            while newest and newest[len(newest) - 1] in expanded:
+                newest.pop()
             if n_expanded == len(reached):
                 for symbol in reached:          # all expanded and nothing more to prove: these derive nothing
                     self.productive.setdefault(symbol, False)
                 return
             if n_expanded >= MAX_LAZY_PROOF:
                 raise LimitError(f"{self.names[goal]!r}: more than {MAX_LAZY_PROOF} lazy symbols expanded to find one sentence")
-            symbol = reached[n_expanded]
+            if n_expanded & 1 and newest:
+                deep = True
+                symbol = newest.pop()
+            else:
+                deep = not newest
+                while reached[n_first] in expanded:
+                    n_first += 1
+                symbol = reached[n_first]
+            expanded.add(symbol)
             n_expanded += 1
             for rhs in self.alternatives(symbol):
                 for item in rhs:
@@ -206,6 +221,8 @@ cdef class Rules:
                             waiting_for[item] = []
                             if item not in self.productive:
                                 reached.append(item)
+                                if deep:
+                                    newest.append(item)
                         waiting_for[item].append(symbol)
             agenda = [symbol]
             while agenda:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .lark_sets import written
-from .lark_tree import Attributed, Block, Complement, Extended, GrammarName, Intersection
+from .lark_tree import Attributed, Block, Complement, Extended, GrammarName, Guarded, Indexed, Intersection, Parametric
 
 if TYPE_CHECKING:
     from .lark_embedded import Embedded
@@ -21,6 +21,7 @@ class Extensions:
     def __init__(self, loader: LarkLoader, embedded: Embedded | None = None) -> None:
         self.loader = loader
         self.embedded = embedded  # grammars within this one, and the ones around it
+        self.has_value = False  # whether a rule with a value is being read
         self.known: dict[object, int] = {}  # symbols, by what they stand for
 
     def append(self, node: Extended, symbols: list[int]) -> None:
@@ -41,7 +42,10 @@ class Extensions:
                 self.embedded = Embedded(loader.model)
             symbols.append(self.embedded.symbol(loader, node))
         else:
-            raise loader.scope.error("this is not supported", node)
+            from . import lark_parametric
+
+            assert isinstance(node, (Parametric, Guarded, Indexed))
+            lark_parametric.append(self, node, symbols)
 
     def terminal(self, node: Extended) -> int:
         """The symbol of an expression that is one terminal, though it stands in a rule."""

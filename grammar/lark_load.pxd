@@ -6,7 +6,7 @@ from earleymask.grammar.lark_parse cimport ParsedGrammar
 from earleymask.grammar.lark_scope cimport Scope
 from earleymask.grammar.lark_terminals cimport TerminalBuilder
 from earleymask.grammar.lark_tree cimport (
-    Choice, Definition, Elsewhere, Extended, Indexed, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TemplateUse,
+    Choice, Definition, Elsewhere, Extended, Indexed, Node, Parametric, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TemplateUse,
     TerminalName,
 )
 from earleymask.grammar.model cimport Model

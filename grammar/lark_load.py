@@ -28,6 +28,7 @@ from .lark_tree import (
     Extended,
     Indexed,
     Node,
+    Parametric,
     Range,
     Regexp,
     Repeat,
@@ -202,6 +203,8 @@ class LarkLoader:
             if symbol is None:
                 if definition.tree is DECLARED:
                     raise self.unbound(node)
+                if isinstance(definition.tree, Parametric):
+                    raise self.scope.error(f"rule `{name}` needs a value", node, f"write {name}::0, or another number")
                 symbol = scope.symbols[name] = self.model.rule(name, (scope, definition))
                 self.pending.append((symbol, definition, scope, None))
             self.symbols[node.name] = symbol

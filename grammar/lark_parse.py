@@ -208,6 +208,8 @@ class _Parser:
         tree = self.expression(None if is_terminal else name)
         if extras is not None:
             attributes, is_parametric = extras
+            if params and (attributes or is_parametric):
+                raise self.parsed.error(f"template `{name}` has attributes or a value", at, "a rule has them")
             if attributes:
                 tree = Attributed(place, name, attributes, tree)
             if is_parametric:

@@ -95,6 +95,9 @@ class _Finder:
         for tree in self.loader.parsed.ignored:
             self.collect_names(tree, used)
         definitions = [definition for definition in self.top.definitions.values() if definition.tree is not DECLARED]
+        if self.loader.extensions is not None:
+            valued = self.loader.extensions.known
+            definitions = [definition for definition in definitions if (self.top, definition) not in valued]
         for definition in definitions:
             if definition.is_terminal:
                 self.collect_names(definition.tree, used)
@@ -137,6 +140,8 @@ class _Finder:
         """Rules that derive themselves and nothing else, and rules that recur on both sides."""
         for component in cycles(self.model, self.nullable):
             rules = [symbol for symbol in component if self.model.kinds[symbol] == RULE]
+            if self.model.parameters is not None and not self.model.parameters.calls.keys().isdisjoint(component):
+                continue  # with other values each time
             if rules:
                 names = " and ".join(f"`{self.model.names[symbol]}`" for symbol in rules[:3])
                 what = "each other" if len(rules) > 1 else "itself"

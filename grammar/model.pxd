@@ -18,6 +18,7 @@ cdef class Model:
     cdef readonly list productions
     cdef dict _token_sets
     cdef dict _contexts
+    cdef public object parameters
     cdef object _n_more_warnings
     cdef readonly dict helpers
     cdef readonly list warnings
@@ -40,6 +41,8 @@ cdef class Model:
     @cython.locals(productive=set, waiting=dict, agenda=list, rhs=tuple, missing=list, entry=list)
     cdef set _productive(self, list reached, set terminals)
     @cython.locals(engine=Engine, ids=dict, rhs=tuple, kind=int)
+    @cython.locals(kind=int)
+    cpdef _symbol(self, Engine engine, symbol, dict nodes)
     cdef _build(self, start, list reached, dict nodes, dict ignored, Regexes regexes)
     @cython.locals(nodes=dict, tree=Node)
     cdef dict _ignored_nodes(self, Regexes regexes)

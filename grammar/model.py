@@ -67,6 +67,7 @@ class Model:
         "kinds",
         "names",
         "origins",
+        "parameters",
         "productions",
         "trees",
         "warnings",
@@ -83,6 +84,7 @@ class Model:
         self._token_sets: dict[int, tuple[Any, Any, bool]] = {}  # ranges, names, whether negated; by symbol
         self._contexts: dict[int, list[Any]] = {}  # of terminals that say what may follow them: see `contexts`
         self.helpers: dict[Any, int] = {}  # symbols that `repetition` made, by what they stand for
+        self.parameters: Any = None  # of rules that have values: see `parametric`
         self.warnings: list[GrammarWarning] = []
         self._n_more_warnings = 0
 
@@ -165,8 +167,48 @@ class Model:
             self._warn_unreachable(before, productive.intersection(reached))
         ignored = self._ignored_nodes(regexes)
         if self._contexts:
+            if self.parameters is not None:
+                raise self._reporter.error(
+                    "a terminal says what follows it, in a grammar whose rules have values",
+                    self.origins[next(iter(self._contexts))],
+                    "write what follows into the rules",
+                )
             return self._with_contexts(start, reached, nodes, ignored, regexes)
+        if self.parameters is not None:
+            return self._with_parameters(start, reached, nodes, ignored, regexes)
         return self._build(start, reached, nodes, ignored, regexes)
+
+    def _with_parameters(
+        self, start: int, reached: list[int], nodes: dict[int, int], ignored: dict[int, int], regexes: Regexes
+    ) -> Engine:
+        """The engine, where some rules have values."""
+        from .parametric import CrossingError
+
+        nullable = {symbol for symbol, node in nodes.items() if regexes.is_nullable(node)}
+        try:
+            engine: Engine
+            engine, first = self.parameters.build(
+                start, reached, lambda engine, symbol: self._symbol(engine, symbol, nodes), nullable, regexes
+            )
+            is_productive = engine.is_productive(first)
+        except CrossingError as error:
+            raise self._reporter.error(
+                f"`{self.names[error.symbol]}` is used with something that depends on a value",
+                self.origins[error.symbol],
+                "only the rule with the value, name::_, can use it",
+            ) from None
+        except LimitError as error:
+            raise self._reporter.limit_error(str(error), self.origins[start]) from error
+        if not is_productive:
+            raise self._reporter.error(
+                "the grammar has no sentence: the conditions of its rules keep them from coming to an end",
+                self.origins[start],
+                "add an alternative that can come to an end",
+            )
+        for symbol, node in ignored.items():
+            engine.add_terminal(self.names[symbol], node, ignored=True)
+        engine.finish(first)
+        return engine
 
     def _ignored_nodes(self, regexes: Regexes) -> dict[int, int]:
         """The ignored terminals that match anything, with their nodes."""
@@ -270,17 +312,7 @@ class Model:
         engine = Engine(regexes)
         ids: dict[int, int] = {}
         for symbol in reached:
-            kind = self.kinds[symbol]
-            name = self.names[symbol]
-            if kind == TERMINAL:
-                ids[symbol] = engine.add_terminal(name, nodes[symbol])
-            elif symbol in self._token_sets:
-                ranges, names, negated = self._token_sets[symbol]
-                ids[symbol] = engine.add_token_ids(name, ranges, names=names, negated=negated)
-            elif kind == SPECIAL:
-                ids[symbol] = engine.add_special(name)
-            else:
-                ids[symbol] = engine.add_nonterminal(name)
+            ids[symbol] = self._symbol(engine, symbol, nodes)
         for symbol in reached:
             for rhs in self.productions[symbol]:
                 engine.add_production(ids[symbol], [ids[part] for part in rhs])
@@ -288,6 +320,17 @@ class Model:
             engine.add_terminal(self.names[symbol], node, ignored=True)
         engine.finish(ids[start])
         return engine
+
+    def _symbol(self, engine: Engine, symbol: int, nodes: dict[int, int]) -> int:
+        """A symbol in the engine, without its productions."""
+        kind = self.kinds[symbol]
+        name = self.names[symbol]
+        if kind == TERMINAL:
+            return engine.add_terminal(name, nodes[symbol])
+        if symbol in self._token_sets:
+            ranges, names, negated = self._token_sets[symbol]
+            return engine.add_token_ids(name, ranges, names=names, negated=negated)
+        return engine.add_special(name) if kind == SPECIAL else engine.add_nonterminal(name)
 
     def _no_sentence(self, start: int, productive: set[int]) -> GrammarError:
         """The error about an empty language, naming a cause: from the start down to a symbol that all depends on."""
