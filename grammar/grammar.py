@@ -110,6 +110,7 @@ class Grammar:
         import_paths: Iterable[Any] = (),
         loader: Loader | None = None,
         declared: Mapping[str, str] | None = None,
+        grammars: Mapping[str, str | Grammar] | None = None,
         limits: Limits = DEFAULT,
     ) -> Grammar:
         """`from_lark` of a file in UTF-8, which may import relative to itself."""
@@ -122,6 +123,7 @@ class Grammar:
             loader=loader,
             source_path=path,
             declared=declared,
+            grammars=grammars,
             limits=limits,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from pathlib import Path
 
 import pytest
 from lark_oracle import lark_accepts, lark_parser, we_accept
@@ -144,3 +145,9 @@ def test_errors_in_given_texts_name_them() -> None:
         Grammar.from_lark("start: @x", grammars={"x": "start: y\ny: z"})
     with pytest.raises(TypeError, match="must map names"):
         Grammar.from_lark("start: @x", grammars={"x": 3})  # type: ignore[dict-item]
+
+
+def test_files_name_grammars_too(tmp_path: Path) -> None:
+    path = tmp_path / "main.lark"
+    path.write_text('start: "a" @inner', encoding="utf-8")
+    assert we_accept(Grammar.from_lark_file(path, grammars={"inner": 'start: "x"'}), "ax")

@@ -199,6 +199,7 @@ WORDS: dict[str, list[str]] = {
         "start: ", "%import common.", "%ignore ", "%declare ", "%extend ", "%override ", "%json {", "%regex {",
         "~1..3", "/[a-z]+/", '"a"i', '"a".."z"', " -> x", ".2: ", "_x{a, b}: ", "<|x|>", "<[1-5]>", "\\\n", "(?=",
         "(?<!", "(?i:", "NUMBER", "ESCAPED_STRING", " & ", "~", "[lazy]", "[stop=", "?x: ", "!x: ", "//", "{2,}",
+        "[suffix=/b/]", "%lark { start: ", "x::_: ", "x::0x1", "::incr([0:3])", " %if lt(_, 3)", "and(", "@x",
     ],
     "gbnf": [
         "root ::= ", "\nx ::= ", "[^a-z]", "\\x41", "\\u00e9", "{1,2}", "{2}", "<think>", "<[12]>", "!<", "# ", " | ",
@@ -225,7 +226,12 @@ def seeds(target: str) -> list[bytes]:
     here = Path(__file__).resolve().parent
     if target == "lark":
         files = sorted((here.parent.parent / "bench" / "grammars").glob("**/*.lark"))
-        return [file.read_bytes() for file in files] + [b'start: "a" x~2\nx: /b+/ | NUMBER\n%import common.NUMBER\n']
+        written = [
+            'start: "a" x~2\nx: /b+/ | NUMBER\n%import common.NUMBER\n',
+            'start: A & ~/b/ %regex {"substring_words": "a b"} x\nx[suffix="c"]: /.*/\nA: "a" | ~"b"+\n',
+            'start: %lark { start: "a" x::0\nx::_: x::incr([0:2]) "b" %if bit_count_lt(_, 2)\n | ""\n%ignore " " }\n',
+        ]
+        return [file.read_bytes() for file in files] + [text.encode() for text in written]
     if target == "gbnf":
         return [
             b'root ::= "a" x* | [^b-d]{1,2}\nx ::= (x "b")? # c\n',
