@@ -123,15 +123,19 @@ cdef class Masks:
         return 0
 
     cdef int start_afresh(self) except -1:
+        # All of it is made before anything is replaced: without memory for it, what was before must still hold together.
         cdef uint32_t words[2]
-        self.places = Sequences("places")
-        self.questions = Sequences("questions")
-        self.starts = Map()
-        self.unions = Sequences("unions of answers")
-        self.bitmap_of = Map()
+        cdef Sequences places = Sequences("places"), questions = Sequences("questions")
+        cdef Sequences unions = Sequences("unions of answers")
+        cdef Map starts = Map(), bitmap_of = Map()
         words[0] = PLACES
         words[1] = ROOT_NODE
-        self.places.intern(words, 2)
+        places.intern(words, 2)
+        self.places = places
+        self.questions = questions
+        self.starts = starts
+        self.unions = unions
+        self.bitmap_of = bitmap_of
         self.n_answers = self.answer_of.n = self.tokens.n = self.pops.n = 0
         self.generation += 1
         return 0
@@ -146,7 +150,7 @@ cdef class Masks:
                     free(self.masks[i])
             self.unions.clear()
             self.questions.clear()
-            self.starts.clear()
+            self.starts.empty()
         self.n_answers = self.answer_of.n = 0
         for i in range(self.n_bitmaps):
             free(self.bitmaps[i].words)
@@ -236,7 +240,7 @@ cdef class Masks:
 
     cdef size_t kept(self) noexcept nogil:
         """About the bytes that grow from mask to mask."""
-        return self.mask_bytes + self.parts.n_bytes() + sizeof(uint32_t) * (
+        return self.mask_bytes + self.parts.n_bytes() + self.starts.n_bytes() + sizeof(uint32_t) * (
             self.tokens.n + self.pops.n + self.places.words.n + 8 * self.questions.n)
 
     # ---- masks --------------------------------------------------------------------------------------------------
@@ -260,7 +264,7 @@ cdef class Masks:
         self.budget = BUDGET
         self.most_bytes = self.parts.n_bytes() + self.mask_bytes + GROWTH
         if self.visited.n > 1 << 14:
-            self.visited.clear()
+            self.visited.empty()
         self.n_visits = 0
         self.new_visit()
         for i in range(1, sequence_length(chart.positions, position), 2):
@@ -290,7 +294,7 @@ cdef class Masks:
     cdef int new_visit(self) except -1 nogil:
         self.last_visit += 1
         if self.last_visit == NONE:                     # what `visited` says of continuations that it does not have
-            self.visited.clear()
+            self.visited.empty()
             self.last_visit = 1
         self.visit = self.last_visit
         self.visit_start = self.n_visits
@@ -629,6 +633,7 @@ cdef class Masks:
         """The bytes that a position of the template can take, as in `folded`."""
         cdef uint64_t alive = 0
         cdef uint32_t byte
+        self.spend(256)
         for byte in range(256):
             if self.template.advance(position, byte) != DEAD:
                 alive |= folded(byte)

@@ -21,6 +21,7 @@ cdef class Matcher:
     cdef TokenIds token_ids         # None where the grammar has no sets of token ids
 
     cdef int set_up(self) except -1
+    cdef int begin(self) except -1
     cdef uint32_t position(self) noexcept nogil
     cdef int acquire(self) except -1    # the engine's lock
     cdef int tidy(self) except -1

@@ -82,10 +82,13 @@ cdef class Matcher:
             self.engine.add_chart(self.chart)
             self.set_up()
             try:
-                words_push(&self.history.positions, self.chart.initial())
-            except LimitError as error:
-                self.make_room(error)
-                words_push(&self.history.positions, self.chart.initial())
+                self.begin()
+            except:
+                # Not half a matcher: another call finds that it was never set up.
+                self.history.dropped = True
+                self.chart.n_dropped += 1
+                self.history = NULL
+                raise
         finally:
             self.engine.release()
 
@@ -104,6 +107,14 @@ cdef class Matcher:
         self.chart.histories = history
         self.chart.n_histories += 1
         self.history = history
+        return 0
+
+    cdef int begin(self) except -1:
+        try:
+            words_push(&self.history.positions, self.chart.initial())
+        except LimitError as error:
+            self.make_room(error)
+            words_push(&self.history.positions, self.chart.initial())
         return 0
 
     # ---- masks --------------------------------------------------------------------------------------------------
