@@ -132,7 +132,9 @@ def test_choices_may_be_long_and_branch_everywhere() -> None:
     assert matcher.mask().nonzero()[0].tolist() == [TOKENS.index(b"a"), len(TOKENS) - 1]
     matcher.accept(TOKENS.index(b"a"))
     assert matcher.is_accepting()
-    branching = Grammar.from_choices(["a" * length for length in range(5_000)], limits=Limits(source_characters=1 << 24))
+    branching = Grammar.from_choices(
+        ["a" * length for length in range(5_000)], limits=Limits(source_characters=1 << 24)
+    )
     matcher = Matcher(branching, SMALL)
     for _ in range(50):
         assert matcher.mask().nonzero()[0].tolist() == [TOKENS.index(b"a"), len(TOKENS) - 1]
