@@ -139,20 +139,10 @@ def text_of(path: Path) -> str:
     raise AssertionError(f"{path} has no grammar")
 
 
-def load(text: str, **options: Any) -> Grammar:
-    """`Grammar.from_lark`; where all that stands in the way is a lookahead, the test is skipped."""
-    try:
-        return Grammar.from_lark(text, **options)
-    except GrammarError as error:
-        if all("lookahead is not supported" in other.message for other in error.errors):
-            pytest.skip("needs lookahead in regular expressions")
-        raise
-
-
 def assert_like_lark(path: Path, case: Case) -> None:
     text = text_of(path)
     parser = Lark(text, parser="earley", lexer="dynamic_complete", start=case.start, source_path=str(path))
-    grammar = load(text, start=case.start, source_path=path)
+    grammar = Grammar.from_lark(text, start=case.start, source_path=path)
     assert Grammar.from_lark(parser) == grammar
     for sentence in case.sentences:
         assert lark_accepts(parser, sentence), sentence
@@ -187,7 +177,7 @@ def test_terminals_of_the_package(library: str) -> None:
 def test_indentation_is_refused_until_it_is_given() -> None:
     text = (GRAMMARS / "python.lark").read_text(encoding="utf-8")
     declared = {"_INDENT": "<|indent|>", "_DEDENT": "<|dedent|>"}
-    grammar = load(text, start="file_input", declared=declared)
+    grammar = Grammar.from_lark(text, start="file_input", declared=declared)
     with pytest.raises(GrammarError, match="`_INDENT` is only declared"):
         Grammar.from_lark(text, start="file_input")
     assert set(grammar.engine.special_names) == {"<|indent|>", "<|dedent|>"}
