@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -110,7 +111,7 @@ WITHOUT_GRAMMAR = {
     "examples/composition/eval_csv.py": "no grammar",
     "examples/composition/eval_json.py": "no grammar",
     "examples/composition/main.py": "storage.lark",
-    "examples/indented_tree.py": "a post-lexer makes its indentation",
+    "examples/indented_tree.py": "a post-lexer makes its indentation: see test_examples_with_indentation",
     "examples/lark_grammar.py": "lark.lark",
     "examples/relative-imports/multiples.py": "multiples.lark",
     "examples/standalone/json_parser_main.py": "json.lark",
@@ -157,14 +158,16 @@ def test_grammars_of_the_package(case: Case) -> None:
     assert_like_lark(GRAMMARS / case.file, case)
 
 
-@pytest.mark.parametrize("library", ["common", "unicode"])
+@pytest.mark.parametrize("library", ["common", "unicode", "lark", "python"])
 def test_terminals_of_the_package(library: str) -> None:
-    """Each by itself: there is no start rule. (`test_lark_terminals.py` compares their patterns.)"""
+    """Each by itself. (`test_lark_terminals.py` compares their patterns.)"""
     text = (GRAMMARS / f"{library}.lark").read_text(encoding="utf-8")
-    names = [line.split(":")[0] for line in text.splitlines() if ":" in line and line[0] not in "/ "]
-    assert "WS" in names
+    names = re.findall(r"^(_?[A-Z][A-Z_]*)(?:\.[0-9]+)?[ \t]*:", text, re.MULTILINE)
+    assert {"common": "WS", "unicode": "WS", "lark": "STRING", "python": "STRING"}[library] in names
     samples = ["0", "42", "-1", "a", "Zz", "1.5", "2e3", '"x\\"y"', " ", "\t \n", "\r\n", "# x", "// x", "/* x */",
-               "-- x", "a1_", "xyz", "é", "\xa0", ""]  # fmt: skip
+               "-- x", "a1_", "xyz", "é", "\xa0", "", '"a"i', '"a"b"', '"a\\\\"', "/a\\/b/im", "//", "/a//", "/a\nb/x",
+               "\n // c\n", "?x", "?_X", "_x", "->", "|", "0x1F", "1_000", "1.5e-3j", "00", "1.", ".5j", "'\\''",
+               "'''a\n'''", "rb'x'", "async", "asyncx"]  # fmt: skip
     for name in names:
         if name.startswith("_STRING"):
             continue  # they can be empty, which Lark refuses
@@ -172,6 +175,41 @@ def test_terminals_of_the_package(library: str) -> None:
         parser, grammar = lark_parser(rule), Grammar.from_lark(rule)
         for sample in samples:
             assert we_accept(grammar, sample) == lark_accepts(parser, sample), (name, sample)
+
+
+PROGRAMS = (
+    ["if x:\n\t>f(x)\n<\n", "def f(a, *, b=1):\n\t>return a\n<\n@d\nclass A(B): pass\n",
+     "try:\n\t>x = y = 1\n<except E as e:\n\t>raise\n<\n", "import a.b as c; del x[1]\n", ""],
+    ["if x:\nf(x)\n", "if x:\n\t>f(x)\n", "def f(: pass\n", "f(x)\n<\n", "x = \n"],
+)  # fmt: skip
+"""Programs whose indentation `>` and `<` show: a post-lexer would put tokens there."""
+
+
+def assert_like_lark_with_marks(path: Path, start: str, sentences: list[str], others: list[str]) -> None:
+    """A grammar for a post-lexer, where marks in the text stand for the tokens that it would make."""
+    text = text_of(path)
+    defined = text.replace("%declare _INDENT _DEDENT", '_INDENT: ">"\n_DEDENT: "<"\n')
+    assert defined != text
+    parser = lark_parser(defined, start)
+    grammar = Grammar.from_lark(text, start=start, declared={"_INDENT": '">"', "_DEDENT": '"<"'})
+    for sentence in sentences:
+        assert lark_accepts(parser, sentence) and we_accept(grammar, sentence), sentence
+    for other in others:
+        assert not lark_accepts(parser, other) and not we_accept(grammar, other), other
+
+
+def test_python_with_its_indentation() -> None:
+    sentences, others = PROGRAMS
+    assert_like_lark_with_marks(GRAMMARS / "python.lark", "file_input", sentences, others)
+
+
+@pytest.mark.skipif(SDIST is None, reason="EARLEYMASK_LARK_SDIST does not name an unpacked source distribution of lark")
+def test_examples_with_indentation() -> None:
+    assert SDIST is not None
+    python2 = ["if x:\n\t>print x, y\n<\n", "exec 'x' in y\n", ""], ["if x:\nprint x\n", "print (\n"]
+    assert_like_lark_with_marks(Path(SDIST) / "examples/advanced/python2.lark", "file_input", *python2)
+    trees = ["a\n>b\n>c\n<d\n<", "a\n", "\na # x\n"], ["a\n>b\n", "a", "a\n><", ">a\n<"]
+    assert_like_lark_with_marks(Path(SDIST) / "examples/indented_tree.py", "start", *trees)
 
 
 def test_indentation_is_refused_until_it_is_given() -> None:
