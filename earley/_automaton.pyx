@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 
 from earleymask.earley._regex cimport (
     CP_FOLLOW, CP_GROUPS, CP_HEADER, CP_ORACLES, F_NULLABLE, F_ORDERED, G_WORDS, I_OP, I_WORDS, I_X, K_AND, K_BYTES, K_CHAR,
-    K_CONCAT, K_CUTS, K_EMPTY, K_EPSILON, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY,
+    K_CONCAT, K_CUTS, K_EMPTY, K_EPSILON, K_ESCAPED, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY,
     T_THREAD, Instruction, item_length, nullable,
 )
 from earleymask.earley._tables cimport (
@@ -85,7 +85,7 @@ cdef class Automaton:
                 part = p[i]
                 if other.depths[part] > 1 and not is_adopted(adopted, part):
                     words_push(&self.agenda, part)
-        elif (p[0] == K_REPEAT or p[0] == K_NOT) and other.depths[p[1]] > 1 and not is_adopted(adopted, p[1]):
+        elif (p[0] == K_REPEAT or p[0] == K_NOT or p[0] == K_ESCAPED) and other.depths[p[1]] > 1 and not is_adopted(adopted, p[1]):
             words_push(&self.agenda, p[1])
         return self.agenda.n > before
 
@@ -111,6 +111,10 @@ cdef class Automaton:
             return self.regexes.make_repeat(self.adopt(other, p[1], adopted), first, rest)
         if kind == K_NOT:
             return self.regexes.make_not(self.adopt(other, p[1], adopted))
+        if kind == K_ESCAPED:
+            memcpy(words, p, n * sizeof(uint32_t))
+            words[1] = self.adopt(other, p[1], adopted)
+            return self.regexes.make(words, n)
         if kind == K_CONCAT:
             while p[0] == K_CONCAT:
                 rest = p[2]

@@ -8,8 +8,8 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from earleymask.earley._regex cimport (
-    CP_FOLLOW, CP_GROUPS, CP_HEADER, CP_ORACLES, G_WORDS, I_OP, I_WORDS, I_X, K_AND, K_CHAR, K_CONCAT, K_CUTS, K_NOT,
-    K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, T_CUT, T_OPEN, T_THREAD, Instruction, Regexes,
+    CP_FOLLOW, CP_GROUPS, CP_HEADER, CP_ORACLES, G_WORDS, I_OP, I_WORDS, I_X, K_AND, K_CHAR, K_CONCAT, K_CUTS,
+    K_ESCAPED, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, T_CUT, T_OPEN, T_THREAD, Instruction, Regexes,
     item_length,
 )
 from earleymask.earley._tables cimport sequence, sequence_length
@@ -47,6 +47,10 @@ cdef class Keys:
             h = mixed(h, total)
         elif p[0] == K_NOT:
             h = mixed(h, self.key(p[1]))
+        elif p[0] == K_ESCAPED:
+            h = mixed(h, self.key(p[1]))
+            for i in range(2, n):
+                h = mixed(h, p[i])
         elif p[0] == K_REPEAT:
             h = mixed(mixed(mixed(h, self.key(p[1])), p[2]), p[3])
         elif p[0] == K_ORDERED:

@@ -20,6 +20,7 @@ cdef enum:
     K_REPEAT        # body, minimum, maximum              maximum NONE: unbounded
     K_ORDERED       # program, (instruction, node) ...    live threads in order of preference
     K_CUTS          # cut program, question, oracles, items: threads in groups that cuts end, see `_cuts.pxi`
+    K_ESCAPED       # body, style, phase, value, high     the spellings of texts in a JSON string, see `_escaped.pxi`
 
 cdef enum:
     R_EMPTY = 0                     # the first two nodes of every arena
@@ -30,9 +31,8 @@ cdef enum:                     # one byte a node
     F_SEARCH = 2                    # being EMPTY is not to be seen from the outside: search
     F_KNOWN_EMPTY = 4               # outcome of that search
     F_KNOWN_INHABITED = 8
-    F_MARK = 16                     # used within one search
-    F_ORDERED = 32                  # holds a K_ORDERED or K_CUTS node
-    F_COUNTED = 64                  # a bounded K_REPEAT, or a K_CONCAT with one along it
+    F_ORDERED = 16                  # holds a K_ORDERED or K_CUTS node
+    F_COUNTED = 32                  # a bounded K_REPEAT, or a K_CONCAT with one along it
     F_INHERITED = F_SEARCH | F_ORDERED
 
 cdef enum:

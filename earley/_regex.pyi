@@ -44,6 +44,13 @@ class Regexes:
     def repeat(self, node: int, minimum: int, maximum: int | None = None) -> int:
         """`node` at least `minimum` and at most `maximum` times (None: unbounded)."""
 
+    def escaped(self, node: int, shortest: bool = False, ascii: bool = False) -> int:
+        """All spellings of the node's texts within a JSON string, without the quotes (RFC 8259, section 7).
+
+        `shortest`: of each character only the shortest spelling, as `json.dumps` writes it; `ascii`: characters beyond
+        ASCII only as escapes.
+        """
+
     def ordered(self, program: Sequence[tuple[int, int, int]]) -> int:
         """Leftmost-first ordered threads: { w : the preferred match of the program on w consumes all of w }.
 

@@ -11,6 +11,7 @@ Where this departs from the textbook:
 - Counted repetition stays a count. A class of code points stays a class; its UTF-8 bytes appear as the text reaches them.
 - Where turns of a counted repetition can be told apart in several ways, `(a|aa){1,100000}`, the counts that may be left
   are kept as intervals: equal members of a union that differ in one count are joined.
+- The spellings of a text within a JSON string are a node over the regex of the text, see `_escaped.pxi`.
 - A terminal with lookarounds or atomic groups is one K_CUTS leaf, see `_cuts.pxi`.
 - A terminal with lazy quantifiers is one K_ORDERED leaf: a list of threads in order of preference, cut at the first
   match (Pike's simulation of backtracking; Cox 2010, "Regular expression matching: the virtual machine approach").
@@ -41,6 +42,7 @@ cdef enum:
 
 
 include "_cuts.pxi"
+include "_escaped.pxi"
 
 
 cdef class Regexes:
@@ -186,6 +188,15 @@ cdef class Regexes:
         if maximum is not None:
             most = maximum
         return self.make_repeat(self.known(node), minimum, most)
+
+    def escaped(self, node, bint shortest=False, bint ascii=False) -> int:
+        """All spellings of the node's texts within a JSON string, without the quotes (RFC 8259, section 7).
+
+        `shortest`: of each character only the shortest spelling, as `json.dumps` writes it; `ascii`: characters beyond
+        ASCII only as escapes.
+        """
+        start(self.meter)
+        return make_escaped(self, self.known(node), shortest * STYLE_SHORTEST | ascii * STYLE_ASCII, P_NONE, 0, 0)
 
     def ordered(self, program) -> int:
         """Leftmost-first ordered threads: { w : the preferred match of the program on w consumes all of w }.
@@ -388,7 +399,7 @@ cdef class Regexes:
             rest = self.depths[words[2]]
             depth = self.depths[words[1]] + 1
             return depth if depth > rest else rest
-        if kind == K_NOT or kind == K_REPEAT:
+        if kind == K_NOT or kind == K_REPEAT or kind == K_ESCAPED:
             return self.depths[words[1]] + 1
         if kind == K_UNION or kind == K_AND:
             for i in range(1, n):
@@ -433,6 +444,9 @@ cdef class Regexes:
             return result | F_SEARCH | F_ORDERED
         if kind == K_CUTS:
             return F_SEARCH | F_ORDERED                     # `make_cuts` adds F_NULLABLE
+        if kind == K_ESCAPED:                               # made only where there is some string: nothing to search
+            result = flags[words[E_BODY]] & (F_NULLABLE | F_ORDERED)
+            return result if words[E_PHASE] == P_NONE else result & ~F_NULLABLE
         return 0
 
     cdef uint32_t make_bytes(self, const ByteSet* s) except? 0xFFFFFFFF nogil:
@@ -778,7 +792,7 @@ cdef class Regexes:
         if kind == K_CONCAT or kind == K_UNION or kind == K_AND:
             for i in range(1, n):
                 touch(p + i, marks, map_)
-        elif kind == K_NOT or kind == K_REPEAT:
+        elif kind == K_NOT or kind == K_REPEAT or kind == K_ESCAPED:
             touch(p + 1, marks, map_)
         elif kind == K_ORDERED:
             for i in range(2, n, 2):
@@ -846,6 +860,8 @@ cdef class Regexes:
             return self.derive_ordered(node, byte, same)
         if kind == K_CUTS:
             return self.derive_cuts(node, byte, same)
+        if kind == K_ESCAPED:
+            return derive_escaped(self, node, byte, same)
         if kind == K_NOT:
             return self.make_not(self.derive(p[1], byte, same))
         if kind == K_REPEAT:
@@ -1331,17 +1347,19 @@ cdef class Regexes:
         """
         cdef Words found                    # node, index of the node it was reached from
         cdef Words pending                  # indexes into `found`
+        cdef Words visited                  # bits by node; of this search alone, for K_ESCAPED nodes begin others within it
         cdef size_t i, j
         cdef uint32_t node, byte, target
         cdef ByteSet same, seen
         cdef bint inhabited = False, exhausted = False
         memset(&found, 0, sizeof(found))
         memset(&pending, 0, sizeof(pending))
+        memset(&visited, 0, sizeof(visited))
         try:
             words_push(&found, start)
             words_push(&found, 0)
             words_push(&pending, 0)
-            self.flags[start] |= F_MARK
+            visit_first(&visited, start)
             while pending.n and not inhabited:
                 if found.n > 2 * MAX_SEARCHED:
                     with gil:
@@ -1362,8 +1380,7 @@ cdef class Regexes:
                             target != R_EMPTY and not self.flags[target] & F_SEARCH):
                         inhabited = True
                         break
-                    if target != R_EMPTY and not self.flags[target] & (F_KNOWN_EMPTY | F_MARK):
-                        self.flags[target] |= F_MARK
+                    if target != R_EMPTY and not self.flags[target] & F_KNOWN_EMPTY and visit_first(&visited, target):
                         words_push(&pending, <uint32_t> found.n)
                         words_push(&found, target)
                         words_push(&found, <uint32_t> i)
@@ -1373,14 +1390,25 @@ cdef class Regexes:
                     self.flags[found.data[i]] |= F_KNOWN_INHABITED
                     i = found.data[i + 1]
                 self.flags[start] |= F_KNOWN_INHABITED
-        finally:                            # after an error nothing is known
-            for j in range(0, found.n, 2):
-                self.flags[found.data[j]] &= <uint8_t> ~F_MARK
-                if exhausted:
+            if exhausted:
+                for j in range(0, found.n, 2):
                     self.flags[found.data[j]] |= F_KNOWN_EMPTY
+        finally:
             words_free(&found)
             words_free(&pending)
+            words_free(&visited)
         return exhausted
+
+
+cdef bint visit_first(Words* visited, uint32_t node) except? -1 nogil:
+    """Sets the node's bit; whether it was not set before."""
+    cdef uint32_t bit = <uint32_t> 1 << (node & 31)
+    while visited.n <= node >> 5:
+        words_push(visited, 0)
+    if visited.data[node >> 5] & bit:
+        return False
+    visited.data[node >> 5] |= bit
+    return True
 
 
 cdef inline void touch(uint32_t* word, uint8_t* marks, const uint32_t* map_) noexcept nogil:

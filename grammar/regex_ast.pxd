@@ -41,6 +41,11 @@ cdef class And(Node):
 cdef class Not(Node):
     cdef readonly Node body
 
+cdef class Escaped(Node):
+    cdef readonly Node body
+    cdef readonly bint shortest
+    cdef readonly bint ascii
+
 cdef class Substring(Node):
     cdef readonly tuple chunks
 

@@ -199,6 +199,27 @@ class Not(Node):
         return (self.body,)
 
 
+class Escaped(Node):
+    """The spellings of `body`'s texts within a JSON string, without the quotes.
+
+    `body` is a terminal of its own as in `And`. `shortest`: only the escapes that are needed, in their shortest form;
+    `ascii`: what is beyond ASCII is escaped.
+    """
+
+    __slots__ = ("ascii", "body", "shortest")
+    body: Node
+    shortest: bool
+    ascii: bool
+
+    def __init__(self, body: Node, shortest: bool = False, ascii: bool = False) -> None:
+        self.body = body
+        self.shortest = shortest
+        self.ascii = ascii
+
+    def _fields(self) -> tuple[object, ...]:
+        return (self.body, self.shortest, self.ascii)
+
+
 class Substring(Node):
     """Any run of `chunks`, none and all of them included: `"".join(chunks[n:m])` for some n <= m. See `substring`."""
 

@@ -23,6 +23,7 @@ from .regex_ast import (
     Behind,
     Chars,
     Concat,
+    Escaped,
     Literal,
     Look,
     Node,
@@ -124,7 +125,7 @@ def _survey(node: Node) -> int:
                 below += node.alternatives
             elif isinstance(node, Behind):
                 found |= _BEHIND
-            elif isinstance(node, (And, Not)):
+            elif isinstance(node, (And, Escaped, Not)):
                 found |= _SETS  # what is in it is a terminal of its own
             elif isinstance(node, Substring):
                 found |= _SUBSTRING
@@ -160,6 +161,8 @@ def _plain(node: Node, regexes: Regexes) -> int:
         return regexes.intersection([lower(part, regexes) for part in node.parts])
     if isinstance(node, Not):
         return regexes.complement(lower(node.body, regexes))
+    if isinstance(node, Escaped):
+        return regexes.escaped(lower(node.body, regexes), node.shortest, node.ascii)
     assert isinstance(node, Union)
     return regexes.union([_plain(part, regexes) for part in node.alternatives])
 
