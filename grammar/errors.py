@@ -27,6 +27,7 @@ class GrammarError(EarleymaskError, ValueError):
         text: the offending line of the grammar, without its newline.
         hint: what to write instead, or None.
         source: the name of the imported text that the place is in; None for the text that was given.
+        pointer: in a JSON Schema, the JSON pointer of the place; None where no place can be named.
         errors: all errors that were found, at least this one. The other attributes are those of the first.
     """
 
@@ -39,6 +40,7 @@ class GrammarError(EarleymaskError, ValueError):
         text: str | None = None,
         hint: str | None = None,
         source: str | None = None,
+        pointer: str | None = None,
         others: Sequence[GrammarError] = (),
     ) -> None:
         super().__init__(message)
@@ -48,6 +50,7 @@ class GrammarError(EarleymaskError, ValueError):
         self.text = text
         self.hint = hint
         self.source = source
+        self.pointer = pointer
         self._others = tuple(others)
 
     @property
@@ -68,6 +71,8 @@ class GrammarError(EarleymaskError, ValueError):
         if self.line is not None:
             where += f"{', ' if where else ''}line {self.line}"
             where += "" if self.column is None else f", column {self.column}"
+        if self.pointer is not None:
+            where += f"{', ' if where else ''}at {self.pointer if '#' in self.pointer else '#' + self.pointer}"
         parts = [f"{where}: {self.message}" if where else self.message]
         if self.text is not None:
             parts += excerpt(self.text, self.column)
@@ -76,7 +81,7 @@ class GrammarError(EarleymaskError, ValueError):
         return "\n".join(parts)
 
     def __reduce__(self) -> tuple[object, ...]:
-        values = (self.message, self.line, self.column, self.text, self.hint, self.source, self._others)
+        values = (self.message, self.line, self.column, self.text, self.hint, self.source, self.pointer, self._others)
         return _grammar_error, (type(self), *values)
 
 
@@ -88,10 +93,11 @@ def _grammar_error(
     text: str | None,
     hint: str | None,
     source: str | None,
+    pointer: str | None,
     others: tuple[GrammarError, ...],
 ) -> GrammarError:
     """Rebuild the error from its pickle: `Exception` alone does not carry keyword arguments over."""
-    return kind(message, line=line, column=column, text=text, hint=hint, source=source, others=others)
+    return kind(message, line=line, column=column, text=text, hint=hint, source=source, pointer=pointer, others=others)
 
 
 class GrammarLimitError(GrammarError, LimitError):
@@ -109,6 +115,7 @@ def together(errors: Sequence[GrammarError]) -> GrammarError:
         text=first.text,
         hint=first.hint,
         source=first.source,
+        pointer=first.pointer,
         others=others,
     )
 

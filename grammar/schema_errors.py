@@ -1,0 +1,53 @@
+"""Where in a schema something stands, and errors that say it."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from .errors import GrammarError
+
+if TYPE_CHECKING:
+    from .schema_documents import Resource
+
+SHOWN_CHARS = 60
+"""A message shows no more than this many characters of a value."""
+
+_NOTHING = object()
+
+Path = tuple[Any, ...]
+"""Where something is in its document: () for the root, else (path of what holds it, key or index)."""
+
+
+def pointer_of(path: Path, resource: Resource) -> str:
+    """A path as a JSON pointer (RFC 6901); after the URI of its document and `#`, if that is not the one given."""
+    tokens: list[str] = []
+    while path:
+        path, token = path
+        tokens.append(str(token).replace("~", "~0").replace("/", "~1"))
+    pointer = "".join(f"/{token}" for token in reversed(tokens))
+    uri = resource.document.uri
+    return f"{uri}#{pointer}" if uri else pointer
+
+
+def at(path: Path, resource: Resource, message: str, value: Any = _NOTHING, hint: str | None = None) -> GrammarError:
+    """The error that something is wrong at a place in a schema, with the value that stands there if it is given."""
+    if value is not _NOTHING:
+        message = f"{message}, not {shown(value)}"
+    return GrammarError(message, pointer=pointer_of(path, resource), hint=hint)
+
+
+def shown(value: Any) -> str:
+    """A value as JSON writes it, cut where it is long; or its Python type, where it is nothing that JSON has."""
+    if isinstance(value, Decimal):
+        text = str(value)
+    elif isinstance(value, (list, dict)):
+        # A document may be large, nested deeply, or hold itself.
+        kind = "list" if isinstance(value, list) else "object"
+        return f"the empty {kind}" if not value else f"{'a' if kind == 'list' else 'an'} {kind} of {len(value)}"
+    elif value is None or isinstance(value, (str, int, float)):
+        text = json.dumps(value[: SHOWN_CHARS + 1] if isinstance(value, str) else value, ensure_ascii=False)
+    else:
+        return f"a Python {type(value).__name__}"
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."

@@ -1,0 +1,179 @@
+"""What users give as a schema, as JSON values: text, dicts, pydantic models, dataclasses.
+
+Numbers of a text are kept exactly: integers as int, all others as Decimal. A key that an object has twice is an error,
+since readers disagree about what that means. A dict is copied, by the quickest way there is (`marshal`, about a
+microsecond per 200 bytes): a grammar reads its schema while it is used, and must not change when the dict does.
+"""
+
+from __future__ import annotations
+
+import json
+import marshal
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, NoReturn
+
+from .errors import GrammarError, GrammarLimitError
+
+PLAIN = 2
+"""The version of `marshal` that knows no references: what holds itself is too deep for it, and not copied."""
+
+MAX_DEPTH = 10_000
+"""Of objects and lists within one another."""
+
+
+def read(given: Any) -> Any:
+    """The schema that somebody gave: a dict of JSON values, or True or False.
+
+    Raises GrammarError where a text is no JSON or no schema can be had, with line and column in a text; TypeError where
+    it is something else altogether.
+    """
+    if type(given) is dict:
+        try:
+            return marshal.loads(marshal.dumps(given, PLAIN))
+        except ValueError:  # too deep, or something that is not of Python's plain types
+            return _copied(given)
+    if given is True or given is False:
+        return given
+    if isinstance(given, str):
+        return read_text(given)
+    if isinstance(given, (bytes, bytearray)):
+        try:
+            return read_text(bytes(given).decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise GrammarError(
+                f"the schema is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}"
+            ) from None
+    if isinstance(given, Mapping):
+        return _copied(given)
+    return _of_model(given)
+
+
+def read_text(text: str) -> Any:
+    """A JSON text as values. Raises GrammarError with line and column."""
+    try:
+        return json.loads(text, object_pairs_hook=_object, parse_float=Decimal, parse_constant=_constant)
+    except json.JSONDecodeError as error:
+        line = error.doc.splitlines()[error.lineno - 1] if error.doc else ""
+        raise GrammarError(
+            f"the schema is not JSON: {error.msg}", line=error.lineno, column=error.colno, text=line
+        ) from None
+    except _RepeatedKeyError as error:
+        raise _repeated(text, error.key) from None
+    except RecursionError:
+        raise GrammarLimitError(
+            "the schema is nested too deeply to be read; give it as a dict, or simplify it"
+        ) from None
+    except GrammarError:
+        raise
+    except ValueError as error:  # what `int` refuses: digits beyond `sys.get_int_max_str_digits()`
+        raise GrammarLimitError(f"a number in the schema has too many digits: {error}") from None
+
+
+class _RepeatedKeyError(Exception):
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise _RepeatedKeyError(key)
+            seen.add(key)
+    return found
+
+
+def _constant(name: str) -> NoReturn:
+    raise GrammarError(f"the schema is not JSON: there is no number {name} in it")
+
+
+def _repeated(text: str, key: str) -> GrammarError:
+    """The error of a repeated key, with the place of the second one. Reads the text once more, member by member."""
+    from .source import SourceText
+
+    place = _second(text, key)
+    line, column = SourceText(text).line_and_column(place)
+    return GrammarError(
+        f"the key {json.dumps(key, ensure_ascii=False)} stands twice in one object",
+        line=line,
+        column=column,
+        text=SourceText(text).line_at(place),
+        hint="remove one: readers of JSON disagree about which of them counts",
+    )
+
+
+def _second(text: str, key: str) -> int:
+    """Where in a JSON text an object has `key` for the second time: the first such place."""
+    read_string = json.decoder.scanstring  # type: ignore[attr-defined]
+    keys: list[set[str] | None] = []  # of the objects and lists (None) that are open
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char == '"':
+            begin = at
+            value, at = read_string(text, at + 1)
+            end = at
+            while text[end] in " \t\r\n":
+                end += 1
+            known = keys[-1]
+            if text[end] == ":" and known is not None:
+                if value in known and value == key:
+                    return begin
+                known.add(value)
+            continue
+        if char == "{":
+            keys.append(set())
+        elif char == "[":
+            keys.append(None)
+        elif char in "]}":
+            keys.pop()
+        at += 1
+    raise AssertionError("no key stands twice")
+
+
+def _copied(given: Any) -> Any:
+    """A copy in plain dicts and lists of what is made of other mappings and sequences. Other values are left."""
+    result: list[Any] = [None]
+    stack: list[tuple[Any, Any, Any, int]] = [(given, result, 0, 0)]
+    while stack:
+        value, holder, key, depth = stack.pop()
+        if isinstance(value, Mapping):
+            if depth > MAX_DEPTH:
+                raise GrammarLimitError(f"the schema is nested more than {MAX_DEPTH} deep, or holds itself")
+            made: Any = dict.fromkeys(value)
+            stack.extend((item, made, name, depth + 1) for name, item in value.items())
+            holder[key] = made
+        elif isinstance(value, (list, tuple)):
+            if depth > MAX_DEPTH:
+                raise GrammarLimitError(f"the schema is nested more than {MAX_DEPTH} deep, or holds itself")
+            made = [None] * len(value)
+            stack.extend((item, made, index, depth + 1) for index, item in enumerate(value))
+            holder[key] = made
+        else:
+            holder[key] = value
+    return result[0]
+
+
+def _of_model(given: Any) -> Any:
+    """The schema of a pydantic model, a dataclass, or an instance of either."""
+    kind = given if isinstance(given, type) else type(given)
+    if hasattr(kind, "model_json_schema"):
+        return kind.model_json_schema()
+    if kind.__module__.startswith("pydantic.") and hasattr(given, "json_schema"):
+        return given.json_schema()  # a TypeAdapter
+    if hasattr(kind, "__dataclass_fields__"):
+        try:
+            from pydantic import TypeAdapter
+        except ImportError:
+            raise GrammarError(
+                f"the schema of the dataclass {kind.__name__} is made by pydantic, which is not installed",
+                hint="pip install pydantic, or give the schema itself",
+            ) from None
+        return TypeAdapter(kind).json_schema()
+    raise TypeError(
+        "a schema must be a dict, JSON text, True, False, a pydantic model or a dataclass, not " + type(given).__name__
+    )
