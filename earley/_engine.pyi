@@ -27,7 +27,11 @@ class Engine:
 
     def add_terminal(self, name: str, node: int, ignored: bool = False) -> int:
         """A terminal that matches `node`, maybe the empty string too; an `ignored` one may also stand between
-        lexemes."""
+        lexemes.
+
+        The function of a lazy symbol may add some, ignored ones excepted. Then nodes of this arena are numbered anew
+        now and then: it may keep symbols, not nodes, from one call to the next.
+        """
 
     def add_special(self, name: str) -> int:
         """A special token, by its name in the vocabulary. The same name is the same symbol."""
@@ -49,8 +53,8 @@ class Engine:
     def add_lazy(self, name: str, expand: Callable[[], Iterable[Iterable[int]]], *, nullable: bool = False) -> int:
         """A nonterminal whose productions `expand()` makes when the parser first predicts it.
 
-        `expand` returns right-hand sides of symbols that exist, or of lazy symbols that it makes. `nullable` says
-        whether the symbol derives the empty string. Alternatives with unproductive symbols are left out.
+        `expand` returns right-hand sides of symbols that exist, or of terminals and lazy symbols that it makes.
+        `nullable` says whether the symbol derives the empty string. Alternatives with unproductive symbols are left out.
         """
 
     def is_productive(self, symbol: int) -> bool:

@@ -47,8 +47,13 @@ cdef class Engine:
             PyThread_free_lock(<PyThread_type_lock> self.lock)
 
     cpdef uint32_t add_terminal(self, str name, node, bint ignored=False) except? 0xFFFFFFFF:
-        """A terminal that matches `node`, maybe the empty string too; an `ignored` one may also stand between lexemes."""
-        self.open_for_changes()
+        """A terminal that matches `node`, maybe the empty string too; an `ignored` one may also stand between lexemes.
+
+        The function of a lazy symbol may add some, ignored ones excepted. Then nodes of this arena are numbered anew now
+        and then: it may keep symbols, not nodes, from one call to the next.
+        """
+        if ignored or not self.rules.n_expanding:
+            self.open_for_changes()
         if self.regexes.is_empty(node):
             raise ValueError(f"terminal {name!r} matches nothing")
         return self.rules.add_symbol(name, S_TERMINAL, self.regexes.is_nullable(node), node, ignored)
@@ -89,7 +94,7 @@ cdef class Engine:
     def add_lazy(self, str name not None, expand, *, nullable=False) -> int:
         """A nonterminal whose productions `expand()` makes when the parser first predicts it.
 
-        `expand` returns right-hand sides of symbols that exist, or of lazy symbols that it makes. `nullable` says whether
+        `expand` returns right-hand sides of symbols that exist, or of terminals and lazy symbols that it makes. `nullable` says whether
         the symbol derives the empty string. Alternatives with unproductive symbols are left out.
         """
         return self.rules.add_lazy(name, nullable, expand)

@@ -19,6 +19,7 @@ from earleymask.earley._chart cimport Chart
 from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._masks cimport Masks
 from earleymask.earley._meter cimport Meter
+from earleymask.earley._rules cimport S_TERMINAL
 
 cdef enum:
     STATE_BYTES = 1100          # a lexer state and its transitions, at least
@@ -35,7 +36,7 @@ cdef int forget(Engine engine) except -1:
 
 
 cdef int forget_but(Engine engine, size_t keep) except -1:
-    """Keeps the regex nodes of the grammar itself, and what the rows and positions of living matchers refer to.
+    """Keeps the regex nodes of the grammar itself and of its terminals, and what the rows and positions of living matchers refer to.
 
     Those are numbered anew, here and in the charts. Everything that was worked out about them (transitions, closures,
     outcomes, answers) is dropped, and worked out again when it is needed. Until the tables are changed, which cannot
@@ -44,6 +45,7 @@ cdef int forget_but(Engine engine, size_t keep) except -1:
     cdef Chart chart
     cdef Masks masks
     cdef Collection marks
+    cdef size_t i
     charts = [chart for chart in [known() for known in engine.charts] if chart is not None]
     for masks in engine.masks.values():
         masks.flush()
@@ -61,6 +63,9 @@ cdef int forget_but(Engine engine, size_t keep) except -1:
         keep = RECENT if keep > RECENT else 1
     # From here on nothing can fail. Other threads read the tables of charts under the GIL, which we have.
     engine.regexes.collect(marks.nodes, marks.node_map)
+    for i in range(engine.rules.n_symbols):
+        if engine.rules.symbols[i].kind == S_TERMINAL:
+            engine.rules.symbols[i].node = marks.node_map[engine.rules.symbols[i].node]
     engine.lexer.collect(marks.states, marks.state_map, marks.node_map)
     engine.skeletons.collect(marks.skeletons, marks.skeleton_map, marks.shapes, marks.shape_map)
     for chart in charts:
@@ -119,6 +124,9 @@ cdef class Collection:
             raise MemoryError("forgetting what was learned about a grammar")
         for i in range(engine.n_base_nodes):
             self.nodes[i] = 1
+        for i in range(engine.rules.n_symbols):
+            if engine.rules.symbols[i].kind == S_TERMINAL:
+                self.nodes[engine.rules.symbols[i].node] = 1
         for i in range(engine.skeletons.n_base_shapes):
             self.shapes[i] = 1
         self.states[DEAD_STATE] = 1

@@ -24,7 +24,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memmove, memset
 
-from earleymask.earley._meter cimport spend_steps, start
+from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_and, byteset_and_not, byteset_fill, byteset_has, byteset_or,
     keep_marked, rehash, reserve, sequence, sequence_length, sort_u64, sort_words, words_extend, words_free, words_push,
@@ -195,7 +195,6 @@ cdef class Regexes:
         `shortest`: of each character only the shortest spelling, as `json.dumps` writes it; `ascii`: characters beyond
         ASCII only as escapes.
         """
-        start(self.meter)
         return make_escaped(self, self.known(node), shortest * STYLE_SHORTEST | ascii * STYLE_ASCII, P_NONE, 0, 0)
 
     def ordered(self, program) -> int:
@@ -333,7 +332,6 @@ cdef class Regexes:
 
     cpdef bint is_empty(self, node) except -1:
         """Whether the node contains no string at all. Exact; raises `LimitError` when that takes too long a search."""
-        start(self.meter)
         return self.empty(self.known(node))
 
     def matches(self, node, bytes data not None) -> bool:

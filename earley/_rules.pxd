@@ -35,6 +35,7 @@ cdef class Rules:
     cdef readonly list names        # of the symbols
     cdef dict expansions            # lazy symbol -> callable that makes its productions
     cdef dict productive            # lazy symbol -> whether it derives a string, as far as known
+    cdef uint32_t n_expanding       # 1 while productions of a lazy symbol are made
     cdef uint32_t start             # dotted rule "-> . start"
     cdef uint32_t mark              # dotted rule of marks (`_template`), before a symbol that nothing scans
 

@@ -152,7 +152,11 @@ cdef class Rules:
 
     cdef int expand(self, uint32_t symbol) except -1 nogil:
         with gil:
-            self.make_productions(symbol)
+            self.n_expanding += 1
+            try:
+                self.make_productions(symbol)
+            finally:
+                self.n_expanding -= 1
         return 0
 
     def make_productions(self, symbol) -> None:
