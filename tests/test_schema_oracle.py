@@ -1,0 +1,133 @@
+"""The oracle of JSON Schema against the official suite, and each thing in which it departs from `jsonschema`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+pytest.importorskip("regress")
+pytest.importorskip("jsonschema")
+
+import jsonschema
+import schema_suite
+from schema_formats import FORMATS
+from schema_oracle import Oracle, same
+
+SUITE = schema_suite.folder()
+NOT_JUDGED = {
+    "vocabulary": "jsonschema knows no vocabularies",
+    "optional/format-assertion": "the same",
+    "optional/content": "what a string contains is an annotation for us",
+    "optional/format/idn-hostname": "not a format of the oracle",
+}
+needs_suite = pytest.mark.skipif(not (SUITE / "tests").is_dir(), reason=f"no JSON-Schema-Test-Suite in {SUITE}")
+
+# (schema, texts that are valid, texts that are not)
+CASES: list[tuple[Any, list[str], list[str]]] = [
+    # Exact numbers.
+    ({"multipleOf": 0.01}, ["0.07", "19.99", "4.35", "1e3"], ["0.075", "1e-3"]),
+    ({"multipleOf": 1e-8}, ["12391239123", "1e308"], ["1e-9"]),
+    ({"multipleOf": 0.3}, ["0.9", "3e50"], ["1e50", "1"]),
+    ({"maximum": 0.1}, ["0.1", "0.10", "1e-1"], ["0.1000000000000000000001"]),
+    ({"exclusiveMaximum": 9007199254740993}, ["9007199254740992.9"], ["9007199254740993", "9007199254740993.0"]),
+    ({"const": 0.1}, ["0.1", "1e-1"], ["0.1000000000000000055511151231257827"]),
+    ({"type": "integer"}, ["1.0", "1e2", "-0.0", "1e400"], ["1.5", "1e-1", "true"]),
+    ({"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}, ["1"], ["1.0", "1e2", "true"]),
+    # true is not 1.
+    ({"const": 1}, ["1", "1.0"], ["true"]),
+    ({"const": {"a": [False]}}, ['{"a": [false]}'], ['{"a": [0]}']),
+    ({"enum": [0, [True]]}, ["0", "0.0", "[true]"], ["false", "[1]"]),
+    ({"uniqueItems": True}, ["[1, true, [1], [true]]", '[{"a": 0}, {"a": false}]'], ["[1, 1.0]", "[[1], [1.0]]"]),
+    # Patterns of ECMA-262.
+    ({"pattern": r"^\d+$"}, ['"12"'], ['"\\u0663"', '"12\\n"']),
+    ({"pattern": r"^\w$"}, ['"a"'], ['"\\u00e9"']),
+    ({"pattern": r"^.$"}, ['"\\ud83d\\ude00"'], ['"ab"', '"\\u2028"']),
+    ({"pattern": r"^\p{Lu}$"}, ['"\\u00c9"'], ['"\\u00e9"']),
+    ({"pattern": r"^[^]$"}, ['"\\n"'], ['""']),
+    ({"pattern": r"\-"}, ['"a-b"'], ['"ab"']),  # malformed with the flag u
+    ({"patternProperties": {r"^\d$": False}, "additionalProperties": True}, ['{"\\u0663": 1}'], ['{"1": 1}']),
+    ({"patternProperties": {r"^\d$": True}, "additionalProperties": False}, ['{"1": 1}'], ['{"\\u0663": 1}']),
+    ({"patternProperties": {r"^\d$": True}, "unevaluatedProperties": False}, ['{"1": 1}'], ['{"\\u0663": 1}']),
+    ({"minLength": 2}, ['"\\ud83d\\ude00x"'], ['"\\ud83d\\ude00"']),
+    # Formats, keywords that later drafts leave open, keys that stand twice, what is no JSON.
+    ({"format": "date"}, ['"2024-02-29"', "1"], ['"2023-02-29"']),
+    ({"dependencies": {"a": ["b"]}}, ['{"a": 1, "b": 1}', "{}"], ['{"a": 1}']),
+    (True, ["{}", "[{}, {}]"], ['{"a": 1, "a": 1}', '[{"a": {"b": 1, "\\u0062": 1}}]', "NaN", "[1", ""]),
+]
+
+
+@pytest.mark.parametrize(("schema", "valid", "invalid"), CASES, ids=[json.dumps(case[0]) for case in CASES])
+def test_what_is_made_exact(schema: Any, valid: list[str], invalid: list[str]) -> None:
+    oracle = Oracle(schema)
+    assert [text for text in valid if not oracle.accepts(text)] == []
+    assert [text for text in invalid if oracle.accepts(text)] == []
+
+
+def test_jsonschema_alone_would_be_wrong() -> None:
+    """Each kind of departure is needed: jsonschema itself judges some text of it otherwise."""
+    differ = 0
+    for schema, valid, invalid in CASES[:-1]:
+        plain = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)(schema)
+        for text, expected in [(text, True) for text in valid] + [(text, False) for text in invalid]:
+            try:
+                judged = plain.is_valid(json.loads(text))
+            except Exception:
+                judged = not expected
+            differ += judged != expected
+    assert differ > 10
+
+
+def test_formats_are_annotations_on_request() -> None:
+    assert Oracle({"format": "date"}, format_assertion=False).accepts('"x"')
+
+
+def test_equality() -> None:
+    assert same({"a": 1, "b": [None]}, {"b": [None], "a": 1})
+    assert not same([1, 2], [2, 1])
+    assert not same("1", 1) and not same(None, False) and not same({}, []) and not same([1], [1, 1])
+
+
+@needs_suite
+@pytest.mark.parametrize("draft", ["2020-12", "7"])
+def test_the_official_suite(draft: str) -> None:
+    wrong = []
+    n = 0
+    for group in schema_suite.groups(SUITE, draft):
+        if group.file in NOT_JUDGED:
+            continue
+        asserted = group.file.startswith("optional/format/")
+        oracle = Oracle(group.schema, registry=schema_suite.remotes(SUITE), format_assertion=asserted)
+        for test in group.tests:
+            n += 1
+            if oracle.accepts(json.dumps(test["data"])) != test["valid"]:
+                wrong.append((group.file, group.description, test["description"], test["data"]))
+    assert n > 1000
+    assert wrong == []
+
+
+def test_each_format_has_texts_of_both_kinds() -> None:
+    samples = {
+        "date": ("0000-02-29", "1900-02-29"),
+        "time": ("23:59:60Z", "22:59:60Z"),
+        "date-time": ("1998-12-31t15:59:60.123-08:00", "1998-12-31T23:59:60+01:00"),
+        "duration": ("P1Y2M3DT4H5M6S", "P1Y3D"),
+        "email": ('"a b"@[IPv6:::1]', "a..b@c"),
+        "hostname": ("xn--ihqwcrb4cv8a8dqg056pqjye", "a_b"),
+        "idn-email": ("실례@실례.테스트", "é@@b"),
+        "ipv4": ("255.0.0.1", "01.0.0.1"),
+        "ipv6": ("::ffff:1.2.3.4", "1::2::3"),
+        "uuid": ("2EB8AA08-aa98-11ea-B4AA-73B441D16380", "2eb8aa08aa9811eab4aa73b441d16380"),
+        "uri": ("http://u:p@[::1]:80/%C3?a#b", "//h/a"),
+        "uri-reference": ("a/b:c", "a:b c"),
+        "iri": ("http://é.de/ü", "http://é.de/ "),
+        "iri-reference": ("ü", "\\"),
+        "uri-template": ("http://h/{+a,b:3}{?c*}", "{a"),
+        "json-pointer": ("/a~1b/~0", "/~2"),
+        "relative-json-pointer": ("1/a", "01"),
+        "regex": ("(?<a>b)", "(?<a"),
+    }
+    assert samples.keys() == FORMATS.keys()
+    for name, (good, bad) in samples.items():
+        assert FORMATS[name](good) and not FORMATS[name](bad), name
