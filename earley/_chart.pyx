@@ -21,7 +21,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from earleymask.earley._skeletons cimport (
-    NEW, O_ACCEPTS, O_HEADER, O_N_ARGUMENTS, O_N_ITEMS, O_N_POPS, O_N_RECIPES, O_SKELETON, ROOT_SHAPE, Closure,
+    NEW, O_ACCEPTS, O_HEADER, O_N_ARGUMENTS, O_N_ITEMS, O_N_POPS, O_N_RECIPES, O_SKELETON, ROOT_SHAPE,
 )
 from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._meter cimport spend_steps
@@ -171,7 +171,10 @@ cdef class Chart:
             self.push_pair(row, state)
             for k in range(self.lexer.accepted_starts[state], self.lexer.accepted_starts[state + 1]):
                 terminal = self.lexer.accepted.data[k]
-                outcome = self.skeletons.scan(sequence(self.rows, row)[0], terminal)
+                if self.rules.symbols[terminal].followed and not self.has_variables:
+                    outcome = self.scan_followed(row, state, terminal)
+                else:
+                    outcome = self.skeletons.scan(sequence(self.rows, row)[0], terminal)
                 if outcome != NONE:
                     words_push(&self.sources, outcome)
                     words_push(&self.sources, row)
@@ -184,10 +187,22 @@ cdef class Chart:
 
     cdef uint32_t position_of(self, uint32_t row) except? 0xFFFFFFFF nogil:
         """The position at which `row` stands beside the live pairs gathered so far."""
-        cdef Closure* closure = self.skeletons.closure(sequence(self.rows, row)[0])
-        if closure.start_state != DEAD_STATE:
-            self.push_pair(row, closure.start_state)
+        cdef uint32_t state = self.start_state(row)
+        if state != DEAD_STATE:
+            self.push_pair(row, state)
         return self.intern_position(row)
+
+    cdef uint32_t start_state(self, uint32_t row) except? 0xFFFFFFFF nogil:
+        """The lexer state in which a lexeme begins at the row."""
+        cdef uint32_t state = self.skeletons.closure(sequence(self.rows, row)[0]).start_state
+        return self.lexer.with_memory(state, self.rules.symbols) if self.rules.has_followed else state
+
+    cdef uint32_t scan_followed(self, uint32_t row, uint32_t state, uint32_t terminal) except? 0xFFFFFFFE nogil:
+        """The outcome of a lexeme whose text its lexer state has kept."""
+        cdef uint32_t dot
+        with gil:
+            dot = self.rules.follow_dot(terminal, self.lexer.regexes.read_by(self.lexer.node_of(state, terminal)))
+        return self.skeletons.scan_followed(sequence(self.rows, row)[0], terminal, dot)
 
     cdef int push_pair(self, uint32_t row, uint32_t state) except -1 nogil:
         reserve(<void**> &self.pairs, &self.pairs_capacity, self.n_pairs + 1, sizeof(uint64_t))
@@ -234,7 +249,7 @@ cdef class Chart:
             return self.position_of(row)
         other = row_at(self, spelled)
         if other != NO_ROW:
-            state = self.skeletons.closure(sequence(self.rows, other)[0]).start_state
+            state = self.start_state(other)
             if other != row:
                 # One row of both, as where an ignored lexeme ends beside others.
                 self.sources.n = 0

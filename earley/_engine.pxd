@@ -13,6 +13,7 @@ cdef class Engine:
     cdef Lexer lexer                # None until `finish`
     cdef Skeletons skeletons        # None until `finish`
     cdef dict specials              # name of a special token -> symbol
+    cdef object doubtful            # regex nodes (inside, outside): see `set_doubtful`; None without followed terminals
     cdef list token_sets            # symbol, name, ranges, names, negated: see `add_token_ids`
     cdef object __weakref__
     cdef dict masks                 # TokenTrie -> Masks over it

@@ -33,6 +33,20 @@ class Engine:
         now and then: it may keep symbols, not nodes, from one call to the next.
         """
 
+    def add_followed(self, name: str, node: int, follow: Callable[[bytes], int]) -> int:
+        """A terminal whose text says what may follow it: after the bytes `text`, the symbol `follow(text)`.
+
+        It stands first of two symbols in a production. The second one must derive at least what `follow` gives for each
+        text, and stands for it where the text is not known: masks are made with it, and then looked through for tokens
+        in which that makes a difference, see `set_doubtful`. `follow` may add symbols as the function of a lazy symbol
+        may.
+        """
+
+    def set_doubtful(self, inside: int, outside: int) -> None:
+        """Which tokens to look through: those whose bytes match `inside`, where a followed terminal's lexeme has begun,
+        or `outside`. Both are regex nodes. A token in which such a lexeme ends, and what follows it matters, must match.
+        """
+
     def add_special(self, name: str) -> int:
         """A special token, by its name in the vocabulary. The same name is the same symbol."""
 

@@ -58,6 +58,26 @@ cdef class Engine:
             raise ValueError(f"terminal {name!r} matches nothing")
         return self.rules.add_symbol(name, S_TERMINAL, self.regexes.is_nullable(node), node, ignored)
 
+    def add_followed(self, str name not None, node, follow) -> int:
+        """A terminal whose text says what may follow it: after the bytes `text`, the symbol `follow(text)`.
+
+        It stands first of two symbols in a production. The second one must derive at least what `follow` gives for each
+        text, and stands for it where the text is not known: masks are made with it, and then looked through for tokens
+        in which that makes a difference, see `set_doubtful`. `follow` may add symbols as the function of a lazy symbol may.
+        """
+        symbol = self.add_terminal(name, node)
+        self.rules.symbols[<uint32_t> symbol].followed = True
+        self.rules.followers[symbol] = follow
+        self.rules.has_followed = True
+        return symbol
+
+    def set_doubtful(self, inside, outside) -> None:
+        """Which tokens to look through: those whose bytes match `inside`, where a followed terminal's lexeme has begun, or
+        `outside`. Both are regex nodes. A token in which such a lexeme ends, and what follows it matters, must match.
+        """
+        self.open_for_changes()
+        self.doubtful = (inside, outside)
+
     def add_special(self, str name not None) -> int:
         """A special token, by its name in the vocabulary. The same name is the same symbol."""
         if name not in self.specials:

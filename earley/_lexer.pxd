@@ -3,6 +3,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from earleymask.earley._regex cimport Regexes
+from earleymask.earley._rules cimport Symbol
 from earleymask.earley._tables cimport ByteSet, Sequences, Words
 
 cdef struct Transition:
@@ -23,12 +24,20 @@ cdef class Lexer:
     cdef size_t* accepted_starts    # those of state s: accepted[accepted_starts[s]:accepted_starts[s + 1]]
     cdef size_t accepted_starts_capacity
     cdef Words pairs, moved     # scratch
+    cdef Words begun            # per state: the same with followed terminals remembering, NONE where not asked yet
+    cdef Words plain            # per state: the same without what they remember
 
     # The state of these (terminal, node) pairs, sorted by terminal; pairs whose node is empty are left out.
     cdef uint32_t state(self, const uint32_t* pairs, size_t n) except? 0xFFFFFFFF nogil
     # Index of the transition of `state` by `byte`, worked out if it is new.
     cdef uint32_t transition(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
     cdef uint32_t visit(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
+    # The state in which followed terminals remember what they read, and the one in which they do not.
+    cdef uint32_t with_memory(self, uint32_t state, const Symbol* symbols) except? 0xFFFFFFFF nogil
+    cdef uint32_t without_memory(self, uint32_t state) except? 0xFFFFFFFF nogil
+    cdef bint has_read(self, uint32_t state) noexcept nogil     # some followed terminal has read something
+    # The node of a terminal in a state that has it.
+    cdef uint32_t node_of(self, uint32_t state, uint32_t terminal) noexcept nogil
     cdef void collect(self, const uint8_t* marks, uint32_t* map_, const uint32_t* nodes) noexcept nogil
     cdef bint half_full(self) noexcept nogil        # half of the states that there may be are there
     cdef size_t n_bytes(self) noexcept nogil

@@ -35,6 +35,8 @@ cdef class Lexer:
         words_free(&self.accepted)
         words_free(&self.pairs)
         words_free(&self.moved)
+        words_free(&self.begun)
+        words_free(&self.plain)
 
     cdef uint32_t state(self, const uint32_t* pairs, size_t n) except? 0xFFFFFFFF nogil:
         cdef size_t i
@@ -90,11 +92,57 @@ cdef class Lexer:
         set_all(self.table + <size_t> state * 256, &same, index)
         return index
 
+    # ---- followed terminals -------------------------------------------------------------------------------------
+
+    cdef uint32_t with_memory(self, uint32_t state, const Symbol* symbols) except? 0xFFFFFFFF nogil:
+        cdef size_t i, n = sequence_length(self.states, state)
+        cdef uint32_t node, made
+        if state < self.begun.n and self.begun.data[state] != NONE:
+            return self.begun.data[state]
+        self.moved.n = 0
+        for i in range(0, n, 2):
+            words_push(&self.moved, sequence(self.states, state)[i])
+            node = sequence(self.states, state)[i + 1]
+            if symbols[self.moved.data[i]].followed:
+                node = self.regexes.remembering(node)
+            words_push(&self.moved, node)
+        made = self.state(self.moved.data, self.moved.n)
+        note(&self.begun, state, made)
+        return made
+
+    cdef uint32_t without_memory(self, uint32_t state) except? 0xFFFFFFFF nogil:
+        cdef size_t i, n = sequence_length(self.states, state)
+        cdef uint32_t made
+        if state < self.plain.n and self.plain.data[state] != NONE:
+            return self.plain.data[state]
+        self.moved.n = 0
+        for i in range(0, n, 2):
+            words_push(&self.moved, sequence(self.states, state)[i])
+            words_push(&self.moved, self.regexes.without_memory(sequence(self.states, state)[i + 1]))
+        made = self.state(self.moved.data, self.moved.n)
+        note(&self.plain, state, made)
+        return made
+
+    cdef bint has_read(self, uint32_t state) noexcept nogil:
+        cdef size_t i
+        for i in range(1, sequence_length(self.states, state), 2):
+            if self.regexes.n_read(sequence(self.states, state)[i]):
+                return True
+        return False
+
+    cdef uint32_t node_of(self, uint32_t state, uint32_t terminal) noexcept nogil:
+        cdef const uint32_t* p = sequence(self.states, state)
+        while p[0] != terminal:
+            p += 2
+        return p[1]
+
+    # ---- memory -------------------------------------------------------------------------------------------------
+
     cdef void collect(self, const uint8_t* marks, uint32_t* map_, const uint32_t* nodes) noexcept nogil:
         """Drops the states that are not marked, and all transitions. `nodes`: new ids of regex nodes."""
         cdef size_t i, k
         keep_marked(self.states, marks, map_)
-        self.n_transitions = self.accepted.n = 0
+        self.n_transitions = self.accepted.n = self.begun.n = self.plain.n = 0
         for i in range(self.states.n):
             for k in range(self.states.starts[i], self.states.starts[i + 1], 2):
                 self.states.words.data[k + 1] = nodes[self.states.words.data[k + 1]]
@@ -111,4 +159,11 @@ cdef class Lexer:
 
     cdef size_t n_bytes(self) noexcept nogil:
         return (self.states.n_bytes() + <size_t> self.states.n * 1024 + self.n_transitions * sizeof(Transition)
-                + self.accepted.n * sizeof(uint32_t) + self.states.n * sizeof(size_t))
+                + (self.accepted.n + self.begun.n + self.plain.n) * sizeof(uint32_t) + self.states.n * sizeof(size_t))
+
+
+cdef int note(Words* of, uint32_t state, uint32_t other) except -1 nogil:
+    while of.n <= state:
+        words_push(of, NONE)
+    of.data[state] = other
+    return 0

@@ -3,6 +3,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from earleymask.earley._chart cimport Chart, Mask
+from earleymask.earley._doubtful cimport Doubtful
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._lexer cimport Lexer
 from earleymask.earley._parts cimport Exits, Part, Parts
@@ -47,6 +48,7 @@ cdef class Masks:
     cdef TokenTrie trie
     cdef Parts parts
     cdef Template template
+    cdef Doubtful doubtful          # None until asked for, or where no terminal is followed
     cdef Words adopted              # regex node of the grammar -> of `parts`
     cdef Map part_of                # trie node + 1 << 32 | regex node of the grammar -> index in `my_parts`
     cdef Part** my_parts
@@ -72,6 +74,7 @@ cdef class Masks:
     cdef size_t mask_bytes
     cdef size_t n_trimmed           # bytes kept when `trim` was last at work
     cdef uint64_t last_used         # by the clock of `parts`
+    cdef uint32_t n_lone            # masks that are no unions of answers
     cdef readonly uint64_t generation   # changes when masks are freed
 
     # scratch
@@ -112,6 +115,11 @@ cdef class Masks:
 
     cdef int start_afresh(self) except -1
     cdef void free_masks(self) noexcept
+    cdef Mask* lone_mask(self, const uint32_t* words) except NULL nogil
+    cdef Mask* look_through(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil
+    cdef int find_doubtful(self) except -1
+    cdef bint is_extra(self, uint32_t token) noexcept nogil
+    cdef bint leads_on(self, Chart chart, uint32_t position, uint32_t token) except? -1 nogil
     cdef Mask* remember(self, Chart chart, uint32_t position, const uint32_t* words) except NULL nogil
     cdef int new_visit(self) except -1 nogil
     cdef bint is_visited(self, uint32_t continuation, uint32_t places) except -1 nogil

@@ -27,6 +27,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 from earleymask.earley._chart cimport DEAD, MET, NO_TABLE, UNKNOWN
+from earleymask.earley._keys cimport Keys
 from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, Parts, folded, parts_of, union_members
@@ -270,25 +271,94 @@ cdef class Masks:
         for i in range(1, sequence_length(chart.positions, position), 2):
             row = sequence(chart.positions, position)[i]
             state = sequence(chart.positions, position)[i + 1]
+            if self.rules.has_followed:
+                state = self.lexer.without_memory(state)
             answer = self.evaluate(sequence(chart.rows, row)[0], state, AT_ROOT)
             self.gather(chart, row, answer)
         mask = self.union_of()
+        if self.rules.has_followed:
+            mask = self.look_through(chart, position, mask)
         chart.remember_mask(position, mask)
         return mask
+
+    cdef Mask* look_through(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil:
+        """The mask without those of the doubtful tokens that the rows of the chart refuse, see `_doubtful`."""
+        cdef const Words* doubtful
+        cdef uint32_t token
+        cdef size_t i
+        cdef bint begun = False
+        if self.doubtful is None:
+            with gil:
+                self.find_doubtful()
+        for i in range(1, sequence_length(chart.positions, position), 2):
+            begun |= self.lexer.has_read(sequence(chart.positions, position)[i + 1])
+        doubtful = &self.doubtful.inside if begun else &self.doubtful.outside
+        self.waiting.n = 0
+        for i in range(doubtful.n):
+            token = doubtful.data[i]
+            if allows(mask, token) and not self.is_extra(token) and not self.leads_on(chart, position, token):
+                words_push(&self.waiting, token)
+        if self.waiting.n == 0:
+            return mask
+        memset(self.scratch, 0, self.trie.n_words * sizeof(uint32_t))
+        if mask.bits != NULL:
+            memcpy(self.scratch, mask.bits, self.trie.n_words * sizeof(uint32_t))
+        for i in range(mask.n_tokens):
+            self.scratch[mask.tokens[i] >> 5] |= <uint32_t> 1 << (mask.tokens[i] & 31)
+        for i in range(self.waiting.n):
+            self.scratch[self.waiting.data[i] >> 5] &= ~(<uint32_t> 1 << (self.waiting.data[i] & 31))
+        return self.lone_mask(self.scratch)
+
+    cdef int find_doubtful(self) except -1:
+        cdef Engine engine = self.engine()
+        cdef Keys keys
+        if engine.doubtful is None:
+            raise ValueError("a grammar with followed terminals says which tokens are doubtful (Engine.set_doubtful)")
+        keys = Keys(self.regexes)
+        key = (keys.key(engine.doubtful[0]), keys.key(engine.doubtful[1]))
+        self.doubtful = self.parts.doubtful.get(key)
+        if self.doubtful is None:
+            self.doubtful = self.parts.doubtful[key] = Doubtful(self.trie, self.regexes, *engine.doubtful)
+        return 0
+
+    cdef bint is_extra(self, uint32_t token) noexcept nogil:
+        """Whether the grammar takes the token by its id here, whatever its bytes."""
+        cdef size_t i
+        for i in range(self.extras.n):
+            if self.extras.data[i] == token:
+                return True
+        for i in range(self.extra_sets.n):
+            if (self.token_ids.bits[self.extra_sets.data[i] * self.trie.n_words + (token >> 5)] >> (token & 31)) & 1:
+                return True
+        return False
+
+    cdef bint leads_on(self, Chart chart, uint32_t position, uint32_t token) except? -1 nogil:
+        cdef uint32_t i
+        for i in range(self.trie.token_offsets[token], self.trie.token_offsets[token + 1]):
+            position = chart.advance(position, self.trie.token_buffer[i])
+            if position == DEAD:
+                return False
+        return True
 
     cdef Mask* remember(self, Chart chart, uint32_t position, const uint32_t* words) except NULL nogil:
         """A mask that was made by the merged walk, extras included."""
         cdef Mask* mask
-        cdef uint32_t* bits
         self.n_fallbacks += 1
-        bits = self.bitmap(words)
-        self.ids.n = 0
-        words_push(&self.ids, NONE)
-        words_push(&self.ids, <uint32_t> self.n_fallbacks)
-        mask = self.new_union()
-        mask.bits = bits
+        mask = self.lone_mask(words)
         chart.mask_generation = self.generation
         chart.remember_mask(position, mask)
+        return mask
+
+    cdef Mask* lone_mask(self, const uint32_t* words) except NULL nogil:
+        """A mask that is no union of answers."""
+        cdef uint32_t* bits = self.bitmap(words)
+        cdef Mask* mask
+        self.n_lone += 1
+        self.ids.n = 0
+        words_push(&self.ids, NONE)
+        words_push(&self.ids, self.n_lone)
+        mask = self.new_union()
+        mask.bits = bits
         return mask
 
     cdef int new_visit(self) except -1 nogil:
@@ -1020,6 +1090,12 @@ cdef inline uint64_t hash_bitmap(const uint32_t* words, size_t n) noexcept nogil
         h = (h ^ words[k]) * m
         h ^= h >> 29
     return h
+
+
+cdef bint allows(const Mask* mask, uint32_t token) noexcept nogil:
+    if mask.bits != NULL:
+        return (mask.bits[token >> 5] >> (token & 31)) & 1
+    return has_word(mask.tokens, mask.n_tokens, token)
 
 
 cdef bint has_word(const uint32_t* data, size_t n, uint32_t word) noexcept nogil:

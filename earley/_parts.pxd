@@ -65,6 +65,7 @@ cdef class Parts:
     cdef Automaton automaton    # of all regexes met, whatever grammar they came from
     cdef Rests rests
     cdef void* lock
+    cdef dict doubtful          # hashes of two regexes -> Doubtful
     cdef list users             # weak references to the `Masks` over this vocabulary
     cdef uint64_t clock         # counts calls of them
     cdef size_t limit           # bytes for them and the parts

@@ -61,9 +61,11 @@ cdef class Parts:
         cdef size_t depths = <size_t> trie.max_depth + 2
         self.trie = trie
         self.users = []
+        self.doubtful = {}
         if before is not None:
             quotient = before.quotient
             self.users = before.users
+            self.doubtful = before.doubtful
             self.clock = before.clock
             self.limit = before.limit
             self.n_dropped = before.n_dropped + 1

@@ -20,6 +20,7 @@ cdef enum:
     K_REPEAT        # body, minimum, maximum              maximum NONE: unbounded
     K_ORDERED       # program, (instruction, node) ...    live threads in order of preference
     K_CUTS          # cut program, question, oracles, items: threads in groups that cuts end, see `_cuts.pxi`
+    K_READ          # body, n, n bytes                    as the body; remembers what was read so far, see `_read.pxi`
     K_ESCAPED       # body, style, phase, value, high     the spellings of texts in a JSON string, see `_escaped.pxi`
 
 cdef enum:
@@ -119,6 +120,12 @@ cdef class Regexes:
     # True when the language of the node is empty. Exact (complement makes this a search).
     cdef int empty(self, uint32_t node) except -1 nogil
     cdef size_t n_bytes(self) noexcept nogil
+    # The node, remembering from here on what is read; the node without that.
+    cdef uint32_t remembering(self, uint32_t node) except? 0xFFFFFFFF nogil
+    cdef uint32_t without_memory(self, uint32_t node) noexcept nogil
+    # What such a node has read, and how many bytes that is; of others 0.
+    cdef uint32_t n_read(self, uint32_t node) noexcept nogil
+    cdef bytes read_by(self, uint32_t node)
     # Notes what the marked nodes refer to; then drops all others, and all edges, and numbers the rest anew by `map_`.
     cdef void mark(self, uint8_t* marks) noexcept nogil
     cdef void collect(self, const uint8_t* marks, uint32_t* map_) noexcept nogil

@@ -43,6 +43,7 @@ cdef enum:
 
 include "_cuts.pxi"
 include "_escaped.pxi"
+include "_read.pxi"
 
 
 cdef class Regexes:
@@ -397,7 +398,7 @@ cdef class Regexes:
             rest = self.depths[words[2]]
             depth = self.depths[words[1]] + 1
             return depth if depth > rest else rest
-        if kind == K_NOT or kind == K_REPEAT or kind == K_ESCAPED:
+        if kind == K_NOT or kind == K_REPEAT or kind == K_ESCAPED or kind == K_READ:
             return self.depths[words[1]] + 1
         if kind == K_UNION or kind == K_AND:
             for i in range(1, n):
@@ -442,6 +443,8 @@ cdef class Regexes:
             return result | F_SEARCH | F_ORDERED
         if kind == K_CUTS:
             return F_SEARCH | F_ORDERED                     # `make_cuts` adds F_NULLABLE
+        if kind == K_READ:
+            return flags[words[1]] & (F_NULLABLE | F_INHERITED)
         if kind == K_ESCAPED:                               # made only where there is some string: nothing to search
             result = flags[words[E_BODY]] & (F_NULLABLE | F_ORDERED)
             return result if words[E_PHASE] == P_NONE else result & ~F_NULLABLE
@@ -732,6 +735,26 @@ cdef class Regexes:
         self.stack.n = base
         return node
 
+    cdef uint32_t remembering(self, uint32_t node) except? 0xFFFFFFFF nogil:
+        cdef uint32_t words[3]
+        words[0] = K_READ
+        words[READ_BODY] = node
+        words[READ_LENGTH] = 0
+        return self.make(words, 3)
+
+    cdef uint32_t without_memory(self, uint32_t node) noexcept nogil:
+        cdef const uint32_t* p = sequence(self.nodes, node)
+        return p[READ_BODY] if p[0] == K_READ else node
+
+    cdef uint32_t n_read(self, uint32_t node) noexcept nogil:
+        cdef const uint32_t* p = sequence(self.nodes, node)
+        return p[READ_LENGTH] if p[0] == K_READ else 0
+
+    cdef bytes read_by(self, uint32_t node):
+        cdef const uint32_t* p = sequence(self.nodes, node)
+        cdef uint32_t i
+        return bytes([(p[READ_BYTES + i // 4] >> (8 * (i % 4))) & 0xFF for i in range(p[READ_LENGTH])])
+
     cdef uint32_t make_not(self, uint32_t node) except? 0xFFFFFFFF nogil:
         cdef uint32_t words[2]
         cdef const uint32_t* p = sequence(self.nodes, node)
@@ -790,7 +813,7 @@ cdef class Regexes:
         if kind == K_CONCAT or kind == K_UNION or kind == K_AND:
             for i in range(1, n):
                 touch(p + i, marks, map_)
-        elif kind == K_NOT or kind == K_REPEAT or kind == K_ESCAPED:
+        elif kind == K_NOT or kind == K_REPEAT or kind == K_ESCAPED or kind == K_READ:
             touch(p + 1, marks, map_)
         elif kind == K_ORDERED:
             for i in range(2, n, 2):
@@ -860,6 +883,8 @@ cdef class Regexes:
             return self.derive_cuts(node, byte, same)
         if kind == K_ESCAPED:
             return derive_escaped(self, node, byte, same)
+        if kind == K_READ:
+            return derive_read(self, node, byte, same)
         if kind == K_NOT:
             return self.make_not(self.derive(p[1], byte, same))
         if kind == K_REPEAT:
@@ -1335,7 +1360,7 @@ cdef class Regexes:
             return 0
         if flags & F_KNOWN_EMPTY:
             return 1
-        return self.search(node)
+        return self.search(self.without_memory(node))
 
     cdef int search(self, uint32_t start) except -1 nogil:
         """Derivatives until something nullable turns up; nothing turning up proves all of them empty.

@@ -14,6 +14,7 @@ cdef struct Symbol:
     uint8_t kind
     uint8_t nullable
     uint8_t ignored     # terminal: may stand between any two lexemes
+    uint8_t followed    # terminal: what follows depends on its text
     uint32_t node       # terminal: its regex node
     uint32_t first      # nonterminal: its first production, or NONE
     uint32_t last       # nonterminal: its last production
@@ -35,6 +36,9 @@ cdef class Rules:
     cdef readonly list names        # of the symbols
     cdef dict expansions            # lazy symbol -> callable that makes its productions
     cdef dict productive            # lazy symbol -> whether it derives a string, as far as known
+    cdef bint has_followed
+    cdef dict followers             # followed terminal -> callable that makes a symbol of what follows a text
+    cdef dict follow_dots           # (followed terminal, text) -> dotted rule "-> . symbol"
     cdef uint32_t n_expanding       # 1 while productions of a lazy symbol are made
     cdef uint32_t start             # dotted rule "-> . start"
     cdef uint32_t mark              # dotted rule of marks (`_template`), before a symbol that nothing scans
@@ -46,5 +50,7 @@ cdef class Rules:
     cdef uint32_t checked(self, symbol) except? 0xFFFFFFFF
     cdef bint watch(self, uint32_t production, const uint32_t* lhs, uint32_t* dots, uint32_t* watched,
                     uint32_t* following) noexcept nogil
+    # The dotted rule that goes on with what follows this text of a followed terminal.
+    cdef uint32_t follow_dot(self, uint32_t terminal, bytes text) except? 0xFFFFFFFF
     # Makes the productions of a lazy symbol.
     cdef int expand(self, uint32_t symbol) except -1 nogil

@@ -26,6 +26,8 @@ cdef class Rules:
         self.names = []
         self.expansions = {}
         self.productive = {}
+        self.followers = {}
+        self.follow_dots = {}
         self.start = NONE
 
     def __dealloc__(self):
@@ -40,7 +42,7 @@ cdef class Rules:
         if name is None:
             raise TypeError("a symbol needs a name, not None")
         reserve(<void**> &self.symbols, &self.symbols_capacity, symbol + 1, sizeof(Symbol))
-        self.symbols[symbol] = Symbol(kind, nullable, ignored, node, NONE, NONE)
+        self.symbols[symbol] = Symbol(kind, nullable, ignored, False, node, NONE, NONE)
         self.n_symbols += 1
         self.names.append(name)
         if ignored:
@@ -64,6 +66,7 @@ cdef class Rules:
             for item in rhs:
                 words_push(&self.dots, self.checked(item))
             words_push(&self.dots, NONE)
+            self.check_followed(start)
         except:
             self.dots.n = start
             raise
@@ -75,6 +78,29 @@ cdef class Rules:
         left.last = production
         self.n_productions += 1
         return production
+
+    def check_followed(self, dot) -> None:
+        """A followed terminal stands first of two symbols: the other one is what another symbol takes the place of."""
+        cdef uint32_t first = dot, at
+        for at in range(first, <uint32_t> self.dots.n - 1):
+            if self.symbols[self.dots.data[at]].followed and (at > first or self.dots.n - first != 3):
+                raise ValueError(f"{self.names[self.dots.data[at]]!r} must stand first of two symbols")
+
+    cdef uint32_t follow_dot(self, uint32_t terminal, bytes text) except? 0xFFFFFFFF:
+        dot = self.follow_dots.get((terminal, text))
+        if dot is None:
+            self.n_expanding += 1
+            try:
+                symbol = self.checked(self.followers[terminal](text))
+                if not self.is_productive(symbol):
+                    raise ValueError(f"nothing can follow the text {text!r} of {self.names[terminal]!r}")
+            finally:
+                self.n_expanding -= 1
+            dot = self.dots.n
+            words_push(&self.dots, symbol)
+            words_push(&self.dots, NONE)
+            self.follow_dots[terminal, text] = dot
+        return dot
 
     cdef uint32_t checked(self, symbol) except? 0xFFFFFFFF:
         cdef int overflow = 0

@@ -76,6 +76,9 @@ cdef class Skeletons:
     cdef Closure* closure(self, uint32_t skeleton) except NULL nogil
     # Outcome of scanning `symbol`; NONE where the skeleton does not expect it.
     cdef uint32_t scan(self, uint32_t skeleton, uint32_t symbol) except? 0xFFFFFFFE nogil
+    # The same for a followed terminal whose lexeme has this dotted rule after it (`Rules.follow_dot`).
+    cdef uint32_t scan_followed(self, uint32_t skeleton, uint32_t symbol, uint32_t dot) except? 0xFFFFFFFE nogil
+    cdef uint32_t gather_scans(self, const Closure* closure, uint32_t symbol) except? 0xFFFFFFFF nogil
     cdef uint32_t pop(self, uint32_t shape) except? 0xFFFFFFFF nogil
     cdef uint32_t add_shape(self, const uint32_t* words, size_t n, uint32_t skeleton, uint32_t j) except? 0xFFFFFFFF nogil
     cdef Closure* predict(self, uint32_t skeleton) except NULL nogil

@@ -331,12 +331,29 @@ cdef class Skeletons:
         cdef uint64_t key = (<uint64_t> skeleton << 32) | symbol
         cdef uint32_t outcome = self.transitions.get(key)
         cdef Closure* closure
-        cdef size_t low, high, middle
         if outcome != NONE:
             return outcome
         closure = self.closure(skeleton)
-        low = 0
-        high = closure.n_scans
+        if self.gather_scans(closure, symbol) == 0:
+            return NONE
+        self.renamed.n = 0
+        outcome = self.work_out(closure, skeleton)
+        self.transitions.put(key, outcome)
+        return outcome
+
+    cdef uint32_t scan_followed(self, uint32_t skeleton, uint32_t symbol, uint32_t dot) except? 0xFFFFFFFE nogil:
+        cdef Closure* closure = self.closure(skeleton)
+        cdef size_t i
+        if self.gather_scans(closure, symbol) == 0:
+            return NONE
+        for i in range(0, self.agenda.n, 2):
+            self.agenda.data[i] = dot
+        self.renamed.n = 0
+        return self.work_out(closure, skeleton)
+
+    cdef uint32_t gather_scans(self, const Closure* closure, uint32_t symbol) except? 0xFFFFFFFF nogil:
+        """The agenda becomes what scanning `symbol` leads to; returns how many items that is."""
+        cdef size_t low = 0, high = closure.n_scans, middle
         while low < high:
             middle = (low + high) // 2
             if closure.scans[middle].symbol < symbol:
@@ -348,12 +365,7 @@ cdef class Skeletons:
             words_push(&self.agenda, closure.scans[low].dot)
             words_push(&self.agenda, closure.scans[low].ref)
             low += 1
-        if self.agenda.n == 0:
-            return NONE
-        self.renamed.n = 0
-        outcome = self.work_out(closure, skeleton)
-        self.transitions.put(key, outcome)
-        return outcome
+        return <uint32_t> self.agenda.n // 2
 
     cdef uint32_t pop(self, uint32_t shape) except? 0xFFFFFFFF nogil:
         cdef uint32_t skeleton, j, i, ref

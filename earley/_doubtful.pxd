@@ -1,0 +1,13 @@
+# Tokens in which a followed terminal may end and what follows it may matter.
+
+from libc.stdint cimport uint32_t
+
+from earleymask.earley._regex cimport Regexes
+from earleymask.earley._tables cimport Words
+from earleymask.trie._trie cimport TokenTrie
+
+cdef class Doubtful:
+    cdef Words inside               # token ids, ascending: to be looked through where such a lexeme has begun
+    cdef Words outside              # and where none has
+
+    cdef int find(self, TokenTrie trie, Regexes regexes, uint32_t node, Words* found) except -1

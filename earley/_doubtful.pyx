@@ -1,0 +1,95 @@
+"""Tokens of one vocabulary that are to be looked through before a mask is right.
+
+What may follow a *followed* terminal depends on its text (`Engine.add_followed`). Masks are made of what all texts have in
+common, so there a symbol stands for whatever may follow, and a mask may hold a token in which such a lexeme ends and goes
+on as its text does not allow: the end of a key, its value, and the same key again. The front end says by a regex how such
+tokens look. They are few and short; each that is in a mask is tried, byte by byte, on the rows of the matcher, which know
+the text (`Masks.look_through`).
+"""
+
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport free, malloc
+
+from earleymask.earley._regex cimport R_EMPTY, nullable
+from earleymask.earley._tables cimport (
+    NONE, ByteSet, Map, byteset_fill, byteset_has, sort_words, words_free, words_push,
+)
+from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
+
+
+cdef class Doubtful:
+    """The tokens of `trie` that match the engine's two regexes (`Engine.set_doubtful`)."""
+
+    def __cinit__(self, TokenTrie trie not None, Regexes regexes not None, uint32_t inside, uint32_t outside):
+        self.find(trie, regexes, inside, &self.inside)
+        self.find(trie, regexes, outside, &self.outside)
+
+    def __dealloc__(self):
+        words_free(&self.inside)
+        words_free(&self.outside)
+
+    cdef int find(self, TokenTrie trie, Regexes regexes, uint32_t node, Words* found) except -1:
+        """One walk over the trie, with a table of 256 states for each derivative of the regex."""
+        cdef Map states = Map()                     # regex node -> state
+        cdef Words nodes, tables                    # by state
+        cdef uint32_t* path = <uint32_t*> malloc((<size_t> trie.max_depth + 1) * sizeof(uint32_t))
+        cdef uint32_t i = 0, k, depth, state, byte
+        cdef node_t trie_node
+        nodes.data = tables.data = NULL
+        nodes.n = tables.n = nodes.capacity = tables.capacity = 0
+        try:
+            if path == NULL:
+                raise MemoryError("doubtful tokens")
+            path[0] = state_of(states, &nodes, &tables, node)
+            while i < trie.n_nodes:
+                trie_node = trie.nodes[i]
+                depth = node_depth(trie_node)
+                byte = node_byte(trie_node)
+                state = tables.data[256 * path[depth - 1] + byte]
+                if state == NONE:
+                    fill_row(regexes, states, &nodes, &tables, path[depth - 1], byte)
+                    state = tables.data[256 * path[depth - 1] + byte]
+                node = nodes.data[state]
+                if node == R_EMPTY:
+                    i += node_skip(trie_node)
+                    continue
+                path[depth] = state
+                if node_token(trie_node) and nullable(regexes, node):
+                    words_push(found, node_token(trie_node) - 1)
+                i += 1
+            sort_words(found.data, found.n)
+            for i in range(trie.n_duplicates):
+                for k in range(found.n):
+                    if found.data[k] == trie.duplicates[2 * i]:
+                        words_push(found, trie.duplicates[2 * i + 1])
+                        break
+            sort_words(found.data, found.n)
+        finally:
+            free(path)
+            words_free(&nodes)
+            words_free(&tables)
+        return 0
+
+
+cdef uint32_t state_of(Map states, Words* nodes, Words* tables, uint32_t node) except? 0xFFFFFFFF:
+    cdef uint32_t state = states.get(node), byte
+    if state == NONE:
+        state = <uint32_t> nodes.n
+        words_push(nodes, node)
+        for byte in range(256):
+            words_push(tables, NONE)
+        states.put(node, state)
+    return state
+
+
+cdef int fill_row(Regexes regexes, Map states, Words* nodes, Words* tables, uint32_t state, uint32_t byte) except -1:
+    """The state after `byte`, noted for all bytes that have the same one."""
+    cdef ByteSet same
+    cdef uint32_t target, other
+    byteset_fill(&same, <uint64_t> -1)
+    regexes.meter.derivations = regexes.meter.most_derivations
+    target = state_of(states, nodes, tables, regexes.derive(nodes.data[state], byte, &same))
+    for other in range(256):
+        if byteset_has(&same, other):
+            tables.data[256 * state + other] = target
+    return 0

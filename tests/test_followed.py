@@ -1,0 +1,147 @@
+"""Followed terminals: what may follow depends on a lexeme's text. Lists whose words are all different, by brute force."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from earleymask import Matcher, Vocabulary
+from earleymask.earley import Engine
+from earleymask.earley._forget import forget_now
+from earleymask.earley._regex import Regexes
+
+LETTERS = "ab"
+LONGEST = 2
+WORDS = ["".join(chosen) for n in range(1, LONGEST + 1) for chosen in itertools.product(LETTERS, repeat=n)]  # 6 words
+
+
+def all_different() -> SimpleNamespace:
+    """`[ab,b,aa]`: words of one or two letters, none twice, at least one."""
+    regexes = Regexes()
+    letter = regexes.union([regexes.literal(letter.encode()) for letter in LETTERS])
+    engine = Engine(regexes)
+    comma, close = engine.add_terminal(",", regexes.literal(b",")), engine.add_terminal("]", regexes.literal(b"]"))
+    known: dict[frozenset[str], int] = {}
+
+    def after(seen: frozenset[str]) -> int:
+        """What follows a word: the end, or another word that is none of `seen`."""
+        if seen not in known:
+            known[seen] = engine.add_lazy(f"after {sorted(seen)}", lambda: alternatives(seen))
+        return known[seen]
+
+    def alternatives(seen: frozenset[str]) -> list[list[int]]:
+        if len(seen) == len(WORDS):
+            return [[close]]
+        return [[close], [comma, engine.add_lazy("word", lambda: word(seen))]]
+
+    def word(seen: frozenset[str]) -> list[list[int]]:
+        others = regexes.intersection(
+            [
+                regexes.repeat(letter, 1, LONGEST),
+                regexes.complement(regexes.union([regexes.literal(w.encode()) for w in seen])),
+            ]
+        )
+        follow = engine.add_followed("word", others, lambda text: after(seen | {text.decode()}))
+        return [[follow, after(seen)]]
+
+    first = engine.add_followed(
+        "word", regexes.repeat(letter, 1, LONGEST), lambda text: after(frozenset([text.decode()]))
+    )
+    start = engine.add_nonterminal("start")
+    opening = engine.add_terminal("[", regexes.literal(b"["))
+    engine.add_production(start, [opening, engine.add_lazy("words", lambda: [[first, after(frozenset())]])])
+    anything = regexes.repeat(regexes.byte_set(range(256)), 0)
+    separated = regexes.concat([anything, regexes.literal(b","), letter, anything])
+    engine.set_doubtful(separated, regexes.concat([anything, letter, separated]))
+    engine.finish(start)
+    return SimpleNamespace(engine=engine)
+
+
+SENTENCES = ["[" + ",".join(chosen) + "]" for n in range(1, 5) for chosen in itertools.permutations(WORDS, n)]
+BEGINNINGS = {sentence[:n] for sentence in SENTENCES for n in range(len(sentence) + 1)}
+
+
+def goes_on(text: str) -> bool:
+    """Whether a sentence of at most four words begins so; longer ones are not asked about."""
+    return text in BEGINNINGS
+
+
+def vocabulary() -> Vocabulary:
+    tokens = [bytes([byte]) for byte in range(256)]
+    pieces = ["a", "b", ",", "]", "["]
+    tokens += ["".join(chosen).encode() for n in (2, 3, 4) for chosen in itertools.product(pieces, repeat=n)]
+    return Vocabulary.from_tokens([*tokens, b"", b"a,b"], eos_token_id=len(tokens))
+
+
+def test_lists_of_different_words() -> None:
+    vocab = vocabulary()
+    tokens = [vocab.token_bytes(token).decode("latin-1") for token in range(vocab.size)]
+    grammar = all_different()
+    matcher = Matcher(grammar, vocab)
+    rng = random.Random(3)
+    n_doubtful = n_masks = 0
+    for trial in range(120):
+        matcher.reset()
+        text = ""
+        while text.count(",") < 3 and not matcher.is_finished() and "]" not in text:
+            mask = matcher.mask()
+            short = [t for t in range(vocab.size) if tokens[t] and (text + tokens[t]).count(",") < 4]
+            for token in short:
+                assert mask[token] == goes_on(text + tokens[token]), (text, tokens[token])
+                n_doubtful += bool(re.fullmatch(r".*,(?:(\w+),)?.*", text + tokens[token])) and not mask[token]
+            n_masks += 1
+            rows = np.zeros((2, (vocab.size + 31) // 32), dtype=np.int32)
+            matcher.fill_bitmask(rows[0])
+            matcher.walk_bitmask(rows[1])
+            assert (rows[0] == rows[1]).all()
+            allowed = [token for token in short if mask[token]]
+            if not allowed:
+                break
+            token = rng.choice(allowed)
+            assert matcher.accept(token)
+            text += tokens[token]
+            if trial % 7 == 0 and rng.random() < 0.5:
+                forget_now(grammar.engine)
+    assert n_masks > 200 and n_doubtful > 10_000
+
+
+def test_all_words_and_no_other() -> None:
+    """When all words were written, none can be begun; rolling back brings them back."""
+    matcher = Matcher(all_different(), Vocabulary.bytes())
+    text = b"[" + ",".join(WORDS).encode()
+    assert matcher.validate([*text, *b"]", 256]) == len(text) + 2
+    for byte in text:
+        assert matcher.accept(byte)
+    assert matcher.mask().nonzero()[0].tolist() == [ord("]")]
+    matcher.rollback(3)  # ",bb"
+    assert matcher.accept(ord(","))
+    assert matcher.mask().nonzero()[0].tolist() == [ord("b")]
+    assert matcher.accept(ord("b"))
+    assert matcher.mask().nonzero()[0].tolist() == [ord("b")]
+
+
+def test_words_left_over() -> None:
+    """A word whose only end was written before is not begun: nothing is opened that cannot be closed."""
+    matcher = Matcher(all_different(), Vocabulary.bytes())
+    for byte in b"[a,ab,aa,":
+        assert matcher.accept(byte)
+    assert matcher.mask().nonzero()[0].tolist() == [ord("b")]
+
+
+def test_where_a_followed_terminal_may_stand() -> None:
+    regexes = Regexes()
+    engine = Engine(regexes)
+    other = engine.add_terminal("x", regexes.literal(b"x"))
+    followed = engine.add_followed("word", regexes.literal(b"w"), lambda text: other)
+    start = engine.add_nonterminal("start")
+    for wrong in ([followed], [other, followed], [followed, other, other]):
+        with pytest.raises(ValueError, match="first of two"):
+            engine.add_production(start, wrong)
+    engine.add_production(start, [followed, other])
+    engine.finish(start)
+    with pytest.raises(ValueError, match="set_doubtful"):
+        Matcher(SimpleNamespace(engine=engine), Vocabulary.bytes()).mask()
