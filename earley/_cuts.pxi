@@ -22,9 +22,8 @@ does first, or is cut together with it. This is what keeps states few.
 What lookbehinds ask is known when they are asked: whether the text so far is in one of the *oracles*, regexes of the form
 "anything, then the body", whose derivatives are kept with the state.
 
-A state also holds a *question*, 2 * f + q. f: what follows the text, 0 for nothing, else the code point number f - 1 of
-the program. q: 0 asks "does it match?", 1 asks "does that depend on what comes after that code point?". The state is
-nullable where the answer is yes. Threads of lookaheads read on into what follows; all others do not.
+A state also holds a *question*, see `Regexes.cuts`: it is nullable where the answer is yes. What may follow a text is
+found out by reading on: threads of lookaheads read what follows; all others have ended.
 """
 
 cdef enum:
@@ -48,11 +47,11 @@ cdef enum:
 
 
 cdef inline const uint32_t* groups_of(const uint32_t* program) noexcept nogil:
-    return program + CP_HEADER + program[CP_FOLLOW]
+    return program + groups_begin(program)
 
 
 cdef inline const uint32_t* code_of(const uint32_t* program) noexcept nogil:
-    return groups_of(program) + <size_t> program[CP_GROUPS] * G_WORDS
+    return program + code_begins(program)
 
 
 cdef bint in_lookahead(const uint32_t* program, uint32_t pc) noexcept nogil:

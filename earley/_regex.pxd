@@ -53,14 +53,16 @@ cdef enum:
     T_CUT = 3                       # group: its less preferred items go once this one is known to have come to be
     T_MATCH = 4
 
-# A cut program: CP_ORDERED, CP_ORACLES, CP_FOLLOW, CP_GROUPS, then so many code points, so many groups of G_WORDS words
-# and instructions of I_WORDS words.
+# A cut program: a header, CP_POINTS code points, CP_FOLLOWINGS followings of 1 + CP_POINTS words, CP_GROUPS groups of
+# G_WORDS words, instructions of I_WORDS words.
 cdef enum:
     CP_ORDERED = 0                  # 1: cut at the first match; 0: all of the text must match
     CP_ORACLES = 1                  # regexes that lookbehinds ask: what was read is in them
-    CP_FOLLOW = 2                   # code points that may follow
-    CP_GROUPS = 3
-    CP_HEADER = 4
+    CP_POINTS = 2                   # code points, one for each kind that lookaheads tell apart
+    CP_FOLLOWINGS = 3               # what may follow: whether the text may end; by code point, a number: 0 nothing may
+                                    # follow that, 1 anything, 2 + i what following i says
+    CP_GROUPS = 4
+    CP_HEADER = 5
     G_PARENT = 0                    # the group around it, or NONE
     G_LOOK = 1                      # 1: a lookahead, 0: an atomic group
     G_BODY = 2                      # instruction at which its body begins
@@ -168,6 +170,7 @@ cdef class Regexes:
     cdef uint32_t derive_cuts(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
     cdef uint32_t make_cuts(self, size_t base) except? 0xFFFFFFFF nogil
     cdef int answers(self, uint32_t node) except -1 nogil
+    cdef following_of(self, size_t base, int depth, list followings, dict met)
     cdef int cut_step(self, size_t base, uint32_t byte, uint32_t mode, ByteSet* same) except -1 nogil
     cdef int cut_start(self, size_t base) except -1 nogil
     cdef int cut_end(self, size_t base) except -1 nogil
@@ -182,6 +185,15 @@ cdef class Regexes:
 
 cdef inline bint nullable(Regexes regexes, uint32_t node) noexcept nogil:
     return regexes.flags[node] & F_NULLABLE
+
+
+cdef inline size_t groups_begin(const uint32_t* program) noexcept nogil:
+    """Where the groups of a cut program begin in it."""
+    return CP_HEADER + program[CP_POINTS] + <size_t> program[CP_FOLLOWINGS] * (1 + program[CP_POINTS])
+
+
+cdef inline size_t code_begins(const uint32_t* program) noexcept nogil:
+    return groups_begin(program) + <size_t> program[CP_GROUPS] * G_WORDS
 
 
 cdef inline size_t item_length(uint32_t item) noexcept nogil:

@@ -35,9 +35,12 @@ cdef enum:
     MAX_SEARCHED = 1 << 18      # nodes visited to decide one emptiness
     MAX_DEPTH = 4000            # nodes on a path down, which derivation recurses along
     MAX_EXPLORED = 1 << 14      # states in which it is asked what may follow
+    MAX_AHEAD = 64              # code points that a lookahead may look beyond its terminal
     MAX_MEMBERS = 1 << 12       # of a union that derivation makes
     CHANGED = 0x80000000           # `merge_counts`: the member's bounds were widened
     ANY = NONE              # K_TAIL: any continuation bytes
+    UNKNOWN = 2             # `verdict`: more has to be read
+    ENDED = 0x80000000      # with a question: the lexeme has ended, what follows it is being read
 
 
 include "_cuts.pxi"
@@ -221,7 +224,7 @@ cdef class Regexes:
         self.close_threads(base)
         return self.make_ordered()
 
-    def cuts(self, program, groups, oracles, follow, question, bint ordered) -> int:
+    def cuts(self, program, groups, oracles, points, followings, question, bint ordered) -> int:
         """Threads in groups that cuts end (see `_cuts.pxi`): what `program` matches, lookarounds and atomic groups heeded.
 
         `program` is a sequence of (op, x, y, owner, asks), numbered from 0, where it starts: ATOM=0 reads one or more
@@ -229,20 +232,27 @@ cdef class Regexes:
         on at y; GROUP=5 opens group x; COMMIT=6 has matched the body of group x and goes on at y or (-1) ends.
         `owner` is the group whose body it is in, or -1; `asks` has bit i where oracle i may be asked from there on.
         `groups`: (parent or -1, whether it is a lookahead, body, instruction to go on at if the body fails or -1).
-        `oracles`: for each, the node that what was read must be in. `follow`: code points.
-        `question`: 2 * f + q; f, what follows the text: 0 nothing, i + 1 code point i of `follow`; q = 0 asks for what
-        matches, 1 for what may match, depending on what comes after that code point.
+        `oracles`: for each, the node that what was read must be in.
+        `points`: code points, one for each kind that lookaheads tell apart. `followings`: what may follow a text that
+        matches, (whether the text may end, by point the number of what may follow that): 0 nothing, 1 anything, 2 + i
+        followings[i].
+        `question`: 0 asks for what matches as a whole text; f > 0 for what matches if, and only if, number f follows.
         `ordered`: the language is what the preferred match consumes whole; else all that can be matched whole.
         """
         cdef size_t base = self.stack.n, n = len(program), n_groups = len(groups), i
         cdef uint32_t number, result
         if len(oracles) > 32:
             raise LimitError(f"{len(oracles)} different lookbehinds in one terminal, limit 32; use fewer")
-        if not 0 <= question < 2 * len(follow) + 2:
-            raise ValueError(f"cuts: question {question} about {len(follow)} code points")
+        if not 0 <= question < 2 + len(followings):
+            raise ValueError(f"cuts: question {question} about {len(followings)} followings")
         try:
-            for word in (ordered, len(oracles), len(follow), n_groups, *follow):
+            for word in (ordered, len(oracles), len(points), len(followings), n_groups, *points):
                 words_push(&self.stack, word)
+            for following in followings:
+                if len(following) != 1 + len(points) or not 0 <= max(following) < 2 + len(followings):
+                    raise ValueError(f"cuts: bad following {following}")
+                for word in following:
+                    words_push(&self.stack, word)
             for parent, look, body, otherwise in groups:
                 if not -1 <= parent < n_groups or not 0 <= body < n or not -1 <= otherwise < n:
                     raise ValueError("cuts: a group leads out of the program")
@@ -283,36 +293,79 @@ cdef class Regexes:
             self.stack.n = base
         return result
 
-    def cut_answers(self, node, uint32_t n_follow, texts) -> set[bytes]:
-        """How the answers to the questions about `node`, made by `cuts` with question 0, differ.
+    def cut_followings(self, node, texts) -> tuple[list[tuple[int, ...]], set[int]] | None:
+        """What may follow what `node`, made by `cuts` with question 0 and no followings, matches.
 
-        For each state that `texts`, one for each kind of character, lead to: a row with an answer for the end of the
-        text and for each of `n_follow` code points: 0 no match, 1 a match, 2 it depends on what comes after that.
+        All followings, in the form of `cuts`, each after those that it refers to; and the numbers of those that belong to
+        one of the states that `texts`, one for each kind of character, lead to. None where one asks for more than
+        MAX_AHEAD code points.
         """
-        cdef uint32_t state = self.known(node), following, f
+        cdef uint32_t state = self.known(node), target
+        cdef size_t base = self.stack.n
         cdef ByteSet same
         cdef unsigned char byte
-        rows = set()
+        followings = []
+        met = {}
+        found = set()
         seen = {state}
         agenda = [state]
-        while agenda:
-            state = agenda.pop()
-            if sequence(self.nodes, state)[0] != K_CUTS:
-                if state != R_EMPTY:
-                    rows.add(b"\1" * (n_follow + 1))        # nothing is asked any more
-                continue
-            rows.add(bytes([answer_to(self, state, f) for f in range(n_follow + 1)]))
-            for text in texts:
-                following = state
-                for byte in <bytes> text:
-                    byteset_fill(&same, <uint64_t> -1)
-                    following = self.derive(following, byte, &same)
-                if following not in seen:
-                    if len(seen) > MAX_EXPLORED:
-                        raise LimitError(f"what may follow a terminal: more than {MAX_EXPLORED} states; simplify its lookaheads")
-                    seen.add(following)
-                    agenda.append(following)
-        return rows
+        try:
+            while agenda:
+                state = agenda.pop()
+                if sequence(self.nodes, state)[0] != K_CUTS:
+                    found.add(0 if state == R_EMPTY else 1)     # nothing is asked any more
+                    continue
+                words_extend(&self.stack, sequence(self.nodes, state), sequence_length(self.nodes, state))
+                if end_lexeme(self, base):
+                    number = self.following_of(base, 0, followings, met)
+                    if number is None:
+                        return None
+                    found.add(number)
+                self.stack.n = base
+                for text in texts:
+                    target = state
+                    for byte in <bytes> text:
+                        byteset_fill(&same, <uint64_t> -1)
+                        target = self.derive(target, byte, &same)
+                    if target not in seen:
+                        if len(seen) > MAX_EXPLORED:
+                            raise LimitError(f"what may follow a terminal: more than {MAX_EXPLORED} states; simplify its lookaheads")
+                        seen.add(target)
+                        agenda.append(target)
+        finally:
+            self.stack.n = base
+        return followings, found
+
+    cdef following_of(self, size_t base, int depth, list followings, dict met):
+        """The number of what may follow the ended lexeme stack[base:], or None; `met` has those of states seen before."""
+        cdef size_t here = self.stack.n
+        cdef uint32_t known = verdict(self, base), point
+        if known != UNKNOWN:
+            return known
+        if depth == MAX_AHEAD:
+            return None
+        state = (<const char*> (self.stack.data + base))[:(here - base) * sizeof(uint32_t)]
+        if state in met:
+            return met[state]
+        if len(met) > MAX_EXPLORED:
+            raise LimitError(f"what may follow a terminal: more than {MAX_EXPLORED} states; simplify its lookaheads")
+        row = [ends_well(self, base)]
+        for point in range(n_points_of(self, base)):
+            look_on(self, base, point)
+            number = self.following_of(here, depth + 1, followings, met)
+            if number is None:
+                return None
+            row.append(number)
+            self.stack.n = here
+        if max(row) < UNKNOWN and min(row) == max(row):
+            number = row[0]
+        else:
+            number = met.get(tuple(row))
+            if number is None:
+                number = met[tuple(row)] = UNKNOWN + len(followings)
+                followings.append(tuple(row))
+        met[state] = number
+        return number
 
     # ---- questions ----------------------------------------------------------------------------------------------
 
@@ -1032,7 +1085,7 @@ cdef class Regexes:
         cdef const uint32_t* code = code_of(program)
         cdef uint32_t* item
         cdef size_t first = base + 3 + program[CP_ORACLES], i = first, end = self.stack.n
-        cdef uint32_t asked = 0, maybe = self.stack.data[base + 2] & 1, result, before
+        cdef uint32_t asked = 0, question = self.stack.data[base + 2], result, before
         cdef bint plain = not program[CP_ORDERED], matched = False
         if i == end:
             return R_EMPTY
@@ -1048,7 +1101,7 @@ cdef class Regexes:
                 plain = False
             i += item_length(item[0])
         if plain or (matched and end == first + 1):         # no condition is left
-            if maybe:
+            if question > 1:                                # asks for a text that not everything may follow
                 return R_EMPTY
             i = first
             while i < end:
@@ -1067,9 +1120,15 @@ cdef class Regexes:
         return result
 
     cdef int answers(self, uint32_t node) except -1 nogil:
-        """Whether the text may end here, by the node's question."""
+        """Whether a text may end here, by the node's question."""
+        cdef size_t base = self.stack.n
         cdef uint32_t question = sequence(self.nodes, node)[2]
-        return answer_to(self, node, question // 2) == 1 + (question & 1)
+        cdef int answer = 0
+        words_extend(&self.stack, sequence(self.nodes, node), sequence_length(self.nodes, node))
+        if end_lexeme(self, base):
+            answer = is_followed(self, base, question) if question else ends_well(self, base)
+        self.stack.n = base
+        return answer
 
     cdef int cut_step(self, size_t base, uint32_t byte, uint32_t mode, ByteSet* same) except -1 nogil:
         """Replaces the state stack[base:] by the one after `byte`, or where `mode` says so, after the end."""
@@ -1396,38 +1455,28 @@ cdef inline void load_bytes(const uint32_t* p, ByteSet* s) noexcept nogil:
         s.w[i] = p[1 + 2 * i] | (<uint64_t> p[2 + 2 * i] << 32)
 
 
-cdef int answer_to(Regexes self, uint32_t node, uint32_t follow) except -1 nogil:
-    """Whether the text may end at this K_CUTS node before what `follow` says: 0 no, 1 yes, 2 depending on more."""
-    cdef size_t base = self.stack.n, i, j, end
-    cdef const uint32_t* program
-    cdef uint32_t point, answer = 0
-    cdef uint32_t encoded[4]
+# What may follow a lexeme. A state of a K_CUTS node is stack[base:] here.
+
+cdef int end_lexeme(Regexes self, size_t base) except -1 nogil:
+    """Ends the threads that are not in lookaheads; whether there is a match."""
+    cdef size_t i = base + 3 + sequence(self.cut_programs, self.stack.data[base + 1])[CP_ORACLES]
     cdef ByteSet same
-    cdef bint found = False, cut = False
-    words_extend(&self.stack, sequence(self.nodes, node), sequence_length(self.nodes, node))
-    program = sequence(self.cut_programs, self.stack.data[base + 1])
-    i = base + 3 + program[CP_ORACLES]
-    while i < self.stack.n:
-        found |= self.stack.data[i] == T_MATCH
-        i += item_length(self.stack.data[i])
-    if not found:
-        self.stack.n = base
-        return 0
-    byteset_fill(&same, <uint64_t> -1)
-    if follow == 0:
-        self.cut_step(base, 0, END_ALL, &same)
-    else:
-        self.cut_step(base, 0, END_MAIN, &same)
-        point = program[CP_HEADER + follow - 1]
-        for i in range(encode(point, encoded)):
-            self.cut_step(base, encoded[i], LOOK_ON, &same)
-    # A match that no group holds is certain, unless a cut of everything may still come before it.
-    found = False
-    i = base + 3 + program[CP_ORACLES]
     while i < self.stack.n:
         if self.stack.data[i] == T_MATCH:
-            answer = 2 if cut else 1
-            break
+            self.cut_step(base, 0, END_MAIN, &same)
+            return 1
+        i += item_length(self.stack.data[i])
+    return 0
+
+
+cdef uint32_t verdict(Regexes self, size_t base) noexcept nogil:
+    """Whether the ended lexeme matches: 0 no, 1 yes, UNKNOWN."""
+    cdef size_t i = base + 3 + sequence(self.cut_programs, self.stack.data[base + 1])[CP_ORACLES], end
+    cdef bint found = False, cut = False
+    # A match that no group holds is certain, unless a cut of everything may still come before it.
+    while i < self.stack.n:
+        if self.stack.data[i] == T_MATCH:
+            return UNKNOWN if cut else 1
         if self.stack.data[i] != T_OPEN:
             i += item_length(self.stack.data[i])
             continue
@@ -1436,10 +1485,69 @@ cdef int answer_to(Regexes self, uint32_t node, uint32_t follow) except -1 nogil
             found |= self.stack.data[i] == T_MATCH
             cut |= self.stack.data[i] == T_CUT and self.stack.data[i + 1] == NONE
             i += item_length(self.stack.data[i])
-    if answer == 0 and found:
-        answer = 2
-    self.stack.n = base
+    return UNKNOWN if found else 0
+
+
+cdef size_t copy_state(Regexes self, size_t base) except? 0 nogil:
+    """Puts a copy of the state on top of it; where that begins."""
+    cdef size_t copy = self.stack.n, i
+    for i in range(base, copy):
+        words_push(&self.stack, self.stack.data[i])
+    return copy
+
+
+cdef int ends_well(Regexes self, size_t base) except -1 nogil:
+    """Whether the ended lexeme matches if the text ends, too."""
+    cdef size_t copy = copy_state(self, base)
+    cdef ByteSet same
+    cdef bint answer
+    self.cut_step(copy, 0, END_ALL, &same)
+    answer = verdict(self, copy) == 1
+    self.stack.n = copy
     return answer
+
+
+cdef int look_on(Regexes self, size_t base, uint32_t point) except -1 nogil:
+    """Puts the state on the stack that comes after the ended lexeme stack[base:] and a code point, by its number."""
+    cdef size_t copy = copy_state(self, base)
+    cdef uint32_t encoded[4]
+    cdef uint32_t i
+    cdef ByteSet same
+    byteset_fill(&same, <uint64_t> -1)
+    for i in range(encode(sequence(self.cut_programs, self.stack.data[base + 1])[CP_HEADER + point], encoded)):
+        self.cut_step(copy, encoded[i], LOOK_ON, &same)
+    return 0
+
+
+cdef int is_followed(Regexes self, size_t base, uint32_t number) except -1 nogil:
+    """Whether what may follow the ended lexeme is the following of this number. Remembered as a node with that question."""
+    cdef uint32_t known = verdict(self, base), point, node, end
+    cdef size_t copy = self.stack.n, row
+    cdef int answer
+    if known != UNKNOWN:
+        return known == number
+    self.stack.data[base + 2] = number | ENDED
+    node = self.nodes.find(self.stack.data + base, copy - base)
+    if node != NONE:
+        return nullable(self, node)
+    row = CP_HEADER + n_points_of(self, base) + (<size_t> number - 2) * (1 + n_points_of(self, base))
+    end = number if number < 2 else sequence(self.cut_programs, self.stack.data[base + 1])[row]
+    answer = ends_well(self, base) == end
+    for point in range(n_points_of(self, base)):
+        if not answer:
+            break
+        look_on(self, base, point)
+        answer = is_followed(
+            self, copy, number if number < 2 else sequence(self.cut_programs, self.stack.data[base + 1])[row + 1 + point])
+        self.stack.n = copy
+    node = self.make(self.stack.data + base, copy - base)
+    if answer:
+        self.flags[node] |= F_NULLABLE
+    return answer
+
+
+cdef inline uint32_t n_points_of(Regexes self, size_t base) noexcept nogil:
+    return sequence(self.cut_programs, self.stack.data[base + 1])[CP_POINTS]
 
 
 cdef uint32_t encode(uint32_t point, uint32_t* encoded) noexcept nogil:

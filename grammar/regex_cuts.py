@@ -4,11 +4,10 @@ Two readings of a terminal:
 
 - *whole*: it is a text of its own, nothing precedes and nothing follows it;
 - *within*: it is a lexeme, and text may precede and follow it. What precedes is never looked at: a lookbehind that
-  could reach there is refused. What follows is looked at as far as its first code point. The terminal then denotes a
-  union of (language, code points that may follow, whether the text may end there): one for each *cell*, the code points
-  that its lookaheads do not tell apart, and one for the end of the text; equal languages are put together. That one
-  code point is enough is not guessed from how the terminal is written but decided, by looking at all states in which
-  the terminal may end.
+  could reach there is refused. What follows is looked at as far as its lookaheads reach. The terminal then denotes a
+  union of (language, condition on how the text goes on). How far that has to look is not guessed from how the terminal
+  is written but decided, by reading on from all states in which the terminal may end, one code point of each *cell*:
+  the code points that its lookaheads do not tell apart. Texts with the same condition are one language.
 
 The way of `regex_threads`: instructions are made back to front, each node towards two exits, one for "nothing consumed
 since the turn began". Where neither an atomic group nor a lazy quantifier asks for an order, parts without lookarounds
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..earley.errors import LimitError
 from . import codepoints
+from .conditions import ANYTHING, NOTHING
 from .errors import RegexSyntaxError
 from .regex_ast import Atomic, Behind, Chars, Concat, Literal, Look, Node, Ranges, Repeat, Union
 from .regex_lookbehind import Emptiness, refuse
@@ -30,12 +30,15 @@ from .regex_looks import INFINITE, widths
 from .regex_threads import lower_atom
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ..earley._regex import Regexes
+    from .conditions import Row
 
 MAX_INSTRUCTIONS = 1 << 15
 MAX_CELLS = 256
+MAX_AHEAD = 64
+"""Code points beyond a terminal that its lookaheads may look at: as in `_regex.pyx`."""
 
 # The instructions of `Regexes.cuts`.
 ATOM = 0
@@ -48,7 +51,7 @@ COMMIT = 6
 _NONE = -1
 
 _CONTEXT_HINT = (
-    "let the terminal end in \\b or (?!...) so that one character decides, or write the context into the rules"
+    "let the terminal end in \\b or (?!...) so that a few characters decide, or write the context into the rules"
 )
 
 
@@ -56,55 +59,49 @@ class Context(NamedTuple):
     """One of the languages that a terminal denotes, depending on what follows it."""
 
     node: int
-    ranges: Ranges
-    """Code points that may follow."""
-    end: bool
-    """Whether the text, or what is no text (a special token), may follow."""
+    condition: int
+    """What must follow: ANYTHING, or 2 + i for rows[i]."""
+    rows: tuple[Row, ...]
+    """Conditions as in `conditions.Conditions.read`."""
 
 
 def whole(node: Node, regexes: Regexes) -> int:
     """The language of the texts that `node` matches as a whole."""
     builder = _Builder(regexes, ordered=False)
-    return builder.question(builder.build(node), [], 0)
+    return builder.question(builder.build(node))
 
 
 def within(node: Node, regexes: Regexes, ordered: bool) -> list[Context]:
     """What `node` denotes as a terminal among others, see above; `ordered`: what its preferred match consumes whole.
 
     One Context that anything may follow where nothing is asked of what follows. Raises RegexSyntaxError for lookarounds
-    that reach further.
+    that reach too far.
     """
     extent = _Extent()
     extent.walk(node, 0, 0)
     builder = _Builder(regexes, ordered)
     start = builder.build(node)
-    everything = Context(_NONE, codepoints.ALL, True)
     if extent.first is None:
-        return [everything._replace(node=builder.question(start, [], 0))]
+        return [Context(builder.question(start), ANYTHING, ())]
     cells = _cells(node, looked_for=True)
     points = [_representative(cell) for cell in cells]
     # One text for each kind of character that the terminal tells apart leads to all its states.
     texts = [chr(_representative(cell)).encode() for cell in _cells(node, looked_for=False)]
-    rows = regexes.cut_answers(builder.question(start, points, 0), len(points), texts)
-    columns: dict[bytes, list[int]] = {}
-    for number in range(len(points) + 1):
-        columns.setdefault(bytes([row[number] for row in rows]), []).append(number)
-    contexts: list[Context] = []
-    for column, numbers in columns.items():
-        if 2 in column:
-            raise RegexSyntaxError(
-                "the lookahead reaches more than one character beyond the end of the terminal",
-                extent.first.position,
-                _CONTEXT_HINT,
-            )
-        if 1 in column:
-            ranges = codepoints.normalize([pair for number in numbers if number for pair in cells[number - 1]])
-            contexts.append(Context(builder.question(start, points, 2 * numbers[0]), ranges, 0 in numbers))
-    if not contexts:
-        return [everything._replace(node=regexes.EMPTY)]
-    if len(columns) == 1:
-        return [everything._replace(node=contexts[0].node)]
-    return contexts
+    answer = regexes.cut_followings(builder.question(start, points), texts)
+    if answer is None:
+        raise RegexSyntaxError(
+            f"the lookahead reaches more than {MAX_AHEAD} characters beyond the end of the terminal",
+            extent.first.position,
+            _CONTEXT_HINT,
+        )
+    followings, found = answer
+    found.discard(NOTHING)
+    if not found:
+        return [Context(regexes.EMPTY, ANYTHING, ())]
+    if found == {ANYTHING}:
+        return [Context(builder.question(start), ANYTHING, ())]
+    rows = tuple([(row[0] != 0, tuple(zip(cells, row[1:], strict=True))) for row in followings])
+    return [Context(builder.question(start, points, followings, number), number, rows) for number in sorted(found)]
 
 
 def _representative(cell: Ranges) -> int:
@@ -475,12 +472,14 @@ class _Builder:
 
     # ---- to a program -------------------------------------------------------------------------------------------
 
-    def question(self, start: int, points: list[int], question: int) -> int:
+    def question(
+        self, start: int, points: Sequence[int] = (), followings: Sequence[tuple[int, ...]] = (), question: int = 0
+    ) -> int:
         """The id of the program's language; see `Regexes.cuts`."""
         if not self.program:
             self.finish(start)
         oracles = list(self.oracles)
-        return self.regexes.cuts(self.program, self.groups, oracles, points, question, self.cuts_at_match)
+        return self.regexes.cuts(self.program, self.groups, oracles, points, followings, question, self.cuts_at_match)
 
     def finish(self, start: int) -> None:
         """Number the instructions that are reached, `start` first, and find out which oracles are asked from where."""
