@@ -150,7 +150,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_patterns(name: str) -> None:
     message = ""
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         matcher = Matcher(Grammar.from_regex(HOSTILE[name]), BYTES)
         for byte in b"aaaaaaaaaa":
@@ -159,4 +159,4 @@ def test_hostile_patterns(name: str) -> None:
     except (GrammarError, LimitError) as error:
         message = str(error)
     assert len(message) < 2000
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20

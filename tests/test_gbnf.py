@@ -361,7 +361,7 @@ def test_hostile_texts(name: str) -> None:
     """They load, or are refused with a typed error, within seconds."""
     text = HOSTILE[name].replace("r0 ::=", "root ::=")
     message = ""
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         grammar = Grammar.from_gbnf(text)
         matcher = Matcher(grammar, BYTES)
@@ -371,7 +371,7 @@ def test_hostile_texts(name: str) -> None:
     except (GrammarError, LimitError) as error:
         message = str(error)
     assert len(message) < 2000
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
 
 
 def test_time_is_linear_in_the_text() -> None:

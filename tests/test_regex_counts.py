@@ -83,7 +83,7 @@ def test_large_counts_take_bounded_space(pattern, n, accepted):
 )
 def test_hostile_patterns_take_bounded_time(pattern):
     """Each either works in time linear in the text, or says which limit it is beyond."""
-    begin = time.perf_counter()
+    begin = time.process_time()
     try:
         regexes, root = lowered(pattern)
         for text in (b"a" * 300, b"ab" * 150, b"x" * 300):
@@ -91,7 +91,7 @@ def test_hostile_patterns_take_bounded_time(pattern):
         regexes.is_empty(root)
     except LimitError:
         pass
-    assert time.perf_counter() - begin < 20
+    assert time.process_time() - begin < 20
 
 
 @pytest.mark.parametrize(
