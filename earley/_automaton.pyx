@@ -9,7 +9,7 @@ trie's quotient.
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from earleymask.earley._regex cimport (
+from earleymask.earley._nodes cimport (
     CP_ORACLES, F_NULLABLE, F_ORDERED, I_OP, I_WORDS, I_X, K_AND, K_BYTES, K_CHAR, K_CONCAT, K_CUTS, K_EMPTY, K_EPSILON,
     K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, T_THREAD, Instruction, code_begins,
     item_length, nullable,
@@ -20,7 +20,7 @@ from earleymask.earley._tables cimport (
 )
 
 cdef enum:
-    ANY_TAIL = 0xFFFFFFFF       # `_regex.ANY`
+    ANY_TAIL = 0xFFFFFFFF       # `_characters.ANY`
     NO = 1                      # `State.counted`, 0 before it was looked into
     YES = 2
 
@@ -171,7 +171,7 @@ cdef class Automaton:
                 mine = self.adopt(other, self.regexes.stack.data[base + i + 2], adopted)
                 self.regexes.stack.data[base + i + 2] = mine
             i += item_length(self.regexes.stack.data[base + i])
-        mine = self.regexes.make_cuts(base)
+        mine = self.regexes.cutter.make(self.regexes, base)
         self.regexes.stack.n = base
         return mine
 

@@ -7,14 +7,15 @@ in any order: theirs is that of the numbers. Deep nesting costs stack, so it is 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
-from earleymask.earley._regex cimport (
+from earleymask.earley._nodes cimport (
     CP_ORACLES, I_OP, I_WORDS, I_X, K_AND, K_CHAR, K_CONCAT, K_CUTS, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM,
-    OP_JUMP, OP_SPLIT, T_CUT, T_OPEN, T_THREAD, Instruction, Regexes, code_begins, item_length,
+    OP_JUMP, OP_SPLIT, T_CUT, T_OPEN, T_THREAD, Instruction, code_begins, item_length,
 )
+from earleymask.earley._regex cimport Regexes
 from earleymask.earley._tables cimport sequence, sequence_length
 
 cdef enum:
-    ANY_TAIL = 0xFFFFFFFF       # `_regex.ANY`
+    ANY_TAIL = 0xFFFFFFFF       # `_characters.ANY`
 
 
 cdef class Keys:

@@ -11,7 +11,7 @@ A state accepts only after a byte: terminals that match the empty string are nul
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from earleymask.earley._regex cimport nullable
+from earleymask.earley._nodes cimport nullable
 from earleymask.earley._tables cimport (
     NONE, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, set_all, words_free, words_push,
 )

@@ -63,7 +63,7 @@ class Regexes:
         question: int,
         ordered: bool,
     ) -> int:
-        """Threads in groups that cuts end (see `_cuts.pxi`): what `program` matches, lookarounds and atomic groups
+        """Threads in groups that cuts end (see `_cuts`): what `program` matches, lookarounds and atomic groups
         heeded.
 
         `program` is a sequence of (op, x, y, owner, asks), numbered from 0, where it starts: ATOM=0 reads one or more

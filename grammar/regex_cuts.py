@@ -1,4 +1,4 @@
-"""Terminals with lookarounds or atomic groups as programs of threads in groups that cuts end (`earley/_cuts.pxi`).
+"""Terminals with lookarounds or atomic groups as programs of threads in groups that cuts end (`earley/_cuts`).
 
 Two readings of a terminal:
 
