@@ -1,6 +1,6 @@
 # Regex nodes with remembered derivatives.
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from earleymask.earley._cuts cimport Cuts
 from earleymask.earley._tables cimport ByteSet

@@ -259,8 +259,8 @@ cdef class Regexes(Unions):
         """What may follow what `node`, made by `cuts` with question 0 and no followings, matches.
 
         All followings, in the form of `cuts`, each after those that it refers to; and the numbers of those that belong to
-        one of the states that `texts`, one for each kind of character, lead to. None where one asks for more than
-        MAX_AHEAD code points.
+        one of the states that `texts`, one for each kind of character, lead to. None where one asks for more than 64
+        code points.
         """
         cdef uint32_t state = self.known(node), target
         cdef size_t base = self.stack.n

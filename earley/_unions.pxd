@@ -1,9 +1,9 @@
 # Regex nodes with unions, whose counts are kept as intervals.
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from earleymask.earley._nodes cimport Nodes
-from earleymask.earley._tables cimport Words
+from earleymask.earley._tables cimport ByteSet, Words
 
 
 cdef class Unions(Nodes):
