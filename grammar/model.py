@@ -169,7 +169,7 @@ class Model:
         if self._contexts:
             if self.parameters is not None:
                 raise self._reporter.error(
-                    "a terminal says what follows it, in a grammar whose rules have values",
+                    "a terminal that says what follows it is not supported in a grammar whose rules have values",
                     self.origins[next(iter(self._contexts))],
                     "write what follows into the rules",
                 )

@@ -90,7 +90,8 @@ def within(node: Node, regexes: Regexes, ordered: bool) -> list[Context]:
     answer = regexes.cut_followings(builder.question(start, points), texts)
     if answer is None:
         raise RegexSyntaxError(
-            f"the lookahead reaches more than {MAX_AHEAD} characters beyond the end of the terminal",
+            f"the lookahead reaches more than {MAX_AHEAD} characters beyond the end of the terminal, "
+            "which is not supported",
             extent.first.position,
             _CONTEXT_HINT,
         )

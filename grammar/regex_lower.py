@@ -87,7 +87,9 @@ def lower(node: Node, regexes: Regexes, contexts: list[Context] | None = None) -
         if len(languages) == 1 and languages[0].condition == ANYTHING:
             return languages[0].node
         if contexts is None:
-            raise RegexSyntaxError("whether the terminal matches depends on what follows it", 0)
+            raise RegexSyntaxError(
+                "whether the terminal matches depends on what follows it, which is not supported here", 0
+            )
         contexts += languages
         return regexes.union([language.node for language in languages])
     if found & _LAZY:
