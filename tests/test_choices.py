@@ -10,17 +10,11 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sentences import BYTES, accepts
 
 from earleymask import Grammar, GrammarError, LimitError, Limits, Matcher, Vocabulary
 from earleymask.earley._regex import Regexes
 from earleymask.grammar import choices as choices_module
-
-BYTES = Vocabulary.bytes()
-
-
-def accepts(grammar: Grammar, text: str) -> bool:
-    data = text.encode()
-    return Matcher(grammar, BYTES).validate([*data, 256]) == len(data) + 1
 
 
 def slow_mask(choices: list[str], vocabulary: Vocabulary, text: bytes) -> list[int]:

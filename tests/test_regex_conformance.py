@@ -7,7 +7,6 @@ that nothing is skipped unseen.
 
 from __future__ import annotations
 
-import itertools
 import re
 import signal
 import sys
@@ -17,6 +16,7 @@ from collections import Counter
 import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
+from sentences import strings
 
 from earleymask.earley._regex import Regexes
 from earleymask.earley.errors import LimitError
@@ -27,10 +27,6 @@ from earleymask.grammar.regex_lower import is_lazy, lower
 
 # `re` has atomic groups and possessive quantifiers since 3.11.
 since_3_11 = pytest.mark.skipif(sys.version_info < (3, 11), reason="`re` of Python 3.10 has no atomic groups")
-
-
-def words(alphabet: str, longest: int) -> list[str]:
-    return ["".join(word) for n in range(longest + 1) for word in itertools.product(alphabet, repeat=n)]
 
 
 def whole(pattern: str, search: bool = False) -> tuple[Regexes, int]:
@@ -126,7 +122,7 @@ def test_a_pattern_means_what_re_means(pattern, alphabet, longest):
         compiled = re.compile(pattern)
     regexes, root = whole(pattern)
     searching, searched = whole(pattern, search=True)
-    for word in words(alphabet, longest):
+    for word in strings(alphabet, longest):
         data = word.encode()
         assert regexes.matches(root, data) == (compiled.fullmatch(word) is not None), word
         assert searching.matches(searched, data) == (compiled.search(word) is not None), word
@@ -146,7 +142,7 @@ def test_a_terminal_with_atomic_parts_means_what_re_matches_first(pattern, alpha
     assert is_lazy(node)
     regexes = Regexes()
     root = lower(node, regexes)
-    for word in words(alphabet, longest):
+    for word in strings(alphabet, longest):
         match = re.match(pattern, word)
         assert regexes.matches(root, word.encode()) == (match is not None and match.end() == len(word)), word
 
@@ -173,7 +169,7 @@ def patterns(quantified: list[str], atomic: bool) -> st.SearchStrategy[str]:
     return st.recursive(st.sampled_from(ATOMS), larger, max_leaves=10)
 
 
-TEXTS = [*words("ab", 5), *words("ab \n", 3), "é", "aé", "A", "aA"]
+TEXTS = [*strings("ab", 5), *strings("ab \n", 3), "é", "aé", "A", "aA"]
 refusals: Counter[str] = Counter()
 
 
