@@ -25,8 +25,8 @@ from . import codepoints
 from .conditions import ANYTHING, NOTHING
 from .errors import RegexSyntaxError
 from .regex_ast import Atomic, Behind, Chars, Concat, Literal, Look, Node, Ranges, Repeat, Union
-from .regex_lookbehind import Emptiness, refuse
-from .regex_looks import INFINITE, widths
+from .regex_extent import Extent, lookaheads_outside
+from .regex_lookbehind import Emptiness
 from .regex_threads import lower_atom
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class Context(NamedTuple):
 
 def whole(node: Node, regexes: Regexes) -> int:
     """The language of the texts that `node` matches as a whole."""
+    node = lookaheads_outside(node)
     builder = _Builder(regexes, ordered=False)
     return builder.question(builder.build(node))
 
@@ -77,7 +78,8 @@ def within(node: Node, regexes: Regexes, ordered: bool) -> list[Context]:
     One Context that anything may follow where nothing is asked of what follows. Raises RegexSyntaxError for lookarounds
     that reach too far.
     """
-    extent = _Extent()
+    node = lookaheads_outside(node)
+    extent = Extent()
     extent.walk(node, 0, 0)
     builder = _Builder(regexes, ordered)
     start = builder.build(node)
@@ -151,96 +153,6 @@ def _collect(node: Node, inside: bool, classes: set[Ranges]) -> None:
         elif isinstance(node, Literal):
             for char in node.text:
                 classes.add(((ord(char), ord(char)),))
-
-
-class _Extent:
-    """How far the lookarounds of a terminal look beyond it."""
-
-    def __init__(self) -> None:
-        self.first: Look | None = None
-        """A lookahead that may look beyond the end: the first of them that is met."""
-
-    def walk(self, node: Node, before: int, after: int) -> None:
-        """`before`, `after`: code points of the terminal that surely stand there.
-
-        Refuses lookbehinds that reach out."""
-        if isinstance(node, Behind):
-            if before < 1:
-                raise refuse(node)
-        elif isinstance(node, Look):
-            if node.ahead:
-                if self.reach(node.body) > after and self.first is None:
-                    self.first = node
-                # Its own lookbehinds see what stands before it, its lookaheads are part of its reach.
-                self.walk_inside(node.body, before)
-            elif self.reach_behind(node.body) > before:
-                raise RegexSyntaxError(
-                    "lookbehind would look at the text before the terminal, which is not supported",
-                    node.position,
-                    "put what must precede into the same terminal",
-                )
-        elif isinstance(node, Atomic):
-            self.walk(node.body, before, after)
-        elif isinstance(node, Repeat):
-            if node.maximum != 0:
-                self.walk(node.body, before, after)
-        elif isinstance(node, Union):
-            for alternative in node.alternatives:
-                self.walk(alternative, before, after)
-        elif isinstance(node, Concat):
-            least = [widths(part)[0] for part in node.parts]
-            following = sum(least)
-            for part, width in zip(node.parts, least, strict=True):
-                following -= width
-                self.walk(part, before, after + following)
-                before += width
-
-    def walk_inside(self, body: Node, before: int) -> None:
-        """Lookbehinds within a lookahead."""
-        outer = self.first
-        self.walk(body, before, 1 << 60)
-        self.first = outer
-
-    def reach(self, node: Node) -> float:
-        """How many code points `node` looks at, at most, from its beginning on."""
-        if isinstance(node, Concat):
-            furthest: float = 0
-            width: float = 0
-            for part in node.parts:
-                furthest = max(furthest, width + self.reach(part))
-                width += widths(part)[1]
-            return furthest
-        if isinstance(node, Union):
-            return max([self.reach(part) for part in node.alternatives], default=0)
-        if isinstance(node, Repeat):
-            if node.maximum == 0:
-                return 0
-            longest = widths(node.body)[1]
-            turns = INFINITE if node.maximum is None else node.maximum - 1
-            return self.reach(node.body) + (turns * longest if longest else 0)
-        if isinstance(node, Look):
-            return self.reach(node.body) if node.ahead else 0
-        if isinstance(node, Atomic):
-            return self.reach(node.body)
-        return widths(node)[1]
-
-    def reach_behind(self, node: Node) -> float:
-        """How many code points before its end `node` looks at, at most, with lookbehinds at its beginning."""
-        return widths(node)[1] + self.looks_behind(node)
-
-    def looks_behind(self, node: Node) -> float:
-        if isinstance(node, Behind):
-            return 1
-        if isinstance(node, Look):
-            return self.reach_behind(node.body)
-        if isinstance(node, (Repeat, Atomic)):
-            return self.looks_behind(node.body)
-        parts: tuple[Node, ...] = ()
-        if isinstance(node, Concat):
-            parts = node.parts
-        elif isinstance(node, Union):
-            parts = node.alternatives
-        return max([self.looks_behind(part) for part in parts], default=0)
 
 
 class _Builder:
@@ -460,11 +372,6 @@ class _Builder:
     def oracle_of(self, node: Look) -> int:
         if self.plain(node.body):
             return self.oracle(node.body)
-        ahead = _first_ahead(node.body)
-        if ahead is not None:
-            raise RegexSyntaxError(
-                "a lookahead inside a lookbehind is not supported", ahead.position, "put it behind the lookbehind"
-            )
         # What such a body asks is decided when it has been read, so it can be a terminal of its own.
         return self.numbered(whole(Concat((Repeat(Chars(codepoints.ALL), 0, None), node.body)), self.regexes))
 
@@ -525,23 +432,3 @@ class _Builder:
         if op in (ATOM, BEHIND, COMMIT) and self.second[i] >= 0:
             return [self.second[i]]
         return []
-
-
-def _first_ahead(node: Node) -> Look | None:
-    """A lookahead in the node, if there is one."""
-    parts: tuple[Node, ...] = ()
-    if isinstance(node, Look):
-        if node.ahead:
-            return node
-        parts = (node.body,)
-    elif isinstance(node, (Repeat, Atomic)):
-        parts = (node.body,)
-    elif isinstance(node, Concat):
-        parts = node.parts
-    elif isinstance(node, Union):
-        parts = node.alternatives
-    for part in parts:
-        found = _first_ahead(part)
-        if found is not None:
-            return found
-    return None
