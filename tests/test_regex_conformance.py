@@ -259,8 +259,8 @@ def test_random_terminals_matched_in_order(pattern):
 
 
 def test_little_was_refused():
-    """Runs after the two above: hardly any random pattern is refused, and only for being too large, or for a lookahead in
-    the middle of a lookbehind that looks further than it, `(?<=(?!ab)a)`.
+    """Runs after the two above. Hardly any random pattern is refused, and only for being too large, or for a lookahead
+    in the middle of a lookbehind that looks further than it: `(?<=(?!ab)a)`.
     """
     beyond = refusals.pop("a lookahead inside a lookbehind looks beyond its end", 0)
     assert beyond <= 100
