@@ -9,10 +9,10 @@ trie's quotient.
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from earleymask.earley._regex cimport (
-    CP_FOLLOW, CP_GROUPS, CP_HEADER, CP_ORACLES, F_NULLABLE, F_ORDERED, G_WORDS, I_OP, I_WORDS, I_X, K_AND, K_BYTES, K_CHAR,
-    K_CONCAT, K_CUTS, K_EMPTY, K_EPSILON, K_ESCAPED, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY,
-    T_THREAD, Instruction, item_length, nullable,
+from earleymask.earley._nodes cimport (
+    CP_ORACLES, F_NULLABLE, F_ORDERED, I_OP, I_WORDS, I_X, K_AND, K_BYTES, K_CHAR, K_CONCAT, K_CUTS, K_EMPTY, K_EPSILON,
+    K_ESCAPED, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, T_THREAD, Instruction, code_begins,
+    item_length, nullable,
 )
 from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_and_not, byteset_fill, byteset_or, lowest_bit, reserve, sequence, sequence_length, set_all, words_extend,
@@ -20,7 +20,7 @@ from earleymask.earley._tables cimport (
 )
 
 cdef enum:
-    ANY_TAIL = 0xFFFFFFFF       # `_regex.ANY`
+    ANY_TAIL = 0xFFFFFFFF       # `_characters.ANY`
     NO = 1                      # `State.counted`, 0 before it was looked into
     YES = 2
 
@@ -155,8 +155,7 @@ cdef class Automaton:
         n = sequence_length(other.cut_programs, program)
         words_extend(&self.regexes.stack, sequence(other.cut_programs, program), n)
         n_oracles = sequence(other.cut_programs, program)[CP_ORACLES]
-        i = CP_HEADER + sequence(other.cut_programs, program)[CP_FOLLOW]
-        i += sequence(other.cut_programs, program)[CP_GROUPS] * G_WORDS
+        i = code_begins(sequence(other.cut_programs, program))
         while i < n:
             if self.regexes.stack.data[base + i + I_OP] == OP_ATOM:
                 mine = self.adopt(other, self.regexes.stack.data[base + i + I_X], adopted)
@@ -176,7 +175,7 @@ cdef class Automaton:
                 mine = self.adopt(other, self.regexes.stack.data[base + i + 2], adopted)
                 self.regexes.stack.data[base + i + 2] = mine
             i += item_length(self.regexes.stack.data[base + i])
-        mine = self.regexes.make_cuts(base)
+        mine = self.regexes.cutter.make(self.regexes, base)
         self.regexes.stack.n = base
         return mine
 

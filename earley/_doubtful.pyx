@@ -10,7 +10,7 @@ the text (`Masks.look_through`).
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 
-from earleymask.earley._regex cimport R_EMPTY, nullable
+from earleymask.earley._nodes cimport R_EMPTY, nullable
 from earleymask.earley._tables cimport (
     NONE, ByteSet, Map, byteset_fill, byteset_has, sort_words, words_free, words_push,
 )

@@ -7,15 +7,15 @@ in any order: theirs is that of the numbers. Deep nesting costs stack, so it is 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 
-from earleymask.earley._regex cimport (
-    CP_FOLLOW, CP_GROUPS, CP_HEADER, CP_ORACLES, G_WORDS, I_OP, I_WORDS, I_X, K_AND, K_CHAR, K_CONCAT, K_CUTS,
-    K_ESCAPED, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, T_CUT, T_OPEN, T_THREAD, Instruction, Regexes,
-    item_length,
+from earleymask.earley._nodes cimport (
+    CP_ORACLES, I_OP, I_WORDS, I_X, K_AND, K_CHAR, K_CONCAT, K_CUTS, K_ESCAPED, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM,
+    OP_JUMP, OP_SPLIT, T_CUT, T_OPEN, T_THREAD, Instruction, code_begins, item_length,
 )
+from earleymask.earley._regex cimport Regexes
 from earleymask.earley._tables cimport sequence, sequence_length
 
 cdef enum:
-    ANY_TAIL = 0xFFFFFFFF       # `_regex.ANY`
+    ANY_TAIL = 0xFFFFFFFF       # `_characters.ANY`
 
 
 cdef class Keys:
@@ -83,7 +83,7 @@ cdef class Keys:
     cdef uint64_t cut_program_key(self, uint32_t program) noexcept nogil:
         cdef const uint32_t* words = sequence(self.regexes.cut_programs, program)
         cdef size_t n = sequence_length(self.regexes.cut_programs, program), i
-        cdef size_t code = CP_HEADER + words[CP_FOLLOW] + <size_t> words[CP_GROUPS] * G_WORDS
+        cdef size_t code = code_begins(words)
         cdef uint64_t h = mixed(n, code)
         for i in range(n):
             if i >= code and (i - code) % I_WORDS == I_X and words[i - I_X + I_OP] == OP_ATOM:

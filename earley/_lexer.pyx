@@ -6,12 +6,16 @@ state accepts a terminal. A state whose terminals are all dead is DEAD_STATE; th
 live state can always be brought to acceptance.
 
 A state accepts only after a byte: terminals that match the empty string are nullable symbols to the parser.
+
+Derivatives forget how they were reached, which keeps states few. Where what may follow a lexeme depends on its very text (the
+key of an object, which may not come again), its state is a K_READ node: the body's derivative, and the bytes. There are as
+many as there are texts, so only the positions of matchers have them; masks are made without that memory.
 """
 
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from earleymask.earley._regex cimport nullable
+from earleymask.earley._nodes cimport nullable
 from earleymask.earley._tables cimport (
     NONE, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, set_all, words_free, words_push,
 )

@@ -31,7 +31,7 @@ from earleymask.earley._keys cimport Keys
 from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, Parts, folded, parts_of, union_members
-from earleymask.earley._regex cimport K_REPEAT
+from earleymask.earley._nodes cimport K_REPEAT
 from earleymask.earley._tables cimport (
     NONE, byteset_has, copy_of, reserve, sequence, sequence_length, sort_u64, sort_unique, sort_words, words_extend, words_free, words_push,
 )

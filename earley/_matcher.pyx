@@ -22,7 +22,7 @@ from earleymask.earley._chart cimport (
 from earleymask.earley._forget cimport forget
 from earleymask.earley._masks cimport masks_of
 from earleymask.earley._meter cimport start
-from earleymask.earley._regex cimport R_EPSILON
+from earleymask.earley._nodes cimport R_EPSILON
 from earleymask.earley._tables cimport (
     NONE, reserve, sequence, sequence_length, sort_unique, words_extend, words_push,
 )

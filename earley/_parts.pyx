@@ -37,7 +37,7 @@ from cpython.pythread cimport (
 
 from earleymask.earley._automaton cimport DEAD_END, MIXED
 from earleymask.earley._meter cimport NO_LIMIT, go_on
-from earleymask.earley._regex cimport K_UNION
+from earleymask.earley._nodes cimport K_UNION
 from earleymask.earley._rests cimport free_rests
 from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_fill, byteset_has, byteset_or, copy_of, lowest_bit, reserve, sequence, sequence_length,

@@ -1,138 +1,22 @@
-# Regex nodes over bytes, hash-consed, with remembered derivatives.
+# Regex nodes with remembered derivatives.
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from earleymask.earley._meter cimport Meter
-from earleymask.earley._tables cimport ByteSet, Sequences, Words
+from earleymask.earley._cuts cimport Cuts
+from earleymask.earley._tables cimport ByteSet
+from earleymask.earley._threads cimport Threads
+from earleymask.earley._unions cimport Unions
 
-# A node is a sequence of words: its kind, then
-cdef enum:
-    K_EMPTY         #                                     no string at all
-    K_EPSILON       #                                     the empty string
-    K_BYTES         # eight words of a byte set           one byte
-    K_CHAR          # class                               one code point of the class, in UTF-8
-    K_TAIL          # class, prefix, left, least          the last `left` bytes of such a code point: its leading bits are
-                    #                                     `prefix`, and it must be >= least (no overlong forms)
-    K_CONCAT        # first, rest                         first is no K_CONCAT
-    K_UNION         # sorted nodes, two or more
-    K_AND           # sorted nodes, two or more
-    K_NOT           # node                                relative to all byte strings
-    K_REPEAT        # body, minimum, maximum              maximum NONE: unbounded
-    K_ORDERED       # program, (instruction, node) ...    live threads in order of preference
-    K_CUTS          # cut program, question, oracles, items: threads in groups that cuts end, see `_cuts.pxi`
-    K_READ          # body, n, n bytes                    as the body; remembers what was read so far, see `_read.pxi`
-    K_ESCAPED       # body, style, phase, value, high     the spellings of texts in a JSON string, see `_escaped.pxi`
 
-cdef enum:
-    R_EMPTY = 0                     # the first two nodes of every arena
-    R_EPSILON = 1
-
-cdef enum:                     # one byte a node
-    F_NULLABLE = 1                  # contains the empty string
-    F_SEARCH = 2                    # being EMPTY is not to be seen from the outside: search
-    F_KNOWN_EMPTY = 4               # outcome of that search
-    F_KNOWN_INHABITED = 8
-    F_ORDERED = 16                  # holds a K_ORDERED or K_CUTS node
-    F_COUNTED = 32                  # a bounded K_REPEAT, or a K_CONCAT with one along it
-    F_INHERITED = F_SEARCH | F_ORDERED
-
-cdef enum:
-    OP_ATOM = 0
-    OP_SPLIT = 1
-    OP_JUMP = 2
-    OP_MATCH = 3
-    # In cut programs, where an atom goes on at y:
-    OP_BEHIND = 4                   # x: oracle * 2 + negative; goes on at y
-    OP_GROUP = 5                    # x: the group that opens
-    OP_COMMIT = 6                   # x: the group whose body has matched; goes on at y, or (NONE) ends
-
-# Items of a K_CUTS node, in order of preference.
-cdef enum:
-    T_THREAD = 0                    # instruction, node
-    T_OPEN = 1                      # group, words up to and with its T_CLOSE (0: it is open while being built)
-    T_CLOSE = 2
-    T_CUT = 3                       # group: its less preferred items go once this one is known to have come to be
-    T_MATCH = 4
-
-# A cut program: CP_ORDERED, CP_ORACLES, CP_FOLLOW, CP_GROUPS, then so many code points, so many groups of G_WORDS words
-# and instructions of I_WORDS words.
-cdef enum:
-    CP_ORDERED = 0                  # 1: cut at the first match; 0: all of the text must match
-    CP_ORACLES = 1                  # regexes that lookbehinds ask: what was read is in them
-    CP_FOLLOW = 2                   # code points that may follow
-    CP_GROUPS = 3
-    CP_HEADER = 4
-    G_PARENT = 0                    # the group around it, or NONE
-    G_LOOK = 1                      # 1: a lookahead, 0: an atomic group
-    G_BODY = 2                      # instruction at which its body begins
-    G_ELSE = 3                      # where it goes on if the body does not match, or NONE
-    G_WORDS = 4
-    I_OP = 0
-    I_X = 1
-    I_Y = 2
-    I_OWNER = 3                     # the group in whose body it stands, or NONE
-    I_ASKS = 4                      # bits of the oracles that may be asked from here on
-    I_WORDS = 5
-
-cdef struct Edge:                   # a derivative that was worked out
-    ByteSet bytes                   # by any of these bytes
-    uint32_t target
-    uint32_t next                   # of the same node, or NONE
-
-cdef struct Instruction:
-    uint32_t op
-    uint32_t x
-    uint32_t y
-
-cdef class Regexes:
-    cdef Meter meter
-    cdef Sequences nodes
-    cdef uint8_t* flags             # per node
-    cdef uint16_t* depths           # per node: how deep `derive` recurses into it
-    cdef uint32_t* first_edge       # per node
-    cdef size_t flags_capacity, depths_capacity, first_edge_capacity
-    cdef Edge* edges
-    cdef size_t n_edges, edges_capacity
-
-    cdef Sequences classes          # sorted, disjoint, maximal ranges of scalar values: lo, hi, lo, hi, ...
-    cdef Instruction* code          # of all programs, one after the other
-    cdef size_t n_code, code_capacity
-    cdef Words programs             # where each program begins in `code`
+cdef class Regexes(Unions):
+    cdef Threads threads
+    cdef Cuts cutter
     cdef uint32_t any_char          # one Unicode scalar value
 
-    cdef Words stack                # operands of the n-ary constructors; each call leaves it as it found it
-    cdef Words threads              # K_ORDERED: the node being built
-    cdef Words agenda               # K_ORDERED: instructions to visit, last first
-    cdef uint32_t* visited          # K_ORDERED: per instruction, the closure that last saw it
-    cdef size_t visited_capacity
-    cdef uint32_t* cut_visited      # K_CUTS: per instruction, the step that last met it in a group still open
-    cdef size_t cut_visited_capacity
-    cdef uint32_t closure_number
-
-    cdef Sequences cut_programs
-    cdef Words frames               # K_CUTS: groups that are open while items are put out
-    cdef Words items                # K_CUTS: items put out
-    cdef Words undo                 # K_CUTS: instructions visited, to be forgotten with their group
-    cdef Words chain                # merging counts: members under comparison
-
-    # The derivative of `node` by `byte`; narrows `same` to bytes that surely have the same one.
     cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
-    # True when the language of the node is empty. Exact (complement makes this a search).
+    cdef uint32_t work_out(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
+    cdef uint32_t derive_read(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
     cdef int empty(self, uint32_t node) except -1 nogil
-    cdef size_t n_bytes(self) noexcept nogil
-    # The node, remembering from here on what is read; the node without that.
-    cdef uint32_t remembering(self, uint32_t node) except? 0xFFFFFFFF nogil
-    cdef uint32_t without_memory(self, uint32_t node) noexcept nogil
-    # What such a node has read, and how many bytes that is; of others 0.
-    cdef uint32_t n_read(self, uint32_t node) noexcept nogil
-    cdef bytes read_by(self, uint32_t node)
-    # Notes what the marked nodes refer to; then drops all others, and all edges, and numbers the rest anew by `map_`.
-    cdef void mark(self, uint8_t* marks) noexcept nogil
-    cdef void collect(self, const uint8_t* marks, uint32_t* map_) noexcept nogil
-    cdef void refer(self, size_t node, uint8_t* marks, const uint32_t* map_) noexcept nogil
-
-    # Room for a program of n instructions; returns where it begins.
-    cdef uint32_t add_code(self, size_t n) except? 0xFFFFFFFF nogil
 
     # The constructors and questions that front ends call, typed for those that are compiled.
     cpdef uint32_t literal(self, bytes data) except? 0xFFFFFFFF
@@ -142,57 +26,3 @@ cdef class Regexes:
     cpdef uint32_t repeat(self, node, minimum, maximum=*) except? 0xFFFFFFFF
     cpdef bint is_nullable(self, node) except -1
     cpdef bint is_empty(self, node) except -1
-
-    cdef uint32_t known(self, object node) except? 0xFFFFFFFF
-    cdef size_t push(self, nodes) except? -1
-    cdef uint32_t make(self, const uint32_t* words, size_t n) except? 0xFFFFFFFF nogil
-    cdef uint16_t depth_of(self, const uint32_t* words, size_t n) noexcept nogil
-    cdef uint8_t flags_of(self, const uint32_t* words, size_t n) noexcept nogil
-    cdef uint32_t make_bytes(self, const ByteSet* s) except? 0xFFFFFFFF nogil
-    cdef uint32_t make_concat(self, uint32_t first, uint32_t rest) except? 0xFFFFFFFF nogil
-    cdef uint32_t make_union(self, size_t base) except? 0xFFFFFFFF nogil
-    cdef uint32_t make_and(self, size_t base) except? 0xFFFFFFFF nogil
-    cdef uint32_t make_sorted(self, uint32_t kind, size_t base) except? 0xFFFFFFFF nogil
-    cdef uint32_t make_not(self, uint32_t node) except? 0xFFFFFFFF nogil
-    cdef uint32_t make_repeat(self, uint32_t body, uint32_t minimum, uint32_t maximum) except? 0xFFFFFFFF nogil
-    cdef uint32_t work_out(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
-    cdef uint32_t derive_char(self, uint32_t class_, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
-    cdef uint32_t derive_tail(self, uint32_t class_, uint32_t prefix, uint32_t left, uint32_t least, uint32_t byte,
-                              ByteSet* same) except? 0xFFFFFFFF nogil
-    cdef uint32_t make_tail(self, uint32_t class_, uint32_t prefix, uint32_t left, uint32_t least) except? 0xFFFFFFFF nogil
-    cdef uint32_t derive_ordered(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
-    cdef uint32_t make_ordered(self) except? 0xFFFFFFFF nogil
-    cdef int push_thread(self, uint32_t pc, uint32_t node) except -1 nogil
-    cdef int close_threads(self, uint32_t start) except -1 nogil
-    cdef int search(self, uint32_t start) except -1 nogil
-
-    cdef uint32_t count_place(self, uint32_t node, uint32_t last, size_t entry) noexcept nogil
-    cdef int join(self, size_t base, size_t first, size_t second, size_t* current) noexcept nogil
-    cdef int merge_counts(self, size_t base) except -1 nogil
-    cdef uint32_t with_counts(self, uint32_t node, uint32_t place, uint32_t minimum, uint32_t maximum) except? 0xFFFFFFFF nogil
-
-    # K_CUTS. `base`: where the words of the node that is being worked on begin on the stack; they reach to its top.
-    cdef uint32_t derive_cuts(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
-    cdef uint32_t make_cuts(self, size_t base) except? 0xFFFFFFFF nogil
-    cdef int answers(self, uint32_t node) except -1 nogil
-    cdef int cut_step(self, size_t base, uint32_t byte, uint32_t mode, ByteSet* same) except -1 nogil
-    cdef int cut_start(self, size_t base) except -1 nogil
-    cdef int cut_end(self, size_t base) except -1 nogil
-    cdef int visit(self, size_t base, uint32_t start) except -1 nogil
-    cdef int put_thread(self, uint32_t pc, uint32_t node) except -1 nogil
-    cdef int put_match(self, bint ordered) except -1 nogil
-    cdef int cut(self, uint32_t group) except -1 nogil
-    cdef int open_frame(self, uint32_t group) except -1 nogil
-    cdef int close_frame(self, const uint32_t* program) except -1 nogil
-    cdef bint has_completer(self, const uint32_t* program, uint32_t group, size_t begin) noexcept nogil
-
-
-cdef inline bint nullable(Regexes regexes, uint32_t node) noexcept nogil:
-    return regexes.flags[node] & F_NULLABLE
-
-
-cdef inline size_t item_length(uint32_t item) noexcept nogil:
-    """Words of an item of a K_CUTS node that begins so; of a T_OPEN, without what is in the group."""
-    if item == T_THREAD or item == T_OPEN:
-        return 3
-    return 2 if item == T_CUT else 1

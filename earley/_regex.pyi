@@ -65,11 +65,12 @@ class Regexes:
         program: Sequence[tuple[int, int, int, int, int]],
         groups: Sequence[tuple[int, bool, int, int]],
         oracles: Sequence[int],
-        follow: Sequence[int],
+        points: Sequence[int],
+        followings: Sequence[tuple[int, ...]],
         question: int,
         ordered: bool,
     ) -> int:
-        """Threads in groups that cuts end (see `_cuts.pxi`): what `program` matches, lookarounds and atomic groups
+        """Threads in groups that cuts end (see `_cuts`): what `program` matches, lookarounds and atomic groups
         heeded.
 
         `program` is a sequence of (op, x, y, owner, asks), numbered from 0, where it starts: ATOM=0 reads one or more
@@ -78,17 +79,20 @@ class Regexes:
         (-1) ends.
         `owner` is the group whose body it is in, or -1; `asks` has bit i where oracle i may be asked from there on.
         `groups`: (parent or -1, whether it is a lookahead, body, instruction to go on at if the body fails or -1).
-        `oracles`: for each, the node that what was read must be in. `follow`: code points.
-        `question`: 2 * f + q; f, what follows the text: 0 nothing, i + 1 code point i of `follow`; q = 0 asks for what
-        matches, 1 for what may match, depending on what comes after that code point.
+        `oracles`: for each, the node that what was read must be in.
+        `points`: code points, one for each kind that lookaheads tell apart. `followings`: what may follow a text that
+        matches, (whether the text may end, by point the number of what may follow that): 0 nothing, 1 anything, 2 + i
+        followings[i].
+        `question`: 0 asks for what matches as a whole text; f > 0 for what matches if, and only if, number f follows.
         `ordered`: the language is what the preferred match consumes whole; else all that can be matched whole.
         """
 
-    def cut_answers(self, node: int, n_follow: int, texts: Sequence[bytes]) -> set[bytes]:
-        """How the answers to the questions about `node`, made by `cuts` with question 0, differ.
+    def cut_followings(self, node: int, texts: Sequence[bytes]) -> tuple[list[tuple[int, ...]], set[int]] | None:
+        """What may follow what `node`, made by `cuts` with question 0 and no followings, matches.
 
-        For each state that `texts`, one for each kind of character, lead to: a row with an answer for the end of the
-        text and for each of `n_follow` code points: 0 no match, 1 a match, 2 it depends on what comes after that.
+        All followings, in the form of `cuts`, each after those that it refers to; and the numbers of those that belong
+        to one of the states that `texts`, one for each kind of character, lead to. None where one asks for more than 64
+        code points.
         """
 
     def is_nullable(self, node: int) -> bool:

@@ -1,20 +1,22 @@
 """Terminals that say what may follow them: `/if\\b/`, `/[?](?![a-z])/`. Worked into the productions.
 
-Such a terminal is a union of languages, each with what must follow: the next lexeme, an ignored one included, begins
-with a code point of a class, or (a flag) the text ends there. What is still to be respected at a place of the text is
-its *pending* condition. Every symbol is split by the condition that is pending before it and the one that it leaves:
-A[p, q] derives what A derives, where the text before demands p and the text after must respect q. A lexeme under p
-begins in p's class, so its terminal is intersected with "begins so"; after it, only its own condition is pending. What
-is empty hands p on. A special token is no text: before it, the text ends.
+Such a terminal is a union of languages, each with a condition on how the text goes on (`conditions`). What is still to
+be respected at a place of the text is its *pending* condition. Every symbol is split by the condition that is pending
+before it and the one that it leaves: A[p, q] derives what A derives, where the text before demands p and the text after
+must respect q. A lexeme under p that leaves q is a text that leads from p to q, so its terminal is intersected with
+these; its own condition joins q. What is empty hands p on. A special token is no text: before it, the text ends.
 
 So the conditions are gone and the grammar is an ordinary one; the usual trimming takes away what a condition can never
 be met by, and masks are exact without the engine knowing of any of this.
 
+What can never come next is left out of the conditions first: where no word follows a name, what `(?!if\\b)` says about
+longer words is no condition any more. If none is left, the grammar stays as it is.
+
 Only symbols that can stand beside such a terminal are split: one under no condition that contains none of these
 terminals stays as it is. Ignored text has to be looked at as well:
 
-- Where every ignored lexeme may follow every such terminal (blanks after `\\b`), the engine goes on skipping ignored
-  text, and a production lets one ignored lexeme follow such a terminal visibly: after it, nothing is pending any more.
+- Where every ignored lexeme meets every condition (blanks after `\\b`), the engine goes on skipping ignored text, and
+  where one is pending an ignored lexeme may follow visibly: after it, nothing is pending any more.
 - Otherwise all ignored text becomes visible: each lexeme is preceded by a list of ignored ones.
 
 Cost: only grammars with such terminals come here. n conditions split a symbol into at most (n + 1)² ones, of which only
@@ -25,28 +27,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..earley.errors import LimitError
 from . import codepoints
-from .regex_ast import Ranges
+from .conditions import ANYTHING, NOTHING, Conditions
+from .followers import followers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..earley._regex import Regexes
     from .model import Model, Symbols
+    from .regex_ast import Ranges
     from .regex_cuts import Context
 
 MAX_PATHS = 8
 """Ways through one production that are written out; of longer ones the rests become symbols."""
 
-_FREE = 0
-"""The number of the condition that everything meets."""
-
-
-class Pending(NamedTuple):
-    """What must come next: a code point of `ranges`, or, if `end`, the end of the text."""
-
-    ranges: Ranges
-    end: bool
+MAX_SPLIT = 1 << 17
+"""Symbols between two conditions."""
 
 
 class Terminals(NamedTuple):
@@ -86,30 +84,32 @@ class _Splitter:
         self.terminals = terminals
         self.nodes = dict(terminals.nodes)
         self.regexes = regexes
-        self.anything = regexes.repeat(regexes.char_class(codepoints.ALL), 0)
-        self.pendings = [Pending(codepoints.ALL, True)]
-        self.numbers = {self.pendings[0]: _FREE}
-        self.openings: dict[int, int] = {}  # by condition: the node of the texts that begin so
-        self.lexemes: dict[tuple[int, int], list[tuple[int, int | None]]] = {}
+        self.conditions = Conditions(regexes)
+        self.new_nodes: dict[int, int] = {}
+        self.contexts = self.read_contexts()  # by terminal: its languages, each with a condition
+        self.skipped: int | None = None  # one ignored lexeme, if it may follow wherever a condition is pending
+        self.lexemes: dict[tuple[int, int], list[tuple[int, Symbols]]] = {}
         self.outs: dict[tuple[int, int], set[int]] = {}
         self.readers: dict[tuple[int, int], set[tuple[int, int]]] = {}
         self.made: dict[object, int] = {}
         self.waiting: list[tuple[int, int, int, int]] = []
-        self.new_nodes: dict[int, int] = {}
         self.contextful: set[int] = set()
         self.kept = set(productions)  # symbols whose productions can stay as they are, if they need not be split
         self.top = 0
 
     def run(self, start: int) -> Split:
+        self.leave_out_what_never_comes(start)
+        if not self.contexts:
+            return Split(start, self.new_nodes, False)
         explicit = self.ignore_visibly(start)
         if explicit:
             start = self.top
         self.contextful = self.find_contextful()
         self.find_outs(start)
         top = self.model.rule(self.model.names[start], self.model.origins[start])
-        for after in sorted(self.outs_of(start, _FREE)):
-            if self.pendings[after].end:
-                self.model.produce(top, (self.symbol(start, _FREE, after),))
+        for after in sorted(self.outs_of(start, ANYTHING)):
+            if self.conditions.row(after)[0]:
+                self.model.produce(top, (self.symbol(start, ANYTHING, after),))
         while self.waiting:
             self.expand(*self.waiting.pop())
         return Split(top, self.new_nodes, explicit)
@@ -122,41 +122,30 @@ class _Splitter:
         if not ignored:
             return False
         everywhere = not self.may_always_follow()
-        contexts = self.terminals.contexts
+        if not everywhere:
+            self.skipped = self.model.helper("ignored text")
+            for symbol in ignored:
+                self.model.produce(self.skipped, (self.visible(symbol),))
+            return False
         one = self.local("ignored text", [(self.visible(symbol),) for symbol in ignored])
-        if everywhere:
-            many = self.local("ignored text", [()])
-            self.productions[many].append((one, many))
-            wrapped: dict[int, int] = {}
-            for lhs in list(self.productions):
-                if lhs not in (one, many):
-                    self.productions[lhs] = [
-                        tuple([self.wrapped(part, wrapped, (many, part)) for part in rhs])
-                        for rhs in self.productions[lhs]
-                    ]
-            self.kept = set()
-            self.top = self.local("text", [(self.wrapped(start, wrapped, (many, start)), many)])
-            return True
-        wrapped = {}
+        many = self.local("ignored text", [()])
+        self.productions[many].append((one, many))
+        wrapped: dict[int, int] = {}
         for lhs in list(self.productions):
-            if lhs != one:
+            if lhs not in (one, many):
                 self.productions[lhs] = [
-                    tuple(
-                        [
-                            self.wrapped(part, wrapped, (part,), (part, one)) if part in contexts else part
-                            for part in rhs
-                        ]
-                    )
-                    for rhs in self.productions[lhs]
+                    tuple([self.wrapped(part, many, wrapped) for part in rhs]) for rhs in self.productions[lhs]
                 ]
-        return False
+        self.kept = set()
+        self.top = self.local("text", [(self.wrapped(start, many, wrapped), many)])
+        return True
 
     def visible(self, ignored: int) -> int:
         """An ordinary terminal in place of an ignored one."""
         symbol = self.like(ignored)
         self.nodes[symbol] = self.new_nodes[symbol] = self.terminals.ignored[ignored]
-        if ignored in self.terminals.contexts:
-            self.terminals.contexts[symbol] = self.terminals.contexts[ignored]
+        if ignored in self.contexts:
+            self.contexts[symbol] = self.contexts[ignored]
         return symbol
 
     def like(self, terminal: int) -> int:
@@ -168,17 +157,19 @@ class _Splitter:
     def may_always_follow(self) -> bool:
         """Whether every ignored lexeme meets every condition, and leaves none."""
         for symbol in self.terminals.ignored:
-            if symbol in self.terminals.contexts:
+            if symbol in self.contexts:
                 return False
-        for contexts in self.terminals.contexts.values():
-            for context in contexts:
-                if self.regexes.is_nullable(context.node):
+        for contexts in self.contexts.values():
+            for language, condition in contexts:
+                if condition != ANYTHING and self.regexes.is_nullable(language):
                     return False  # then conditions can meet
-                if context.ranges != codepoints.ALL:
-                    others = codepoints.complement(context.ranges)
-                    opening = self.opening_of(others)
+                for pending in self.conditions.leading(condition):
+                    if pending == ANYTHING:
+                        continue
+                    meeting = self.conditions.leading(pending).get(ANYTHING, self.regexes.EMPTY)
+                    others = self.regexes.complement(meeting)
                     for node in self.terminals.ignored.values():
-                        if not self.regexes.is_empty(self.regexes.intersection([node, opening])):
+                        if not self.regexes.is_empty(self.regexes.intersection([node, others])):
                             return False
         return True
 
@@ -187,62 +178,95 @@ class _Splitter:
         self.productions[symbol] = alternatives
         return symbol
 
-    def wrapped(self, part: int, known: dict[int, int], *alternatives: Symbols) -> int:
-        """For a terminal or special token: a symbol with these alternatives; others stay."""
+    def wrapped(self, part: int, many: int, known: dict[int, int]) -> int:
+        """For a terminal or special token: a symbol for it behind ignored text; others stay."""
         if part not in self.nodes and part not in self.terminals.specials:
             return part
         symbol = known.get(part)
         if symbol is None:
-            known[part] = symbol = self.local(self.model.names[part], list(alternatives))
+            known[part] = symbol = self.local(self.model.names[part], [(many, part)])
         return symbol
 
     # ---- conditions ---------------------------------------------------------------------------------------------
 
-    def number(self, pending: Pending) -> int:
-        known = self.numbers.get(pending)
-        if known is None:
-            self.numbers[pending] = known = len(self.pendings)
-            self.pendings.append(pending)
-        return known
+    def read_contexts(self) -> dict[int, list[tuple[int, int]]]:
+        result: dict[int, list[tuple[int, int]]] = {}
+        for symbol, contexts in self.terminals.contexts.items():
+            if symbol not in self.nodes and symbol not in self.terminals.ignored:
+                continue  # nothing that is reached uses it
+            numbers = self.conditions.read(contexts[0].rows)
+            result[symbol] = [(context.node, numbers[context.condition]) for context in contexts]
+        return result
 
-    def both(self, left: int, right: int) -> int:
-        if left == right or right == _FREE:
-            return left
-        a, b = self.pendings[left], self.pendings[right]
-        return self.number(Pending(codepoints.intersection(a.ranges, b.ranges), a.end and b.end))
+    def leave_out_what_never_comes(self, start: int) -> None:
+        """Takes conditions for decided where all that may follow their terminal decides them alike."""
+        ignored = self.terminals.ignored
+        lexemes = self.nodes | ignored
+        bits = {symbol: 2 << i for i, symbol in enumerate(lexemes)}
+        nullable = {symbol for symbol, node in lexemes.items() if self.regexes.is_nullable(node)}
+        first = bits | dict.fromkeys(self.terminals.specials, 1)  # a special token is the end of the text
+        follow = followers(self.productions, start, 1, first, nullable)
+        skipped = sum([bits[symbol] for symbol in ignored])
+        beginners: dict[Ranges, int] = {}  # by set of code points: the terminals that may begin with one of them
 
-    def opening_of(self, ranges: Ranges) -> int:
-        return self.regexes.concat([self.regexes.char_class(ranges), self.anything])
+        def decided(condition: int, behind: int) -> int:
+            end, branches = self.conditions.row(condition)
+            others = codepoints.complement(codepoints.normalize([pair for ranges, _ in branches for pair in ranges]))
+            found = {ANYTHING if end else NOTHING} if behind & 1 else set()
+            for ranges, after in (*branches, (others, NOTHING)):
+                if ranges not in beginners:
+                    opening = self.regexes.concat([self.regexes.char_class(ranges), self.conditions.anything])
+                    beginners[ranges] = sum(
+                        [
+                            bits[symbol]
+                            for symbol, node in lexemes.items()
+                            if not self.regexes.is_empty(self.regexes.intersection([node, opening]))
+                        ]
+                    )
+                if beginners[ranges] & behind:
+                    found.add(after)
+            return found.pop() if len(found) == 1 and found <= {NOTHING, ANYTHING} else condition
 
-    def lexeme(self, terminal: int, before: int) -> list[tuple[int, int | None]]:
-        """(condition afterwards, terminal to scan or None for the empty string) of a terminal under a condition."""
+        for symbol in [symbol for symbol in self.contexts if symbol not in ignored]:
+            languages: dict[int, list[int]] = {}
+            for node, condition in self.contexts[symbol]:
+                languages.setdefault(decided(condition, follow.get(symbol, 0) | skipped), []).append(node)
+            self.contexts[symbol] = [
+                (self.regexes.union(nodes), condition) for condition, nodes in languages.items() if condition != NOTHING
+            ]
+            if [condition for _, condition in self.contexts[symbol]] == [ANYTHING]:
+                self.nodes[symbol] = self.new_nodes[symbol] = self.contexts.pop(symbol)[0][0]
+
+    def lexeme(self, terminal: int, before: int) -> list[tuple[int, Symbols]]:
+        """(condition afterwards, symbols) of all that a terminal becomes under a condition."""
         key = (terminal, before)
         known = self.lexemes.get(key)
         if known is not None:
             return known
-        result: list[tuple[int, int | None]] = []
+        result: list[tuple[int, Symbols]] = []
         self.lexemes[key] = result
-        node = self.nodes[terminal]
-        contexts = self.terminals.contexts.get(terminal)
+        contexts = self.contexts.get(terminal)
         if contexts is None:
-            languages = [(node, _FREE)]
-            if before == _FREE:
-                result.append((_FREE, terminal))
+            if before == ANYTHING:
+                result.append((ANYTHING, (terminal,)))
                 return result
-        else:
-            languages = [(each.node, self.number(Pending(each.ranges, each.end))) for each in contexts]
-        opening = self.openings.get(before)
-        if opening is None:
-            self.openings[before] = opening = self.opening_of(self.pendings[before].ranges)
-        for language, after in languages:
+            contexts = [(self.nodes[terminal], ANYTHING)]
+        for language, own in contexts:
             if self.regexes.is_nullable(language):
-                result.append((self.both(before, after), None))
-            if before != _FREE or self.regexes.is_nullable(language):
-                language = self.regexes.intersection([language, opening])
-            if not self.regexes.is_empty(language):
-                symbol = self.like(terminal)
-                self.new_nodes[symbol] = language
-                result.append((after, symbol))
+                after = self.conditions.both(before, own)
+                if after != NOTHING:
+                    result.append((after, ()))
+            for left, texts in self.conditions.ways(before):
+                lexemes = language
+                if before != ANYTHING or self.regexes.is_nullable(language):
+                    lexemes = self.regexes.intersection([language, texts])
+                after = self.conditions.both(left, own)
+                if after != NOTHING and not self.regexes.is_empty(lexemes):
+                    symbol = self.like(terminal)
+                    self.new_nodes[symbol] = lexemes
+                    result.append((after, (symbol,)))
+                    if after != ANYTHING and self.skipped is not None:
+                        result.append((ANYTHING, (symbol, self.skipped)))
         return result
 
     # ---- which conditions a symbol leaves -----------------------------------------------------------------------
@@ -254,7 +278,7 @@ class _Splitter:
             for rhs in alternatives:
                 for part in rhs:
                     users.setdefault(part, []).append(lhs)
-        found = set(self.terminals.contexts)
+        found = set(self.contexts)
         agenda = list(found)
         while agenda:
             for lhs in users.get(agenda.pop(), ()):
@@ -264,16 +288,16 @@ class _Splitter:
         return found
 
     def is_unsplit(self, symbol: int, before: int) -> bool:
-        return before == _FREE and symbol not in self.contextful
+        return before == ANYTHING and symbol not in self.contextful
 
     def outs_of(self, symbol: int, before: int, reader: tuple[int, int] | None = None) -> Iterable[int]:
         """The conditions that may be pending after `symbol`, as far as known."""
         if symbol in self.nodes:
             return [after for after, _ in self.lexeme(symbol, before)]
         if symbol in self.terminals.specials:
-            return [_FREE] if self.pendings[before].end else []
+            return [ANYTHING] if self.conditions.row(before)[0] else []
         if self.is_unsplit(symbol, before):
-            return [_FREE]
+            return [ANYTHING]
         key = (symbol, before)
         if reader is not None:
             self.readers.setdefault(key, set()).add(reader)
@@ -284,8 +308,8 @@ class _Splitter:
 
     def find_outs(self, start: int) -> None:
         """A least fixpoint over the symbols and conditions that are reached."""
-        self.agenda = [(start, _FREE)]
-        self.outs[start, _FREE] = set()
+        self.agenda = [(start, ANYTHING)]
+        self.outs[start, ANYTHING] = set()
         while self.agenda:
             key = self.agenda.pop()
             found: set[int] = set()
@@ -309,6 +333,11 @@ class _Splitter:
         key = (symbol, before, after)
         known = self.made.get(key)
         if known is None:
+            if len(self.made) == MAX_SPLIT:
+                raise LimitError(
+                    f"what terminals ask of the text after them splits the grammar into more than {MAX_SPLIT} symbols; "
+                    "let them end in \\b or (?!...) so that one character decides"
+                )
             self.made[key] = known = self.model.helper(self.model.names[symbol])
             self.waiting.append((known, *key))
         return known
@@ -368,9 +397,9 @@ class _Splitter:
         return beginnings.get(after, [])
 
     def step(self, part: int, before: int, after: int) -> list[Symbols]:
-        """What one symbol becomes between two conditions: one or more sequences of at most one symbol."""
+        """What one symbol becomes between two conditions."""
         if part in self.nodes:
-            return [() if symbol is None else (symbol,) for out, symbol in self.lexeme(part, before) if out == after]
+            return [symbols for out, symbols in self.lexeme(part, before) if out == after]
         if part in self.terminals.specials:
             return [(part,)]
         return [(self.symbol(part, before, after),)]

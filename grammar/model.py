@@ -169,7 +169,7 @@ class Model:
         if self._contexts:
             if self.parameters is not None:
                 raise self._reporter.error(
-                    "a terminal says what follows it, in a grammar whose rules have values",
+                    "a terminal that says what follows it is not supported in a grammar whose rules have values",
                     self.origins[next(iter(self._contexts))],
                     "write what follows into the rules",
                 )
@@ -230,7 +230,10 @@ class Model:
 
         productions = {symbol: self.productions[symbol] for symbol in reached if self.kinds[symbol] in (RULE, HELPER)}
         specials = {symbol for symbol in reached if self.kinds[symbol] == SPECIAL}
-        result = split(self, start, productions, Terminals(nodes, self._contexts, ignored, specials), regexes)
+        try:
+            result = split(self, start, productions, Terminals(nodes, self._contexts, ignored, specials), regexes)
+        except LimitError as error:
+            raise self._reporter.limit_error(str(error), self.origins[next(iter(self._contexts))]) from error
         nodes.update(result.nodes)
         reached = self._reachable(result.start)
         productive = self._productive(reached, set(nodes))

@@ -1,14 +1,13 @@
-"""Terminals with lookarounds or atomic groups as programs of threads in groups that cuts end (`earley/_cuts.pxi`).
+"""Terminals with lookarounds or atomic groups as programs of threads in groups that cuts end (`earley/_cuts`).
 
 Two readings of a terminal:
 
 - *whole*: it is a text of its own, nothing precedes and nothing follows it;
 - *within*: it is a lexeme, and text may precede and follow it. What precedes is never looked at: a lookbehind that
-  could reach there is refused. What follows is looked at as far as its first code point. The terminal then denotes a
-  union of (language, code points that may follow, whether the text may end there): one for each *cell*, the code points
-  that its lookaheads do not tell apart, and one for the end of the text; equal languages are put together. That one
-  code point is enough is not guessed from how the terminal is written but decided, by looking at all states in which
-  the terminal may end.
+  could reach there is refused. What follows is looked at as far as its lookaheads reach. The terminal then denotes a
+  union of (language, condition on how the text goes on). How far that has to look is not guessed from how the terminal
+  is written but decided, by reading on from all states in which the terminal may end, one code point of each *cell*:
+  the code points that its lookaheads do not tell apart. Texts with the same condition are one language.
 
 The way of `regex_threads`: instructions are made back to front, each node towards two exits, one for "nothing consumed
 since the turn began". Where neither an atomic group nor a lazy quantifier asks for an order, parts without lookarounds
@@ -23,19 +22,23 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..earley.errors import LimitError
 from . import codepoints
+from .conditions import ANYTHING, NOTHING
 from .errors import RegexSyntaxError
 from .regex_ast import Atomic, Behind, Chars, Concat, Literal, Look, Node, Ranges, Repeat, Union
-from .regex_lookbehind import Emptiness, refuse
-from .regex_looks import INFINITE, widths
+from .regex_extent import Extent, lookaheads_outside
+from .regex_lookbehind import Emptiness
 from .regex_threads import lower_atom
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ..earley._regex import Regexes
+    from .conditions import Row
 
 MAX_INSTRUCTIONS = 1 << 15
 MAX_CELLS = 256
+MAX_AHEAD = 64
+"""Code points beyond a terminal that its lookaheads may look at: as in `_regex.pyx`."""
 
 # The instructions of `Regexes.cuts`.
 ATOM = 0
@@ -48,7 +51,7 @@ COMMIT = 6
 _NONE = -1
 
 _CONTEXT_HINT = (
-    "let the terminal end in \\b or (?!...) so that one character decides, or write the context into the rules"
+    "let the terminal end in \\b or (?!...) so that a few characters decide, or write the context into the rules"
 )
 
 
@@ -56,55 +59,52 @@ class Context(NamedTuple):
     """One of the languages that a terminal denotes, depending on what follows it."""
 
     node: int
-    ranges: Ranges
-    """Code points that may follow."""
-    end: bool
-    """Whether the text, or what is no text (a special token), may follow."""
+    condition: int
+    """What must follow: ANYTHING, or 2 + i for rows[i]."""
+    rows: tuple[Row, ...]
+    """Conditions as in `conditions.Conditions.read`."""
 
 
 def whole(node: Node, regexes: Regexes) -> int:
     """The language of the texts that `node` matches as a whole."""
+    node = lookaheads_outside(node)
     builder = _Builder(regexes, ordered=False)
-    return builder.question(builder.build(node), [], 0)
+    return builder.question(builder.build(node))
 
 
 def within(node: Node, regexes: Regexes, ordered: bool) -> list[Context]:
     """What `node` denotes as a terminal among others, see above; `ordered`: what its preferred match consumes whole.
 
     One Context that anything may follow where nothing is asked of what follows. Raises RegexSyntaxError for lookarounds
-    that reach further.
+    that reach too far.
     """
-    extent = _Extent()
+    node = lookaheads_outside(node)
+    extent = Extent()
     extent.walk(node, 0, 0)
     builder = _Builder(regexes, ordered)
     start = builder.build(node)
-    everything = Context(_NONE, codepoints.ALL, True)
     if extent.first is None:
-        return [everything._replace(node=builder.question(start, [], 0))]
+        return [Context(builder.question(start), ANYTHING, ())]
     cells = _cells(node, looked_for=True)
     points = [_representative(cell) for cell in cells]
     # One text for each kind of character that the terminal tells apart leads to all its states.
     texts = [chr(_representative(cell)).encode() for cell in _cells(node, looked_for=False)]
-    rows = regexes.cut_answers(builder.question(start, points, 0), len(points), texts)
-    columns: dict[bytes, list[int]] = {}
-    for number in range(len(points) + 1):
-        columns.setdefault(bytes([row[number] for row in rows]), []).append(number)
-    contexts: list[Context] = []
-    for column, numbers in columns.items():
-        if 2 in column:
-            raise RegexSyntaxError(
-                "the lookahead reaches more than one character beyond the end of the terminal",
-                extent.first.position,
-                _CONTEXT_HINT,
-            )
-        if 1 in column:
-            ranges = codepoints.normalize([pair for number in numbers if number for pair in cells[number - 1]])
-            contexts.append(Context(builder.question(start, points, 2 * numbers[0]), ranges, 0 in numbers))
-    if not contexts:
-        return [everything._replace(node=regexes.EMPTY)]
-    if len(columns) == 1:
-        return [everything._replace(node=contexts[0].node)]
-    return contexts
+    answer = regexes.cut_followings(builder.question(start, points), texts)
+    if answer is None:
+        raise RegexSyntaxError(
+            f"the lookahead reaches more than {MAX_AHEAD} characters beyond the end of the terminal, "
+            "which is not supported",
+            extent.first.position,
+            _CONTEXT_HINT,
+        )
+    followings, found = answer
+    found.discard(NOTHING)
+    if not found:
+        return [Context(regexes.EMPTY, ANYTHING, ())]
+    if found == {ANYTHING}:
+        return [Context(builder.question(start), ANYTHING, ())]
+    rows = tuple([(row[0] != 0, tuple(zip(cells, row[1:], strict=True))) for row in followings])
+    return [Context(builder.question(start, points, followings, number), number, rows) for number in sorted(found)]
 
 
 def _representative(cell: Ranges) -> int:
@@ -153,96 +153,6 @@ def _collect(node: Node, inside: bool, classes: set[Ranges]) -> None:
         elif isinstance(node, Literal):
             for char in node.text:
                 classes.add(((ord(char), ord(char)),))
-
-
-class _Extent:
-    """How far the lookarounds of a terminal look beyond it."""
-
-    def __init__(self) -> None:
-        self.first: Look | None = None
-        """A lookahead that may look beyond the end: the first of them that is met."""
-
-    def walk(self, node: Node, before: int, after: int) -> None:
-        """`before`, `after`: code points of the terminal that surely stand there.
-
-        Refuses lookbehinds that reach out."""
-        if isinstance(node, Behind):
-            if before < 1:
-                raise refuse(node)
-        elif isinstance(node, Look):
-            if node.ahead:
-                if self.reach(node.body) > after and self.first is None:
-                    self.first = node
-                # Its own lookbehinds see what stands before it, its lookaheads are part of its reach.
-                self.walk_inside(node.body, before)
-            elif self.reach_behind(node.body) > before:
-                raise RegexSyntaxError(
-                    "lookbehind would look at the text before the terminal, which is not supported",
-                    node.position,
-                    "put what must precede into the same terminal",
-                )
-        elif isinstance(node, Atomic):
-            self.walk(node.body, before, after)
-        elif isinstance(node, Repeat):
-            if node.maximum != 0:
-                self.walk(node.body, before, after)
-        elif isinstance(node, Union):
-            for alternative in node.alternatives:
-                self.walk(alternative, before, after)
-        elif isinstance(node, Concat):
-            least = [widths(part)[0] for part in node.parts]
-            following = sum(least)
-            for part, width in zip(node.parts, least, strict=True):
-                following -= width
-                self.walk(part, before, after + following)
-                before += width
-
-    def walk_inside(self, body: Node, before: int) -> None:
-        """Lookbehinds within a lookahead."""
-        outer = self.first
-        self.walk(body, before, 1 << 60)
-        self.first = outer
-
-    def reach(self, node: Node) -> float:
-        """How many code points `node` looks at, at most, from its beginning on."""
-        if isinstance(node, Concat):
-            furthest: float = 0
-            width: float = 0
-            for part in node.parts:
-                furthest = max(furthest, width + self.reach(part))
-                width += widths(part)[1]
-            return furthest
-        if isinstance(node, Union):
-            return max([self.reach(part) for part in node.alternatives], default=0)
-        if isinstance(node, Repeat):
-            if node.maximum == 0:
-                return 0
-            longest = widths(node.body)[1]
-            turns = INFINITE if node.maximum is None else node.maximum - 1
-            return self.reach(node.body) + (turns * longest if longest else 0)
-        if isinstance(node, Look):
-            return self.reach(node.body) if node.ahead else 0
-        if isinstance(node, Atomic):
-            return self.reach(node.body)
-        return widths(node)[1]
-
-    def reach_behind(self, node: Node) -> float:
-        """How many code points before its end `node` looks at, at most, with lookbehinds at its beginning."""
-        return widths(node)[1] + self.looks_behind(node)
-
-    def looks_behind(self, node: Node) -> float:
-        if isinstance(node, Behind):
-            return 1
-        if isinstance(node, Look):
-            return self.reach_behind(node.body)
-        if isinstance(node, (Repeat, Atomic)):
-            return self.looks_behind(node.body)
-        parts: tuple[Node, ...] = ()
-        if isinstance(node, Concat):
-            parts = node.parts
-        elif isinstance(node, Union):
-            parts = node.alternatives
-        return max([self.looks_behind(part) for part in parts], default=0)
 
 
 class _Builder:
@@ -462,11 +372,6 @@ class _Builder:
     def oracle_of(self, node: Look) -> int:
         if self.plain(node.body):
             return self.oracle(node.body)
-        ahead = _first_ahead(node.body)
-        if ahead is not None:
-            raise RegexSyntaxError(
-                "a lookahead inside a lookbehind is not supported", ahead.position, "put it behind the lookbehind"
-            )
         # What such a body asks is decided when it has been read, so it can be a terminal of its own.
         return self.numbered(whole(Concat((Repeat(Chars(codepoints.ALL), 0, None), node.body)), self.regexes))
 
@@ -475,12 +380,14 @@ class _Builder:
 
     # ---- to a program -------------------------------------------------------------------------------------------
 
-    def question(self, start: int, points: list[int], question: int) -> int:
+    def question(
+        self, start: int, points: Sequence[int] = (), followings: Sequence[tuple[int, ...]] = (), question: int = 0
+    ) -> int:
         """The id of the program's language; see `Regexes.cuts`."""
         if not self.program:
             self.finish(start)
         oracles = list(self.oracles)
-        return self.regexes.cuts(self.program, self.groups, oracles, points, question, self.cuts_at_match)
+        return self.regexes.cuts(self.program, self.groups, oracles, points, followings, question, self.cuts_at_match)
 
     def finish(self, start: int) -> None:
         """Number the instructions that are reached, `start` first, and find out which oracles are asked from where."""
@@ -525,23 +432,3 @@ class _Builder:
         if op in (ATOM, BEHIND, COMMIT) and self.second[i] >= 0:
             return [self.second[i]]
         return []
-
-
-def _first_ahead(node: Node) -> Look | None:
-    """A lookahead in the node, if there is one."""
-    parts: tuple[Node, ...] = ()
-    if isinstance(node, Look):
-        if node.ahead:
-            return node
-        parts = (node.body,)
-    elif isinstance(node, (Repeat, Atomic)):
-        parts = (node.body,)
-    elif isinstance(node, Concat):
-        parts = node.parts
-    elif isinstance(node, Union):
-        parts = node.alternatives
-    for part in parts:
-        found = _first_ahead(part)
-        if found is not None:
-            return found
-    return None

@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..earley.errors import LimitError
-from .codepoints import ALL
 from .errors import RegexSyntaxError
 from .regex_ast import (
     MAX_DEPTH,
@@ -82,13 +81,16 @@ def lower(node: Node, regexes: Regexes, contexts: list[Context] | None = None) -
         node = without_anchors(node.body)
         return whole(node, regexes) if _survey(node) & (_BEHIND | _LOOK | _ATOMIC) else _plain(node, regexes)
     if found & (_LOOK | _ATOMIC):
+        from .conditions import ANYTHING
         from .regex_cuts import within
 
         languages = within(node, regexes, found & (_LAZY | _ATOMIC) != 0)
-        if len(languages) == 1 and languages[0].end and languages[0].ranges == ALL:
+        if len(languages) == 1 and languages[0].condition == ANYTHING:
             return languages[0].node
         if contexts is None:
-            raise RegexSyntaxError("whether the terminal matches depends on what follows it", 0)
+            raise RegexSyntaxError(
+                "whether the terminal matches depends on what follows it, which is not supported here", 0
+            )
         contexts += languages
         return regexes.union([language.node for language in languages])
     if found & _LAZY:

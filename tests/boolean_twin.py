@@ -1,8 +1,11 @@
-"""Terminals with intersection and complement: for the engine by `Regexes`, for the twin by plain products of states.
+"""Terminals with intersection and complement: for the engine by `Regexes` or in Lark's syntax, for the twin by plain
+products of states.
 
 A grammar is JSON: `{"rules": [[name, [symbol, ...]], ...], "terminals": {NAME: tree}, "ignored": [NAME, ...]}`, a tree
 `["re", pattern]`, `["and", tree, ...]`, `["or", tree, ...]`, `["not", tree]`, `["cat", tree, ...]` or
-`["many", tree, least, most or null]`. All trees denote sets of texts in UTF-8; `not` is relative to all of them.
+`["many", tree, least, most or null]`. All trees denote sets of texts in UTF-8; `not` is relative to all of them. At the
+top, `["lazy", tree]` is a tree without what has a shorter text of it at its beginning, `["suffix", tree, end]` and
+`["stop", tree, end]` are the tree and then `end`, without what has an `end` before: rules with attributes.
 
 The twin's state of a tree is made of the states of its parts and stepped with all of them, whatever they say: no
 derivatives, no normal forms. Whether a state can still come to a match is a search over all states in reach.
@@ -11,14 +14,14 @@ derivatives, no normal forms. Whether a state can still come to a match is a sea
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
 from collections.abc import Hashable
 from functools import cache
 from typing import Any
 
-from twin import Rule, TooMuchWork, Twin
-from twin_regex import TerminalTwin, boundaries, completions, representatives
+from twin import EmptyLanguage, Rule, Twin
+from twin_regex import Automaton, TerminalTwin
 
+from earleymask import GrammarError
 from earleymask.earley import Engine, Regexes
 from earleymask.grammar.regex_dialects import parse_regex
 from earleymask.grammar.regex_lower import lower
@@ -27,29 +30,31 @@ Tree = list[Any]
 MOST_STATES = 800
 """States that a search for a match may come by."""
 
+ANY = ["re", "(?s:.)*"]
+MORE = ["re", "(?s:.)+"]
 COUNT_CAP = 12
 """Repetitions are counted up to here: trees ask for fewer."""
 
+RULES = ("lazy", "suffix", "stop")
+"""Trees that are written as rules with an attribute."""
 
-class BooleanTwin:
-    """What `twin_regex.TerminalTwin` is to a pattern, for a tree; the two can stand in for each other."""
+
+class BooleanTwin(Automaton):
+    """A tree: a state is made of states of its parts."""
+
+    most_states = MOST_STATES
 
     def __init__(self, tree: Tree) -> None:
         self.leaves: list[TerminalTwin] = []
         self.tree = self._compiled(tree)
         classes = tuple(ranges for leaf in self.leaves for ranges in leaf.classes)
-        self.boundaries = boundaries(classes)
-        self.representatives = representatives(classes)
-        self._alive: dict[Hashable, bool] = {}
-        self._numbers: dict[tuple[bytes, Hashable], int] = {}
-        self._states: list[tuple[bytes, Hashable]] = []
-        self._steps: list[dict[int, int | None]] = []
-        start = self._start(self.tree)
-        self.nullable = self._accepting(self.tree, start)
-        self.empty = not self._is_alive(start)
-        self.start = self._number(b"", start)
+        super().__init__(classes, self._start(self.tree))
 
     def _compiled(self, tree: Tree) -> tuple[Any, ...]:
+        if tree[0] == "lazy":
+            return self._compiled(["and", tree[1], ["not", ["cat", tree[1], MORE]]])
+        if tree[0] in ("suffix", "stop"):
+            return self._compiled(["and", ["cat", *tree[1:]], ["not", ["cat", ANY, tree[2], MORE]]])
         if tree[0] == "re":
             self.leaves.append(TerminalTwin(tree[1]))
             return ("re", self.leaves[-1])
@@ -57,17 +62,11 @@ class BooleanTwin:
             return ("many", self._compiled(tree[1]), tree[2], tree[3])
         return (tree[0], *(self._compiled(part) for part in tree[1:]))
 
-    # The interface of TerminalTwin
+    def _read(self, state: Any, code_point: int) -> Hashable:
+        return self._after(self.tree, state, chr(code_point).encode())
 
-    def step(self, state: int, byte: int) -> int | None:
-        steps = self._steps[state]
-        if byte not in steps:
-            steps[byte] = self._step_byte(*self._states[state], byte)
-        return steps[byte]
-
-    def accepts(self, state: int) -> bool:
-        pending, inner = self._states[state]
-        return not pending and self._accepting(self.tree, inner)
+    def _has_match(self, state: Any) -> bool:
+        return self._ends(self.tree, state)
 
     # States of trees, between two characters. None is the state from which nothing matches, of a leaf.
 
@@ -81,16 +80,16 @@ class BooleanTwin:
             return True, self._follow_many(tree, [(1, self._start(parts[0]))] if parts[2] != 0 else [])
         return tuple(self._start(part) for part in parts)
 
-    def _read(self, tree: tuple[Any, ...], state: Any, data: bytes) -> Hashable:
+    def _after(self, tree: tuple[Any, ...], state: Any, data: bytes) -> Hashable:
         """After one more character."""
         kind, *parts = tree
         if kind == "re":
             return None if state is None else parts[0].run(data, state)
         if kind == "cat":
-            return self._follow_cat(tree, [(i, self._read(parts[i], inner, data)) for i, inner in state])
+            return self._follow_cat(tree, [(i, self._after(parts[i], inner, data)) for i, inner in state])
         if kind == "many":
-            return False, self._follow_many(tree, [(n, self._read(parts[0], inner, data)) for n, inner in state[1]])
-        return tuple(self._read(part, inner, data) for part, inner in zip(parts, state, strict=True))
+            return False, self._follow_many(tree, [(n, self._after(parts[0], inner, data)) for n, inner in state[1]])
+        return tuple(self._after(part, inner, data) for part, inner in zip(parts, state, strict=True))
 
     def _follow_cat(self, tree: tuple[Any, ...], states: list[Any]) -> frozenset[Any]:
         """With the beginnings of the parts behind those that may be over. A state is (which part, the state in it)."""
@@ -99,7 +98,7 @@ class BooleanTwin:
         agenda = list(states)
         while agenda:
             i, inner = agenda.pop()
-            if i + 1 < len(parts) and self._accepting(parts[i], inner):
+            if i + 1 < len(parts) and self._ends(parts[i], inner):
                 following = (i + 1, self._start(parts[i + 1]))
                 if following not in found:
                     found.add(following)
@@ -113,85 +112,36 @@ class BooleanTwin:
         agenda = list(states)
         while agenda:
             n, inner = agenda.pop()
-            if self._accepting(body, inner) and (most is None or n < most):
+            if self._ends(body, inner) and (most is None or n < most):
                 following = (min(n + 1, COUNT_CAP), self._start(body))
                 if following not in found:
                     found.add(following)
                     agenda.append(following)
         return frozenset(found)
 
-    def _accepting(self, tree: tuple[Any, ...], state: Any) -> bool:
+    def _ends(self, tree: tuple[Any, ...], state: Any) -> bool:
         kind, *parts = tree
         if kind == "re":
             return state is not None and parts[0].accepts(state)
         if kind == "not":
-            return not self._accepting(parts[0], state[0])
+            return not self._ends(parts[0], state[0])
         if kind == "and":
-            return all(self._accepting(part, inner) for part, inner in zip(parts, state, strict=True))
+            return all(self._ends(part, inner) for part, inner in zip(parts, state, strict=True))
         if kind == "or":
-            return any(self._accepting(part, inner) for part, inner in zip(parts, state, strict=True))
+            return any(self._ends(part, inner) for part, inner in zip(parts, state, strict=True))
         if kind == "cat":
-            return any(i == len(parts) - 1 and self._accepting(parts[i], inner) for i, inner in state)
+            return any(i == len(parts) - 1 and self._ends(parts[i], inner) for i, inner in state)
         body, least, _ = parts
         untouched, iterations = state
-        over = any(n >= least and self._accepting(body, inner) for n, inner in iterations)
+        over = any(n >= least and self._ends(body, inner) for n, inner in iterations)
         return over or (untouched and least == 0)
-
-    # Search and UTF-8
-
-    def _is_alive(self, state: Hashable) -> bool:
-        if state in self._alive:
-            return self._alive[state]
-        reached = {state}
-        agenda = [state]
-        while agenda:
-            current = agenda.pop()
-            if self._accepting(self.tree, current) or self._alive.get(current):
-                self._alive[state] = True
-                return True
-            if current in self._alive:
-                continue
-            for point in self.representatives:
-                following = self._read(self.tree, current, chr(point).encode())
-                if following not in reached:
-                    reached.add(following)
-                    agenda.append(following)
-            if len(reached) > MOST_STATES:
-                raise TooMuchWork
-        for dead in reached:
-            self._alive[dead] = False
-        return False
-
-    def _number(self, pending: bytes, state: Hashable) -> int:
-        number = self._numbers.setdefault((pending, state), len(self._states))
-        if number == len(self._states):
-            self._states.append((pending, state))
-            self._steps.append({})
-        return number
-
-    def _step_byte(self, pending: bytes, state: Hashable, byte: int) -> int | None:
-        data = pending + bytes([byte])
-        try:
-            data.decode()
-        except UnicodeDecodeError:
-            interval = completions(data)
-            if interval is None:
-                return None
-            low, high = interval
-            inside = self.boundaries[bisect_right(self.boundaries, low) : bisect_right(self.boundaries, high)]
-            for point in (low, *inside):
-                if self._is_alive(self._read(self.tree, state, chr(point).encode())):
-                    return self._number(data, state)
-            return None
-        following = self._read(self.tree, state, data)
-        return self._number(b"", following) if self._is_alive(following) else None
 
 
 def boolean_twin(text: str) -> Twin:
     grammar = json.loads(text)
     return Twin(
         [Rule(left, tuple(right)) for left, right in grammar["rules"]],
-        {name: boolean_terminal(json.dumps(tree)) for name, tree in grammar["terminals"].items()},  # type: ignore[misc]
+        {name: boolean_terminal(json.dumps(tree)) for name, tree in grammar["terminals"].items()},
         ignored=grammar["ignored"],
     )
 
@@ -211,7 +161,10 @@ class BooleanGrammar:
 def boolean_engine(text: str) -> BooleanGrammar:
     """The engine takes productive symbols alone; the twin has sorted that out."""
     grammar = json.loads(text)
-    twin = boolean_twin(text)
+    try:
+        twin = boolean_twin(text)
+    except EmptyLanguage:
+        raise GrammarError("the grammar has no sentence") from None
     regexes = Regexes()
     engine = Engine(regexes)
     symbols = {}
@@ -243,3 +196,69 @@ def boolean_node(regexes: Regexes, tree: Tree) -> int:
     if kind == "and":
         return regexes.intersection(parts)
     return regexes.union(parts) if kind == "or" else regexes.concat(parts)
+
+
+def as_lark_reads(text: str) -> str:
+    """The grammar with each pattern as large as Lark's syntax makes it, so that lazy quantifiers mean the same."""
+    grammar = json.loads(text)
+    grammar["terminals"] = {name: folded_rule(tree) for name, tree in grammar["terminals"].items()}
+    return json.dumps(grammar)
+
+
+def boolean_lark(text: str) -> str:
+    """The grammar in Lark's syntax; `text` is what `as_lark_reads` gives."""
+    grammar = json.loads(text)
+    names = {name: name.lower() if tree[0] in RULES else name for name, tree in grammar["terminals"].items()}
+    alternatives: dict[str, list[str]] = {}
+    for left, right in grammar["rules"]:
+        alternatives.setdefault(left, []).append(" ".join(names.get(symbol, symbol) for symbol in right))
+    lines = [f"{left}: " + " | ".join(dict.fromkeys(bodies)) for left, bodies in alternatives.items()]
+    for name, tree in grammar["terminals"].items():
+        if tree[0] in RULES:
+            attribute = tree[0] if len(tree) == 2 else f"{tree[0]}={boolean_expression(tree[2])}"
+            lines.append(f"{names[name]}[{attribute}]: {boolean_expression(tree[1])}")
+        else:
+            lines.append(f"{name}: {boolean_expression(tree)}")
+    return "\n".join([*lines, *(f"%ignore {name}" for name in grammar["ignored"])]) + "\n"
+
+
+def boolean_expression(tree: Tree) -> str:
+    kind, *parts = tree
+    if kind == "re":
+        return "/(?:" + parts[0].replace("/", r"\/") + ")/"
+    if kind == "many":
+        counts = f"{{{parts[1]},}}" if parts[2] is None else f"{{{parts[1]},{parts[2]}}}"
+        return f"({boolean_expression(parts[0])}){counts}"
+    if kind == "not":
+        return f"~({boolean_expression(parts[0])})"
+    return "(" + {"and": " & ", "or": " | ", "cat": " "}[kind].join(map(boolean_expression, parts)) + ")"
+
+
+def folded_rule(tree: Tree) -> Tree:
+    """As `folded`; in a rule with attributes each terminal is a language of its own."""
+    if tree[0] in RULES:
+        return [tree[0], folded_body(tree[1]), *map(folded, tree[2:])]
+    return folded(tree)
+
+
+def folded_body(tree: Tree) -> Tree:
+    if tree[0] in ("and", "not"):
+        return folded(tree)
+    return [folded_body(part) if isinstance(part, list) else part for part in tree]
+
+
+def folded(tree: Tree) -> Tree:
+    """The tree with each part that has no operator of sets in it as one pattern: Lark joins terminals as text."""
+    kind, *parts = tree
+    if kind == "re":
+        return tree
+    if kind in ("and", "not"):
+        return [kind, *map(folded, parts)]
+    inner = [folded(part) if isinstance(part, list) else part for part in parts]
+    patterns = [part[1] for part in inner if isinstance(part, list) and part[0] == "re"]
+    if len(patterns) < sum(isinstance(part, list) for part in inner):
+        return [kind, *inner]
+    if kind == "many":
+        most = "" if inner[2] is None else inner[2]
+        return ["re", f"(?:{patterns[0]}){{{inner[1]},{most}}}"]
+    return ["re", "|".join(f"(?:{p})" for p in patterns) if kind == "or" else "".join(f"(?:{p})" for p in patterns)]

@@ -33,8 +33,9 @@ HERE = Path(__file__).resolve().parent
 # With `-m` the root of the repository is on sys.path, and its folder `earleymask/` would hide the installed package.
 sys.path[:] = [str(HERE), *(p for p in sys.path if Path(p or ".").resolve() not in (HERE, HERE.parent))]
 
-from campaign_arms import ARMS, Found  # noqa: E402
-from campaign_cases import Skipped, failure, shrunk, write  # noqa: E402
+from campaign_arms import ARMS  # noqa: E402
+from campaign_cases import Found, failure, shrunk, write  # noqa: E402
+from refusals import Skipped  # noqa: E402
 from twin import TooMuchWork  # noqa: E402
 
 REGRESSIONS = HERE / "regressions"
@@ -61,8 +62,9 @@ def do_case(arm: str, seed: int, number: int, keep: Path | None, shrink_seconds:
     begun = time.monotonic()
     try:
         ARMS[arm].run(Random(f"{seed}/{arm}/{number}"), outcome.counts)
-    except Skipped:
+    except Skipped as skipped:
         outcome.counts["skipped"] += 1
+        outcome.counts[str(skipped)] += 1
     except TooMuchWork:
         outcome.counts["cut short"] += 1
     except Found as found:
@@ -163,8 +165,10 @@ class Totals:
         ]
         lines.append(f"{'arm':12} {'minutes':>8}   counts")
         for arm, counts in self.counts.items():
-            said = ", ".join(f"{n:,} {name}" for name, n in sorted(counts.items()) if n)
+            said = ", ".join(f"{n:,} {name}" for name, n in sorted(counts.items()) if n and ": " not in name)
             lines.append(f"{arm:12} {self.seconds[arm] / 60:8.1f}   {said}")
+            reasons = [(n, name) for name, n in counts.items() if ": " in name]
+            lines += [f"{'':21}   {n:7,} {name}" for n, name in sorted(reasons, reverse=True)]
         return "\n".join(lines)
 
     def save(self, path: Path) -> None:
@@ -195,18 +199,19 @@ def jobs(totals: Totals, arms: list[str], cases: int | None) -> Iterator[tuple[s
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.campaign", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--hours", type=float, default=0.0)
+    parser.add_argument("--hours", type=float, default=0.0, help="how long; hours, minutes and seconds are added up")
     parser.add_argument("--minutes", type=float, default=0.0)
+    parser.add_argument("--seconds", type=float, default=0.0, help="(default: a minute in all)")
     parser.add_argument("--cases", type=int, help="this many cases of each arm, however long they take")
     parser.add_argument("--case", type=int, help="this case of the arm alone, in this process")
-    parser.add_argument("--arms", default=",".join(ARMS), help="comma-separated (default: all)")
-    parser.add_argument("--seed", type=int)
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--resume", type=Path, help="file that keeps the totals")
+    parser.add_argument("--arms", default=",".join(ARMS), help="comma-separated (default: all, see --list)")
+    parser.add_argument("--seed", type=int, help="a number that all cases depend on (default: made up and printed)")
+    parser.add_argument("--workers", type=int, default=1, help="processes (default: 1)")
+    parser.add_argument("--resume", type=Path, help="file that keeps the totals, to go on where a run stopped")
     parser.add_argument("--keep", type=Path, default=REGRESSIONS, help="folder for what is found")
     parser.add_argument("--patience", type=float, default=600.0, help="seconds after which a case counts as hanging")
     parser.add_argument("--shrink", type=float, default=60.0, help="seconds to spend on shrinking a difference")
-    parser.add_argument("--most-differences", type=int, default=10)
+    parser.add_argument("--most-differences", type=int, default=10, help="after which the run ends (default: 10)")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     parser.add_argument("--list", action="store_true", help="the arms, and what they compare")
     options = parser.parse_args(arguments)
@@ -224,7 +229,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"seed {totals.seed}", flush=True)
     if options.case is not None:
         return show(do_case(arms[0], totals.seed, options.case, options.keep, options.shrink))
-    seconds = options.hours * 3600 + options.minutes * 60
+    seconds = options.hours * 3600 + options.minutes * 60 + options.seconds
     if options.cases is None and not seconds:
         seconds = 60.0
     run(options, totals, arms, seconds)

@@ -1,49 +1,34 @@
 """The arms of the campaign: each makes up cases and holds them against its oracle.
 
 An arm is a function of a `Random`, seeded by the campaign's seed, the arm's name and a number: the three name a case.
-It counts what it compared in a `Counter`, and raises `Found` with a `Case` that goes wrong, or `Skipped`.
+It counts what it compared in a `Counter`, and raises `Found` with a `Case` that goes wrong, or `Skipped`. Here are
+those that compare masks, with the twin; those that compare texts are in `campaign_texts`.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
-import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import numpy as np
-import vocabularies
-from campaign_cases import (
-    BYTES,
-    EOS,
-    Case,
-    Choices,
-    FullMatch,
-    Gbnf,
-    Lexemes,
-    Sentence,
-    Skipped,
-    Terminal,
-    Wrong,
-    failure,
-    fewer,
-    refused_by_name,
-)
-from campaign_sessions import BUFFERS, Calls, Session, Source, Tokens
-from mask_paths import NEVER, SPLITS, agreed, all_strings, limits, pieces_of
+import campaign_texts as texts
+from campaign_fronts import Source
+from campaign_sessions import Session, Tokens
+from campaign_texts import ENDS
+from campaign_walks import SPECIALS, calling, run_session, sampled, small, walking
 from strategies import (
-    CLASSES,
-    LITERALS,
     SMALL,
-    TokenPool,
-    choose_token,
+    Element,
+    GrammarSketch,
+    Ref,
+    Str,
+    Token,
     make_gbnf,
     make_grammar,
     make_pattern,
@@ -52,22 +37,9 @@ from strategies import (
 )
 from twin import Node
 
-from earleymask import Grammar, Matcher
-
-SAMPLED_FROM = ("tekken", "llama3", "deepseek", "mistral-spm-32k")
 WHOLE = ("tekken", "mistral-spm-32k", "deepseek", "llama3")
 BENCH = ("json", "language", "sql")
 ROOT = Path(__file__).resolve().parent.parent
-SPECIALS = ("<|call|>", "<|end|>", "<|other|>")
-
-
-class Found(Exception):
-    """A difference, with all it takes to see it again."""
-
-    def __init__(self, case: Case, what: str) -> None:
-        super().__init__(what)
-        self.case = case
-        self.what = what
 
 
 @dataclass(frozen=True)
@@ -76,48 +48,6 @@ class Arm:
     what: str  # is compared with what
     run: Callable[[Random, Counter[str]], None]
     share: int  # of the time
-
-
-# --- sessions: masks beside the twin ---------------------------------------------------------------------------------
-
-
-@cache
-def pool(name: str) -> TokenPool:
-    vocabulary = vocabularies.load(name)
-    return TokenPool.of([vocabulary.token_bytes(i) for i in range(vocabulary.size)])
-
-
-def sampled(rng: Random) -> Tokens:
-    """500 to 4,000 tokens of a real vocabulary, most of them nearer to 500, with EOS ids, gaps and special tokens.
-
-    All single bytes are there; some tokens are there twice; now and then there are long runs of blanks.
-    """
-    size = int(500 * 8 ** (rng.random() ** 2))
-    tokens = pool(rng.choice(SAMPLED_FROM)).sample(rng, size)
-    if rng.randrange(3) == 0:
-        tokens += [rng.choice([b" ", b"\n", b"\t", b"  ", b" \n"]) * n for n in (2, 3, 5, 8, 13, 31, 64)]
-    size = len(tokens)
-    special = {name: size + 1 + i for i, name in enumerate(SPECIALS)}
-    return Tokens.of([*tokens, b"", *(b"" for _ in SPECIALS), b""], [special["<|end|>"], size + 4], special)
-
-
-@cache
-def small(alphabet: str) -> Tokens:
-    every_byte = [bytes([b]) for b in range(256)]  # ignored text may need what the alphabet has not
-    vocabulary = all_strings(alphabet, SMALL[alphabet][0], [*pieces_of(alphabet), *every_byte])
-    return Tokens.of([vocabulary.token_bytes(i) for i in range(vocabulary.size)], list(vocabulary.eos_token_ids))
-
-
-def make_bounds(rng: Random) -> dict[str, int]:
-    """The usual ones for half of the sessions."""
-    bounds = {}
-    if rng.randrange(2):
-        bounds["split_nodes"] = rng.choice([1, 2, 5, 30, 50, 150, 300, NEVER])
-    if rng.randrange(6) == 0:
-        bounds["memory"] = rng.choice([0, 5_000, 1 << 14, 1 << 18])
-    if rng.randrange(12) == 0:
-        bounds["budget"] = rng.choice([1, 100, 5_000])
-    return bounds
 
 
 def with_special(rng: Random, text: str) -> str:
@@ -134,110 +64,6 @@ def lark_source(rng: Random) -> Source:
     if roll == 0:
         return Source.lark(with_special(rng, sketch.text))
     return Source.lark(with_templates(rng, sketch) if roll < 3 else sketch)
-
-
-def run_session(
-    rng: Random,
-    counts: Counter[str],
-    sources: Iterable[Source],
-    tokens: Tokens,
-    *,
-    n_calls: int,
-    choose: Callable[[Random, Session], list[Any]],
-    budget: int = 1_500_000,
-    masks_from: int = 0,
-) -> None:
-    """Calls drawn by `choose`; a difference becomes a case of all calls made so far."""
-    bounds = make_bounds(rng)
-    session = Session(tuple(sources), tokens, budget)
-    with limits(**bounds):
-        try:
-            for n in range(len(session.sources)):
-                session.do("new", n)
-            for _ in range(n_calls if session.pairs else 0):
-                session.do(*choose(rng, session))
-        except Wrong as wrong:
-            case = Calls(session.sources, tokens, bounds, tuple(session.calls), budget * 2)
-            raise Found(case, str(wrong)) from wrong
-        finally:
-            counts["grammars"] += len(session.sources)
-            counts["grammars refused"] += len(session.refused)
-            counts["masks"] += session.n_masks
-            counts["calls"] += len(session.calls)
-
-
-def next_token(rng: Random, session: Session, number: int) -> int:
-    """A token of the twin's mask that is not EOS, if there is one: short ones and long ones preferred."""
-    pair = session.pairs[number]
-    allowed = np.flatnonzero(pair.twin.mask()).tolist()
-    ordinary = [t for t in allowed if t not in session.vocabulary.eos_token_ids]
-    if not ordinary:
-        return int(rng.choice(allowed)) if allowed else 0
-    some = rng.sample(ordinary, min(200, len(ordinary)))
-    return choose_token(rng, some, {t: session.vocabulary.token_bytes(t) for t in some})
-
-
-def walking(rng: Random, session: Session) -> list[Any]:
-    """Mostly on: masks and tokens, with a step back, a fork or a new beginning now and then."""
-    roll = rng.randrange(100)
-    last = session.calls[-1]
-    # Mostly with the same matcher: the first positions of a sequence are alike and cheap.
-    stays = last[0] != "new" and rng.randrange(4) > 0
-    number = last[1] % len(session.pairs) if stays else rng.randrange(len(session.pairs))
-    if last[0] == "mask" and roll < 88:
-        number = last[1] % len(session.pairs)
-        return ["accept", number, next_token(rng, session, number)]
-    if roll < 88:
-        return ["mask", number]
-    if roll < 91:
-        return ["rollback", number, rng.choice([1, 1, 2, 5, 100])]
-    if roll < 94:
-        return ["fork", number]
-    if roll < 95:
-        return ["reset", number]
-    if roll < 96:
-        return ["new", rng.randrange(len(session.sources))]
-    if roll < 97:
-        return ["drop", number]
-    return ["accept", number, rng.randrange(session.vocabulary.size)]
-
-
-def calling(rng: Random, session: Session) -> list[Any]:
-    """Anything that can be called."""
-    number = rng.randrange(len(session.pairs))
-    size = session.vocabulary.size
-    roll = rng.randrange(26)
-    if roll < 7:
-        return ["accept", number, next_token(rng, session, number)]
-    if roll < 9:
-        return ["accept", number, rng.randrange(size)]
-    if roll < 12:
-        return ["mask", number]
-    if roll == 12:
-        tokens = [next_token(rng, session, number), *(rng.randrange(size + 2) - 1 for _ in range(rng.randrange(3)))]
-        return ["validate", number, tokens]
-    if roll == 13:
-        return ["buffer", number, rng.choice(list(BUFFERS))]
-    if roll == 14:
-        name, values = rng.choice(
-            [("memory", [0, 5_000, 1 << 26]), ("split_nodes", [1, 5, 50, NEVER]), ("budget", [1, 300, 10**9])]
-        )
-        return ["bounds", number, name, rng.choice(values)]
-    if roll == 15:
-        return ["threads", number, rng.randint(1, 3)]
-    if roll == 16:
-        return ["new", rng.randrange(len(session.sources))]
-    if roll == 17:
-        return ["rollback_too_far", number, rng.randrange(-3, 4)]
-    if roll == 18:
-        return ["rollback", number, rng.choice([0, 1, 1, 2, 5, 1000])]
-    if roll == 19:
-        return [rng.choice(["fork", "fork", "drop", "reset"]), number]
-    if roll == 20:
-        return [rng.choice(["collect", "reload", "pickled", "constraint"]), number]
-    if roll == 21:
-        return ["batch", number, rng.randint(1, 3)]
-    return [rng.choice(["odd_ids", "forced", "look", "fork"]), number]
 
 
 def masks(rng: Random, counts: Counter[str]) -> None:
@@ -319,12 +145,19 @@ def any_calls(rng: Random, counts: Counter[str]) -> None:
 
 
 def boolean(rng: Random, counts: Counter[str]) -> None:
-    run_session(rng, counts, [boolean_source(rng) for _ in range(3)], sampled(rng), n_calls=40, choose=walking)
+    sources = [Source("boolean", boolean_grammar(rng, make_tree)) for _ in range(3)]
+    run_session(rng, counts, sources, sampled(rng), n_calls=40, choose=walking)
 
 
-def boolean_source(rng: Random) -> Source:
+def sets(rng: Random, counts: Counter[str]) -> None:
+    """The same as text in Lark's syntax, with rules that have attributes."""
+    sources = [Source("sets", boolean_grammar(rng, make_rule)) for _ in range(3)]
+    run_session(rng, counts, sources, sampled(rng), n_calls=40, choose=walking)
+
+
+def boolean_grammar(rng: Random, make: Callable[[Random, int], list[Any]]) -> str:
     """A grammar over terminals with intersection and complement."""
-    terminals = {f"T{i}": make_tree(rng, 3) for i in range(rng.randint(1, 3))}
+    terminals = {f"T{i}": make(rng, 3) for i in range(rng.randint(1, 3))}
     names = list(terminals)
     shapes: list[list[tuple[str, list[str]]]] = [
         [("start", ["x"]), ("start", ["start", "x"])],
@@ -338,8 +171,17 @@ def boolean_source(rng: Random) -> Source:
     if rng.randrange(4) == 0:
         terminals["WS"] = rng.choice([["re", " +"], ["and", ["re", "[ a]+"], ["not", ["re", "a+"]]]])
         ignored = ["WS"]
-    text = json.dumps({"rules": rules, "terminals": terminals, "ignored": ignored})
-    return Source("boolean", text, text)
+    return json.dumps({"rules": rules, "terminals": terminals, "ignored": ignored})
+
+
+def make_rule(rng: Random, depth: int) -> list[Any]:
+    """A terminal, or what a rule with an attribute is."""
+    roll = rng.randrange(8)
+    if roll == 0:
+        return ["lazy", make_tree(rng, depth - 1)]
+    if roll == 1:
+        return [rng.choice(["suffix", "stop"]), make_tree(rng, depth - 2), ["re", rng.choice(ENDS)]]
+    return make_tree(rng, depth)
 
 
 def make_tree(rng: Random, depth: int) -> list[Any]:
@@ -360,208 +202,131 @@ def make_tree(rng: Random, depth: int) -> list[Any]:
     return ["many", make_tree(rng, depth - 1), least, rng.choice([None, least, least + 1, 5])]
 
 
-# --- whole texts -----------------------------------------------------------------------------------------------------
+# --- what is beyond Lark's language, or beside it --------------------------------------------------------------------
 
 
-def hold(counts: Counter[str], case: Case) -> None:
-    """Checks one case."""
-    counts["texts"] += 1
-    what = failure(case)
-    if what is not None:
-        raise Found(case, what)
+def token_ids(rng: Random, counts: Counter[str]) -> None:
+    """Grammars that name tokens by id or by name, in both syntaxes."""
+    tokens = sampled(rng)
+    sources = [Source.lark(with_tokens(rng, make_grammar(rng), tokens)) for _ in range(2)]
+    sources.append(Source.gbnf(with_tokens(rng, make_gbnf(rng), tokens)))
+    run_session(rng, counts, sources, tokens, n_calls=50, choose=walking)
 
 
-def texts_for(rng: Random, grammar: Grammar, n: int, letters: str = 'ab1 é_\n"') -> list[str]:
-    """Sentences found by walking along masks of single bytes, whole or changed, and short texts of anything."""
-    found = []
-    for _ in range(n):
-        matcher = Matcher(grammar, BYTES)
-        for _ in range(rng.randint(1, 14)):
-            if matcher.is_accepting() and rng.randrange(4) == 0:
-                break
-            allowed = [t for t in np.flatnonzero(matcher.mask()).tolist() if t != EOS]
-            plain = [t for t in allowed if 32 <= t < 127]
-            if not allowed:
-                break
-            matcher.accept(rng.choice(plain if plain and rng.randrange(5) else allowed))
-        text = bytes(matcher.tokens).decode("utf-8", errors="ignore")
-        found.append(text)
-        if text:
-            at = rng.randrange(len(text))
-            letter = rng.choice(letters)
-            changed = [text[:at] + text[at + 1 :], text[:at] + letter + text[at:], text[:at] + letter + text[at + 1 :]]
-            found.append(rng.choice([*changed, text + letter, text * 2, text[at:] + text[:at], text.swapcase()]))
-    found += ["".join(rng.choice(letters) for _ in range(rng.randrange(6))) for _ in range(n)]
-    return list(dict.fromkeys(found))
+def with_tokens(rng: Random, sketch: GrammarSketch, tokens: Tokens) -> GrammarSketch:
+    """One alternative more of each rule, with a token or one out of a set."""
+    rules = []
+    for name, alternatives in sketch.rules:
+        named = make_token(rng, tokens)
+        beside: list[Element] = [Ref(name), Str(rng.choice(["a", "ab", "if"])), make_token(rng, tokens)]
+        more = rng.choice([(named,), (named, rng.choice(beside)), (rng.choice(beside), named)])
+        rules.append((name, (*alternatives, more)))
+    return replace(sketch, rules=tuple(rules))
 
 
-LOOKS = [
-    r"\b", r"\B", "^", "$", r"\A", r"\Z", "(?=a)", r"(?!\w)", "(?!ab)", "(?=[^ ]b)", "(?<=a)", "(?<![ab])", "(?<=ab)",
-    "(?!.*b)", "(?=.{2})", "(?<!ab|b )", r"(?=\Z)",
-]  # fmt: skip
-FLAGS = [0, 0, 0, re.I, re.S, re.M, re.A, re.I | re.A, re.M | re.S]
+def make_token(rng: Random, tokens: Tokens) -> Token:
+    there = [i for i, token in enumerate(tokens.spelled) if token] + [i for _, i in tokens.special] + list(tokens.eos)
+    roll = rng.randrange(8)
+    if roll == 0:
+        return Token("<[*]>", "<[*]>")
+    if roll < 3:
+        name, token_id = rng.choice(tokens.special)
+        return Token(name, name) if roll == 1 else Token(f"<[^{token_id}]>", f"!{name}")
+    first = rng.choice(there)
+    ids = rng.choice([f"{first}", f"{first}-{first + rng.randrange(40)}", f"{first},{rng.choice(there)},3-9"])
+    if roll < 6:
+        return Token(f"<[{ids}]>", f"<[{ids}]>")
+    return Token(f"<[^{ids}]>", rng.choice([f"<[^{ids}]>", f"!<[{ids}]>"]))
 
 
-def make_full_pattern(rng: Random, looks: bool) -> str:
-    """The syntax of `re`, whole: with lookarounds, anchors, possessive and atomic parts if `looks`."""
-    pieces = []
-    for _ in range(rng.randint(1, 4)):
-        roll = rng.randrange(10)
-        if looks and roll < 3:
-            pieces.append(rng.choice(LOOKS))
-        elif looks and roll == 3:
-            pieces.append(f"(?>{make_pattern(rng, 2)})" if rng.randrange(2) else f"(?:{make_pattern(rng, 1)})++")
-        elif roll == 4:
-            pieces.append(f"(?:{rng.choice(LITERALS)}|{make_full_pattern(rng, looks)})")
-        elif roll == 5:
-            pieces.append(f"({rng.choice(CLASSES)}{rng.choice(['', '*', '+', '??', '{2,}?', '{1,3}'])})")
-        else:
-            pieces.append(make_pattern(rng, rng.randint(0, 2)))
-    return "".join(pieces)
+def imports(rng: Random, counts: Counter[str]) -> None:
+    """Grammars of several texts, which Lark's own loader puts together for the twin."""
+    sources = [Source("imports", importing(rng)) for _ in range(3)]
+    run_session(rng, counts, sources, sampled(rng), n_calls=40, choose=walking)
 
 
-def steep(pattern: str) -> bool:
-    """Whether `re` might take forever: repetitions within repetitions."""
-    return len(re.findall(r"\)[*+{]", pattern)) > 2 or len(pattern) > 120
+def importing(rng: Random) -> str:
+    """A grammar that takes names from two others, one of which takes some from the other; some are changed."""
+    modules = {}
+    second = make_grammar(rng)
+    modules["m.second"] = second.text
+    first = make_grammar(rng)
+    modules["first"] = import_from(rng, first, "m.second", second)
+    return json.dumps(
+        {"main": import_from(rng, make_grammar(rng), "first", first, "m.second", second), "modules": modules}
+    )
 
 
-def regexes(rng: Random, counts: Counter[str]) -> None:
-    pattern = make_full_pattern(rng, looks=rng.randrange(3) > 0)
-    flags = int(rng.choice(FLAGS))
-    if steep(pattern):
-        raise Skipped("too steep for re")
-    grammar = counted_refusals(counts, lambda: Grammar.from_regex(pattern, flags=flags))
-    for text in texts_for(rng, grammar, 6):
-        hold(counts, FullMatch(pattern, flags, text))
+def import_from(rng: Random, sketch: GrammarSketch, *others: Any) -> str:
+    lines, behind, elements = [], [], []
+    for module, other in zip(others[::2], others[1::2], strict=True):
+        names = [name for name, _ in other.rules + other.terminals]
+        chosen = rng.sample(names, rng.randint(1, min(3, len(names))))
+        for name in chosen:
+            alias = f"{'FROM' if name.isupper() else 'from'}_{module[-1]}_{name.strip('_')}"
+            alias = alias.upper() if name.isupper() else alias.lower()
+            lines.append(f"%import {module}.{name} -> {alias}")
+            elements.append(alias)
+            if rng.randrange(4) == 0:
+                body = Str(rng.choice(["a", "ab", "(", ","])) if name.isupper() or rng.randrange(2) else Ref(alias)
+                behind.append(f"%{rng.choice(['extend', 'override'])} {alias}: {Str('b')} | {body} {Str('c')}")
+    rules = [
+        (name, (*alternatives, (Ref(rng.choice(elements)), *alternatives[0]))) for name, alternatives in sketch.rules
+    ]
+    return "\n".join([*lines, replace(sketch, rules=tuple(rules)).text, *behind]) + "\n"
 
 
-def counted_refusals(counts: Counter[str], make: Callable[[], Grammar]) -> Grammar:
-    counts["grammars"] += 1
-    try:
-        return refused_by_name(make)
-    except Skipped:
-        counts["grammars refused"] += 1
-        raise
+def parametric(rng: Random, counts: Counter[str]) -> None:
+    """Rules with values, with a plain rule for each value."""
+    sources = [Source("parametric", make_parametric(rng)) for _ in range(3)]
+    run_session(rng, counts, sources, sampled(rng), n_calls=40, choose=walking)
 
 
-def terminals(rng: Random, counts: Counter[str]) -> None:
-    pattern = make_full_pattern(rng, looks=rng.randrange(4) == 0)
-    if steep(pattern) or re.search(r"\\[bBAZ]|\^|\$|\(\?<?[=!]", pattern):
-        raise Skipped("too steep for re, or looks around, which is the matter of `lexemes`")
-    text = "start: /" + pattern.replace("/", r"\/") + "/"
-    grammar = counted_refusals(counts, lambda: Grammar.from_lark(text))
-    for text in texts_for(rng, grammar, 6):
-        hold(counts, Terminal(pattern, text))
+def make_parametric(rng: Random) -> str:
+    names = ["p", "q", "r"][: rng.randint(1, 3)]
+    pieces = ['"a"', '"b"', '"ab"', '","', "/[0-9]+/", "/[a-z]+/", '"("', '")"', "/a*/"]
 
+    def bits() -> list[int]:
+        first = rng.randrange(3)
+        return [first, first + rng.randint(1, 2)]
 
-CONTEXTS = [r"(?!\w)", r"\b", "(?=a)", "(?![ab])", r"(?=\s|\Z)", "(?= )", r"(?<!b)", r"\B", r"(?!\s)", "$"]
-PLAIN_LEXEMES = ["a+", "b", "if", "[ab]+", r"\w+", " +", r"[?]", "é", "a b", "[^a]", "(?:ab)+", "i", "f+"]
+    def expression() -> list[Any]:
+        kind = rng.choice(["same", "constant", "incr", "incr", "decr", "set_bit", "clear_bit", "bit_and", "bit_or"])
+        if kind == "same":
+            return [kind]
+        return [kind, bits() if kind in ("incr", "decr") else rng.randrange(4 if kind.endswith("_bit") else 10)]
 
+    def condition(depth: int = 2) -> list[Any]:
+        roll = rng.randrange(10) if depth else 9
+        if roll < 2:
+            return [rng.choice(["and", "or"]), condition(depth - 1), condition(depth - 1)]
+        if roll == 2:
+            return ["not", condition(depth - 1)]
+        kind = rng.choice(["bit_set", "bit_clear", "is_ones", "is_zeros", "compare", "compare", "count", "true"])
+        if kind == "true":
+            return [kind]
+        if kind in ("bit_set", "bit_clear"):
+            return [kind, rng.randrange(4)]
+        where = rng.choice([None, bits(), bits()])
+        if kind.startswith("is_"):
+            return [kind, where]
+        relation = rng.choice(["eq", "ne", "lt", "le", "gt", "ge"])
+        return (
+            [relation, where, rng.randrange(8)]
+            if kind == "compare"
+            else ["bit_count_" + relation, where, rng.randrange(4)]
+        )
 
-def lexemes(rng: Random, counts: Counter[str]) -> None:
-    """Terminals that look one character ahead, in all orders, with blanks between them."""
-    patterns = [rng.choice(PLAIN_LEXEMES) for _ in range(rng.randint(1, 2))]
-    patterns += [rng.choice(PLAIN_LEXEMES) + rng.choice(CONTEXTS) for _ in range(rng.randint(1, 2))]
-    if rng.randrange(2):
-        patterns.append(" ")
-    alternatives = " | ".join("/" + pattern.replace("/", r"\/") + "/" for pattern in patterns)
-    grammar = counted_refusals(counts, lambda: Grammar.from_lark(f"start: ({alternatives})*"))
-    for text in texts_for(rng, grammar, 8, letters="ab if?é"):
-        if len(text) <= 12:
-            hold(counts, Lexemes(patterns, text))
-    walk_alive(rng, grammar, counts)
-
-
-def walk_alive(rng: Random, grammar: Grammar, counts: Counter[str]) -> None:
-    """No mask on the way is empty; it is the one of the walk, and says what `validate` says."""
-    vocabulary = small("ab ").make()[0]
-    with limits(**make_bounds(rng)):
-        matcher = Matcher(grammar, vocabulary)
-        for _ in range(8):
-            counts["masks"] += 1
-            case = Alive(grammar.source, [vocabulary.token_bytes(t).decode("latin-1") for t in matcher.tokens])
-            try:
-                mask = alive(matcher)
-            except AssertionError as error:
-                raise Found(case, f"{error}\n{grammar.source}") from error
-            allowed = [t for t in np.flatnonzero(mask).tolist() if t not in vocabulary.eos_token_ids]
-            if not allowed:
-                return
-            matcher.accept(rng.choice([t for t in allowed if vocabulary.token_bytes(t).isascii()] or allowed))
-
-
-def alive(matcher: Matcher) -> Any:
-    """The mask of a live position, or AssertionError where it is wrong in itself."""
-    mask = agreed(matcher)
-    assert mask.any(), "an empty mask"
-    for token_id in range(0, matcher.vocabulary.size, 7):
-        assert matcher.validate([token_id]) == mask[token_id], f"validate([{token_id}]) is not what the mask says"
-    return mask
-
-
-@dataclass(frozen=True)
-class Alive(Case):
-    """After these tokens, spelled in latin-1, the mask of a grammar in Lark's syntax is all right in itself."""
-
-    kind = "alive"
-    grammar: str
-    tokens: list[str]
-
-    def check(self) -> None:
-        vocabulary = small("ab ").make()[0]
-        ids = {vocabulary.token_bytes(i): i for i in range(vocabulary.size)}
-        for split in SPLITS:
-            with limits(split_nodes=split):
-                matcher = Matcher(Grammar.from_lark(self.grammar), vocabulary)
-                for token in self.tokens:
-                    if not matcher.accept(ids[token.encode("latin-1")]):
-                        raise Skipped("this is no viable prefix")
-                    try:
-                        alive(matcher)
-                    except AssertionError as error:
-                        raise Wrong(f"{error} after {self.tokens}\n{self.grammar}") from error
-
-    def smaller(self) -> Iterator[Case]:
-        yield from (replace(self, tokens=tokens) for tokens in fewer(self.tokens))
-
-
-def sentences(rng: Random, counts: Counter[str]) -> None:
-    """Whole sentences and changed ones against Lark."""
-    sketch = make_grammar(rng, plain=True)
-    if rng.randrange(3) == 0:
-        sketch = with_templates(rng, sketch)
-    text = sketch.text
-    try:
-        grammar = counted_refusals(counts, lambda: Grammar.from_lark(text))
-    except Skipped:
-        hold(counts, Sentence(text, "", sketch))  # refused: then Lark should not load it or accept nothing
-        raise
-    for sentence in texts_for(rng, grammar, 4, letters="ab,~ (1"):
-        hold(counts, Sentence(text, sentence, sketch))
-
-
-def gbnf_texts(rng: Random, counts: Counter[str]) -> None:
-    """GBNF against a reader and matcher of its own: what Lark's syntax cannot write as well."""
-    text = make_gbnf(rng).gbnf
-    if rng.randrange(2):
-        text = text.replace("[a-c]", r"[a\x62c-]").replace('"é"', r'"\u00e9"').replace(" | ", " | # b\n  ", 1)
-    try:
-        grammar = Grammar.from_gbnf(text)
-    except Exception:
-        hold(counts, Gbnf(text, ""))
-        raise Skipped("no sentence") from None
-    counts["grammars"] += 1
-    for sentence in texts_for(rng, grammar, 4, letters="ab()0 é"):
-        if len(sentence) <= 16:
-            hold(counts, Gbnf(text, sentence))
-
-
-def choices(rng: Random, counts: Counter[str]) -> None:
-    letters = rng.choice(["ab", "aé日", "ab \n", "\x00a\U0010ffff"])
-    made = ["".join(rng.choice(letters) for _ in range(rng.randrange(6))) for _ in range(rng.choice([1, 3, 10, 60]))]
-    counts["grammars"] += 1
-    for text in itertools.chain(made[:5], texts_for(rng, Grammar.from_choices(made), 5, letters)):
-        hold(counts, Choices(made, text))
+    rules = []
+    for name in names:
+        alternatives: list[Any] = [[[rng.choice(pieces)], None]]
+        for _ in range(rng.randint(1, 4)):
+            symbols: list[Any] = [rng.choice(pieces) for _ in range(rng.randrange(3))]
+            for _ in range(rng.choice([0, 1, 1, 2])):
+                symbols.insert(rng.randint(0, len(symbols)), [rng.choice(names), expression()])
+            alternatives.append([symbols, condition() if rng.randrange(3) else None])
+        rules.append([name, alternatives[rng.randrange(2) :]])
+    return json.dumps({"start": [names[0], rng.randrange(8)], "rules": rules})
 
 
 ARMS = {
@@ -570,20 +335,29 @@ ARMS = {
         Arm("masks", "masks of random Lark grammars over sampled vocabularies, with the twin and the walk", masks, 5),
         Arm("small", "masks of small, highly ambiguous grammars, with the twin and the walk", small_grammars, 4),
         Arm("whole", "masks over whole vocabularies, with the twin and the walk", whole_vocabularies, 2),
-        Arm(
-            "bench",
-            "masks inside texts of the bench's grammars, over whole vocabularies, as `whole`",
-            bench_grammars,
-            2,
-        ),
-        Arm("boolean", "masks of terminals with intersection and complement, with products of states", boolean, 3),
+        Arm("bench", "masks inside texts of the bench's grammars, whole vocabularies, as `whole`", bench_grammars, 2),
+        Arm("boolean", "masks of terminals with intersection and complement, with products of states", boolean, 2),
+        Arm("sets", "the same in Lark's syntax, with rules that are lazy or end with something", sets, 3),
+        Arm("tokens", "masks of grammars that name tokens and sets of token ids, with the twin", token_ids, 3),
+        Arm("imports", "masks of grammars of several texts, with the twin on what Lark makes of them", imports, 3),
+        Arm("parametric", "masks of rules with values, with the twin on a plain rule for each value", parametric, 3),
         Arm("gbnf-masks", "masks of GBNF grammars, with the twin on the same grammar in Lark's syntax", gbnf_masks, 2),
         Arm("calls", "sequences of all API calls on several matchers and grammars, with the twin", any_calls, 4),
-        Arm("sentences", "sentences and changed ones of Lark grammars, with Lark (dynamic_complete)", sentences, 3),
-        Arm("regexes", "texts of from_regex, with re.fullmatch", regexes, 2),
-        Arm("terminals", "texts of ordered and plain terminals, with re.match and re.fullmatch", terminals, 2),
-        Arm("lexemes", "terminals that look ahead, with re and all ways of cutting the text", lexemes, 2),
-        Arm("gbnf", "texts of GBNF grammars, with a reader and matcher of GBNF", gbnf_texts, 2),
-        Arm("choices", "texts of from_choices, with the list", choices, 1),
+        Arm("prefixes", "bytes that may come next under all syntax of re, with all short texts", texts.prefixes, 3),
+        Arm(
+            "sentences", "sentences and changed ones of Lark grammars, with Lark (dynamic_complete)", texts.sentences, 3
+        ),
+        Arm("regexes", "texts of from_regex, with re.fullmatch", texts.regexes, 2),
+        Arm("terminals", "texts of ordered and plain terminals, with re.match and re.fullmatch", texts.terminals, 2),
+        Arm("lexemes", "terminals that look ahead, with re and all ways of cutting the text", texts.lexemes, 2),
+        Arm("ecma", "texts of ECMA-262's patterns, with re.fullmatch of the same spelled out", texts.ecma, 2),
+        Arm(
+            "attributes",
+            "texts of lazy rules and of ones that end with something, with the definition",
+            texts.attributed,
+            2,
+        ),
+        Arm("gbnf", "texts of GBNF grammars, with a reader and matcher of GBNF", texts.gbnf_texts, 2),
+        Arm("choices", "texts of from_choices, with the list", texts.choices, 1),
     )
 }

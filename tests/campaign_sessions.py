@@ -19,16 +19,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import vocabularies
-from boolean_twin import boolean_engine, boolean_twin
-from campaign_cases import Case, Skipped, Wrong, fewer
+from campaign_cases import Case, Wrong
+from campaign_fronts import Source
 from compare import Difference, Loaded, Pair
-from compare import Skipped as NotLoaded
-from compare import load as load_lark
 from mask_paths import limits, walked
-from strategies import GrammarSketch, smaller
-from twin import EmptyLanguage, Node, dict_trie
+from refusals import Skipped
+from shrinking import fewer
+from twin import Node, dict_trie, lacks
 
-from earleymask import Constraint, Grammar, RejectedTokenError, Vocabulary, fill_bitmasks
+from earleymask import Constraint, Grammar, RejectedTokenError, Vocabulary, VocabularyError, fill_bitmasks
 from earleymask.earley._masks import set_limits
 
 Call = list[Any]
@@ -80,48 +79,6 @@ def whole(name: str) -> tuple[Vocabulary, Node]:
     return vocabulary, dict_trie(vocabulary)
 
 
-@dataclass(frozen=True)
-class Source:
-    """A grammar as both sides read it: `text` for the front end, and Lark's syntax for the twin.
-
-    With front "boolean" `text` is JSON, for both sides (`boolean_twin`).
-    """
-
-    front: str
-    text: str
-    for_twin: str
-    sketch: GrammarSketch | None = None  # what it was written from, while it is being shrunk
-
-    @classmethod
-    def lark(cls, sketch: GrammarSketch | str) -> Source:
-        text = sketch if isinstance(sketch, str) else sketch.text
-        return cls("lark", text, text, None if isinstance(sketch, str) else sketch)
-
-    @classmethod
-    def gbnf(cls, sketch: GrammarSketch) -> Source:
-        return cls("gbnf", sketch.gbnf, sketch.text, sketch)
-
-    def load(self, budget: int) -> Loaded:
-        try:
-            if self.front == "lark":
-                loaded = load_lark(self.text)
-            elif self.front == "gbnf":
-                loaded = load_lark(self.for_twin, lambda: Grammar.from_gbnf(self.text))
-            else:
-                loaded = Loaded(self.text, boolean_twin(self.text), boolean_engine(self.text))
-        except (NotLoaded, EmptyLanguage) as error:
-            raise Skipped(str(error)) from None
-        except Difference as difference:
-            raise Wrong(str(difference)) from difference
-        loaded.twin.budget = budget
-        return loaded
-
-    def smaller(self) -> Iterator[Source]:
-        if self.sketch is not None:
-            make = Source.gbnf if self.front == "gbnf" else Source.lark
-            yield from (make(sketch) for sketch in smaller(self.sketch))
-
-
 # --- doing calls -----------------------------------------------------------------------------------------------------
 
 
@@ -131,7 +88,7 @@ class Session:
         self.sources = sources
         self.budget = budget
         self.loaded: list[Loaded | None] = [None] * len(sources)
-        self.refused: set[int] = set()
+        self.refused: dict[int, str] = {}  # why, by the number of the source
         self.pairs: list[Pair] = []
         self.calls: list[Call] = []
         self.n_masks = 0
@@ -143,7 +100,12 @@ class Session:
         if name == "new":
             loaded = self.grammar(arguments[0]) if arguments[0] < len(self.sources) else None
             if loaded is not None and len(self.pairs) < MOST_PAIRS:
-                self.pairs.append(Pair(loaded, self.vocabulary, self.trie))
+                try:
+                    self.pairs.append(Pair(loaded, self.vocabulary, self.trie))
+                except VocabularyError as error:
+                    if not any(lacks(name, self.vocabulary) for name in loaded.twin.specials if name[1] == "["):
+                        raise Wrong(f"at {call}: {error}") from error
+                    self.refused[arguments[0]] = "refused: the vocabulary lacks token ids"
             return None
         if not self.pairs:
             return None
@@ -162,13 +124,16 @@ class Session:
         return result
 
     def grammar(self, number: int) -> Loaded | None:
-        """None where there is nothing to compare: no sentence, or what one of the two sides refuses by name."""
+        """None where there is nothing to compare, see `refused`."""
         loaded = self.loaded[number]
         if loaded is None and number not in self.refused:
             try:
-                loaded = self.loaded[number] = self.sources[number].load(self.budget)
-            except Skipped:
-                self.refused.add(number)
+                loaded = self.loaded[number] = self.sources[number].load()
+                loaded.twin.budget = self.budget
+            except Skipped as skipped:
+                self.refused[number] = str(skipped)
+            except Difference as difference:
+                raise Wrong(str(difference)) from difference
         return loaded
 
     def mask(self, pair: Pair) -> npt.NDArray[np.bool_]:
@@ -411,15 +376,29 @@ class Calls(Case):
         for calls in fewer(list(self.calls)):
             yield replace(self, calls=tuple(calls))
         if self.tokens.name:
-            return
+            yield from (self.written_out(step) for step in (4096, 256, 32))
         yield from (replace(self, bounds={k: v for k, v in self.bounds.items() if k != name}) for name in self.bounds)
         for i, source in enumerate(self.sources):
             for less in source.smaller():
                 if len(less.text) < len(source.text):
                     yield replace(self, sources=(*self.sources[:i], less, *self.sources[i + 1 :]))
+        if self.tokens.name:
+            return
         yield from (replace(self, tokens=tokens) for tokens in self.tokens.smaller())
         if "" in self.tokens.spelled[:-1]:
             yield self.compact()
+
+    def written_out(self, step: int) -> Calls:
+        """With some tokens of the real vocabulary in its place: those of the calls, all bytes, and each `step`-th."""
+        vocabulary, _ = self.tokens.make()
+        kept = {*range(0, vocabulary.size, step), *vocabulary.eos_token_ids}
+        for name, *arguments in self.calls:
+            if name in ("accept", "validate"):
+                kept.update([arguments[1]] if name == "accept" else arguments[1])
+        spelled = [vocabulary.token_bytes(i) for i in range(vocabulary.size)]
+        spelled = [token if i in kept or len(token) == 1 else b"" for i, token in enumerate(spelled)]
+        tokens = Tokens.of(spelled, list(vocabulary.eos_token_ids))
+        return replace(self, tokens=tokens).compact()
 
     def compact(self) -> Calls:
         """Without tokens that spell nothing, but for EOS and special ones; the others get new ids."""
@@ -447,7 +426,7 @@ class Calls(Case):
         calls = [["new", renamed.get(c[1], len(used))] if c[0] == "new" else list(c) for c in self.calls]
         tokens = {"name": self.tokens.name} if self.tokens.name else vars(self.tokens)
         return {
-            "sources": [[s.front, s.text, s.for_twin] for s in (self.sources[i] for i in used)],
+            "sources": [[s.front, s.text, *[s.for_twin] * bool(s.for_twin)] for s in (self.sources[i] for i in used)],
             "tokens": tokens,
             "bounds": self.bounds,
             "calls": calls,

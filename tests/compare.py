@@ -13,12 +13,13 @@ from random import Random
 
 import numpy as np
 import numpy.typing as npt
-from lark.exceptions import GrammarError as LarkGrammarError
+from lark.exceptions import LarkError
 from mask_paths import filled, walked
+from refusals import Skipped, general, loaded
 from strategies import choose_token
 from twin import EmptyLanguage, Node, Twin, TwinMatcher, Unsupported, dict_trie
 
-from earleymask import Grammar, GrammarError, Matcher, Vocabulary
+from earleymask import Grammar, Matcher, Vocabulary
 
 
 @dataclass
@@ -33,10 +34,6 @@ class Difference(AssertionError):
         return f"{self.what}\nafter {list(self.tokens)}\nin the grammar\n{self.grammar}"
 
 
-class Skipped(Exception):
-    """Neither side has anything to compare: lark refuses the grammar, or both say that it has no sentence."""
-
-
 @dataclass
 class Loaded:
     """A grammar as both sides see it."""
@@ -46,30 +43,29 @@ class Loaded:
     grammar: Grammar
 
 
-def load(text: str, make: Callable[[], Grammar] | None = None) -> Loaded:
+def load(text: str, make: Callable[[], Grammar] | None = None, read: Callable[[], Twin] | None = None) -> Loaded:
     """Both sides must agree on whether there is a language at all.
 
-    `make` reads the same grammar for the engine by another front end; the default is Lark's.
+    `make` and `read` are for grammars that come to the engine or to the twin in another way than as Lark's syntax.
     """
-    make = make or (lambda: Grammar.from_lark(text))
     try:
-        twin = Twin.from_lark(text)
-    except (LarkGrammarError, Unsupported) as error:
-        raise Skipped(str(error)) from None
+        twin = read() if read else Twin.from_lark(text)
+    except (LarkError, Unsupported, AssertionError, KeyError) as error:
+        raise Skipped(f"oracle: {general(str(error))}") from None
     except EmptyLanguage:
-        try:
-            make()
-        except GrammarError:
-            raise Skipped("no sentence") from None
-        raise Difference("the engine loads a grammar without sentences", text) from None
+        twin = None
     try:
-        grammar = make()
-    except GrammarError as error:
-        if "not supported" in error.message:
-            raise Skipped(f"refused by name: {error.message}") from None
-        raise Difference(f"the engine does not load it: {error!r}", text) from error
+        grammar = loaded(make or (lambda: Grammar.from_lark(text)))
+    except Skipped:
+        raise
     except Exception as error:
         raise Difference(f"the engine does not load it: {error!r}", text) from error
+    if twin is None and grammar is None:
+        raise Skipped("no sentence: both sides say so")
+    if twin is None:
+        raise Difference("the engine loads a grammar without sentences", text)
+    if grammar is None:
+        raise Difference("the engine finds no sentence", text)
     return Loaded(text, twin, grammar)
 
 

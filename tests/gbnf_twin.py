@@ -11,8 +11,6 @@ Expressions: ("text", str) · ("class", negative, frozenset of (first, last)) ·
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
 Expression = tuple[Any, ...]
@@ -173,9 +171,3 @@ class Twin:
             found |= places
             turns += 1
         return found
-
-
-def texts(alphabet: str, longest: int) -> Iterator[str]:
-    """All texts over the alphabet, up to this many characters, shortest first."""
-    for length in range(longest + 1):
-        yield from map("".join, product(alphabet, repeat=length))

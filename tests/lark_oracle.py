@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
 from typing import Any
 
 from lark import Lark
 from lark.exceptions import LarkError, UnexpectedInput
+from sentences import accepts as we_accept
+from sentences import strings
 
-from earleymask.earley import Matcher
 from earleymask.grammar import Grammar
-from earleymask.trie import Vocabulary
 
-BYTES = Vocabulary.from_tokens([bytes([i]) for i in range(256)], eos_token_id=256, size=257)
+__all__ = ["assert_same", "lark_accepts", "lark_loads", "lark_parser", "lark_says", "strings", "we_accept"]
 
 
 def lark_parser(grammar: str, start: str = "start", **options: Any) -> Lark:
@@ -39,17 +38,15 @@ def lark_accepts(parser: Lark, text: str) -> bool:
     return True
 
 
-def we_accept(grammar: Grammar, text: str) -> bool:
-    """Whether `text` is a sentence, fed byte by byte."""
-    matcher = Matcher(grammar, BYTES)
-    return all(matcher.accept(byte) for byte in text.encode()) and matcher.is_accepting()
-
-
-def strings(alphabet: str, length: int) -> Iterable[str]:
-    """Every string over `alphabet` of at most `length` characters."""
-    for n in range(length + 1):
-        for chars in itertools.product(alphabet, repeat=n):
-            yield "".join(chars)
+def lark_says(parser: Lark, text: str) -> bool | None:
+    """The same; None where Lark's own bug keeps it from an answer."""
+    try:
+        return lark_accepts(parser, text)
+    except RuntimeError as error:
+        # Lark 1.3.1: `start: e start | A`, `e:`, `A: /\S+/`, `%ignore "~"` and the text `ab~`.
+        if "multiple start symbol items" not in str(error):
+            raise
+        return None
 
 
 def assert_same(text: str, sentences: Iterable[str], start: str = "start", **options: Any) -> None:

@@ -12,7 +12,8 @@ sys.path[:] = [str(HERE), *(p for p in sys.path if Path(p or ".").resolve() not 
 
 from campaign_arms import small, walking  # noqa: E402
 from campaign_cases import Wrong  # noqa: E402
-from campaign_sessions import Session, Source  # noqa: E402
+from campaign_fronts import Source  # noqa: E402
+from campaign_sessions import Session  # noqa: E402
 from mask_paths import limits  # noqa: E402
 from strategies import SMALL, make_small_grammar  # noqa: E402
 from twin import TooMuchWork  # noqa: E402

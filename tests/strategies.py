@@ -8,12 +8,12 @@ difference can also be shrunk here, by leaving parts out (`smaller`).
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
 from hypothesis import strategies as st
+from shrinking import smaller_patterns
 
 # --- patterns --------------------------------------------------------------------------------------------------------
 
@@ -143,7 +143,18 @@ class Use:
         return f"{self.name}{{{', '.join(map(str, self.arguments))}}}"
 
 
-Element = Ref | Str | Re | Span | Many | Choice | Use
+@dataclass(frozen=True)
+class Token:
+    """One token out of some, named by id or by name; the syntaxes differ in what they can say without."""
+
+    lark: str
+    gbnf: str
+
+    def __str__(self) -> str:
+        return self.lark
+
+
+Element = Ref | Str | Re | Span | Many | Choice | Use | Token
 Alternative = tuple[Element, ...]
 Definition = tuple[str, tuple[Alternative, ...]]
 
@@ -206,6 +217,8 @@ def _gbnf(element: Element) -> str:
         return f"[{element.first}-{element.last}]"
     if isinstance(element, Re):
         return element.pattern  # a class, written alike in both
+    if isinstance(element, Token):
+        return element.gbnf
     assert isinstance(element, Str) and not element.any_case
     return str(element)
 
@@ -286,21 +299,6 @@ def _smaller_element(element: Element) -> Iterator[Element]:
         for i, argument in enumerate(element.arguments):
             for plainer in _smaller_element(argument):
                 yield Use(element.name, (*element.arguments[:i], plainer, *element.arguments[i + 1 :]))
-
-
-def smaller_patterns(pattern: str) -> Iterator[str]:
-    """The pattern without one stretch of characters, where that is still a pattern."""
-    for length in (16, 8, 4, 2, 1):
-        for i in range(len(pattern) - length + 1):
-            candidate = pattern[:i] + pattern[i + length :]
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("error")  # `re` warns where a pattern may come to mean something else
-                    re.compile(candidate)
-            except (re.error, FutureWarning):
-                continue
-            if candidate:
-                yield candidate
 
 
 # --- making grammars -------------------------------------------------------------------------------------------------
@@ -480,14 +478,14 @@ def make_small_grammar(rng: Random, alphabet: str) -> GrammarSketch:
 
 
 TEMPLATES = [
-    ("_list", "x, by", "x (by x)*"),
-    ("_nested", "x", '"(" _nested{x} ")" | x'),
-    ("_twice", "x", "x x | x"),
-    ("_right", "x, by", "x | x by _right{x, by}"),
-    ("_maybe", "x", "[x]"),
-    ("_of", "t, x", "t{x}"),
-    ("_left", "x", "_left{x} x | x"),
-    ("_both", "x, y", "_list{_twice{x}, y} | _maybe{y}"),
+    ("_list", "item, by", "item (by item)*"),
+    ("_nested", "item", '"(" _nested{item} ")" | item'),
+    ("_twice", "item", "item item | item"),
+    ("_right", "item, by", "item | item by _right{item, by}"),
+    ("_maybe", "item", "[item]"),
+    ("_of", "t, item", "t{item}"),
+    ("_left", "item", "_left{item} item | item"),
+    ("_both", "item, other", "_list{_twice{item}, other} | _maybe{other}"),
 ]
 """Templates in Lark's syntax: those that name others need them all."""
 

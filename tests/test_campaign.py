@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shutil
+import subprocess
 from collections import Counter
 from pathlib import Path
 from random import Random
 
 import campaign
+import campaign_cases
+import campaign_patterns
 import pytest
-from campaign_arms import ARMS, Found, small_grammars
-from campaign_cases import failure, read
+from campaign_arms import ARMS, small_grammars
+from campaign_cases import Found, failure, read
+from campaign_patterns import compiled
+from campaign_texts import ECMA_LETTERS, make_ecma
+from ecma_twin import as_ecma, as_re
 from mask_paths import limits
+from refusals import Skipped
 from twin import TooMuchWork, Twin
 
 from earleymask.earley._masks import set_limits
@@ -22,12 +32,19 @@ CASES = {
     "whole": 1,
     "bench": 1,
     "boolean": 2,
+    "sets": 2,
+    "tokens": 2,
+    "imports": 2,
+    "parametric": 4,
     "gbnf-masks": 2,
     "calls": 6,
+    "prefixes": 12,
     "sentences": 25,
     "regexes": 150,
     "terminals": 200,
     "lexemes": 150,
+    "ecma": 100,
+    "attributes": 60,
     "gbnf": 40,
     "choices": 80,
 }
@@ -58,6 +75,22 @@ def test_a_difference_is_shrunk_kept_and_done_again(monkeypatch: pytest.MonkeyPa
         assert what is not None and "wrongly allowed" in what and "--- shrunk" in outcome.what
         (source,) = case.data()["sources"]
         assert "%ignore" in source[1] and len(source[1]) < 60 and len(case.data()["calls"]) < 6
+    assert failure(case) is None
+
+
+@pytest.mark.parametrize("arm", ARMS)
+def test_every_arm_shrinks_and_keeps_what_it_finds(arm: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With oracles and checks that know no end of a text, each arm finds that soon, and its file shows it again."""
+    with monkeypatch.context() as patched:
+        patched.setattr(Twin, "may_end", staticmethod(lambda position: False))
+        for module in (campaign_cases, campaign_patterns):
+            patched.setattr(module, "accepts", lambda grammar, text: False)
+        patched.setattr(campaign_patterns, "EOS", 255)  # of `prefixes`
+        outcomes = (campaign.do_case(arm, 3, n, tmp_path, shrink_seconds=3) for n in range(60))
+        outcome = next(outcome for outcome in outcomes if outcome.what)
+        assert "--- shrunk" in outcome.what, outcome.what
+        case = read(Path(outcome.file))
+        assert failure(case) is not None
     assert failure(case) is None
 
 
@@ -106,3 +139,37 @@ def test_bounds_are_what_they_were() -> None:
         for number in range(3):
             campaign.do_case("calls", 1, number, None, 1)
     assert set_limits() == before
+
+
+@pytest.mark.skipif(
+    shutil.which("node") is None or not os.environ.get("EARLEYMASK_NODE"),
+    reason="set EARLEYMASK_NODE=1, with node installed",
+)
+def test_patterns_of_ecma_are_spelled_as_node_reads_them() -> None:
+    rng = Random(4)
+    texts = ["", *("".join(rng.choice(ECMA_LETTERS) for _ in range(rng.randrange(1, 5))) for _ in range(40))]
+    asked, expected = [], []
+    while len(asked) < 2000:
+        tree, flags = make_ecma(rng, 3), rng.choice([0, re.I, re.S, re.M, re.I | re.M])
+        try:
+            pattern = compiled(as_re(tree, flags), flags & re.I)
+        except Skipped:
+            continue
+        letters = "".join(letter for letter, flag in (("i", re.I), ("s", re.S), ("m", re.M)) if flags & flag)
+        asked.append([as_ecma(tree), letters])
+        expected.append([pattern.fullmatch(text) is not None for text in texts])
+    script = """const [asked, texts] = JSON.parse(require('fs').readFileSync(0, 'utf8'));
+        console.log(JSON.stringify(asked.map(([pattern, flags]) => {
+            const regexp = new RegExp('(?:' + pattern + ')(?![^])', flags + 'uy');
+            return texts.map(text => {
+                regexp.lastIndex = 0;
+                const found = regexp.exec(text);
+                return found !== null && found[0].length == text.length;
+            });
+        })))"""
+    done = subprocess.run(
+        ["node", "-e", script], input=json.dumps([asked, texts]), capture_output=True, text=True, check=True
+    )
+    for question, ours, nodes in zip(asked, expected, json.loads(done.stdout), strict=True):
+        assert ours == nodes, question
+    assert sum(map(sum, expected)) > 1000

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from lark_oracle import lark_accepts, lark_parser, strings, we_accept
 
-from earleymask import Grammar, GrammarError, Matcher, Vocabulary
+from earleymask import Grammar, GrammarError, LimitError, Matcher, Vocabulary
 from earleymask.trie import Vocabulary as Tokens
 
 BYTES = Vocabulary.bytes()
@@ -104,6 +105,16 @@ CASES = [
     ({"start": [["#[^\\n]*(?m:$)", "start"], ["\\n", "start"], ["a"]]}, [], "#a\n"),
     ({"start": [["start", "a(?!b)"], ["b"]]}, [], "ab"),
     ({"start": [["(?!ab\\b)[ab]+\\b", "start"], ["ab\\b"]]}, [" "], "ab "),
+    ({"start": [["(?!ab\\b)[ab]+", "start"], ["(?!ab\\b)[ab]+"]]}, [" "], "ab "),
+    ({"start": [["(?!ab\\b|ba\\b)[ab]+", "x"]], "x": [["=", "start"], []]}, [" +"], "ab ="),
+    ({"start": [["(?!(?:a|bab)\\b)[ab]+", "x"]], "x": [["bab", "start"], [], ["a"]]}, [" "], "ab "),
+    ({"start": [["(?!ab$)[ab\\n]+", "x"]], "x": [["b"], [], ["\\n", "x"]]}, [], "ab\n"),
+    ({"start": [["a$", "x"]], "x": [["\\n", "x"], ["\\n?"], ["b"]]}, [], "ab\n"),
+    ({"start": [["a(?=bb|ab)", "x"]], "x": [["[ab]", "x"], []]}, ["b", " "], "ab "),
+    ({"start": [["a(?!.{3}b)", "start"], ["b", "start"], []]}, [], "ab"),
+    ({"start": [["(?:a(?!b.b))?", "x"]], "x": [["b", "x"], ["a(?=ba)", "x"], []]}, [" "], "ab "),
+    ({"start": [["x"]], "x": [["a", "x"], ["b"], ["a"]]}, [" (?!a )", "a(?= b)"], "ab "),
+    ({"start": [["a(?=é.)", "x"], ["a(?!éé)", "x"]], "x": [["é", "x"], ["è"], []]}, [], "aéè"),
     ({"start": [["a*?(?!a)", "b"], ["(?>a|ab)(?!b)", "[ab]"]]}, [], "ab"),
 ]
 
@@ -135,6 +146,10 @@ PIECES = [
     "(?:a(?=b))?",
     "(?!b)",
     "a\\B",
+    "(?!ab\\b)[ab]+",
+    "(?!ba?$)[ab]{1,2}",
+    "a(?!bb|a )",
+    "b(?= a?b)",
 ]
 IGNORED = [" ", " +", "b", " (?=a)", "b(?!b)"]
 symbols = st.sampled_from([*PIECES, "x", "y"])
@@ -156,6 +171,51 @@ def test_random_grammars(start, x, y, ignored):
     for text, wanted in zip(texts, expected, strict=True):
         assert we_accept(grammar, text) == wanted, (definition.text(), text)
     no_dead_ends(grammar, "ab ", 3)
+
+
+CONSUMING = ["a", "b", "[ab]", " ", "[ab]+", "(?:a|ab)", "b?", "[^a]", "(?:ab?){1,2}"]
+ENDINGS = ["", r"\b", r"\B", "$", r"\Z", "(?m:$)", "(?!a)", "(?= |b)"]
+inner = st.builds(
+    "{}{}{}".format,
+    st.lists(st.sampled_from(CONSUMING), max_size=2).map("".join),
+    st.sampled_from(["a", "b", "[ab]", "."]),
+    st.sampled_from(ENDINGS),
+)
+lookaheads = st.builds("(?{}{})".format, st.sampled_from("=!"), st.lists(inner, min_size=1, max_size=2).map("|".join))
+looking = st.builds(
+    "{}{}{}".format,
+    lookaheads,
+    st.lists(st.one_of(st.sampled_from(CONSUMING), lookaheads), min_size=1, max_size=3).map("".join),
+    st.sampled_from(ENDINGS[:1] + ENDINGS[-2:]),
+)
+refused: Counter[str] = Counter()
+
+
+@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(looking, looking | st.sampled_from(["a", "b", "[ab ]", "[ab]+"]), st.sampled_from(["", " ", " +", "b"]))
+def test_random_lookaheads(first, second, ignored):
+    """Made patterns, most of which look several characters beyond their end."""
+    definition = Definition(
+        {"start": [["x", "start"], ["x"]], "x": [[first, second], [second, first, "a?"]]}, [ignored] if ignored else []
+    )
+    texts = list(strings("ab ", 5))
+    expected = [definition.accepts(text) for text in texts]
+    try:
+        grammar = Grammar.from_lark(definition.text())
+    except GrammarError as error:
+        refused[error.message[:60]] += 1
+        event(f"refused: {error.message[:60]}")
+        if "64 characters beyond" not in error.message and ("no sentence" not in error.message or any(expected)):
+            raise
+        return
+    for text, wanted in zip(texts, expected, strict=True):
+        assert we_accept(grammar, text) == wanted, (definition.text(), text)
+    no_dead_ends(grammar, "ab ", 3)
+
+
+def test_few_lookaheads_were_refused():
+    """Runs after the one above. What is refused looks on without bound."""
+    assert sum(n for reason, n in refused.items() if "no sentence" not in reason) <= 150, refused
 
 
 def test_lark_sees_the_rest_of_the_text_as_well():
@@ -201,11 +261,10 @@ def test_a_special_token_is_the_end_of_the_text():
         (r"/^a/", 1, "before the terminal"),
         (r"/\Aa/", 1, "before the terminal"),
         (r"/b?(?<=ab)c/", 3, "before the terminal"),
-        (r"/a$/", 2, "more than one character beyond"),
-        (r"/a(?=bc)/", 2, "more than one character beyond"),
-        (r"/(?!if\b)[a-z]+/", 1, "more than one character beyond"),
-        (r"/(?!.*b)a/", 1, "more than one character beyond"),
-        (r"/ab(?<=(?=b)b)/", 7, "lookahead inside a lookbehind"),
+        (r"/a(?=.{65})/", 2, "more than 64 characters beyond"),
+        (r"/a(?=b*c)/", 2, "more than 64 characters beyond"),
+        (r"/(?!.*b)a/", 1, "more than 64 characters beyond"),
+        (r"/ab(?<=(?=bb)b)/", 7, "lookahead inside a lookbehind"),
         (r"/(a)\1/", 4, "backreferences are not supported"),
     ],
 )
@@ -222,6 +281,44 @@ def test_a_grammar_without_such_terminals_is_left_alone():
     plain = Grammar.from_lark('start: A "b"\nA: /(?!x)[a-z]{2}(?<!z)/\n%ignore " "')
     same = Grammar.from_lark('start: A "b"\nA: /[a-z]{2}/\n%ignore " "')
     assert plain.engine.stats()["symbols"] == same.engine.stats()["symbols"]
+
+
+def test_what_decides_nothing_leaves_the_grammar_alone():
+    """No word follows a name here, so `(?!if\\b)` says no more than that the name is not `if`."""
+    rest = '\nNAME: /{}[a-z]+/\n%ignore " "'
+    grammar = Grammar.from_lark("start: (NAME /[=;]/)+" + rest.format("(?!if\\b)"))
+    plain = Grammar.from_lark("start: (NAME /[=;]/)+" + rest.format(""))
+    assert grammar.engine.stats()["symbols"] == plain.engine.stats()["symbols"]
+    assert we_accept(grammar, "iff = i ;")
+    assert not we_accept(grammar, "iff = if ;")
+
+
+def test_many_keywords():
+    """As programming languages have them, in the usual way of writing."""
+    words = ["and", "as", "assert", "break", "class", "continue", "def", "del", "elif", "else", "except", "for", "if"]
+    grammar = Grammar.from_lark(
+        "start: expression\n"
+        'expression: NAME | expression " if " expression " else " expression | NAME "(" expression ")"\n'
+        f"NAME: /(?!(?:{'|'.join(words)})\\b)[a-z_]\\w*/"
+    )
+    for text, expected in [
+        ("iffy", True),
+        ("if", False),
+        ("a if b else c", True),
+        ("a if else else c", False),
+        ("classy(as_) if b else c", True),
+        ("classy(as) if b else c", False),
+        ("class(a)", False),
+    ]:
+        assert we_accept(grammar, text) == expected, text
+    no_dead_ends(grammar, "asif( )", 4)
+
+
+def test_too_many_conditions_are_a_limit():
+    """Each `a` asks for a `b` 15 places on, so what is pending is any set of places."""
+    with pytest.raises(LimitError, match="1024 different things") as caught:
+        Grammar.from_lark("start: A+\nA: /a(?=.{15}b)|b/")
+    assert "line 2" in str(caught.value)
 
 
 def test_an_identifier_that_is_no_keyword():

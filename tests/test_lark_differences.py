@@ -8,26 +8,20 @@ from __future__ import annotations
 
 import pytest
 from lark import Lark
-from lark.exceptions import GrammarError, UnexpectedInput
+from lark.exceptions import GrammarError
+from lark_oracle import lark_parser, lark_says
+from sentences import accepts
 from twin import Twin
 
-from earleymask import Grammar, Matcher, Vocabulary
-
-EOS = 256
-BYTES = Vocabulary.bytes()
+from earleymask import Grammar
 
 
-def lark_accepts(grammar: str, text: str) -> bool:
-    try:
-        Lark(grammar, parser="earley", lexer="dynamic_complete").parse(text)
-    except UnexpectedInput:
-        return False
-    return True
+def lark_accepts(grammar: str, text: str) -> bool | None:
+    return lark_says(lark_parser(grammar), text)
 
 
 def engine_accepts(grammar: str, text: str) -> bool:
-    tokens = [*text.encode(), EOS]
-    return Matcher(Grammar.from_lark(grammar), BYTES).validate(tokens) == len(tokens)
+    return accepts(Grammar.from_lark(grammar), text)
 
 
 def ours_accept(grammar: str, text: str) -> bool:

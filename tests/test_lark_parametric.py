@@ -164,13 +164,13 @@ def test_permutations_of_many() -> None:
     n = 40
     lines = [f"start: p::0\np::_: %if is_ones([0:{n}])"]
     lines += [f'  | "<{k}>" p::set_bit({k}) %if bit_clear({k})' for k in range(n)]
-    before = time.perf_counter()
+    before = time.process_time()
     grammar = Grammar.from_lark("\n".join(lines))
     text = "".join(f"<{(k * 7) % n}>" for k in range(n))
     assert we_accept(grammar, text)
     assert not we_accept(grammar, text + "<1>")
     assert not we_accept(grammar, text.replace("<39>", "<38>"))
-    assert time.perf_counter() - before < 30
+    assert time.process_time() - before < 30
 
 
 def test_rollback_and_fork() -> None:
@@ -238,7 +238,7 @@ def test_errors_show_their_place(name: str) -> None:
 
 def test_beginnings_without_end_are_an_error_in_time() -> None:
     grammar = Grammar.from_lark('start: "b" y | "a"\ny: x::0 "c"\nx::_: x::incr(_) "d" | "a"')
-    before = time.perf_counter()
+    before = time.process_time()
     with pytest.raises(LimitError, match="begins with itself"):
         Matcher(grammar, Vocabulary.bytes()).accept(ord("b"))
-    assert time.perf_counter() - before < 20
+    assert time.process_time() - before < 20

@@ -115,11 +115,11 @@ def test_templates_that_stand_alone_are_refused() -> None:
     ],
 )
 def test_growing_templates_come_to_a_limit(text: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(LimitError, match="templates are used in more than 10000 different ways, here `grow`") as caught:
         Grammar.from_lark(text)
     assert isinstance(caught.value, GrammarError) and caught.value.line == 2
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_a_template_is_made_once_for_the_same_arguments() -> None:

@@ -222,7 +222,10 @@ def test_random_patterns_against_node():
         try:
             matches = matcher(text, flags, search=True)
         except (RegexSyntaxError, LimitError) as error:
-            if isinstance(error, RegexSyntaxError) and "lookahead inside a lookbehind" not in error.message:
+            if (
+                isinstance(error, RegexSyntaxError)
+                and "lookahead inside a lookbehind looks beyond" not in error.message
+            ):
                 raise
             refused += 1
             continue

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_regexes import NaiveRegexes
+from sentences import strings
 
 from earleymask.earley._regex import Regexes
 from earleymask.earley.errors import LimitError
@@ -25,10 +26,6 @@ from earleymask.grammar.regex_threads import MAX_INSTRUCTIONS
 
 LOOKS = re.compile(r"\(\?[=!>]|\\[bBZ]|\$|[*+?}]\+|\(\?<[=!](?!\[\^?[^]]*\]\)|.\))")
 """What makes a program with cuts of a pattern of these tests."""
-
-
-def words(alphabet: str, longest: int) -> list[str]:
-    return ["".join(word) for n in range(longest + 1) for word in itertools.product(alphabet, repeat=n)]
 
 
 def check(pattern: str, texts: list[str], flags: str = "", wanted: set[str] | None = None) -> None:
@@ -113,7 +110,7 @@ LOOKBEHIND = [
 
 @pytest.mark.parametrize(("pattern", "alphabet", "longest"), PLAIN + LAZY + LOOKBEHIND)
 def test_cases(pattern, alphabet, longest):
-    check(pattern, words(alphabet, longest))
+    check(pattern, strings(alphabet, longest))
 
 
 def test_the_strings_and_comments_of_common_lark():
@@ -135,7 +132,7 @@ def test_small_patterns_exhaustively():
     """Two nested repetitions, greedy and lazy, over all small bodies, empty ones included."""
     atoms = ["a", "b", "", "a?", "b??", "a|", "|a", "ab|a", "b(?<=b)"]
     quantifiers = ["*", "+?", "??", "{2}", "{0,2}?", "{1,2}"]
-    texts = words("ab", 4)
+    texts = strings("ab", 4)
     compared = 0
     for first, inner, second, outer in itertools.product(atoms, quantifiers, atoms[:6], quantifiers):
         pattern = f"(?:(?:{first}){inner}(?:{second})){outer}b"
@@ -165,7 +162,7 @@ def patterns(lazy: bool, behind: bool = False) -> st.SearchStrategy[str]:
     )
 
 
-TEXTS = [*words("ab", 4), *words("abé", 3), "A", "aA", "é\n", "\U0001f600", "abababab", "aaaaaé", "ééééb"]
+TEXTS = [*strings("ab", 4), *strings("abé", 3), "A", "aA", "é\n", "\U0001f600", "abababab", "aaaaaé", "ééééb"]
 
 
 class _TooSlowForRe(BaseException):
@@ -237,7 +234,7 @@ def test_lookbehind_out_of_the_terminal_is_refused(pattern, position):
 
 
 def test_line_starts_inside_a_terminal():
-    check("x(?:\n|^b|c)+", words("xbc\n", 5), "m")
+    check("x(?:\n|^b|c)+", strings("xbc\n", 5), "m")
 
 
 def test_composed_terminals_look_behind_across_their_parts():

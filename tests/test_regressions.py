@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import campaign_sessions  # noqa: F401  defines kinds of cases
+import campaign_patterns  # noqa: F401  defines kinds of cases
+import campaign_sessions  # noqa: F401  as well
 import pytest
-from campaign_arms import Alive  # noqa: F401  as well
 from campaign_cases import read, write
 
 FILES = sorted((Path(__file__).resolve().parent / "regressions").glob("*.json"))

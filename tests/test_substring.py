@@ -143,9 +143,9 @@ def test_long_texts_are_linear_and_deep() -> None:
     rng = random.Random(2)
     for text in ("a" * 20_000, "".join(rng.choices("ab", k=20_000)), "".join(rng.choices("abcdefgh .,", k=20_000))):
         regexes = Regexes()
-        began = time.perf_counter()
+        began = time.process_time()
         node = lower(Substring(tuple(text)), regexes)
-        assert time.perf_counter() - began < 5
+        assert time.process_time() - began < 5
         assert regexes.n_nodes < 8 * len(text)
         matcher = Matcher(grammar_of(single_terminal("quote", node, regexes)), BYTES)
         place = rng.randrange(10_000)

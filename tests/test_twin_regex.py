@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sentences import strings
 from strategies import patterns
 from twin_regex import TerminalTwin, completions, sequence_length
 
@@ -50,10 +50,6 @@ def means(pattern: str, text: str, ordered: bool) -> bool:
         match = re.match(pattern, text)
         return match is not None and match.end() == len(text)
     return re.fullmatch(pattern, text) is not None
-
-
-def words(alphabet: str, longest: int) -> list[str]:
-    return ["".join(w) for n in range(longest + 1) for w in itertools.product(alphabet, repeat=n)]
 
 
 def witness(terminal: TerminalTwin, data: bytes) -> bytes:
@@ -101,7 +97,7 @@ def check(pattern: str, texts: list[str], lexemes: str) -> None:
 @pytest.mark.parametrize("lexemes", ["earleymask", "lark"])
 @pytest.mark.parametrize(("pattern", "alphabet", "longest"), CASES)
 def test_every_short_text(pattern: str, alphabet: str, longest: int, lexemes: str) -> None:
-    check(pattern, words(alphabet, longest), lexemes)
+    check(pattern, strings(alphabet, longest), lexemes)
 
 
 @settings(max_examples=150, deadline=None)
@@ -111,7 +107,7 @@ def test_every_short_text(pattern: str, alphabet: str, longest: int, lexemes: st
     st.sampled_from(["earleymask", "lark"]),
 )
 def test_random_patterns(pattern: str, texts: list[str], lexemes: str) -> None:
-    check(pattern, texts + words("ab", 4), lexemes)
+    check(pattern, texts + strings("ab", 4), lexemes)
 
 
 @pytest.mark.parametrize("pattern", [r"[^\s\S]", r"a[^\s\S]|b[^\s\S]*?[^\w\W]", "(?!)"])

@@ -27,7 +27,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from lark.load_grammar import load_grammar
-from twin_regex import TerminalTwin, Unsupported
+from twin_regex import Automaton, TerminalTwin, TooMuchWork, Unsupported
 
 START = "$start"
 """The rule `$start: start`, which lark's names cannot collide with."""
@@ -40,10 +40,6 @@ strings."""
 
 class EmptyLanguage(Exception):
     """The grammar has no sentence."""
-
-
-class TooMuchWork(Exception):
-    """The twin's budget is spent. Ambiguous grammars have rows that grow with the text, so some are beyond it."""
 
 
 # --- rows and positions ----------------------------------------------------------------------------------------------
@@ -93,7 +89,7 @@ class Twin:
     def __init__(
         self,
         rules: Iterable[Rule],
-        terminals: Mapping[str, TerminalTwin],
+        terminals: Mapping[str, Automaton],
         *,
         start: str = "start",
         ignored: Iterable[str] = (),
@@ -119,12 +115,20 @@ class Twin:
         self.start = Position(self.first_row, self._fresh_scanners(self.first_row))
 
     @classmethod
-    def from_lark(cls, text: str, *, start: str = "start", lexemes: str = "earleymask", remember: bool = True) -> Twin:
+    def from_lark(
+        cls,
+        text: str,
+        *,
+        start: str = "start",
+        lexemes: str = "earleymask",
+        remember: bool = True,
+        import_paths: Iterable[Any] = (),
+    ) -> Twin:
         """Reads a grammar with lark's loader, to which a special token, `<|name|>`, is declared as a terminal."""
         names = {f"SPECIAL_{i}": name for i, name in enumerate(dict.fromkeys(SPECIAL.findall(text)))}
         for declared, name in names.items():
             text = f"%declare {declared}\n" + text.replace(name, declared)
-        grammar, _ = load_grammar(text, "<twin>", [], False)
+        grammar, _ = load_grammar(text, "<twin>", list(import_paths), False)
         definitions, compiled, ignored = grammar.compile([start], set())
         terminals = {d.name: TerminalTwin(d.pattern.to_regexp(), lexemes=lexemes) for d in definitions}
         rules = [
@@ -367,6 +371,12 @@ def ids_of(written: str, vocabulary: Tokens) -> set[int]:
         first, _, last = part.partition("-")
         ids.update(range(int(first), int(last or first) + 1))
     return existing - ids if written.startswith("<[^") else existing & ids
+
+
+def lacks(written: str, vocabulary: Tokens) -> bool:
+    """Whether the vocabulary has none of the tokens that `<[...]>` stands for, or not one that is named singly."""
+    single = {int(part) for part in written.strip("<[^]>").split(",") if part.isdigit()}
+    return not ids_of(written, vocabulary) or not single <= ids_of("<[*]>", vocabulary)
 
 
 def dict_trie(vocabulary: Tokens) -> Node:

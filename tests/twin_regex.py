@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -47,6 +47,10 @@ TYPE_FLAGS = re.ASCII | re.LOCALE | re.UNICODE
 
 class Unsupported(Exception):
     """The twin does not know this construct (it is no statement about whether earleymask should)."""
+
+
+class TooMuchWork(Exception):
+    """A twin's budget is spent. Ambiguous grammars have rows that grow with the text, so some are beyond it."""
 
 
 # --- classes of code points, asked of `re` ---------------------------------------------------------------------------
@@ -250,38 +254,37 @@ def _decoded(data: bytes) -> str | None:
         return None
 
 
-# --- the automaton ---------------------------------------------------------------------------------------------------
-
-Threads = tuple[int, ...]
-"""Places of `Char` and `Match` instructions, best first; an unordered terminal keeps them sorted."""
+# --- automata --------------------------------------------------------------------------------------------------------
 
 
-class TerminalTwin:
-    """One terminal: from the state `start` on, `step` reads a byte and `accepts` says whether a word ends."""
+class Automaton:
+    """A terminal as states between two characters: from `start` on, `step` reads a byte, `accepts` says if a word ends.
 
-    def __init__(self, pattern: str, flags: int = 0, *, lexemes: str = "earleymask") -> None:
-        self.pattern = pattern
-        tree = _parser.parse(pattern, flags)
-        builder = _Builder()
-        builder.sequence(tree, tree.state.flags)
-        builder.program.append(Match())
-        self.program = builder.program
-        self.ordered = builder.lazy or lexemes == "lark"
-        classes = tuple(i.ranges for i in self.program if isinstance(i, (Char, Behind)))
-        self.classes = classes
+    Subclasses say what a state is, and how it reads a code point; whether a state can still come to a match is a search
+    over all states in reach. States are numbered for the parser, together with the bytes of a character begun.
+    """
+
+    most_states: int | None = None
+    """States that a search may come by before it is too much work."""
+
+    def __init__(self, classes: tuple[Ranges, ...], start: Hashable) -> None:
+        """`classes` are all that the terminal tells apart."""
         self.boundaries = boundaries(classes)
         self.representatives = representatives(classes)
-        self._alive: dict[Threads, bool] = {}
-        self._numbers: dict[tuple[Threads, bytes], int] = {}
-        self._states: list[tuple[Threads, bytes]] = []
+        self._alive: dict[Hashable, bool] = {}
+        self._numbers: dict[tuple[Hashable, bytes], int] = {}
+        self._states: list[tuple[Hashable, bytes]] = []
         self._accepting: list[bool] = []
         self._steps: list[dict[int, int | None]] = []
-        start = self._closure([0], None)
         self.nullable = self._has_match(start)
         self.empty = not self._is_alive(start)
         self.start = self._number(start, b"")
 
-    # The interface
+    def _read(self, state: Any, code_point: int) -> Hashable:
+        raise NotImplementedError
+
+    def _has_match(self, state: Any) -> bool:
+        raise NotImplementedError
 
     def step(self, state: int, byte: int) -> int | None:
         """The state after one more byte, or None where no word of the terminal goes on so."""
@@ -307,6 +310,70 @@ class TerminalTwin:
     def matches(self, data: bytes) -> bool:
         state = self.run(data)
         return state is not None and self.accepts(state)
+
+    def _is_alive(self, state: Hashable) -> bool:
+        """Whether some (possibly empty) text leads from here to a word."""
+        reached = {state}
+        agenda = [state]
+        while agenda:
+            current = agenda.pop()
+            if self._has_match(current) or self._alive.get(current):
+                self._alive[state] = True
+                return True
+            if current in self._alive:
+                continue
+            for code_point in self.representatives:
+                following = self._read(current, code_point)
+                if following not in reached:
+                    reached.add(following)
+                    agenda.append(following)
+            if self.most_states is not None and len(reached) > self.most_states:
+                raise TooMuchWork
+        for dead in reached:
+            self._alive[dead] = False
+        return False
+
+    def _number(self, state: Hashable, pending: bytes) -> int:
+        number = self._numbers.setdefault((state, pending), len(self._states))
+        if number == len(self._states):
+            self._states.append((state, pending))
+            self._accepting.append(not pending and self._has_match(state))
+            self._steps.append({})
+        return number
+
+    def _step(self, state: Hashable, pending: bytes, byte: int) -> int | None:
+        data = pending + bytes([byte])
+        text = _decoded(data)
+        if text is not None:
+            following = self._read(state, ord(text))
+            return self._number(following, b"") if self._is_alive(following) else None
+        interval = completions(data)
+        if interval is None:
+            return None
+        low, high = interval
+        changes = self.boundaries[bisect_right(self.boundaries, low) : bisect_right(self.boundaries, high)]
+        if any(self._is_alive(self._read(state, candidate)) for candidate in [low, *changes]):
+            return self._number(state, data)
+        return None
+
+
+Threads = tuple[int, ...]
+"""Places of `Char` and `Match` instructions, best first; an unordered terminal keeps them sorted."""
+
+
+class TerminalTwin(Automaton):
+    """One pattern; a state is a list of threads."""
+
+    def __init__(self, pattern: str, flags: int = 0, *, lexemes: str = "earleymask") -> None:
+        self.pattern = pattern
+        tree = _parser.parse(pattern, flags)
+        builder = _Builder()
+        builder.sequence(tree, tree.state.flags)
+        builder.program.append(Match())
+        self.program = builder.program
+        self.ordered = builder.lazy or lexemes == "lark"
+        self.classes = tuple(i.ranges for i in self.program if isinstance(i, (Char, Behind)))
+        super().__init__(self.classes, self._closure([0], None))
 
     # The simulation
 
@@ -360,50 +427,6 @@ class TerminalTwin:
 
     def _has_match(self, threads: Threads) -> bool:
         return any(isinstance(self.program[place], Match) for place in threads)
-
-    def _is_alive(self, threads: Threads) -> bool:
-        """Whether some (possibly empty) text leads from here to a word: a search over all states in reach."""
-        reached = {threads}
-        agenda = [threads]
-        while agenda:
-            current = agenda.pop()
-            if self._has_match(current) or self._alive.get(current):
-                self._alive[threads] = True
-                return True
-            if current in self._alive:
-                continue
-            for code_point in self.representatives:
-                following = self._read(current, code_point)
-                if following and following not in reached:
-                    reached.add(following)
-                    agenda.append(following)
-        for dead in reached:
-            self._alive[dead] = False
-        return False
-
-    def _number(self, threads: Threads, pending: bytes) -> int:
-        number = self._numbers.setdefault((threads, pending), len(self._states))
-        if number == len(self._states):
-            self._states.append((threads, pending))
-            self._accepting.append(not pending and self._has_match(threads))
-            self._steps.append({})
-        return number
-
-    def _step(self, threads: Threads, pending: bytes, byte: int) -> int | None:
-        data = pending + bytes([byte])
-        text = _decoded(data)
-        if text is not None:
-            following = self._read(threads, ord(text))
-            return self._number(following, b"") if self._is_alive(following) else None
-        interval = completions(data)
-        if interval is None:
-            return None
-        low, high = interval
-        changes = self.boundaries[bisect_right(self.boundaries, low) : bisect_right(self.boundaries, high)]
-        candidates = [low, *changes]
-        if any(self._is_alive(self._read(threads, candidate)) for candidate in candidates):
-            return self._number(threads, data)
-        return None
 
 
 @cache

@@ -25,6 +25,7 @@ FOUND = Path(__file__).resolve().parent / "found"
 """Inputs that were once wrong, by target; the test suite runs them all."""
 
 STEPS = 12
+MOST_CALLS = 40
 TOKENS = [*(bytes([byte]) for byte in range(256)), b"ab", b"\xc3\xa9", b"e\xcc", b'"a', b": ", b"00", b"  ", b"</s>"]
 
 
@@ -185,6 +186,53 @@ def prepared(data: bytes) -> None:
     assert file != original or found == expected
 
 
+class Spent(Exception):
+    """All bytes of the input have been used."""
+
+
+class Drawn(random.Random):
+    """Draws from the input instead of at random, so that the fuzzer decides."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(0)
+        self.data = data
+        self.at = 0
+
+    def getrandbits(self, k: int) -> int:
+        size = (k + 7) // 8
+        if self.at + size > len(self.data):
+            raise Spent
+        number = int.from_bytes(self.data[self.at : self.at + size], "little")
+        self.at += size
+        return number & ((1 << k) - 1)
+
+    def random(self) -> float:
+        return self.getrandbits(16) / (1 << 16)
+
+
+def calls(data: bytes) -> None:
+    """Small grammars and a sequence of all API calls, as the campaign makes them, each beside the twin."""
+    from campaign_fronts import Source
+    from campaign_sessions import Session
+    from campaign_walks import calling, make_bounds, small
+    from mask_paths import limits
+    from strategies import SMALL, make_small_grammar
+    from twin import TooMuchWork
+
+    rng = Drawn(data)
+    try:
+        alphabet = rng.choice(list(SMALL))
+        sources = tuple(Source.lark(make_small_grammar(rng, alphabet)) for _ in range(2))
+        with limits(**make_bounds(rng)):
+            session = Session(sources, small(alphabet), 200_000)
+            for number in range(len(sources)):
+                session.do("new", number)
+            for _ in range(MOST_CALLS if session.pairs else 0):
+                session.do(*calling(rng, session))
+    except (Spent, TooMuchWork):
+        return
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "lark": lark,
     "gbnf": gbnf,
@@ -192,6 +240,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "choices": choices,
     "tokens": tokens,
     "prepared": prepared,
+    "calls": calls,
 }
 
 WORDS: dict[str, list[str]] = {
@@ -217,6 +266,7 @@ WORDS: dict[str, list[str]] = {
         "é", "</s>",
     ],
     "prepared": [],
+    "calls": [],
 }  # fmt: skip
 """What the texts are made of, for the fuzzer to put in."""
 
@@ -249,4 +299,6 @@ def seeds(target: str) -> list[bytes]:
             "(?>a+)b",
         ]
         return [b"\0" + pattern.encode() for pattern in patterns]
+    if target == "calls":
+        return [random.Random(number).randbytes(600) for number in range(3)]
     return [b"a\nab\n\xc3\xa9", b"\0a\0b\0ab", b"\x40\0\0\1\x80\2\0\7"]

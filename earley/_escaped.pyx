@@ -10,19 +10,15 @@ No node is made that has no string. So a node within an escape exists only while
 become can go on in the body: an escape is never opened that cannot be finished. Lone surrogates are no characters.
 """
 
+from libc.stdint cimport uint64_t
+
+from earleymask.earley._characters cimport encode, least_code
+from earleymask.earley._nodes cimport (
+    E_BODY, E_HIGH, E_PHASE, E_STYLE, E_VALUE, E_WORDS, K_ESCAPED, R_EMPTY, R_EPSILON,
+)
+from earleymask.earley._tables cimport NONE, byteset_add, byteset_and, byteset_fill, byteset_has, byteset_or, sequence
+
 cdef enum:
-    # Words of a K_ESCAPED node.
-    E_BODY = 1                      # what is left of the text
-    E_STYLE = 2
-    E_PHASE = 3
-    E_VALUE = 4                     # the hexadecimal digits read, as a number
-    E_HIGH = 5                      # within the second half of a surrogate pair: the first half
-    E_WORDS = 6
-
-    # Styles, any of them together.
-    STYLE_SHORTEST = 1              # only the escapes that are needed, each in its shortest form and with small letters
-    STYLE_ASCII = 2                 # characters beyond ASCII are escaped
-
     # Phases: what has been read of an escape.
     P_NONE = 0
     P_ESCAPE = 1                    # the backslash
@@ -38,10 +34,10 @@ cdef enum:
     LAST_POINT = 0x10FFFF
 
 
-cdef uint32_t make_escaped(Regexes self, uint32_t body, uint32_t style, uint32_t phase, uint32_t value,
+cdef uint32_t make_escaped(Nodes nodes, uint32_t body, uint32_t style, uint32_t phase, uint32_t value,
                            uint32_t high) except? 0xFFFFFFFF nogil:
     cdef uint32_t words[E_WORDS]
-    if self.empty(body) or (phase != P_NONE and not can_end(self, body, style, phase, value, high)):
+    if nodes.empty(body) or (phase != P_NONE and not can_end(nodes, body, style, phase, value, high)):
         return R_EMPTY
     if body == R_EPSILON:
         return R_EPSILON
@@ -51,11 +47,11 @@ cdef uint32_t make_escaped(Regexes self, uint32_t body, uint32_t style, uint32_t
     words[E_PHASE] = phase
     words[E_VALUE] = value
     words[E_HIGH] = high
-    return self.make(words, E_WORDS)
+    return nodes.make(words, E_WORDS)
 
 
-cdef uint32_t derive_escaped(Regexes self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
-    cdef const uint32_t* p = sequence(self.nodes, node)
+cdef uint32_t derive_escaped(Nodes nodes, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
+    cdef const uint32_t* p = sequence(nodes.nodes, node)
     cdef uint32_t body = p[E_BODY], style = p[E_STYLE], phase = p[E_PHASE], value = p[E_VALUE], high = p[E_HIGH]
     cdef uint32_t other
     cdef ByteSet alike
@@ -66,10 +62,10 @@ cdef uint32_t derive_escaped(Regexes self, uint32_t node, uint32_t byte, ByteSet
                 if stands_for_itself(other, style):
                     byteset_add(&alike, other)
             byteset_and(same, &alike)
-            return make_escaped(self, self.derive(body, byte, same), style, P_NONE, 0, 0)
+            return make_escaped(nodes, nodes.derive(body, byte, same), style, P_NONE, 0, 0)
         if byte == c'\\':
             only(byte, same)
-            return make_escaped(self, body, style, P_ESCAPE, 0, 0)
+            return make_escaped(nodes, body, style, P_ESCAPE, 0, 0)
         for other in range(256):
             if other == c'\\' or stands_for_itself(other, style):
                 byteset_remove(same, other)
@@ -82,26 +78,26 @@ cdef uint32_t derive_escaped(Regexes self, uint32_t node, uint32_t byte, ByteSet
     only(byte, same)
     if phase == P_ESCAPE:
         if byte == c'u':
-            return make_escaped(self, body, style, P_DIGITS, 0, 0)
-        return after_point(self, body, style, short_escape(byte, style))
+            return make_escaped(nodes, body, style, P_DIGITS, 0, 0)
+        return after_point(nodes, body, style, short_escape(byte, style))
     if phase == P_PAIR or phase == P_PAIR_ESCAPE:
-        return make_escaped(self, body, style, phase + 1, 0, high)
+        return make_escaped(nodes, body, style, phase + 1, 0, high)
     value = value << 4 | hexadecimal(byte, style)
     phase += 1
     if phase != P_DIGITS + N_DIGITS and phase != P_PAIR_DIGITS + N_DIGITS:
-        return make_escaped(self, body, style, phase, value, high)
+        return make_escaped(nodes, body, style, phase, value, high)
     if phase == P_PAIR_DIGITS + N_DIGITS:
         if not LOW_SURROGATES <= value <= LAST_SURROGATE:
             return R_EMPTY
-        return after_point(self, body, style, pair_point(high, value))
+        return after_point(nodes, body, style, pair_point(high, value))
     if HIGH_SURROGATES <= value < LOW_SURROGATES:
-        return make_escaped(self, body, style, P_PAIR, 0, value)
+        return make_escaped(nodes, body, style, P_PAIR, 0, value)
     if (style & STYLE_SHORTEST and not needs_digits(value, style)) or LOW_SURROGATES <= value <= LAST_SURROGATE:
         return R_EMPTY
-    return after_point(self, body, style, value)
+    return after_point(nodes, body, style, value)
 
 
-cdef uint32_t after_point(Regexes self, uint32_t body, uint32_t style, uint32_t point) except? 0xFFFFFFFF nogil:
+cdef uint32_t after_point(Nodes nodes, uint32_t body, uint32_t style, uint32_t point) except? 0xFFFFFFFF nogil:
     """What is left after the character `point`, NONE being no character."""
     cdef uint32_t encoded[4]
     cdef uint32_t i
@@ -110,11 +106,11 @@ cdef uint32_t after_point(Regexes self, uint32_t body, uint32_t style, uint32_t 
         return R_EMPTY
     for i in range(encode(point, encoded)):
         byteset_fill(&same, <uint64_t> -1)
-        body = self.derive(body, encoded[i], &same)
-    return make_escaped(self, body, style, P_NONE, 0, 0)
+        body = nodes.derive(body, encoded[i], &same)
+    return make_escaped(nodes, body, style, P_NONE, 0, 0)
 
 
-cdef bint can_end(Regexes self, uint32_t body, uint32_t style, uint32_t phase, uint32_t value,
+cdef bint can_end(Nodes nodes, uint32_t body, uint32_t style, uint32_t phase, uint32_t value,
                   uint32_t high) except? -1 nogil:
     """Whether the escape can become that of some character by which the body goes on."""
     cdef uint32_t least, most, lo, hi
@@ -122,7 +118,7 @@ cdef bint can_end(Regexes self, uint32_t body, uint32_t style, uint32_t phase, u
     cdef int i
     if phase == P_ESCAPE:
         for lo in range(0x80):
-            if short_escape(lo, style) != NONE and goes_on(self, body, short_escape(lo, style), short_escape(lo, style)):
+            if short_escape(lo, style) != NONE and goes_on(nodes, body, short_escape(lo, style), short_escape(lo, style)):
                 return True
         phase = P_DIGITS
     if phase < P_PAIR:
@@ -132,25 +128,25 @@ cdef bint can_end(Regexes self, uint32_t body, uint32_t style, uint32_t phase, u
         if style & STYLE_SHORTEST:
             if least < 0x20:
                 for lo in range(least, min(most, 0x1F) + 1):
-                    if needs_digits(lo, style) and goes_on(self, body, lo, lo):
+                    if needs_digits(lo, style) and goes_on(nodes, body, lo, lo):
                         return True
             if not style & STYLE_ASCII:
                 return False
             least = max(least, 0x80)
-        if least <= most and (goes_on(self, body, least, min(most, HIGH_SURROGATES - 1))
-                              or goes_on(self, body, max(least, LAST_SURROGATE + 1), most)):
+        if least <= most and (goes_on(nodes, body, least, min(most, HIGH_SURROGATES - 1))
+                              or goes_on(nodes, body, max(least, LAST_SURROGATE + 1), most)):
             return True
         lo, hi = max(least, HIGH_SURROGATES), min(most, LOW_SURROGATES - 1)
-        return lo <= hi and goes_on(self, body, pair_point(lo, LOW_SURROGATES), pair_point(hi, LAST_SURROGATE))
+        return lo <= hi and goes_on(nodes, body, pair_point(lo, LOW_SURROGATES), pair_point(hi, LAST_SURROGATE))
     if phase < P_PAIR_DIGITS:
-        return goes_on(self, body, pair_point(high, LOW_SURROGATES), pair_point(high, LAST_SURROGATE))
+        return goes_on(nodes, body, pair_point(high, LOW_SURROGATES), pair_point(high, LAST_SURROGATE))
     left = 4 * (P_PAIR_DIGITS + N_DIGITS - phase)
     lo = max(value << left, LOW_SURROGATES)
     hi = min((value << left) + (<uint32_t> 1 << left) - 1, LAST_SURROGATE)
-    return lo <= hi and goes_on(self, body, pair_point(high, lo), pair_point(high, hi))
+    return lo <= hi and goes_on(nodes, body, pair_point(high, lo), pair_point(high, hi))
 
 
-cdef bint goes_on(Regexes self, uint32_t body, uint32_t least, uint32_t most) except? -1 nogil:
+cdef bint goes_on(Nodes nodes, uint32_t body, uint32_t least, uint32_t most) except? -1 nogil:
     """Whether some text in `body` begins with a character out of least..most, surrogates not among them."""
     cdef uint32_t first[4]
     cdef uint32_t last[4]
@@ -162,17 +158,17 @@ cdef bint goes_on(Regexes self, uint32_t body, uint32_t least, uint32_t most) ex
         if lo <= hi:
             encode(lo, first)
             encode(hi, last)
-            if goes_on_between(self, body, first, last, length, True, True):
+            if goes_on_between(nodes, body, first, last, length, True, True):
                 return True
     return False
 
 
-cdef bint goes_on_between(Regexes self, uint32_t body, const uint32_t* first, const uint32_t* last, uint32_t length,
+cdef bint goes_on_between(Nodes nodes, uint32_t body, const uint32_t* first, const uint32_t* last, uint32_t length,
                           bint at_first, bint at_last) except? -1 nogil:
     cdef uint32_t byte, target, least, most
     cdef ByteSet same, seen
     if length == 0:
-        return not self.empty(body)
+        return not nodes.empty(body)
     least = first[0] if at_first else 0x80
     most = last[0] if at_last else 0xBF
     byteset_fill(&seen, 0)
@@ -180,8 +176,8 @@ cdef bint goes_on_between(Regexes self, uint32_t body, const uint32_t* first, co
         if byteset_has(&seen, byte) and byte != most:
             continue
         byteset_fill(&same, <uint64_t> -1)
-        target = self.derive(body, byte, &same)
-        if target != R_EMPTY and goes_on_between(self, target, first + 1, last + 1, length - 1,
+        target = nodes.derive(body, byte, &same)
+        if target != R_EMPTY and goes_on_between(nodes, target, first + 1, last + 1, length - 1,
                                                  at_first and byte == least, at_last and byte == most):
             return True
         if byte != least or not at_first:                   # what begins at the least is looked at in part

@@ -1,0 +1,531 @@
+"""Lookarounds, atomic groups and preferences in one terminal: threads in groups that cuts end (K_CUTS).
+
+Backtracking with a cut, as in Prolog, simulated by threads that advance side by side. The items of a state stand in the
+order in which a backtracking matcher would try them. A *group* holds the threads in the body of an atomic group or a
+lookahead and, after them, what is to be tried only if they fail. When a thread completes the body of its group, all that
+is less preferred in the group is cut:
+
+- atomic group: the completing thread goes on behind it, and nothing else in the group does;
+- negative lookahead: the completing thread ends, and what stands after it in the group, the text after the lookahead,
+  with it. If no thread of the body completes, that text goes on as if there had been no lookahead;
+- positive lookahead: a negative one within a negative one.
+
+A thread that went on behind the body of a group stays in it as long as a more preferred thread is still in the body, for
+that one may yet cut it. Such a thread is *conditional*: if it completes the body of a group further out, the cut is
+remembered as an item (T_CUT) that takes effect when the group between is gone; the rest of the innermost group is
+cut at once, as it is lost either way. A group from which no thread can be cut any more is dissolved into the one
+around it. A match in a program that is cut at the first match is a cut of everything.
+
+An item that equals an earlier one directly in a group that both are in is left out: whatever it could do, the earlier one
+does first, or is cut together with it. This is what keeps states few.
+
+What lookbehinds ask is known when they are asked: whether the text so far is in one of the *oracles*, regexes of the form
+"anything, then the body", whose derivatives are kept with the state.
+
+A state also holds a *question*, see `Regexes.cuts`: it is nullable where the answer is yes. What may follow a text is
+found out by reading on: threads of lookaheads read what follows; all others have ended.
+"""
+
+from libc.stdint cimport uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memcmp, memmove, memset
+
+from earleymask.earley._characters cimport encode
+from earleymask.earley._nodes cimport (
+    CP_HEADER, CP_ORACLES, CP_ORDERED, CP_POINTS, F_NULLABLE, G_BODY, G_ELSE, G_LOOK, G_PARENT, G_WORDS, I_ASKS, I_OP,
+    I_OWNER, I_WORDS, I_X, I_Y, K_CUTS, OP_ATOM, OP_BEHIND, OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, R_EMPTY, R_EPSILON, T_CLOSE, T_CUT,
+    T_MATCH, T_OPEN, T_THREAD, Nodes, code_begins, groups_begin, item_length, nullable,
+)
+from earleymask.earley._tables cimport (
+    NONE, byteset_fill, reserve, sequence, sequence_length, words_extend, words_free, words_push,
+)
+
+from earleymask.earley.errors import LimitError
+
+
+cdef enum:
+    STEP = 0                    # read a byte
+    LOOK_ON = 1                 # read a byte of what follows: a match stays
+    END_ALL = 2                 # no byte: threads end
+    END_MAIN = 3                # no byte: threads end that are not in a lookahead
+
+    MAX_ITEMS = 1 << 15         # words of the items of one state
+
+    # A frame: group, where it begins in `items`, how much of `undo` is older, whether it is stopped and by what.
+    FRAME = 4
+    GOING = 0
+    STOPPED = 1                 # by a cut of its own, or it began within a stopped one
+    STOPPED_BY_CUT = 2          # the last item is a T_CUT
+    STOPPED_BY_MATCH = 3        # the last item is a T_MATCH
+
+    MAX_AHEAD = 64              # code points that a lookahead may look beyond its terminal
+    UNKNOWN = 2                 # `verdict`: more has to be read
+    ENDED = 0x80000000          # with a question: the lexeme has ended, what follows it is being read
+
+    A_VISIT = 0                 # agenda of `visit`: action, argument
+    A_CUT = 1
+    A_CLOSE = 2
+
+
+cdef inline const uint32_t* groups_of(const uint32_t* program) noexcept nogil:
+    return program + groups_begin(program)
+
+
+cdef inline const uint32_t* code_of(const uint32_t* program) noexcept nogil:
+    return program + code_begins(program)
+
+
+cdef bint in_lookahead(const uint32_t* program, uint32_t pc) noexcept nogil:
+    cdef const uint32_t* groups = groups_of(program)
+    cdef uint32_t group = code_of(program)[<size_t> pc * I_WORDS + I_OWNER]
+    while group != NONE:
+        if groups[group * G_WORDS + G_LOOK]:
+            return True
+        group = groups[group * G_WORDS + G_PARENT]
+    return False
+
+
+cdef bint in_body(const uint32_t* program, uint32_t pc, uint32_t group) noexcept nogil:
+    """Whether the instruction stands in the body of the group."""
+    cdef const uint32_t* groups = groups_of(program)
+    cdef uint32_t owner = code_of(program)[<size_t> pc * I_WORDS + I_OWNER]
+    while owner != NONE and owner != group:
+        owner = groups[owner * G_WORDS + G_PARENT]
+    return owner == group
+
+
+cdef class Cuts:
+    """Derives K_CUTS nodes. `base`: where the words of the node that is being worked on begin on the stack of the nodes; they
+    reach to its top.
+    """
+
+    def __dealloc__(self):
+        free(self.visited)
+        words_free(&self.agenda)
+        words_free(&self.frames)
+        words_free(&self.items)
+        words_free(&self.undo)
+
+    cdef uint32_t derive(self, Unions nodes, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
+        cdef size_t base = nodes.stack.n
+        cdef uint32_t result
+        words_extend(&nodes.stack, sequence(nodes.nodes, node), sequence_length(nodes.nodes, node))
+        self.step(nodes, base, byte, STEP, same)
+        result = self.make(nodes, base)
+        nodes.stack.n = base
+        return result
+
+    cdef uint32_t make(self, Unions nodes, size_t base) except? 0xFFFFFFFF nogil:
+        """The node whose words are stack[base:], which stay there; a simpler one where one will do."""
+        cdef const uint32_t* program = sequence(nodes.cut_programs, nodes.stack.data[base + 1])
+        cdef const uint32_t* code = code_of(program)
+        cdef uint32_t* item
+        cdef size_t first = base + 3 + program[CP_ORACLES], i = first, end = nodes.stack.n
+        cdef uint32_t asked = 0, question = nodes.stack.data[base + 2], result
+        cdef int answer
+        cdef bint plain = not program[CP_ORDERED], matched = False
+        if i == end:
+            return R_EMPTY
+        while i < end:
+            item = nodes.stack.data + i
+            if item[0] == T_THREAD:
+                asked |= code[<size_t> item[1] * I_WORDS + I_ASKS]
+                if code[<size_t> code[<size_t> item[1] * I_WORDS + I_Y] * I_WORDS + I_OP] != OP_MATCH:
+                    plain = False
+            elif item[0] == T_MATCH:
+                matched = True
+            else:
+                plain = False
+            i += item_length(item[0])
+        if plain or (matched and end == first + 1):         # no condition is left
+            if question > 1:                                # asks for a text that not everything may follow
+                return R_EMPTY
+            i = first
+            while i < end:
+                item = nodes.stack.data + i
+                i += item_length(item[0])
+                result = item[2] if item[0] == T_THREAD else R_EPSILON
+                words_push(&nodes.stack, result)
+            return nodes.make_union(end)
+        for i in range(program[CP_ORACLES]):
+            if not (asked >> i) & 1:
+                nodes.stack.data[base + 3 + i] = R_EMPTY     # nobody will ask: states need not be told apart by it
+        result = nodes.nodes.find(nodes.stack.data + base, end - base)
+        if result == NONE:
+            answer = self.answers(nodes, base)              # first: an error must not leave a node that does not know it
+            result = nodes.make(nodes.stack.data + base, end - base)
+            if answer:
+                nodes.flags[result] |= F_NULLABLE
+        return result
+
+    cdef int answers(self, Unions nodes, size_t base) except -1 nogil:
+        """Whether a text may end in this state, by its question."""
+        cdef size_t copy = copy_state(nodes, base)
+        cdef uint32_t question = nodes.stack.data[base + 2]
+        cdef int answer = 0
+        if end_lexeme(self, nodes, copy):
+            answer = is_followed(self, nodes, copy, question) if question else ends_well(self, nodes, copy)
+        nodes.stack.n = copy
+        return answer
+
+    cdef int step(self, Unions nodes, size_t base, uint32_t byte, uint32_t mode, ByteSet* same) except -1 nogil:
+        """Replaces the state stack[base:] by the one after `byte`, or where `mode` says so, after the end."""
+        cdef const uint32_t* program = sequence(nodes.cut_programs, nodes.stack.data[base + 1])
+        cdef const uint32_t* code = code_of(program)
+        cdef size_t first = base + 3 + program[CP_ORACLES], i = first, end = nodes.stack.n
+        cdef uint32_t pc, node, part
+        if mode == STEP or mode == LOOK_ON:
+            for i in range(base + 3, first):
+                part = nodes.derive(nodes.stack.data[i], byte, same)
+                nodes.stack.data[i] = part
+            i = first
+        self.begin(nodes, base)
+        while i < end:
+            if nodes.stack.data[i] == T_THREAD:
+                pc, node = nodes.stack.data[i + 1], nodes.stack.data[i + 2]
+                i += 3
+                if self.frames.data[self.frames.n - 1] != GOING or mode == END_ALL:
+                    continue
+                if mode == END_MAIN:
+                    if in_lookahead(program, pc):
+                        self.put_thread(pc, node)
+                    continue
+                part = nodes.derive(node, byte, same)
+                if part == R_EMPTY:
+                    continue
+                if nullable(nodes, part):
+                    self.visit(nodes, base, code[<size_t> pc * I_WORDS + I_Y])
+                if part != R_EPSILON:
+                    self.put_thread(pc, part)
+            elif nodes.stack.data[i] == T_OPEN:
+                self.open_frame(nodes.stack.data[i + 1])
+                i += 3
+            elif nodes.stack.data[i] == T_CLOSE:
+                self.close_frame(program)
+                i += 1
+            elif nodes.stack.data[i] == T_CUT:
+                self.cut(nodes.stack.data[i + 1])
+                i += 2
+            else:
+                i += 1
+                if mode != STEP:
+                    self.put_match(program[CP_ORDERED])
+                elif program[CP_ORDERED]:
+                    self.cut(NONE)
+        nodes.stack.n = first
+        return self.end(nodes, base)
+
+    cdef int begin(self, Unions nodes, size_t base) except -1 nogil:
+        cdef const uint32_t* program = sequence(nodes.cut_programs, nodes.stack.data[base + 1])
+        cdef size_t before = self.visited_capacity
+        cdef size_t n = (sequence_length(nodes.cut_programs, nodes.stack.data[base + 1]) - (code_of(program) - program)) // I_WORDS
+        if before < n:
+            reserve(<void**> &self.visited, &self.visited_capacity, n, sizeof(uint32_t))
+            memset(self.visited + before, 0, (self.visited_capacity - before) * sizeof(uint32_t))
+        self.closure_number += 1
+        self.items.n = 0
+        self.undo.n = 0
+        self.frames.n = 0
+        words_push(&self.frames, NONE)
+        words_push(&self.frames, 0)
+        words_push(&self.frames, 0)
+        return words_push(&self.frames, GOING)
+
+    cdef int end(self, Unions nodes, size_t base) except -1 nogil:
+        words_extend(&nodes.stack, self.items.data, self.items.n)
+        return 0
+
+    cdef int visit(self, Unions nodes, size_t base, uint32_t start) except -1 nogil:
+        """Puts out the items that `start` leads to without reading, in order of preference."""
+        cdef const uint32_t* program = sequence(nodes.cut_programs, nodes.stack.data[base + 1])
+        cdef const uint32_t* code = code_of(program)
+        cdef const uint32_t* instruction
+        cdef const uint32_t* group
+        cdef uint32_t action, pc, op
+        self.agenda.n = 0
+        words_push(&self.agenda, start)
+        words_push(&self.agenda, A_VISIT)
+        while self.agenda.n:
+            self.agenda.n -= 2
+            pc = self.agenda.data[self.agenda.n]
+            action = self.agenda.data[self.agenda.n + 1]
+            if action == A_CUT:
+                self.cut(pc)
+                continue
+            if action == A_CLOSE:
+                self.close_frame(program)
+                continue
+            if self.frames.data[self.frames.n - 1] != GOING or self.visited[pc] == self.closure_number:
+                continue
+            self.visited[pc] = self.closure_number
+            words_push(&self.undo, pc)
+            instruction = code + <size_t> pc * I_WORDS
+            op = instruction[I_OP]
+            if op == OP_ATOM:
+                self.put_thread(pc, instruction[I_X])
+            elif op == OP_MATCH:
+                self.put_match(program[CP_ORDERED])
+            elif op == OP_SPLIT:
+                words_push(&self.agenda, instruction[I_Y])
+                words_push(&self.agenda, A_VISIT)
+                words_push(&self.agenda, instruction[I_X])
+                words_push(&self.agenda, A_VISIT)
+            elif op == OP_JUMP:
+                words_push(&self.agenda, instruction[I_X])
+                words_push(&self.agenda, A_VISIT)
+            elif op == OP_BEHIND:
+                if nullable(nodes, nodes.stack.data[base + 3 + (instruction[I_X] >> 1)]) != (instruction[I_X] & 1):
+                    words_push(&self.agenda, instruction[I_Y])
+                    words_push(&self.agenda, A_VISIT)
+            elif op == OP_GROUP:
+                group = groups_of(program) + <size_t> instruction[I_X] * G_WORDS
+                self.open_frame(instruction[I_X])
+                words_push(&self.agenda, 0)
+                words_push(&self.agenda, A_CLOSE)
+                if group[G_ELSE] != NONE:
+                    words_push(&self.agenda, group[G_ELSE])
+                    words_push(&self.agenda, A_VISIT)
+                words_push(&self.agenda, group[G_BODY])
+                words_push(&self.agenda, A_VISIT)
+            else:
+                words_push(&self.agenda, instruction[I_X])
+                words_push(&self.agenda, A_CUT)
+                if instruction[I_Y] != NONE:
+                    words_push(&self.agenda, instruction[I_Y])
+                    words_push(&self.agenda, A_VISIT)
+        return 0
+
+    cdef int put_thread(self, uint32_t pc, uint32_t node) except -1 nogil:
+        cdef uint32_t* items = self.items.data
+        cdef size_t i = 0
+        if self.frames.data[self.frames.n - 1] != GOING:
+            return 0
+        while i < self.items.n:
+            if items[i] == T_THREAD and items[i + 1] == pc and items[i + 2] == node:
+                return 0                                    # an item that equals it is preferred
+            i += items[i + 2] if items[i] == T_OPEN and items[i + 2] else item_length(items[i])
+        if self.items.n > MAX_ITEMS:
+            with gil:
+                raise LimitError(f"lookarounds or atomic groups of a terminal: more than {MAX_ITEMS // 3} ways to match are "
+                                 "open at once; simplify them")
+        words_push(&self.items, T_THREAD)
+        words_push(&self.items, pc)
+        return words_push(&self.items, node)
+
+    cdef int put_match(self, bint ordered) except -1 nogil:
+        if self.frames.data[self.frames.n - 1] != GOING:
+            return 0
+        words_push(&self.items, T_MATCH)
+        if ordered:
+            self.frames.data[self.frames.n - 1] = STOPPED_BY_MATCH
+        return 0
+
+    cdef int cut(self, uint32_t group) except -1 nogil:
+        """The body of `group` has matched: nothing more comes in the innermost group, and some day in that one."""
+        cdef uint32_t* frame = self.frames.data + self.frames.n - FRAME
+        if frame[3] != GOING:
+            return 0
+        if frame[0] == group:
+            frame[3] = STOPPED
+            return 0
+        frame[3] = STOPPED_BY_CUT
+        words_push(&self.items, T_CUT)
+        return words_push(&self.items, group)
+
+    cdef int open_frame(self, uint32_t group) except -1 nogil:
+        cdef uint32_t stopped = STOPPED if self.frames.data[self.frames.n - 1] != GOING else GOING
+        words_push(&self.frames, group)
+        words_push(&self.frames, <uint32_t> self.items.n)
+        words_push(&self.frames, <uint32_t> self.undo.n)
+        words_push(&self.frames, stopped)
+        words_push(&self.items, T_OPEN)
+        words_push(&self.items, group)
+        return words_push(&self.items, 0)
+
+    cdef int close_frame(self, const uint32_t* program) except -1 nogil:
+        cdef uint32_t* items
+        cdef uint32_t* parent
+        cdef uint32_t group, stopped
+        cdef size_t start, older, i = 0, length
+        self.frames.n -= FRAME
+        group = self.frames.data[self.frames.n]
+        start = self.frames.data[self.frames.n + 1]
+        older = self.frames.data[self.frames.n + 2]
+        stopped = self.frames.data[self.frames.n + 3]
+        items = self.items.data
+        length = self.items.n - start
+        if length > 3 and not self.has_completer(program, group, start + 3):
+            # Nothing in the group can be cut any more, so its items belong into the one around it. What was met in its
+            # body is forgotten all the same: another group of the kind may have to be cut from there.
+            for i in range(older, self.undo.n):
+                if in_body(program, self.undo.data[i], group):
+                    self.visited[self.undo.data[i]] = 0
+                else:
+                    self.undo.data[older] = self.undo.data[i]
+                    older += 1
+            self.undo.n = older
+            memmove(items + start, items + start + 3, (length - 3) * sizeof(uint32_t))
+            self.items.n -= 3
+            parent = self.frames.data + self.frames.n - FRAME
+            if stopped == STOPPED_BY_CUT and items[self.items.n - 1] == parent[0]:
+                self.items.n -= 2
+                parent[3] = STOPPED
+            elif stopped == STOPPED_BY_CUT or stopped == STOPPED_BY_MATCH:
+                parent[3] = stopped
+            return 0
+        if length > 3:
+            words_push(&self.items, T_CLOSE)
+            items = self.items.data
+            length += 1
+            items[start + 2] = <uint32_t> length
+            while i < start:
+                if items[i] == T_OPEN and items[i + 2] == length and not memcmp(
+                        items + i, items + start, length * sizeof(uint32_t)):
+                    self.items.n = start                    # a group that equals it is preferred
+                    break
+                i += items[i + 2] if items[i] == T_OPEN and items[i + 2] else item_length(items[i])
+        else:
+            self.items.n = start
+        while self.undo.n > older:                          # what was met in here is out of sight from now on
+            self.undo.n -= 1
+            self.visited[self.undo.data[self.undo.n]] = 0
+        return 0
+
+    cdef bint has_completer(self, const uint32_t* program, uint32_t group, size_t begin) noexcept nogil:
+        """Whether something in items[begin:] may complete the body of `group`."""
+        cdef const uint32_t* items = self.items.data
+        cdef size_t i = begin
+        while i < self.items.n:
+            if items[i] == T_CUT and items[i + 1] == group:
+                return True
+            if items[i] == T_THREAD and in_body(program, items[i + 1], group):
+                return True
+            # What is in a later turn of the same group completes that one.
+            i += items[i + 2] if items[i] == T_OPEN and items[i + 1] == group else item_length(items[i])
+        return False
+
+    cdef following_of(self, Unions nodes, size_t base, int depth, list followings, dict met):
+        """The number of what may follow the ended lexeme stack[base:], or None; `met` has those of states seen before."""
+        cdef size_t here = nodes.stack.n
+        cdef uint32_t known = verdict(nodes, base), point
+        if known != UNKNOWN:
+            return known
+        if depth == MAX_AHEAD:
+            return None
+        state = (<const char*> (nodes.stack.data + base))[:(here - base) * sizeof(uint32_t)]
+        if state in met:
+            return met[state]
+        if len(met) > MAX_EXPLORED:
+            raise LimitError(f"what may follow a terminal: more than {MAX_EXPLORED} states; simplify its lookaheads")
+        row = [ends_well(self, nodes, base)]
+        for point in range(n_points_of(nodes, base)):
+            look_on(self, nodes, base, point)
+            number = self.following_of(nodes, here, depth + 1, followings, met)
+            if number is None:
+                return None
+            row.append(number)
+            nodes.stack.n = here
+        if max(row) < UNKNOWN and min(row) == max(row):
+            number = row[0]
+        else:
+            number = met.get(tuple(row))
+            if number is None:
+                number = met[tuple(row)] = UNKNOWN + len(followings)
+                followings.append(tuple(row))
+        met[state] = number
+        return number
+
+
+# What may follow a lexeme. The state of a K_CUTS node is stack[base:] here.
+
+cdef int end_lexeme(Cuts cuts, Unions nodes, size_t base) except -1 nogil:
+    """Ends the threads that are not in lookaheads; whether there is a match."""
+    cdef size_t i = base + 3 + sequence(nodes.cut_programs, nodes.stack.data[base + 1])[CP_ORACLES]
+    cdef ByteSet same
+    while i < nodes.stack.n:
+        if nodes.stack.data[i] == T_MATCH:
+            cuts.step(nodes, base, 0, END_MAIN, &same)
+            return 1
+        i += item_length(nodes.stack.data[i])
+    return 0
+
+
+cdef uint32_t verdict(Nodes nodes, size_t base) noexcept nogil:
+    """Whether the ended lexeme matches: 0 no, 1 yes, UNKNOWN."""
+    cdef size_t i = base + 3 + sequence(nodes.cut_programs, nodes.stack.data[base + 1])[CP_ORACLES], end
+    cdef bint found = False, cut = False
+    # A match that no group holds is certain, unless a cut of everything may still come before it.
+    while i < nodes.stack.n:
+        if nodes.stack.data[i] == T_MATCH:
+            return UNKNOWN if cut else 1
+        if nodes.stack.data[i] != T_OPEN:
+            i += item_length(nodes.stack.data[i])
+            continue
+        end = i + nodes.stack.data[i + 2]
+        while i < end:
+            found |= nodes.stack.data[i] == T_MATCH
+            cut |= nodes.stack.data[i] == T_CUT and nodes.stack.data[i + 1] == NONE
+            i += item_length(nodes.stack.data[i])
+    return UNKNOWN if found else 0
+
+
+cdef size_t copy_state(Nodes nodes, size_t base) except? 0 nogil:
+    """Puts a copy of the state on top of it; where that begins."""
+    cdef size_t copy = nodes.stack.n, i
+    for i in range(base, copy):
+        words_push(&nodes.stack, nodes.stack.data[i])
+    return copy
+
+
+cdef int ends_well(Cuts cuts, Unions nodes, size_t base) except -1 nogil:
+    """Whether the ended lexeme matches if the text ends, too."""
+    cdef size_t copy = copy_state(nodes, base)
+    cdef ByteSet same
+    cdef bint answer
+    cuts.step(nodes, copy, 0, END_ALL, &same)
+    answer = verdict(nodes, copy) == 1
+    nodes.stack.n = copy
+    return answer
+
+
+cdef int look_on(Cuts cuts, Unions nodes, size_t base, uint32_t point) except -1 nogil:
+    """Puts the state on the stack that comes after the ended lexeme stack[base:] and a code point, by its number."""
+    cdef size_t copy = copy_state(nodes, base)
+    cdef uint32_t encoded[4]
+    cdef uint32_t i
+    cdef ByteSet same
+    byteset_fill(&same, <uint64_t> -1)
+    for i in range(encode(sequence(nodes.cut_programs, nodes.stack.data[base + 1])[CP_HEADER + point], encoded)):
+        cuts.step(nodes, copy, encoded[i], LOOK_ON, &same)
+    return 0
+
+
+cdef int is_followed(Cuts cuts, Unions nodes, size_t base, uint32_t number) except -1 nogil:
+    """Whether what may follow the ended lexeme is the following of this number. Remembered as a node with that question."""
+    cdef uint32_t known = verdict(nodes, base), point, node, end
+    cdef size_t copy = nodes.stack.n, row
+    cdef int answer
+    if known != UNKNOWN:
+        return known == number
+    nodes.stack.data[base + 2] = number | ENDED
+    node = nodes.nodes.find(nodes.stack.data + base, copy - base)
+    if node != NONE:
+        return nullable(nodes, node)
+    row = CP_HEADER + n_points_of(nodes, base) + (<size_t> number - 2) * (1 + n_points_of(nodes, base))
+    end = number if number < 2 else sequence(nodes.cut_programs, nodes.stack.data[base + 1])[row]
+    answer = ends_well(cuts, nodes, base) == end
+    for point in range(n_points_of(nodes, base)):
+        if not answer:
+            break
+        look_on(cuts, nodes, base, point)
+        answer = is_followed(
+            cuts, nodes, copy, number if number < 2 else sequence(nodes.cut_programs, nodes.stack.data[base + 1])[row + 1 + point])
+        nodes.stack.n = copy
+    node = nodes.make(nodes.stack.data + base, copy - base)
+    if answer:
+        nodes.flags[node] |= F_NULLABLE
+    return answer
+
+
+cdef inline uint32_t n_points_of(Nodes nodes, size_t base) noexcept nogil:
+    return sequence(nodes.cut_programs, nodes.stack.data[base + 1])[CP_POINTS]

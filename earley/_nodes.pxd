@@ -1,0 +1,173 @@
+# Regex nodes over bytes, hash-consed; what they are made of, and where they are kept.
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+
+from earleymask.earley._meter cimport Meter
+from earleymask.earley._tables cimport ByteSet, Sequences, Words
+
+# A node is a sequence of words: its kind, then
+cdef enum:
+    K_EMPTY         #                                     no string at all
+    K_EPSILON       #                                     the empty string
+    K_BYTES         # eight words of a byte set           one byte
+    K_CHAR          # class                               one code point of the class, in UTF-8
+    K_TAIL          # class, prefix, left, least          the last `left` bytes of such a code point: its leading bits are
+                    #                                     `prefix`, and it must be >= least (no overlong forms)
+    K_CONCAT        # first, rest                         first is no K_CONCAT
+    K_UNION         # sorted nodes, two or more
+    K_AND           # sorted nodes, two or more
+    K_NOT           # node                                relative to all byte strings
+    K_REPEAT        # body, minimum, maximum              maximum NONE: unbounded
+    K_ORDERED       # program, (instruction, node) ...    live threads in order of preference
+    K_CUTS          # cut program, question, oracles, items: threads in groups that cuts end, see `_cuts`
+    K_ESCAPED       # body, style, phase, value, high     the spellings of texts in a JSON string, see `_escaped`
+    K_READ          # body, n, bytes, four in a word      as the body; remembers the n bytes read so far, see `_lexer`
+
+cdef enum:
+    R_EMPTY = 0                     # the first two nodes of every arena
+    R_EPSILON = 1
+
+cdef enum:                          # words of a K_ESCAPED and of a K_READ node
+    E_BODY = 1
+    E_STYLE = 2
+    E_PHASE = 3
+    E_VALUE = 4
+    E_HIGH = 5
+    E_WORDS = 6
+    READ_BODY = 1
+    READ_LENGTH = 2
+    READ_BYTES = 3
+
+cdef enum:                     # one byte a node
+    F_NULLABLE = 1                  # contains the empty string
+    F_SEARCH = 2                    # being EMPTY is not to be seen from the outside: search
+    F_KNOWN_EMPTY = 4               # outcome of that search
+    F_KNOWN_INHABITED = 8
+    F_ORDERED = 16                  # holds a K_ORDERED or K_CUTS node
+    F_COUNTED = 32                  # a bounded K_REPEAT, or a K_CONCAT with one along it
+    F_INHERITED = F_SEARCH | F_ORDERED
+
+cdef enum:
+    OP_ATOM = 0
+    OP_SPLIT = 1
+    OP_JUMP = 2
+    OP_MATCH = 3
+    # In cut programs, where an atom goes on at y:
+    OP_BEHIND = 4                   # x: oracle * 2 + negative; goes on at y
+    OP_GROUP = 5                    # x: the group that opens
+    OP_COMMIT = 6                   # x: the group whose body has matched; goes on at y, or (NONE) ends
+
+# Items of a K_CUTS node, in order of preference.
+cdef enum:
+    T_THREAD = 0                    # instruction, node
+    T_OPEN = 1                      # group, words up to and with its T_CLOSE (0: it is open while being built)
+    T_CLOSE = 2
+    T_CUT = 3                       # group: its less preferred items go once this one is known to have come to be
+    T_MATCH = 4
+
+# A cut program: a header, CP_POINTS code points, CP_FOLLOWINGS followings of 1 + CP_POINTS words, CP_GROUPS groups of
+# G_WORDS words, instructions of I_WORDS words.
+cdef enum:
+    CP_ORDERED = 0                  # 1: cut at the first match; 0: all of the text must match
+    CP_ORACLES = 1                  # regexes that lookbehinds ask: what was read is in them
+    CP_POINTS = 2                   # code points, one for each kind that lookaheads tell apart
+    CP_FOLLOWINGS = 3               # what may follow: whether the text may end; by code point, a number: 0 nothing may
+                                    # follow that, 1 anything, 2 + i what following i says
+    CP_GROUPS = 4
+    CP_HEADER = 5
+    G_PARENT = 0                    # the group around it, or NONE
+    G_LOOK = 1                      # 1: a lookahead, 0: an atomic group
+    G_BODY = 2                      # instruction at which its body begins
+    G_ELSE = 3                      # where it goes on if the body does not match, or NONE
+    G_WORDS = 4
+    I_OP = 0
+    I_X = 1
+    I_Y = 2
+    I_OWNER = 3                     # the group in whose body it stands, or NONE
+    I_ASKS = 4                      # bits of the oracles that may be asked from here on
+    I_WORDS = 5
+
+cdef struct Edge:                   # a derivative that was worked out
+    ByteSet bytes                   # by any of these bytes
+    uint32_t target
+    uint32_t next                   # of the same node, or NONE
+
+cdef struct Instruction:
+    uint32_t op
+    uint32_t x
+    uint32_t y
+
+cdef class Nodes:
+    cdef Meter meter
+    cdef Sequences nodes
+    cdef uint8_t* flags             # per node
+    cdef uint16_t* depths           # per node: how deep `derive` recurses into it
+    cdef uint32_t* first_edge       # per node
+    cdef size_t flags_capacity, depths_capacity, first_edge_capacity
+    cdef Edge* edges
+    cdef size_t n_edges, edges_capacity
+
+    cdef Sequences classes          # sorted, disjoint, maximal ranges of scalar values: lo, hi, lo, hi, ...
+    cdef Instruction* code          # K_ORDERED: of all programs, one after the other
+    cdef size_t n_code, code_capacity
+    cdef Words programs             # where each program begins in `code`
+    cdef Sequences cut_programs     # K_CUTS
+
+    cdef Words stack                # operands of the n-ary constructors; each call leaves it as it found it
+
+    # The derivative of `node` by `byte`; narrows `same` to bytes that surely have the same one.
+    cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
+    # True when the language of the node is empty. Exact (complement makes this a search).
+    cdef int empty(self, uint32_t node) except -1 nogil
+    cdef size_t n_bytes(self) noexcept nogil
+    # Notes what the marked nodes refer to; then drops all others, and all edges, and numbers the rest anew by `map_`.
+    cdef void mark(self, uint8_t* marks) noexcept nogil
+    cdef void collect(self, const uint8_t* marks, uint32_t* map_) noexcept nogil
+    cdef void refer(self, size_t node, uint8_t* marks, const uint32_t* map_) noexcept nogil
+
+    # Room for an ordered program of n instructions; returns where it begins.
+    cdef uint32_t add_code(self, size_t n) except? 0xFFFFFFFF nogil
+
+    cdef uint32_t known(self, object node) except? 0xFFFFFFFF
+    cdef size_t push(self, nodes) except? -1
+    cdef uint32_t make(self, const uint32_t* words, size_t n) except? 0xFFFFFFFF nogil
+    cdef uint16_t depth_of(self, const uint32_t* words, size_t n) noexcept nogil
+    cdef uint8_t flags_of(self, const uint32_t* words, size_t n) noexcept nogil
+    cdef uint32_t make_bytes(self, const ByteSet* s) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_concat(self, uint32_t first, uint32_t rest) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_and(self, size_t base) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_sorted(self, uint32_t kind, size_t base) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_not(self, uint32_t node) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_repeat(self, uint32_t body, uint32_t minimum, uint32_t maximum) except? 0xFFFFFFFF nogil
+    # The node as one that remembers what is read from here on; the node without that.
+    cdef uint32_t remembering(self, uint32_t node) except? 0xFFFFFFFF nogil
+    cdef uint32_t without_memory(self, uint32_t node) noexcept nogil
+    # What such a node has read, and how many bytes that is; of others 0.
+    cdef uint32_t n_read(self, uint32_t node) noexcept nogil
+    cdef bytes read_by(self, uint32_t node)
+
+
+cdef inline bint nullable(Nodes nodes, uint32_t node) noexcept nogil:
+    return nodes.flags[node] & F_NULLABLE
+
+
+cdef inline size_t groups_begin(const uint32_t* program) noexcept nogil:
+    """Where the groups of a cut program begin in it."""
+    return CP_HEADER + program[CP_POINTS] + <size_t> program[CP_FOLLOWINGS] * (1 + program[CP_POINTS])
+
+
+cdef inline size_t code_begins(const uint32_t* program) noexcept nogil:
+    return groups_begin(program) + <size_t> program[CP_GROUPS] * G_WORDS
+
+
+cdef inline size_t item_length(uint32_t item) noexcept nogil:
+    """Words of an item of a K_CUTS node that begins so; of a T_OPEN, without what is in the group."""
+    if item == T_THREAD or item == T_OPEN:
+        return 3
+    return 2 if item == T_CUT else 1
+
+
+cdef inline void load_bytes(const uint32_t* p, ByteSet* s) noexcept nogil:
+    cdef int i
+    for i in range(4):
+        s.w[i] = p[1 + 2 * i] | (<uint64_t> p[2 + 2 * i] << 32)

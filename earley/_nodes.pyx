@@ -1,0 +1,372 @@
+"""The store of regex nodes over bytes: hash-consed, in a normal form.
+
+Equal nodes are one int, and what is surely the same language is one node: intersection is associative, commutative and
+idempotent, neutral elements are removed, concatenation leans to the right. So a regex has finitely many derivatives (Owens,
+Reppy, Turon 2009, "Regular-expression derivatives reexamined").
+
+Not here: unions (`_unions`), derivatives (`_regex`).
+"""
+
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from libc.stdlib cimport free
+
+from earleymask.earley._tables cimport (
+    NONE, byteset_and, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, sort_words, words_free, words_push,
+)
+
+from earleymask.earley.errors import LimitError
+
+cdef enum:
+    MAX_DEPTH = 4000            # nodes on a path down, which derivation recurses along
+
+
+cdef class Nodes:
+    """An arena of nodes. Nodes live as long as the arena, but for `collect`."""
+
+    def __cinit__(self):
+        cdef uint32_t word
+        self.meter = Meter()
+        self.nodes = Sequences("regex nodes", 1 << 26)
+        self.classes = Sequences("character classes", 1 << 24)
+        self.cut_programs = Sequences("programs of lookarounds", 1 << 24)
+        word = K_EMPTY
+        self.make(&word, 1)
+        word = K_EPSILON
+        self.make(&word, 1)
+
+    def __dealloc__(self):
+        free(self.flags)
+        free(self.depths)
+        free(self.first_edge)
+        free(self.edges)
+        free(self.code)
+        words_free(&self.stack)
+        words_free(&self.programs)
+
+    cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
+        return R_EMPTY                                      # `Regexes` knows better
+
+    cdef int empty(self, uint32_t node) except -1 nogil:
+        return node == R_EMPTY                              # and here
+
+    cdef uint32_t known(self, object node) except? 0xFFFFFFFF:
+        cdef int overflow = 0
+        cdef long long id_ = PyLong_AsLongLongAndOverflow(node, &overflow)
+        if overflow or not 0 <= id_ < self.nodes.n:
+            raise ValueError(f"node {node!r} is not of this arena ({self.nodes.n} nodes)")
+        return <uint32_t> id_
+
+    cdef size_t push(self, nodes) except? -1:
+        """Puts the nodes on the stack; answers where they begin. After an error none is there."""
+        cdef size_t base = self.stack.n
+        try:
+            for item in nodes:
+                words_push(&self.stack, self.known(item))
+        except:
+            self.stack.n = base
+            raise
+        return base
+
+    cdef uint32_t make(self, const uint32_t* words, size_t n) except? 0xFFFFFFFF nogil:
+        cdef uint32_t before = self.nodes.n, node
+        cdef uint16_t depth
+        reserve(<void**> &self.flags, &self.flags_capacity, before + 1, sizeof(uint8_t))
+        reserve(<void**> &self.first_edge, &self.first_edge_capacity, before + 1, sizeof(uint32_t))
+        reserve(<void**> &self.depths, &self.depths_capacity, before + 1, sizeof(uint16_t))
+        depth = self.depth_of(words, n)
+        if depth > MAX_DEPTH:
+            with gil:
+                raise LimitError(f"regex: nested deeper than {MAX_DEPTH}")
+        if before >= self.meter.most_regex_nodes and self.nodes.find(words, n) == NONE:
+            with gil:
+                self.meter.exceeded("regex_nodes", "the terminals become more regex nodes")
+        node = self.nodes.intern(words, n)
+        if node == before:
+            self.depths[node] = depth
+            self.flags[node] = self.flags_of(words, n)
+            self.first_edge[node] = NONE
+        return node
+
+    cdef uint16_t depth_of(self, const uint32_t* words, size_t n) noexcept nogil:
+        """How deep `derive` recurses; along the rest of a concatenation it does not.
+
+        Behind a byte nothing is derived before the byte is gone, so a trie of literals may be as deep as it likes.
+        """
+        cdef uint32_t kind = words[0]
+        cdef uint16_t depth = 0, rest
+        cdef size_t i
+        if kind == K_CONCAT:
+            if sequence(self.nodes, words[1])[0] == K_BYTES:
+                return 2
+            rest = self.depths[words[2]]
+            depth = self.depths[words[1]] + 1
+            return depth if depth > rest else rest
+        if kind == K_NOT or kind == K_REPEAT or kind == K_ESCAPED or kind == K_READ:
+            return self.depths[words[1]] + 1
+        if kind == K_UNION or kind == K_AND:
+            for i in range(1, n):
+                if self.depths[words[i]] > depth:
+                    depth = self.depths[words[i]]
+            return depth + 1
+        return 1
+
+    cdef uint8_t flags_of(self, const uint32_t* words, size_t n) noexcept nogil:
+        cdef uint8_t* flags = self.flags
+        cdef uint8_t result = 0
+        cdef uint32_t kind = words[0]
+        cdef size_t i
+        if kind == K_EPSILON:
+            return F_NULLABLE
+        if kind == K_CONCAT:                                # unions have no F_COUNTED, so it is that of a K_REPEAT here
+            return ((flags[words[1]] & flags[words[2]] & F_NULLABLE)
+                    | ((flags[words[1]] | flags[words[2]]) & (F_INHERITED | F_COUNTED)))
+        if kind == K_UNION:
+            for i in range(1, n):
+                result |= flags[words[i]] & (F_NULLABLE | F_INHERITED)
+            return result
+        if kind == K_AND:
+            result = F_NULLABLE
+            for i in range(1, n):
+                result &= flags[words[i]]
+            for i in range(1, n):
+                result |= flags[words[i]] & F_INHERITED
+            return result | F_SEARCH
+        if kind == K_NOT:
+            return ((flags[words[1]] & F_NULLABLE) ^ F_NULLABLE) | (flags[words[1]] & F_INHERITED) | F_SEARCH
+        if kind == K_REPEAT:
+            if words[2] == 0:
+                result = F_NULLABLE
+            if words[2] or words[3] != NONE:
+                result |= F_COUNTED
+            return result | (flags[words[1]] & F_INHERITED)
+        if kind == K_ORDERED:
+            # A thread need not lead to MATCH.
+            if self.code[words[n - 2]].op == OP_MATCH:
+                result = F_NULLABLE
+            return result | F_SEARCH | F_ORDERED
+        if kind == K_CUTS:
+            return F_SEARCH | F_ORDERED                     # `make_cuts` adds F_NULLABLE
+        if kind == K_READ:
+            return flags[words[READ_BODY]] & (F_NULLABLE | F_INHERITED)
+        if kind == K_ESCAPED:                               # made only where there is some string: nothing to search
+            result = flags[words[E_BODY]] & (F_NULLABLE | F_ORDERED)
+            return result if words[E_PHASE] == 0 else result & ~F_NULLABLE
+        return 0
+
+    cdef uint32_t make_bytes(self, const ByteSet* s) except? 0xFFFFFFFF nogil:
+        cdef uint32_t words[9]
+        cdef int i
+        if (s.w[0] | s.w[1] | s.w[2] | s.w[3]) == 0:
+            return R_EMPTY
+        words[0] = K_BYTES
+        for i in range(4):
+            words[1 + 2 * i] = <uint32_t> s.w[i]
+            words[2 + 2 * i] = <uint32_t> (s.w[i] >> 32)
+        return self.make(words, 9)
+
+    cdef uint32_t make_concat(self, uint32_t first, uint32_t rest) except? 0xFFFFFFFF nogil:
+        cdef uint32_t words[3]
+        cdef size_t base = self.stack.n
+        cdef const uint32_t* p
+        if first == R_EMPTY or rest == R_EMPTY:
+            return R_EMPTY
+        if first == R_EPSILON:
+            return rest
+        if rest == R_EPSILON:
+            return first
+        # (a b) c -> a (b c), however long the chain on the left
+        p = sequence(self.nodes, first)
+        while p[0] == K_CONCAT:
+            words_push(&self.stack, p[1])
+            first = p[2]
+            p = sequence(self.nodes, first)
+        words[0] = K_CONCAT
+        words[1] = first
+        words[2] = rest
+        rest = self.make(words, 3)
+        while self.stack.n > base:
+            self.stack.n -= 1
+            words[1] = self.stack.data[self.stack.n]
+            words[2] = rest
+            rest = self.make(words, 3)
+        return rest
+
+    cdef uint32_t make_and(self, size_t base) except? 0xFFFFFFFF nogil:
+        """The intersection of stack[base:], which is taken off; at least one."""
+        cdef size_t i, n = base, j
+        cdef uint32_t node
+        cdef const uint32_t* p
+        cdef ByteSet bytes_, other
+        cdef bint any_bytes = False, epsilon = False, all_nullable = True
+        byteset_fill(&bytes_, <uint64_t> -1)
+        i = base
+        while i < self.stack.n:
+            node = self.stack.data[i]
+            i += 1
+            p = sequence(self.nodes, node)
+            all_nullable &= nullable(self, node)
+            if p[0] == K_EMPTY:
+                self.stack.n = base
+                return R_EMPTY
+            if p[0] == K_AND:
+                for j in range(1, sequence_length(self.nodes, node)):
+                    words_push(&self.stack, p[j])
+            elif p[0] == K_BYTES:
+                load_bytes(p, &other)
+                byteset_and(&bytes_, &other)
+                any_bytes = True
+            elif p[0] == K_EPSILON:
+                epsilon = True
+            elif p[0] == K_NOT and p[1] == R_EMPTY:
+                continue                                    # everything: neutral
+            else:
+                self.stack.data[n] = node
+                n += 1
+        self.stack.n = n
+        if epsilon:
+            self.stack.n = base
+            return R_EPSILON if all_nullable else R_EMPTY
+        if any_bytes:
+            words_push(&self.stack, self.make_bytes(&bytes_))
+        if self.stack.n == base:
+            return self.make_not(R_EMPTY)
+        return self.make_sorted(K_AND, base)
+
+    cdef uint32_t make_sorted(self, uint32_t kind, size_t base) except? 0xFFFFFFFF nogil:
+        """A node of this kind over the set stack[base:], which is taken off."""
+        cdef size_t i, n = base
+        cdef uint32_t* data = self.stack.data
+        cdef uint32_t node
+        sort_words(data + base, self.stack.n - base)
+        for i in range(base, self.stack.n):
+            if n == base or data[n - 1] != data[i]:
+                data[n] = data[i]
+                n += 1
+        if n == base:
+            self.stack.n = base
+            return R_EMPTY
+        if n == base + 1:
+            self.stack.n = base
+            return data[base]
+        if kind == K_AND and data[base] == R_EMPTY:
+            self.stack.n = base
+            return R_EMPTY
+        self.stack.n = n
+        words_push(&self.stack, 0)                          # make room for the kind in front
+        data = self.stack.data
+        for i in range(n, base, -1):
+            data[i] = data[i - 1]
+        data[base] = kind
+        node = self.make(data + base, n - base + 1)
+        self.stack.n = base
+        return node
+
+    cdef uint32_t make_not(self, uint32_t node) except? 0xFFFFFFFF nogil:
+        cdef uint32_t words[2]
+        cdef const uint32_t* p = sequence(self.nodes, node)
+        if p[0] == K_NOT:
+            return p[1]
+        words[0] = K_NOT
+        words[1] = node
+        return self.make(words, 2)
+
+    cdef uint32_t make_repeat(self, uint32_t body, uint32_t minimum, uint32_t maximum) except? 0xFFFFFFFF nogil:
+        cdef uint32_t words[4]
+        cdef const uint32_t* p
+        if maximum == 0 or body == R_EPSILON:
+            return R_EPSILON
+        if body == R_EMPTY:
+            return R_EPSILON if minimum == 0 else R_EMPTY
+        if nullable(self, body):
+            minimum = 0
+        if minimum == 1 and maximum == 1:
+            return body
+        p = sequence(self.nodes, body)
+        if p[0] == K_REPEAT and p[2] == 0 and p[3] == NONE:
+            return body                                     # (r*){n,m} with m > 0 is r*
+        words[0] = K_REPEAT
+        words[1] = body
+        words[2] = minimum
+        words[3] = maximum
+        return self.make(words, 4)
+
+    cdef uint32_t add_code(self, size_t n) except? 0xFFFFFFFF nogil:
+        cdef size_t base = self.n_code
+        reserve(<void**> &self.code, &self.code_capacity, base + n, sizeof(Instruction))
+        words_push(&self.programs, <uint32_t> base)
+        self.n_code += n
+        return <uint32_t> base
+
+    cdef uint32_t remembering(self, uint32_t node) except? 0xFFFFFFFF nogil:
+        cdef uint32_t words[3]
+        words[0] = K_READ
+        words[READ_BODY] = node
+        words[READ_LENGTH] = 0
+        return self.make(words, 3)
+
+    cdef uint32_t without_memory(self, uint32_t node) noexcept nogil:
+        cdef const uint32_t* p = sequence(self.nodes, node)
+        return p[READ_BODY] if p[0] == K_READ else node
+
+    cdef uint32_t n_read(self, uint32_t node) noexcept nogil:
+        cdef const uint32_t* p = sequence(self.nodes, node)
+        return p[READ_LENGTH] if p[0] == K_READ else 0
+
+    cdef bytes read_by(self, uint32_t node):
+        cdef const uint32_t* p = sequence(self.nodes, node)
+        cdef uint32_t i
+        return bytes([(p[READ_BYTES + i // 4] >> (8 * (i % 4))) & 0xFF for i in range(p[READ_LENGTH])])
+
+    # ---- memory -------------------------------------------------------------------------------------------------
+
+    cdef void mark(self, uint8_t* marks) noexcept nogil:
+        cdef size_t i
+        for i in range(self.nodes.n, 0, -1):            # what a node refers to is older
+            if marks[i - 1]:
+                self.refer(i - 1, marks, NULL)
+
+    cdef void collect(self, const uint8_t* marks, uint32_t* map_) noexcept nogil:
+        cdef size_t i, n = self.nodes.n
+        keep_marked(self.nodes, marks, map_)
+        for i in range(n):
+            if marks[i]:                                # SAFETY: entries only move down
+                self.flags[map_[i]] = self.flags[i]
+                self.depths[map_[i]] = self.depths[i]
+        for i in range(self.nodes.n):
+            self.first_edge[i] = NONE
+            self.refer(i, NULL, map_)                   # old and new ids ascend alike, so sorted nodes stay sorted
+        rehash(self.nodes)
+        self.n_edges = self.stack.n = 0
+
+    cdef void refer(self, size_t node, uint8_t* marks, const uint32_t* map_) noexcept nogil:
+        """Marks the nodes that a node refers to, or gives them their new ids. What programs refer to is always kept."""
+        cdef uint32_t* p = self.nodes.words.data + self.nodes.starts[node]
+        cdef size_t i, n = self.nodes.starts[node + 1] - self.nodes.starts[node]
+        cdef uint32_t kind = p[0]
+        if kind == K_CONCAT or kind == K_UNION or kind == K_AND:
+            for i in range(1, n):
+                touch(p + i, marks, map_)
+        elif kind == K_NOT or kind == K_REPEAT or kind == K_ESCAPED or kind == K_READ:
+            touch(p + 1, marks, map_)
+        elif kind == K_ORDERED:
+            for i in range(2, n, 2):
+                touch(p + i, marks, map_)
+        elif kind == K_CUTS:
+            for i in range(3, 3 + sequence(self.cut_programs, p[1])[CP_ORACLES]):
+                touch(p + i, marks, map_)
+            i = 3 + sequence(self.cut_programs, p[1])[CP_ORACLES]
+            while i < n:
+                if p[i] == T_THREAD:
+                    touch(p + i + 2, marks, map_)
+                i += item_length(p[i])
+
+    cdef size_t n_bytes(self) noexcept nogil:
+        return (self.nodes.n_bytes() + self.classes.n_bytes() + self.cut_programs.n_bytes() + self.nodes.n * <size_t> 5 + self.n_edges * sizeof(Edge)
+                + self.n_code * sizeof(Instruction))
+
+
+cdef inline void touch(uint32_t* word, uint8_t* marks, const uint32_t* map_) noexcept nogil:
+    if marks != NULL:
+        marks[word[0]] = 1
+    else:
+        word[0] = map_[word[0]]

@@ -1,0 +1,40 @@
+"""What many tests ask: is this text a sentence, which texts are there, is a hostile grammar refused or quick."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+
+from earleymask import Grammar, GrammarError, LimitError, Matcher, Vocabulary
+
+BYTES = Vocabulary.bytes()
+EOS = 256
+
+
+def accepts(grammar: Grammar | None, text: str) -> bool:
+    """Whether the text is a sentence, fed byte by byte; None has no sentence."""
+    if grammar is None:
+        return False
+    data = text.encode()
+    return Matcher(grammar, BYTES).validate([*data, EOS]) == len(data) + 1
+
+
+def strings(alphabet: str, longest: int) -> list[str]:
+    """Every string over `alphabet` of at most `longest` characters, shortest first."""
+    return ["".join(chars) for n in range(longest + 1) for chars in itertools.product(alphabet, repeat=n)]
+
+
+def assert_bounded(make: Callable[[], Grammar]) -> None:
+    """The grammar is refused in few words, or read and used for ten bytes; neither takes long."""
+    began = time.process_time()
+    message = ""
+    try:
+        matcher = Matcher(make(), BYTES)
+        for byte in b"a" * 10:
+            matcher.mask()
+            matcher.accept(byte)
+    except (GrammarError, LimitError) as error:
+        message = str(error)
+    assert len(message) < 2000
+    assert time.process_time() - began < 20
