@@ -32,6 +32,12 @@ from .regex_ast import And, Automaton, Chars, Concat, Literal, Node, Not, Repeat
 MAX_MODULUS = 1024
 """States of a remainder automaton."""
 
+MAX_STATES = 4096
+"""Of an automaton of remainders that knows how many digits are left."""
+
+MAX_PLACES = 20
+"""Between two bounds of multiples: each has its own automaton."""
+
 MAX_PLACE = 2000
 """Digits of a bound before its point, or zeros after it: each costs a node or is counted."""
 
@@ -169,17 +175,22 @@ def _positive(numbers: NumberSet, negative: bool, zero: bool, bound: Bound, styl
         low = None
     if high is not None and high <= 0:
         return None
+    excluded = _of_sign(numbers.excluded, negative)
     bounded = low is not None or high is not None
     parts = []
-    if bounded or numbers.multiple is None:
+    placed = None
+    if numbers.multiple is not None and high is not None:
+        placed = _by_place(numbers.multiple, low, high, bound, style)
+    if placed is not None:
+        parts.append(placed)
+    elif bounded or numbers.multiple is None:
         parts.append(_between(low, above, high, below, bound, style))
-    if numbers.multiple is not None:
-        parts += _multiples(numbers.multiple, zero or bounded, bound, style)
-    excluded = _of_sign(numbers.excluded, negative)
+    if numbers.multiple is not None and placed is None:
+        parts += _multiples(numbers.multiple, zero or bounded, high, bound, style)
     if excluded or numbers.non_multiples:
         # Of a number with more digits than are counted it is not known whether it is one of these.
         parts.append(_counted(bound, style))
-        parts += [Not(_all(_multiples(value, True, bound, min(style, PLAIN)))) for value in numbers.non_multiples]
+        parts += [Not(_all(_multiples(value, True, None, bound, min(style, PLAIN)))) for value in numbers.non_multiples]
         if excluded:
             parts.append(Not(_values(excluded, bound, min(style, PLAIN))))
     return _all(parts)
@@ -274,15 +285,6 @@ def _compared(figures: str, more: bool, strictly: bool) -> Node:
 
 
 @_kept
-def _equal(figures: str) -> Node:
-    """What has the significand `figures`, but for zeros after it."""
-    parts: list[Node] = [_LEADING]
-    for figure in figures:
-        parts += [_POINT_HERE, Literal(figure)]
-    return Concat((*parts, _ZERO_REST))
-
-
-@_kept
 def _window(first: int | None, last: int | None, bound: Bound, style: int) -> Node:
     """Positive numbers with their first digit at a place from `first` to `last`; None: without end."""
     if first is None and last is None:
@@ -326,8 +328,12 @@ def _less(place: int | None, n: int) -> int | None:
 # Multiples
 
 
-def _multiples(multiple: Number, zero: bool, bound: Bound, style: int) -> list[Node]:
-    """Languages whose intersection are the multiples of a number among the numbers without sign; zero if `zero`."""
+def _multiples(multiple: Number, zero: bool, high: Number | None, bound: Bound, style: int) -> list[Node]:
+    """Languages whose intersection are the multiples of a number among the numbers without sign; zero if `zero`.
+
+    Of those above `high`, which something else leaves out, some may be missing. There the core would have to search
+    through all digits that may follow for a multiple that is not there.
+    """
     place, figures = _scientific(multiple)
     if len(figures) > MAX_FIGURES:
         raise LimitError(f"multiples of a number of {len(figures)} significant digits, limit {MAX_FIGURES}")
@@ -349,7 +355,15 @@ def _multiples(multiple: Number, zero: bool, bound: Bound, style: int) -> list[N
     parts = [_any(alternatives)]
     if factor != 1:
         parts.append(_divisible(factor, False))
+    if high is not None:
+        parts.append(_figures(max(_scientific(high)[0] + q, 1)))  # those of the greatest multiple
     return parts
+
+
+@_kept
+def _figures(length: int) -> Node:
+    """What has a significand of at most so many digits, but for zeros after it."""
+    return _seq(_LEADING, _FIRST, _some(_seq(_POINT_HERE, _DIGIT), 0, length - 1), _ZERO_REST)
 
 
 @_kept
@@ -417,6 +431,72 @@ def _divisible(modulus: int, stripped: bool) -> Node:
     return Automaton(tuple(states))
 
 
+def _by_place(multiple: Number, low: Number | None, high: Number, bound: Bound, style: int) -> Node | None:
+    """Positive multiples between two bounds that are multiples themselves; None: as `_between` and `_multiples`.
+
+    With the place of the first digit it is known how many follow: the multiples are those whose significand, with so
+    many digits, leaves no remainder. That is as good for powers of 2 and 5, and of every beginning it is known at once
+    whether a multiple begins so.
+    """
+    place, figures = _scientific(multiple)
+    factor, q = int(figures), len(figures) - place  # multiple = factor * 10^-q
+    last, _ = _scientific(high)
+    first = place if low is None else _scientific(low)[0]
+    if factor == 1 or last - first >= MAX_PLACES or (last + q) * factor > MAX_STATES:
+        return None
+    alternatives: list[Node] = []
+    for place in range(first, last + 1):
+        parts = [_window(place, place, bound, style), _divisible_padded(factor, place + q)]
+        if low is not None and place == first:
+            parts.append(_compared(_scientific(low)[1], True, False))
+        if place == last:
+            parts.append(_compared(_scientific(high)[1], False, False))
+        if style == WHOLE:
+            parts.append(_WHOLE)
+        alternatives.append(And(tuple(parts)))
+    return _any(alternatives)
+
+
+@lru_cache(maxsize=64)
+def _divisible_padded(modulus: int, length: int) -> Node:
+    """What has a significand of at most `length` digits and, with zeros put to it up to that length, divisible."""
+    alive = [[remainder == 0 for remainder in range(modulus)]]  # with no more digits to come, one more, ...
+    while len(alive) <= length:
+        last = alive[-1]
+        alive.append(
+            [any(last[(remainder * 10 + digit) % modulus] for digit in range(10)) for remainder in range(modulus)]
+        )
+    alive.reverse()  # after no digit, one, ...
+    order = [(0, 0)]  # states: digits read, their remainder
+    numbers = {(0, 0): 0}
+    leaving: list[list[tuple[Chars, int]]] = []
+    for n, remainder in order:  # which grows
+        targets: dict[int, list[int]] = {}
+        for digit in range(10):
+            if digit == 0 and n in (0, length):  # zeros before the first and after the last
+                target = (n, remainder)
+            elif n < length:
+                target = (n + 1, (remainder * 10 + digit) % modulus)
+            else:
+                continue
+            if alive[target[0]][target[1]]:
+                if target not in numbers:
+                    numbers[target] = len(order)
+                    order.append(target)
+                targets.setdefault(numbers[target], []).append(digit)
+        targets.setdefault(numbers[n, remainder], []).append(-2)  # the point
+        leaving.append([(_characters(read), target) for target, read in targets.items()])
+    exponent = len(order)
+    states = []
+    for (n, remainder), edges in zip(order, leaving, strict=True):
+        if n and remainder * 10 ** (length - n) % modulus == 0:
+            states.append((True, (*edges, (_E, exponent))))
+        else:
+            states.append((False, tuple(edges)))
+    states.append((True, ((_REST_CHAR, exponent),)))
+    return Automaton(tuple(states))
+
+
 _REST_CHAR = Chars(((43, 43), (45, 45), (48, 57)))
 
 
@@ -455,12 +535,12 @@ def _values(values: list[Number], bound: Bound, style: int) -> Node:
     """Spellings of positive numbers."""
     alternatives: list[Node] = []
     if style == ANY:
-        by_place: dict[int, list[Node]] = {}
+        by_place: dict[int, list[str]] = {}
         for value in values:
             place, figures = _scientific(value)
-            by_place.setdefault(place, []).append(_equal(figures))
+            by_place.setdefault(place, []).append(figures)
         for place, group in by_place.items():
-            alternatives.append(And((_window(place, place, bound, ANY), _any(group))))
+            alternatives.append(And((_window(place, place, bound, ANY), _seq(_LEADING, _one_of(sorted(group), 0)))))
         return _any(alternatives)
     for value in values:
         place, figures = _scientific(value)
@@ -471,6 +551,20 @@ def _values(values: list[Number], bound: Bound, style: int) -> Node:
         else:
             text = Literal(figures + "0" * (place - len(figures)))
             alternatives.append(text if style == WHOLE else _seq(text, _ZEROS))
+    return _any(alternatives)
+
+
+def _one_of(group: list[str], start: int) -> Node:
+    """What goes on with one of these significands, sorted and equal before `start`, and has only zeros after it."""
+    alternatives: list[Node] = []
+    if len(group[0]) == start:
+        alternatives.append(_ZERO_REST)
+        group = group[1:]
+    while group:
+        first = group[0][start]
+        n = sum([figures[start] == first for figures in group])
+        alternatives.append(_seq(_POINT_HERE, Literal(first), _one_of(group[:n], start + 1)))
+        group = group[n:]
     return _any(alternatives)
 
 

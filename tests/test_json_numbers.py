@@ -73,6 +73,13 @@ SETS = {
     "0.15": number_set(multiples=[0.15]),
     "twelves from 20": number_set(20, multiples=[12]),
     "twenties": number_set(multiples=[20]),
+    "eights up to 2000": number_set(0, 2000, multiples=[8]),
+    "2.5 from -20.5 to 100": number_set(-20.5, 100, multiples=[2.5]),
+    "sevens from 10 to 152": number_set(10, 152, multiples=[7]),
+    "0.15 from 0.1 to 25": number_set(0.1, 25, multiples=[0.15]),
+    "fifties from -10000 to 5000": number_set(-10000, 5000, multiples=[50]),
+    "cents up to 2.5": number_set(-1, 2.5, multiples=[0.01]),
+    "integers up to 10^21, no sevens": number_set(0, 10**21, multiples=[1], non_multiples=[7]),
     "hundreds from -500": number_set(-500, multiples=[100]),
     "integers but 0, 5, -10": number_set(multiples=[1], excluded=[0, 5, -10]),
     "0 to 5 but some": number_set(0, 5, True, True, excluded=[0.5, 1, 2]),
@@ -190,11 +197,14 @@ def as_decimal(value: Fraction) -> Decimal:
     return Decimal((int(value < 0), tuple(map(int, str(abs(value.numerator)))), -shift))
 
 
-@given(st.integers(1, 400), st.integers(-3, 3), st.lists(st.integers(0, 10**12), min_size=1), st.integers(1, 8))
-@settings(deadline=None, max_examples=60)
-def test_multiples(factor: int, exponent: int, counts: list[int], point: int) -> None:
+counts = st.lists(st.one_of(st.integers(0, 10**12), st.integers(0, 10**4)), min_size=1)
+
+
+@given(st.integers(1, 400), st.integers(-3, 3), counts, st.integers(1, 8), st.none() | st.integers(10, 10**9))
+@settings(deadline=None, max_examples=100)
+def test_multiples(factor: int, exponent: int, counts: list[int], point: int, maximum: int | None) -> None:
     multiple = Decimal((0, tuple(map(int, str(factor))), exponent))
-    numbers = number_set(multiples=[multiple])
+    numbers = number_set(None if maximum is None else -1000, maximum, multiples=[multiple])
     accepts = language(numbers)
     for count in counts:
         for value in (count * multiple, count * multiple + 1, count * multiple / 2):
@@ -225,7 +235,7 @@ def test_ordinary_numbers_are_the_usual_regexes(tree: Any, pattern: str) -> None
 
 @pytest.mark.parametrize("name", SETS)
 def test_trees_are_small(name: str) -> None:
-    """The dearest are the two with powers of 2 or 5, a tree for each; an ordinary bound takes 100 to 300 nodes."""
+    """The dearest have a tree for each power of 2, or each place; an ordinary bound takes 100 to 300 nodes."""
     regexes = Regexes()
     lower(number_tree(SETS[name]), regexes)
     assert regexes.n_nodes < 1000
