@@ -20,13 +20,10 @@ Trees that recur are kept, for every schema with `"minimum": 1` asks for the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from fractions import Fraction
 from functools import lru_cache
-from typing import TypeVar
 
 from ..earley.errors import LimitError
-from .json_numbers import ALL, INTEGERS, Number, NumberSet
+from .json_numbers import ALL, INTEGERS, Number, NumberSet, written
 from .regex_ast import And, Automaton, Chars, Concat, Literal, Node, Not, Repeat, Union
 
 MAX_MODULUS = 1024
@@ -38,11 +35,14 @@ MAX_STATES = 4096
 MAX_PLACES = 20
 """Between two bounds of multiples: each has its own automaton."""
 
+MAX_WRITTEN = 1024
+"""Multiples between two bounds that are written out one by one, where their remainders are too many."""
+
 MAX_PLACE = 2000
 """Digits of a bound before its point, or zeros after it: each costs a node or is counted."""
 
 MAX_FIGURES = 150
-"""Of a bound, from its first digit that is not zero to the last."""
+"""Of a number in a schema, from its first digit that is not zero to the last: the depth of a tree."""
 
 MAX_DIGITS = 100
 """For `digits` and `shift`: a tree has nodes in proportion to them."""
@@ -58,11 +58,7 @@ Bound = tuple[int, int]  # digits, shift
 ANY, PLAIN, WHOLE = range(3)
 """Styles: all spellings; those without an exponent; of these, integers without a fraction."""
 
-_T = TypeVar("_T", bound=Callable[..., Node])
-
-
-def _kept(make: _T) -> _T:
-    return lru_cache(maxsize=256)(make)  # type: ignore[return-value]
+_kept = lru_cache(maxsize=256)
 
 
 def _digit(first: int, last: int) -> Node:
@@ -117,6 +113,7 @@ _PLAIN_NUMBER = _seq(_MINUS, _WHOLE, _FRACTION)
 _PLAIN_INTEGER = _seq(_MINUS, _WHOLE)
 
 
+@_kept
 def number_tree(numbers: NumberSet, digits: int = DIGITS, shift: int = SHIFT, plain: bool = False) -> Node:
     """The JSON spellings of the members of `numbers`; of the empty set, a tree that matches nothing.
 
@@ -243,27 +240,22 @@ def _between(low: Number | None, above: bool, high: Number | None, below: bool, 
 
 def _scientific(number: Number) -> tuple[int, str]:
     """The place of a positive number's first digit, and its significand without trailing zeros."""
-    fraction = Fraction(number)
-    shift = 0
-    rest = fraction.denominator
-    while rest % 10 == 0:
-        rest //= 10
-        shift += 1
-    while rest != 1:  # what is left divides 2^n or 5^n
-        rest = rest // 2 if rest % 2 == 0 else rest // 5
-        shift += 1
-    figures = str(fraction.numerator * 10**shift // fraction.denominator)
-    place = len(figures) - shift
+    if max(number.numerator, number.denominator).bit_length() > 4 * MAX_PLACE:  # 3.3 are a digit
+        raise LimitError(f"a number of more than {MAX_PLACE} digits before or after its point")
+    whole, _, fraction = written(number).partition(".")
+    figures = (whole + fraction).lstrip("0")
+    place = len(figures) - len(fraction)
     if abs(place) > MAX_PLACE:
-        raise LimitError(f"a number of the order of 10^{place}; the limit is {MAX_PLACE} digits")
-    return place, figures.rstrip("0")
+        raise LimitError(f"a number of more than {MAX_PLACE} digits before or after its point")
+    figures = figures.rstrip("0")
+    if len(figures) > MAX_FIGURES:
+        raise LimitError(f"a number of {len(figures)} significant digits, limit {MAX_FIGURES}")
+    return place, figures
 
 
 @_kept
 def _compared(figures: str, more: bool, strictly: bool) -> Node:
     """What begins with a significand at least, or at most, `figures`, read as digits after a point."""
-    if len(figures) > MAX_FIGURES:
-        raise LimitError(f"a bound of {len(figures)} significant digits, limit {MAX_FIGURES}")
     if more:
         node = _NONZERO if strictly else _REST
     else:
@@ -335,8 +327,6 @@ def _multiples(multiple: Number, zero: bool, high: Number | None, bound: Bound, 
     through all digits that may follow for a multiple that is not there.
     """
     place, figures = _scientific(multiple)
-    if len(figures) > MAX_FIGURES:
-        raise LimitError(f"multiples of a number of {len(figures)} significant digits, limit {MAX_FIGURES}")
     factor, q = int(figures), len(figures) - place  # multiple = factor * 10^-q
     base, powers = 2, 0
     while factor % 2 == 0:
@@ -347,7 +337,7 @@ def _multiples(multiple: Number, zero: bool, high: Number | None, bound: Bound, 
         factor //= 5
         powers += 1
     if factor > MAX_MODULUS or base**powers > MAX_MODULUS:
-        raise LimitError(f"multiples of {multiple}: {factor * base**powers} remainders, limit {MAX_MODULUS}")
+        raise LimitError(f"multiples of {written(multiple)}: {factor * base**powers} remainders, limit {MAX_MODULUS}")
     alternatives: list[Node] = [
         And((_tens(q - v, zero, bound, style), _divisible(base ** (powers - v), True))) for v in range(powers)
     ]
@@ -442,8 +432,14 @@ def _by_place(multiple: Number, low: Number | None, high: Number, bound: Bound, 
     factor, q = int(figures), len(figures) - place  # multiple = factor * 10^-q
     last, _ = _scientific(high)
     first = place if low is None else _scientific(low)[0]
-    if factor == 1 or last - first >= MAX_PLACES or (last + q) * factor > MAX_STATES:
+    if factor == 1:
         return None
+    if last - first >= MAX_PLACES or (last + q) * factor > MAX_STATES:
+        least = 1 if low is None else low // multiple
+        most = high // multiple
+        if most - least >= MAX_WRITTEN:
+            return None
+        return _values([count * multiple for count in range(least, most + 1)], bound, style)
     alternatives: list[Node] = []
     for place in range(first, last + 1):
         parts = [_window(place, place, bound, style), _divisible_padded(factor, place + q)]

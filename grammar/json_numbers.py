@@ -148,20 +148,19 @@ class NumberSet:
 
     def __repr__(self) -> str:
         if self.listed is not None:
-            return f"NumberSet({{{', '.join(map(str, self.listed))}}})"
+            return f"NumberSet({{{', '.join(map(written, self.listed))}}})"
         parts = []
         if self.minimum is not None:
-            parts.append(f"{'>' if self.above else '>='} {self.minimum}")
+            parts.append(f"{'>' if self.above else '>='} {written(self.minimum)}")
         if self.maximum is not None:
-            parts.append(f"{'<' if self.below else '<='} {self.maximum}")
+            parts.append(f"{'<' if self.below else '<='} {written(self.maximum)}")
         if self.multiple is not None:
-            parts.append(f"multiple of {self.multiple}")
-        parts += [f"no multiple of {value}" for value in self.non_multiples]
+            parts.append(f"multiple of {written(self.multiple)}")
+        parts += [f"no multiple of {written(value)}" for value in self.non_multiples]
         if self.excluded:
-            parts.append(f"none of {', '.join(map(str, self.excluded))}")
+            parts.append(f"none of {', '.join(map(written, self.excluded))}")
         return f"NumberSet({'; '.join(parts) or 'all'})"
 
-    @property
     def is_empty(self) -> bool:
         """Whether there is no member. Exact."""
         return self.listed is not None and not self.listed
@@ -318,12 +317,24 @@ def _few(members: NumberSet, left_out: list[Number]) -> NumberSet:
         return listed(found)
     if found:
         return members
-    raise LimitError(f"whether any multiple of {multiple} is left: more than {MAX_SCANNED} candidates")
+    raise LimitError(f"whether any multiple of {written(multiple)} is left: more than {MAX_SCANNED} candidates")
 
 
 def listed(values: Iterable[Any]) -> NumberSet:
     """The set of these numbers, each as `exact` takes it."""
     return NumberSet(None, None, False, False, None, (), (), tuple(sorted(set(map(exact, values)))))
+
+
+def written(number: Number) -> str:
+    """The number in digits, without an exponent."""
+    if number.denominator == 1:
+        return str(number.numerator)
+    shift = 0
+    while number.denominator != 1:  # 2^i 5^j divides 10^max(i, j)
+        number *= 10
+        shift += 1
+    figures = str(abs(number.numerator)).rjust(shift + 1, "0")
+    return f"{'-' if number < 0 else ''}{figures[:-shift]}.{figures[-shift:]}"
 
 
 def _plain(number: Number) -> Number:
@@ -333,7 +344,7 @@ def _plain(number: Number) -> Number:
 def _positive(value: Any) -> Number:
     number = exact(value)
     if number <= 0:
-        raise ValueError(f"multiples of {number}: it must be positive")
+        raise ValueError(f"multiples of {written(number)}: it must be positive")
     return number
 
 

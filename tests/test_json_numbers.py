@@ -297,9 +297,9 @@ def test_normal_form_keeps_the_members(
     }
     assert members(numbers) == expected
     bounded = minimum is not None and maximum is not None
-    assert numbers.is_empty <= (not expected)
+    assert numbers.is_empty() <= (not expected)
     if bounded:
-        assert numbers.is_empty == (not expected)
+        assert numbers.is_empty() == (not expected)
         if multiples:
             assert numbers.values(100) == tuple(sorted(expected))
             assert not expected or numbers.values(len(expected) - 1) is None
@@ -312,7 +312,7 @@ def test_intersection_and_complement(a: NumberSet, b: NumberSet) -> None:
     assert a.intersection(b) == b.intersection(a)
     assert set().union(*map(members, a.complement())) == set(GRID) - members(a)
     for part in a.complement():
-        assert a.intersection(part).is_empty
+        assert a.intersection(part).is_empty()
 
 
 @pytest.mark.parametrize(
@@ -370,15 +370,33 @@ def test_what_is_no_number(value: Any, error: type[Exception], message: str) -> 
         exact(value)
 
 
+def test_large_numbers_of_digits() -> None:
+    numbers = number_set(-(10**149) - 1, multiples=[1])
+    accepts = language(numbers, 100, 100)
+    for text in (f"-1{'0' * 148}1", "-1." + "0" * 98 + "1e99", f"-1{'0' * 99}e49", "5e-0"):
+        assert accepts(text)
+    for text in (f"-1{'0' * 148}2", f"-1{'0' * 99}e51", "-1." + "0" * 98 + "1e98"):
+        assert not accepts(text)
+
+
+def test_multiples_that_are_written_out() -> None:
+    accepts = language(number_set(-1_000_000, 123457 * 900, multiples=[123457]))
+    assert accepts("123457") and accepts("-987656") and accepts("12345.70e2") and accepts("0") and accepts("111111300")
+    assert not accepts("123458") and not accepts("111234757")
+
+
 def test_limits() -> None:
     with pytest.raises(ValueError, match="multiples of 0: it must be positive"):
         number_set(multiples=[0])
     with pytest.raises(LimitError, match=f"multiples of 123457: 123457 remainders, limit {MAX_MODULUS}"):
         number_tree(number_set(multiples=[123457]))
-    with pytest.raises(LimitError, match="significant digits, limit 150"):
+    with pytest.raises(LimitError, match="a number of 151 significant digits, limit 150"):
         number_tree(number_set(int("7" * 151)))
-    with pytest.raises(LimitError, match="limit is 2000 digits"):
-        number_tree(number_set(10**3000))
+    for far in (10**3000, 10**9000, Decimal("1e-3000")):
+        with pytest.raises(LimitError, match="more than 2000 digits before or after its point"):
+            number_tree(number_set(far))
+    with pytest.raises(LimitError, match=r"multiples of 12\.3457: 123457 remainders"):
+        number_tree(number_set(0, 10**9, multiples=[12.3457]))
     with pytest.raises(LimitError, match="more than 65536 candidates"):
         # By the Chinese remainder theorem, 0 modulo all these from one number on; k = 1 is the first that is left.
         number_set(2, 10**9, multiples=[1], non_multiples=[2, 3, 5, 7], excluded=range(70_000))
