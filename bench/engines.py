@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -71,6 +72,9 @@ class Engine(Protocol):
 
     def open(self, grammar: str) -> Session:
         """From grammar text to a session whose first mask can be filled."""
+
+    def open_schema(self, schema: Any, order: str) -> Session:
+        """The same from a JSON Schema in memory; `order` of keys: "schema" or "any", where the engine has a choice."""
 
 
 def engines(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[list[Engine], dict[str, str]]:
@@ -125,6 +129,9 @@ class Earleymask:
     def open(self, grammar: str) -> Session:
         return self._session(self.module.Grammar.from_lark(grammar))
 
+    def open_schema(self, schema: Any, order: str) -> Session:
+        return self._session(self.module.Grammar.from_json_schema(schema, property_order=order))
+
     def _session(self, grammar: Any) -> Session:
         matcher = self.module.Matcher(grammar, self.vocabulary)
         row = new_row(self.vocabulary)
@@ -170,6 +177,10 @@ class LLGuidance:
         session = Session(row, fill, matcher.consume_token, matcher.get_error, dict, again=again)
         return session
 
+    def open_schema(self, schema: Any, order: str) -> Session:
+        # It knows the schema's order alone. As `%json` in a grammar, because options stand there.
+        return self.open(f"{LLGUIDANCE_OPTIONS}start: %json {json.dumps(schema)}\n")
+
 
 class _LLGuidanceTokens:
     """What `llguidance.TokenizerWrapper` asks a tokenizer for."""
@@ -207,6 +218,11 @@ class XGrammar:
 
     def open(self, grammar: str) -> Session:
         return self._session(self.compiler.compile_grammar(grammar))
+
+    def open_schema(self, schema: Any, order: str) -> Session:
+        # Its strict mode means that properties that a schema does not name are forbidden, which JSON Schema does not.
+        compiled = self.compiler.compile_json_schema(json.dumps(schema), strict_mode=False, any_order=order == "any")
+        return self._session(compiled)
 
     def _session(self, compiled: Any) -> Session:
         matcher = self.module.GrammarMatcher(compiled)

@@ -49,5 +49,8 @@ cdef class Escaped(Node):
 cdef class Substring(Node):
     cdef readonly tuple chunks
 
+cdef class Automaton(Node):
+    cdef readonly tuple states
+
 cdef class Whole(Node):
     cdef readonly Node body

@@ -233,6 +233,23 @@ class Substring(Node):
         return (self.chunks,)
 
 
+class Automaton(Node):
+    """What a deterministic automaton accepts that starts in state 0.
+
+    A state is (whether it accepts, its edges); an edge is (the characters that it reads, the state it leads to). No
+    two edges of a state read the same character, and from every state an accepting one can be reached.
+    """
+
+    __slots__ = ("states",)
+    states: tuple[tuple[bool, tuple[tuple[Chars, int], ...]], ...]
+
+    def __init__(self, states: tuple[tuple[bool, tuple[tuple[Chars, int], ...]], ...]) -> None:
+        self.states = states
+
+    def _fields(self) -> tuple[object, ...]:
+        return (self.states,)
+
+
 class Whole(Node):
     """The root of a terminal that is a text of its own: its language is what `fullmatch` accepts of `body`.
 

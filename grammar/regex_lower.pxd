@@ -4,7 +4,7 @@ cimport cython
 
 from earleymask.earley._regex cimport Regexes
 from earleymask.grammar.regex_ast cimport (
-    And, Atomic, Behind, Chars, Concat, Literal, Look, Node, Not, Repeat, Substring, Union, Whole,
+    And, Atomic, Automaton, Behind, Chars, Concat, Literal, Look, Node, Not, Repeat, Substring, Union, Whole,
 )
 from earleymask.grammar.regex_threads cimport compile_threads, lower_atom
 

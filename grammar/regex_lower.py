@@ -19,6 +19,7 @@ from .regex_ast import (
     MAX_DEPTH,
     And,
     Atomic,
+    Automaton,
     Behind,
     Chars,
     Concat,
@@ -165,6 +166,10 @@ def _plain(node: Node, regexes: Regexes) -> int:
         return regexes.complement(lower(node.body, regexes))
     if isinstance(node, Escaped):
         return regexes.escaped(lower(node.body, regexes), node.shortest, node.ascii)
+    if isinstance(node, Automaton):
+        from .regex_automaton import lower_automaton  # for multiples in JSON numbers
+
+        return lower_automaton(node, regexes)
     assert isinstance(node, Union)
     return regexes.union([_plain(part, regexes) for part in node.alternatives])
 

@@ -81,7 +81,6 @@ class Resource:
         "keywords",
         "path",
         "schema",
-        "seen",
         "targets",
         "uri",
     )
@@ -97,7 +96,6 @@ class Resource:
         self.anchors: dict[str, tuple[Any, Path]] = {}
         self.dynamic: set[str] = set()
         self.targets: dict[str, tuple[Any, Resource, Path]] = {}  # what references were found to mean
-        self.seen: set[int] = set()  # the schemas in it that a scan has met, by `id`
 
 
 class Document:
@@ -470,9 +468,10 @@ class Documents:
         """
         errors: list[GrammarError] = []
         dynamic: set[str] = set()
+        seen: dict[int, set[int]] = {}  # by the `id` of a resource: those of the schemas in it that were met
         stack: list[tuple[Any, Resource, Path]] = [(self._root.schema, self._root, ())]
         while stack and len(errors) < MAX_ERRORS:
-            self._scan(stack, visit, errors, dynamic)
+            self._scan(stack, visit, errors, dynamic, seen)
             if dynamic:
                 # Whatever bears such a name anywhere may be what is meant.
                 self.is_dynamic = True
@@ -480,13 +479,22 @@ class Documents:
                 for resource in self._resources():
                     for name in dynamic & resource.dynamic:
                         schema, path = resource.anchors[name]
-                        if id(schema) not in resource.seen:
+                        if id(schema) not in seen.get(id(resource), ()):
                             stack.append((schema, resource, path))
         if errors:
             raise together(errors)
 
-    def _scan(self, stack: list[Any], visit: Visitor | None, errors: list[GrammarError], dynamic: set[str]) -> None:
+    def _scan(
+        self,
+        stack: list[Any],
+        visit: Visitor | None,
+        errors: list[GrammarError],
+        dynamic: set[str],
+        seen: dict[int, set[int]],
+    ) -> None:
         resource: Resource
+        current: Resource | None = None
+        here: set[int] = set()  # what was met in `current`
         while stack:
             schema, resource, path = stack.pop()
             try:
@@ -498,9 +506,12 @@ class Documents:
                     continue
                 if "$id" in schema or "id" in schema:
                     resource = self.entered(schema, resource, path)
-                if id(schema) in resource.seen:
+                if resource is not current:
+                    current = resource
+                    here = seen.setdefault(id(resource), set())
+                if id(schema) in here:
                     continue
-                resource.seen.add(id(schema))
+                here.add(id(schema))
                 self._check(schema, resource, path, stack, dynamic)
                 if visit is not None:
                     visit(schema, resource, path)
