@@ -44,7 +44,8 @@ class Engine:
 
     def set_doubtful(self, inside: int, outside: int) -> None:
         """Which tokens to look through: those whose bytes match `inside`, where a followed terminal's lexeme has begun,
-        or `outside`. Both are regex nodes. A token in which such a lexeme ends, and what follows it matters, must match.
+        or `outside`. Both are regex nodes. A token in which such a lexeme ends, and what follows it matters, must
+        match.
         """
 
     def add_special(self, name: str) -> int:
@@ -68,7 +69,8 @@ class Engine:
         """A nonterminal whose productions `expand()` makes when the parser first predicts it.
 
         `expand` returns right-hand sides of symbols that exist, or of terminals and lazy symbols that it makes.
-        `nullable` says whether the symbol derives the empty string. Alternatives with unproductive symbols are left out.
+        `nullable` says whether the symbol derives the empty string. Alternatives with unproductive symbols are left
+        out.
         """
 
     def is_productive(self, symbol: int) -> bool:

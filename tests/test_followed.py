@@ -1,4 +1,4 @@
-"""Followed terminals: what may follow depends on a lexeme's text. Lists whose words are all different, by brute force."""
+"""Followed terminals, whose text says what may follow: lists of words that are all different, by brute force."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from earleymask import Matcher, Vocabulary
 from earleymask.earley import Engine
 from earleymask.earley._forget import forget_now
