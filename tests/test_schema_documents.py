@@ -7,6 +7,7 @@ import pickle
 from collections import OrderedDict
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import jsonschema
@@ -17,7 +18,8 @@ from jsonschema.validators import validator_for
 from referencing.jsonschema import DRAFT202012
 
 from earleymask.grammar.errors import GrammarError, GrammarLimitError
-from earleymask.grammar.schema_documents import Documents, Place
+from earleymask.grammar.schema_documents import Documents, Place, Resource
+from earleymask.grammar.schema_errors import Path
 from earleymask.grammar.schema_keywords import DRAFTS, KEYWORDS, METASCHEMAS, keywords, rows
 from earleymask.grammar.schema_sources import read
 
@@ -392,9 +394,13 @@ def test_visitors_see_each_schema_that_is_reached_once() -> None:
         "$defs": {"x": {"items": {"$ref": "#"}}, "y": {}},
     }
     documents = Documents(schema)
+
+    def note(seen: list[str], schema: Any, resource: Resource, path: Path) -> None:
+        seen.append(Place(schema, resource, path, (), documents).pointer)
+
     for _ in range(2):  # and again in a second scan
         seen: list[str] = []
-        documents.scan(lambda schema, resource, path: seen.append(Place(schema, resource, path, (), documents).pointer))
+        documents.scan(partial(note, seen))
         assert sorted(seen) == ["", "/$defs/x", "/$defs/x/items", "/properties/a", "/properties/b"]
 
 

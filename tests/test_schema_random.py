@@ -70,7 +70,7 @@ def test_instances_of_hypothesis_jsonschema(number: int, data: st.DataObject) ->
 # The generator itself.
 
 
-@pytest.mark.parametrize(("draft", "number"), zip(reversed(DRAFTS), NUMBERS, strict=True))
+@pytest.mark.parametrize(("draft", "number"), list(zip(reversed(DRAFTS), NUMBERS, strict=True)))
 def test_generated_schemas_are_well_formed_and_hold_every_keyword(draft: str, number: int) -> None:
     met: set[str] = set()
     for i in range(400):
