@@ -53,6 +53,9 @@ RECURSIVE = ""
 _BOOLEAN_IN_4 = ("additionalItems", "additionalProperties")
 """The keywords that could be true or false before every schema could."""
 
+_PLAIN = frozenset((str, int, bool, type(None)))
+"""Types of which every value is one of JSON."""
+
 MAX_ERRORS = 20
 """A scan gives up after so many errors."""
 
@@ -584,7 +587,7 @@ def _push(stack: list[Any], kind: int, value: Any, resource: Resource, path: Pat
 def check_value(value: Any, resource: Resource, path: Path) -> None:
     """Raise GrammarError unless a constant is made of JSON values."""
     kind = type(value)
-    if kind is str or kind is int or kind is bool or value is None:
+    if kind in _PLAIN or (kind is list and _PLAIN.issuperset(map(type, value))):
         return
     stack = [(value, path)]
     while stack:

@@ -240,4 +240,4 @@ def is_number(value: object) -> TypeGuard[int | float | Decimal]:
 
 
 def _is_names(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+    return isinstance(value, list) and all(type(name) is str for name in value)
