@@ -67,7 +67,8 @@ NARROWED = {
 def tree(name: str, draft: str = "2020-12", a_labels: bool = False) -> Node | None:
     """The language of a format in a draft, one of NAMES; None: the draft does not define it.
 
-    With `a_labels`, a host name may have labels that begin with "xn--", valid or not: RFC 1123 alone.
+    With `a_labels`, a host name may have labels with hyphens at the third and fourth place, encoded or not: RFC 1123
+    alone.
 
     Raises FormatRefusal for the names in REFUSED.
     """
@@ -182,7 +183,7 @@ def _hostname(a_labels: bool) -> Node:
     """RFC 1123, section 2.1, after RFC 952 and 1034: labels of at most 63 characters, 253 in all."""
     label = parse(f"{_LETTER_DIGIT}(?:[A-Za-z0-9-]{{0,61}}{_LETTER_DIGIT})?")
     if not a_labels:
-        label = And((label, Not(parse("[Xx][Nn]--.*"))))
+        label = And((label, Not(parse("..--.*"))))  # reserved by RFC 5890, section 2.3.1, for encodings such as "xn--"
     names = Concat((label, Repeat(Concat((Literal("."), label)), 0, None)))
     return And((names, Repeat(Chars(((45, 46), (48, 57), (65, 90), (97, 122))), 1, 253)))
 

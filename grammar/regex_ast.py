@@ -237,7 +237,7 @@ class Automaton(Node):
     """What a deterministic automaton accepts that starts in state 0.
 
     A state is (whether it accepts, its edges); an edge is (the characters that it reads, the state it leads to). No
-    two edges of a state read the same character, and from every state an accepting one can be reached.
+    two edges of a state read the same character. It stands in no terminal with lazy quantifiers or lookarounds.
     """
 
     __slots__ = ("states",)
