@@ -65,12 +65,20 @@ class Engine:
     def add_nonterminal(self, name: str) -> int:
         """A nonterminal, which needs at least one production before `finish`."""
 
-    def add_lazy(self, name: str, expand: Callable[[], Iterable[Iterable[int]]], *, nullable: bool = False) -> int:
+    def add_lazy(
+        self,
+        name: str,
+        expand: Callable[[], Iterable[Iterable[int]]],
+        *,
+        nullable: bool = False,
+        witness: Iterable[int] | None = None,
+    ) -> int:
         """A nonterminal whose productions `expand()` makes when the parser first predicts it.
 
         `expand` returns right-hand sides of symbols that exist, or of terminals and lazy symbols that it makes.
         `nullable` says whether the symbol derives the empty string. Alternatives with unproductive symbols are left
-        out.
+        out. `witness`: symbols that all derive a string exactly if this one does, where that is known without its
+        productions.
         """
 
     def is_productive(self, symbol: int) -> bool:

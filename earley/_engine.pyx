@@ -111,13 +111,14 @@ cdef class Engine:
         self.open_for_changes()
         return self.rules.add_symbol(name, S_NONTERMINAL)
 
-    def add_lazy(self, str name not None, expand, *, nullable=False) -> int:
+    def add_lazy(self, str name not None, expand, *, nullable=False, witness=None) -> int:
         """A nonterminal whose productions `expand()` makes when the parser first predicts it.
 
         `expand` returns right-hand sides of symbols that exist, or of terminals and lazy symbols that it makes. `nullable` says whether
-        the symbol derives the empty string. Alternatives with unproductive symbols are left out.
+        the symbol derives the empty string. Alternatives with unproductive symbols are left out. `witness`: symbols that all
+        derive a string exactly if this one does, where that is known without its productions.
         """
-        return self.rules.add_lazy(name, nullable, expand)
+        return self.rules.add_lazy(name, nullable, expand, witness)
 
     def is_productive(self, symbol) -> bool:
         """Whether the symbol derives a string. Expands lazy symbols only as far as it takes to know."""

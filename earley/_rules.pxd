@@ -35,6 +35,7 @@ cdef class Rules:
     cdef Words ignored              # ignored terminals, ascending
     cdef readonly list names        # of the symbols
     cdef dict expansions            # lazy symbol -> callable that makes its productions
+    cdef dict witnesses             # lazy symbol -> one sequence of symbols: it derives a string if all of them do
     cdef dict productive            # lazy symbol -> whether it derives a string, as far as known
     cdef bint has_followed
     cdef dict followers             # followed terminal -> callable that makes a symbol of what follows a text

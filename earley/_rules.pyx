@@ -25,6 +25,7 @@ cdef class Rules:
     def __cinit__(self):
         self.names = []
         self.expansions = {}
+        self.witnesses = {}
         self.productive = {}
         self.followers = {}
         self.follow_dots = {}
@@ -49,9 +50,11 @@ cdef class Rules:
             words_push(&self.ignored, symbol)
         return symbol
 
-    def add_lazy(self, str name, bint nullable, expand) -> int:
+    def add_lazy(self, str name, bint nullable, expand, witness) -> int:
         symbol = self.add_symbol(name, S_LAZY, nullable)
         self.expansions[symbol] = expand
+        if witness is not None:
+            self.witnesses[symbol] = [tuple(witness)]
         return symbol
 
     cdef uint32_t add_production(self, lhs, rhs) except? 0xFFFFFFFF:
@@ -204,6 +207,11 @@ cdef class Rules:
             self.expansions[symbol] = made
         return made
 
+    def ways(self, symbol) -> list:
+        """Sequences of symbols one of which must derive a string for the symbol to do so."""
+        witness = self.witnesses.get(symbol)
+        return self.alternatives(symbol) if witness is None else witness
+
     def is_productive(self, symbol) -> bool:
         """Whether the symbol derives a string. Symbols that are not lazy always do: front ends leave out the others."""
         if self.symbols[self.checked(symbol)].kind != S_LAZY:
@@ -244,7 +252,7 @@ cdef class Rules:
                 symbol = reached[n_first]
             expanded.add(symbol)
             n_expanded += 1
-            for rhs in self.alternatives(symbol):
+            for rhs in self.ways(symbol):
                 for item in rhs:
                     if self.symbols[self.checked(item)].kind == S_LAZY:
                         if item not in waiting_for:
@@ -257,7 +265,7 @@ cdef class Rules:
             agenda = [symbol]
             while agenda:
                 symbol = agenda.pop()
-                if symbol not in self.productive and any(self.is_proved(rhs) for rhs in self.alternatives(symbol)):
+                if symbol not in self.productive and any(self.is_proved(rhs) for rhs in self.ways(symbol)):
                     self.productive[symbol] = True
                     agenda += waiting_for[symbol]
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import lark
 
     from ..earley import Engine
+    from .schema_report import Row
+    from .schema_source import ReadSchema
     from .source import GrammarWarning
 
 _FORMAT = b"earleymask grammar 1\0"
@@ -31,10 +33,11 @@ class Grammar:
     same way; pickling keeps the source and reads it again.
 
     Attributes:
-        kind: what it was made from: "lark", "gbnf", "regex" or "choices".
-        source: the text it was made from; of choices a JSON array.
+        kind: what it was made from: "lark", "json_schema", "gbnf", "regex" or "choices".
+        source: the text it was made from; of choices a JSON array, of a schema that was no text its JSON text.
         start: the name of its start rule, where the source names rules.
-        options: what else says how the source is to be read, such as a regular expression's dialect and flags.
+        options: what else says how the source is to be read, such as a regular expression's dialect and flags; of a
+            JSON Schema a JSON object.
         imports: the texts that it imported, those that come with Lark included.
         fingerprint: hex SHA-256 over the kind of source, the source, the start rule, the options, and what was imported
             or declared.
@@ -42,18 +45,18 @@ class Grammar:
         engine: the compiled form, for matchers.
     """
 
-    __slots__ = ("_fingerprint", "_kept", "_warnings", "engine", "kind", "options", "source", "start")
+    __slots__ = ("_fingerprint", "_kept", "_schema", "_warnings", "engine", "kind", "options", "start")
     engine: Engine
     kind: str
     options: str
-    source: str
     start: str
     _kept: Kept | None
+    _schema: ReadSchema | str
     _fingerprint: str | None
     _warnings: tuple[GrammarWarning, ...] | None
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        raise TypeError("make a grammar with Grammar.from_lark(text), from_gbnf, from_regex or from_choices")
+        raise TypeError("make a grammar with Grammar.from_lark(text), from_json_schema or another from_... of it")
 
     @classmethod
     def from_lark(
@@ -181,10 +184,77 @@ class Grammar:
         return cls._make("choices", json.dumps(found, ensure_ascii=False), "start", engine, (), limits=limits)
 
     @classmethod
+    def from_json_schema(
+        cls,
+        schema: Any,
+        *,
+        property_order: str = "schema",
+        whitespace: str = "flexible",
+        max_indent: int = 64,
+        separators: tuple[str, str] | None = None,
+        ensure_ascii: bool = False,
+        string_escapes: str = "all",
+        number_digits: int = 17,
+        number_shift: int = 8,
+        number_plain: bool = False,
+        strict: bool = True,
+        format_assertion: bool = True,
+        registry: Any = None,
+        limits: Limits = DEFAULT,
+    ) -> Grammar:
+        """The JSON texts of the documents that a JSON Schema allows: drafts 4, 6, 7, 2019-09 and 2020-12.
+
+        Args:
+            schema: a dict, JSON text, True or False, a pydantic model, a dataclass.
+            property_order: "schema", keys in the order of the schema; "any".
+            whitespace: "flexible", what `json.dumps` writes with any `indent`; "spaced", what it writes without one;
+                "compact", none.
+            max_indent: blanks and tabs behind a line break, at most, where white space is flexible.
+            separators: what stands between items, and between keys and values, as for `json.dumps`.
+            ensure_ascii: characters beyond ASCII are written as escapes.
+            string_escapes: "all" spellings of a string; or the "shortest" of each character, as `json.dumps` has it.
+            number_digits, number_shift: how many digits numbers with an exponent may have, see docs/json_schema.md.
+            number_plain: numbers without an exponent, and integers without a fraction.
+            strict: refuse what cannot be enforced; False leaves it out, which `report` tells.
+            format_assertion: whether `format` is enforced, unless a metaschema says.
+            registry: schemas that references may lead to: a mapping from URIs or a `referencing.Registry`.
+            limits: as in `from_lark`.
+
+        Raises:
+            GrammarError: the schema is malformed, has something that cannot be enforced, or allows no document; with
+                the JSON pointer of the place (`pointer`).
+        """
+        from . import schema_source
+        from .schema_options import Options
+
+        options = Options(
+            property_order,
+            whitespace,
+            max_indent,
+            separators,
+            ensure_ascii,
+            string_escapes,
+            strict,
+            format_assertion,
+            number_digits,
+            number_shift,
+            number_plain,
+        )
+        if isinstance(schema, (str, bytes)):
+            _check_size(len(schema), limits)
+        elif not isinstance(limits, Limits):
+            raise TypeError(f"limits must be Limits, not {type(limits).__name__}")
+        return cls._of_schema(schema_source.ReadSchema(schema, options, registry), limits)
+
+    @classmethod
+    def _of_schema(cls, schema: ReadSchema, limits: Limits) -> Grammar:
+        return cls._make("json_schema", schema, "start", schema.engine, (), schema.written_options(), limits=limits)
+
+    @classmethod
     def _make(
         cls,
         kind: str,
-        source: str,
+        source: ReadSchema | str,
         start: str,
         engine: Engine,
         warnings: tuple[GrammarWarning, ...] | None,
@@ -209,7 +279,7 @@ class Grammar:
             "engine": engine,
             "kind": kind,
             "options": options,
-            "source": source,
+            "_schema": source,
             "start": start,
         }
         for name, value in values.items():
@@ -226,6 +296,19 @@ class Grammar:
             known = find_warnings(self.source, self.start, self._kept)
             object.__setattr__(self, "_warnings", known)
         return known
+
+    @property
+    def source(self) -> str:
+        """The text it was made from. Of a schema that was given as a dict it is written when first asked for."""
+        source = self._schema
+        return source if isinstance(source, str) else source.text()
+
+    @property
+    def report(self) -> tuple[Row, ...]:
+        """What became of each keyword of a JSON Schema, worked out when asked for: rows of `pointer`, `keyword`,
+        `status` ("exact", "narrowed", "widened") and `why`. Of other grammars there is none."""
+        source = self._schema
+        return () if isinstance(source, str) else source.report()
 
     @property
     def imports(self) -> tuple[Imported, ...]:
@@ -312,6 +395,10 @@ def _unpickle(
 
         dialect, _, letters = options.partition(" ")
         grammar = Grammar.from_regex(source, flags=from_regex.flags_of(letters), dialect=dialect, limits=limits)
+    elif kind == "json_schema":
+        from .schema_source import reread
+
+        grammar = Grammar._of_schema(reread(source, options), limits)
     elif kind == "choices":
         grammar = Grammar.from_choices(json.loads(source), limits=limits)
     else:

@@ -1,0 +1,748 @@
+"""Schemas as terms, and what terms mean: conjunction, negation and choice, worked out as far as somebody asks.
+
+A *term* is a number that stands for a set of JSON values: all values (`TRUE`), a place in a schema document, one
+constant, or the conjunction of other terms; `t ^ 1` is the negation of `t`. (An and-inverter graph, as circuits are
+written in logic synthesis.) Terms are interned: equal ones are the same number, so what is known about one is known
+for all its uses, and recursion closes.
+
+`values(term)` is the meaning, type by type (`schema_shapes`). For a place it is the conjunction of two things: what
+its own keywords say (`own_values`), and the terms of its *applicators in place* (`applied`): `allOf`, `anyOf`,
+`oneOf`, `not`, `if`, `$ref` and what else speaks about the same value. Items and members remain terms, so a value is
+worked out one level deep, and a reference is followed only where a text comes to it, or another schema at the same
+place must be united with it.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from .errors import GrammarError, GrammarLimitError
+from .json_numbers import INTEGERS, NumberSet, exact, listed, number_set
+from .regex_dialects import parse_regex, whole_text
+from .schema_keywords import DRAFT_4, DRAFT_NAMES
+from .schema_shapes import (
+    ALL_VALUES,
+    ANY_ARRAY,
+    ANY_NUMBER,
+    ANY_OBJECT,
+    FALSE,
+    NO_VALUES,
+    TRUE,
+    UNIQUE,
+    ArrayShape,
+    Contains,
+    ForAll,
+    ObjectShape,
+    Shapes,
+    Values,
+    both_numbers,
+)
+from .schema_strings import ALL_TEXTS, NO_TEXTS, Texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from .regex_ast import Node
+    from .schema_documents import Documents, Place, Resource
+    from .schema_evaluated import Evaluation
+    from .schema_options import Options
+
+MAX_TERMS = 1 << 20
+MAX_LOOKED = 4
+"""References that are followed to see that something satisfies a schema."""
+MAX_LISTED = 256
+"""Values that are told apart by state, for `uniqueItems`."""
+MAX_UNFOLDED = 200
+"""Applicators in place, and references, within each other."""
+
+_TYPES = {
+    "null": Values(True, 0, (), NO_TEXTS, (), ()),
+    "boolean": Values(False, 3, (), NO_TEXTS, (), ()),
+    "number": Values(False, 0, (ANY_NUMBER,), NO_TEXTS, (), ()),
+    "integer": Values(False, 0, (INTEGERS,), NO_TEXTS, (), ()),
+    "string": Values(False, 0, (), ALL_TEXTS, (), ()),
+    "array": Values(False, 0, (), NO_TEXTS, (ANY_ARRAY,), ()),
+    "object": Values(False, 0, (), NO_TEXTS, (), (ANY_OBJECT,)),
+}
+
+_STRINGS = frozenset(["minLength", "maxLength", "pattern", "format"])
+_NUMBERS = frozenset(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"])
+_ARRAYS = frozenset(
+    [
+        "items",
+        "prefixItems",
+        "additionalItems",
+        "minItems",
+        "maxItems",
+        "contains",
+        "minContains",
+        "maxContains",
+        "uniqueItems",
+    ]
+)
+_OBJECTS = frozenset(
+    [
+        "properties",
+        "patternProperties",
+        "additionalProperties",
+        "propertyNames",
+        "required",
+        "minProperties",
+        "maxProperties",
+    ]
+)
+_APPLIED = frozenset(
+    [
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "$ref",
+        "$dynamicRef",
+        "$recursiveRef",
+        "dependentRequired",
+        "dependentSchemas",
+        "dependencies",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    ]
+)
+_SAYS_NOTHING = frozenset(
+    [
+        "title",
+        "description",
+        "$comment",
+        "default",
+        "examples",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "definitions",
+        "$defs",
+        "$schema",
+        "$id",
+        "id",
+        "$anchor",
+        "$dynamicAnchor",
+        "$vocabulary",
+    ]
+)
+
+_UNEVALUATED = frozenset(["unevaluatedItems", "unevaluatedProperties"])
+
+PLACE, BOTH, CONSTANT, VALUES = range(4)
+
+
+class Algebra:
+    """The terms of one schema."""
+
+    def __init__(self, documents: Documents, options: Options, dropped: Mapping[tuple[int, str], str]) -> None:
+        self.documents = documents
+        self.options = options
+        self.shapes = Shapes(self)
+        # By term // 2: what it is, and of what.
+        self.kinds: list[int] = [BOTH]
+        self.parts: list[Any] = [()]
+        self.known: dict[object, int] = {(BOTH, ()): TRUE}
+        self.patterns: dict[str, Texts] = {}
+        self._evaluation: Evaluation | None = None
+        self.dropped = dropped  # keywords that are left out: see `schema_report`
+        self.applicable: dict[object, dict[str, Any]] = {}
+        self.meanings: dict[int, Values] = {TRUE: ALL_VALUES, FALSE: NO_VALUES}
+        self.in_work: set[tuple[int, str]] = set()
+
+    # Terms.
+
+    def place(self, place: Place) -> int:
+        schema = place.schema
+        if schema is True or schema is False:
+            return TRUE if schema else FALSE
+        return self._term(PLACE, place.key(), place)
+
+    def keywords(self, place: Place) -> dict[str, Any]:
+        """The keywords that count at a place, which is no bool."""
+        key = place.key()
+        known = self.applicable.get(key)
+        if known is None:
+            known = place.applied()
+            if self.dropped:
+                schema = place.schema
+                known = {name: value for name, value in known.items() if (id(schema), name) not in self.dropped}
+            self.applicable[key] = known
+        return known
+
+    def child(self, place: Place, keyword: str) -> int:
+        return self.place(place.child(keyword))
+
+    def children(self, place: Place, keyword: str, keys: Iterable[Any]) -> list[int]:
+        return [self.place(place.grandchild(keyword, key)) for key in keys]
+
+    def constant(self, value: Any) -> int:
+        return self._term(CONSTANT, canonical(value), value)
+
+    def meaning(self, values: Values) -> int:
+        """A term for these values."""
+        return self._term(VALUES, values, values)
+
+    def both(self, left: int, right: int) -> int:
+        if left == right or right == TRUE:
+            return left
+        if left == TRUE:
+            return right
+        if left ^ 1 == right or left == FALSE or right == FALSE:
+            return FALSE
+        return self.all_of((left, right))
+
+    def all_of(self, terms: Iterable[int]) -> int:
+        """The conjunction. The order is kept, for the names of members come in it; what is said twice counts once."""
+        found: dict[int, bool] = {}
+        for term in terms:
+            if not term & 1 and self.kinds[term >> 1] == BOTH:
+                for part in self.parts[term >> 1]:
+                    found[part] = True
+            else:
+                found[term] = True
+        if any(term ^ 1 in found for term in found):
+            return FALSE
+        if len(found) == 1:
+            return next(iter(found))
+        parts = tuple(found)
+        return self._term(BOTH, parts, parts)
+
+    def any_of(self, terms: Iterable[int]) -> int:
+        return self.all_of([term ^ 1 for term in terms]) ^ 1
+
+    def _term(self, kind: int, key: object, part: Any) -> int:
+        whole = (kind, key)
+        term = self.known.get(whole)
+        if term is None:
+            if len(self.kinds) >= MAX_TERMS:
+                raise GrammarLimitError(f"the schema has more than {MAX_TERMS} combinations of sub-schemas")
+            term = self.known[whole] = 2 * len(self.kinds)
+            self.kinds.append(kind)
+            self.parts.append(part)
+        return term
+
+    # Meanings.
+
+    def values(self, term: int) -> Values:
+        """What the term allows."""
+        known = self.meanings.get(term)
+        if known is not None:
+            return known
+        with self.working_on(term):
+            known = self._values(term)
+        self.meanings[term] = known
+        return known
+
+    @contextmanager
+    def working_on(self, term: int, what: str = "values") -> Iterator[None]:
+        """Within it the term's meaning is being worked out. Raises GrammarError where it already is."""
+        task = (term, what)
+        if task in self.in_work or len(self.in_work) > MAX_UNFOLDED:
+            raise self.circle(term, task in self.in_work)
+        self.in_work.add(task)
+        try:
+            yield
+        finally:
+            self.in_work.discard(task)
+
+    def circle(self, term: int, is_circle: bool) -> GrammarError:
+        part = self.parts[term >> 1]
+        where = f"{part.pointer}: " if self.kinds[term >> 1] == PLACE else ""
+        if is_circle:
+            return GrammarError(
+                f"{where}the schema refers to itself without an item or a member between",
+                hint="take the reference out of the circle; it says nothing",
+            )
+        return GrammarLimitError(f"{where}more than {MAX_UNFOLDED} schemas apply to one value within each other")
+
+    def _values(self, term: int) -> Values:
+        index = term >> 1
+        kind = self.kinds[index]
+        part = self.parts[index]
+        shapes = self.shapes
+        if kind == BOTH:
+            if term & 1:
+                return reduce(shapes.either, [self.values(one ^ 1) for one in part])
+            return reduce(shapes.both, map(self.values, part))
+        if kind != PLACE:
+            if term & 1:
+                return shapes.none(self.values(term ^ 1))
+            return self.constants([part]) if kind == CONSTANT else part
+        if not _UNEVALUATED.isdisjoint(part.schema):
+            found = self.evaluation().values(part)
+            return shapes.none(found) if term & 1 else found
+        if term & 1:
+            found = shapes.none(self.own_values(part))
+            for one in self.applied(part):
+                found = shapes.either(found, self.values(one ^ 1))
+        else:
+            found = self.own_values(part)
+            for one in self.applied(part):
+                found = shapes.both(found, self.values(one))
+        return found
+
+    def members(self, term: int) -> list[Any] | None:
+        """All values of a term, or None where they are more than MAX_LISTED, or arrays or objects."""
+        values = self.values(term)
+        if values.arrays or values.objects:
+            return None
+        found: list[Any] = [None] if values.null else []
+        found += [False] if values.booleans & 1 else []
+        found += [True] if values.booleans & 2 else []
+        for numbers in values.numbers:
+            known = numbers.values(MAX_LISTED)
+            if known is None:
+                return None
+            found += [number for number in known if number not in found or isinstance(number, bool)]
+        words = values.texts.words
+        if words is None:
+            return None
+        found += sorted(words)
+        return found if len(found) <= MAX_LISTED else None
+
+    def can_differ(self, place: Place) -> bool:
+        """Whether the items of arrays at a place are out of few values, or at most one."""
+        shape = self.array_shape(place)
+        if shape is None or (shape.most is not None and shape.most <= 1):
+            return True
+        n = len(shape.prefix) if shape.rest == FALSE else len(shape.prefix) + 1
+        n = n if shape.most is None else min(n, shape.most)
+        return all(self.members(shape.item(index)) is not None for index in range(n))
+
+    def constants(self, values: list[Any]) -> Values:
+        """Exactly these values."""
+        null = False
+        booleans = 0
+        numbers = []
+        words = []
+        arrays: list[ArrayShape] = []
+        objects: list[ObjectShape] = []
+        for value in values:
+            if isinstance(value, str):
+                words.append(value)
+            elif value is None:
+                null = True
+            elif value is True or value is False:
+                booleans |= 2 if value else 1
+            elif isinstance(value, list):
+                items = tuple(map(self.constant, value))
+                arrays.append(ArrayShape(items, FALSE, len(items), len(items)))
+            elif isinstance(value, dict):
+                members = tuple([(name, self.constant(member)) for name, member in value.items()])
+                objects.append(ObjectShape(members, (ForAll(ALL_TEXTS, FALSE),), frozenset(value)))
+            else:
+                numbers.append(value)
+        return Values(
+            null,
+            booleans,
+            (listed(numbers),) if numbers else (),
+            Texts(frozenset(words)) if words else NO_TEXTS,
+            tuple(dict.fromkeys(arrays)),
+            tuple(dict.fromkeys(objects)),
+        )
+
+    def is_nothing(self, term: int) -> bool:
+        """Whether the term allows no value, as far as that is seen without following it: what is not seen here, the
+        engine proves when the parser comes to it."""
+        if term <= FALSE:
+            return term == FALSE
+        known = self.meanings.get(term)
+        if known is None:
+            if not self.is_shallow(term):
+                return False
+            known = self.values(term)
+        return is_nothing(known)
+
+    def is_empty(self, values: Values) -> bool:
+        return is_nothing(values)
+
+    def place_of(self, term: int) -> Place | None:
+        """The place that the term is, if it is one."""
+        if term & 1 or self.kinds[term >> 1] != PLACE:
+            return None
+        place: Place = self.parts[term >> 1]
+        return place
+
+    def asserts_format(self, resource: Resource) -> bool:
+        said = resource.asserts_format
+        return self.options.format_assertion if said is None else said
+
+    def evaluation(self) -> Evaluation:
+        if self._evaluation is None:
+            from .schema_evaluated import Evaluation  # almost no schema needs it
+
+            self._evaluation = Evaluation(self)
+        return self._evaluation
+
+    def pattern(self, pattern: str) -> Texts:
+        """The texts in which a pattern of ECMA-262 is found."""
+        known = self.patterns.get(pattern)
+        if known is None:
+            tree = whole_text(parse_regex(pattern, "ecma"), search=True)
+            known = self.patterns[pattern] = Texts(trees=(tree,))
+        return known
+
+    def is_something(self, term: int) -> bool:
+        """Whether some value is in the term, as far as that is seen at once: as a rule it is. Of the others the engine
+        proves it, and for that looks at what they mean."""
+        place = self.place_of(term)
+        return term == TRUE or (place is not None and self._has_value(place, 0))
+
+    def _has_value(self, place: Place, depth: int) -> bool:
+        if place.schema is True or place.schema is False:
+            return place.schema is True
+        schema = self.keywords(place)
+        if "$ref" in schema or "anyOf" in schema:
+            if (
+                depth > MAX_LOOKED
+                or not schema.keys() <= _SAYS_NOTHING | {"$ref", "anyOf"}
+                or ("$ref" in schema and "anyOf" in schema)
+            ):
+                return False
+            if "$ref" in schema:
+                return self._has_value(place.ref(), depth + 1)
+            n = len(schema["anyOf"])
+            return any(self._has_value(place.grandchild("anyOf", index), depth + 1) for index in range(n))
+        kind = schema.get("type", "null")
+        if not _APPLIED.isdisjoint(schema) or "const" in schema or "enum" in schema:
+            return False
+        for one in (kind,) if isinstance(kind, str) else kind:
+            if one in ("null", "boolean"):
+                return True
+            if one == "string" and _STRINGS.isdisjoint(schema):
+                return True
+            if one in ("number", "integer") and _NUMBERS.isdisjoint(schema):
+                return True
+            if one == "array" and not schema.get("minItems") and "contains" not in schema:
+                return True
+            if one == "object" and not schema.get("required") and not schema.get("minProperties"):
+                return True
+        return False
+
+    def is_shallow(self, term: int) -> bool:
+        """Whether the meaning can be worked out without looking at other places."""
+        kind = self.kinds[term >> 1]
+        part = self.parts[term >> 1]
+        if kind == BOTH:
+            return len(part) <= 8 and all(self.is_shallow(one) for one in part)
+        return kind != PLACE or _APPLIED.isdisjoint(part.schema)
+
+    # The keywords of one place.
+
+    def own_values(self, place: Place) -> Values:
+        """What the keywords of a place say that are no applicators in place."""
+        schema = self.keywords(place)
+        kind = schema.get("type")
+        if kind is None:
+            found = ALL_VALUES
+        elif isinstance(kind, str):
+            found = _TYPES[kind]
+        else:
+            found = reduce(self.shapes.either, [_TYPES[one] for one in kind])
+        if "enum" in schema:
+            found = self.shapes.both(found, self.constants(schema["enum"]))
+        if "const" in schema:
+            found = self.shapes.both(found, self.constants([schema["const"]]))
+        keys = schema.keys()
+        if found.objects and not _OBJECTS.isdisjoint(keys):
+            found = found._replace(objects=self._only(found.objects, self.object_shape(place), True))
+        if found.arrays and not _ARRAYS.isdisjoint(keys):
+            found = found._replace(arrays=self._only(found.arrays, self.array_shape(place), False))
+        if found.texts is not NO_TEXTS and not _STRINGS.isdisjoint(keys):
+            found = found._replace(texts=found.texts & self.texts(place))
+        if found.numbers and not _NUMBERS.isdisjoint(keys):
+            demanded = numbers_of(schema, place.draft)
+            numbers = () if demanded.is_empty() else (demanded,)
+            found = found._replace(numbers=self.shapes.product(found.numbers, numbers, both_numbers, ANY_NUMBER))
+        return found
+
+    def _only(self, shapes: Any, demanded: Any, objects: bool) -> Any:
+        """Those of the shapes that are as demanded, a shape or None for none."""
+        if demanded is None:
+            return ()
+        if objects:
+            return self.shapes.product(shapes, (demanded,), self.shapes.both_objects, ANY_OBJECT)
+        return self.shapes.product(shapes, (demanded,), self.shapes.both_arrays, ANY_ARRAY)
+
+    def object_shape(self, place: Place) -> ObjectShape | None:
+        schema = self.keywords(place)
+        named: dict[str, int] = {}
+        for_all: list[ForAll] = []
+        # Patterns and what is left by them say something about names, too.
+        others = TRUE
+        if "additionalProperties" in schema:
+            others = self.child(place, "additionalProperties")
+        patterns = [
+            (self.pattern(pattern), self.place(place.grandchild("patternProperties", pattern)))
+            for pattern in schema.get("patternProperties", ())
+        ]
+        for name in schema.get("properties", ()):
+            value = self.place(place.grandchild("properties", name))
+            for keys, demanded in patterns:
+                if keys.has(name):
+                    value = self.both(value, demanded)
+            named[name] = value
+        for keys, demanded in patterns:
+            if demanded != TRUE:
+                for_all.append(ForAll(keys, demanded))
+        if others != TRUE:
+            left = ALL_TEXTS
+            for keys, _ in patterns:
+                left = left & ~keys
+            for_all.append(ForAll(left, others))
+        if "propertyNames" in schema:
+            allowed = self.values(self.child(place, "propertyNames")).texts
+            if not allowed.is_all():
+                for name in named:
+                    if not allowed.has(name):
+                        named[name] = FALSE
+                for_all.append(ForAll(~allowed, FALSE))
+        required = frozenset(schema.get("required", ()) if isinstance(schema.get("required"), list) else ())
+        for name in schema.get("required", ()) if required else ():
+            if name not in named:
+                value = TRUE
+                for keys, demanded in for_all:
+                    if keys.has(name):
+                        value = self.both(value, demanded)
+                named[name] = value
+        least = int(schema.get("minProperties", 0))
+        most = int(schema["maxProperties"]) if "maxProperties" in schema else None
+        return self.shapes.object(named, tuple(for_all), required, (), least, most)
+
+    def array_shape(self, place: Place) -> ArrayShape | None:
+        schema = self.keywords(place)
+        prefix: list[int] = []
+        rest = TRUE
+        first = schema.get("prefixItems")
+        if first is not None:
+            prefix = self.children(place, "prefixItems", range(len(first)))
+        items = schema.get("items")
+        if isinstance(items, list):
+            prefix = self.children(place, "items", range(len(items)))
+            if "additionalItems" in schema:
+                rest = self.child(place, "additionalItems")
+        elif items is not None:
+            rest = self.child(place, "items")
+        contains: tuple[Contains, ...] = ()
+        if "contains" in schema:
+            least = int(schema.get("minContains", 1))
+            most = int(schema["maxContains"]) if "maxContains" in schema else None
+            contains = (Contains(self.child(place, "contains"), least, most, 0),)
+        return self.shapes.array(
+            prefix,
+            rest,
+            int(schema.get("minItems", 0)),
+            int(schema["maxItems"]) if "maxItems" in schema else None,
+            contains,
+            UNIQUE if schema.get("uniqueItems") is True else 0,
+        )
+
+    def texts(self, place: Place) -> Texts:
+        schema = self.keywords(place)
+        least = int(schema.get("minLength", 0))
+        most = int(schema["maxLength"]) if "maxLength" in schema else None
+        if most is not None and least > most:
+            return NO_TEXTS
+        found = Texts(least=least, most=most) if least or most is not None else ALL_TEXTS
+        if "pattern" in schema:
+            found = found & self.pattern(schema["pattern"])
+        if "format" in schema and self.asserts_format(place.resource):
+            tree = format_tree(schema["format"], place.draft)
+            if tree is not None:
+                found = found & Texts(trees=(tree,))
+        return found
+
+    def applied(self, place: Place) -> list[int]:
+        """The terms of what else applies to the value, in the order of the document."""
+        if _APPLIED.isdisjoint(place.schema):
+            return []
+        return [term for terms in self.applied_by_keyword(place) for term in terms]
+
+    def applied_by_keyword(self, place: Place) -> list[list[int]]:
+        """The terms of each of the keywords in `_APPLIED`, in the order of the document."""
+        schema = self.keywords(place)
+        return [self.applied_by(place, keyword) for keyword in schema if keyword in _APPLIED]
+
+    def target(self, place: Place, keyword: str) -> int:
+        """What a reference leads to."""
+        if keyword == "$ref":
+            return self.place(place.ref())
+        return self.place(place.dynamic_ref() if keyword == "$dynamicRef" else place.recursive_ref())
+
+    def applied_by(self, place: Place, keyword: str) -> list[int]:
+        """The terms of one keyword in `_APPLIED`."""
+        schema = self.keywords(place)
+        value = schema[keyword]
+        if keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            return [self.target(place, keyword)]
+        if keyword == "allOf":
+            return self.children(place, keyword, range(len(value)))
+        if keyword == "anyOf":
+            return [self.any_of(self.children(place, keyword, range(len(value))))]
+        if keyword == "oneOf":
+            return [self.any_of(self.exactly_one(self.children(place, keyword, range(len(value))), place))]
+        if keyword == "not":
+            return [self.child(place, keyword) ^ 1]
+        if keyword == "if":
+            condition = self.child(place, "if")
+            found = []
+            if "then" in schema:
+                found.append(self.any_of([condition ^ 1, self.child(place, "then")]))
+            if "else" in schema:
+                found.append(self.any_of([condition, self.child(place, "else")]))
+            return found
+        if keyword in ("dependentRequired", "dependentSchemas", "dependencies"):
+            return [self.dependency(place, keyword, name, demanded) for name, demanded in value.items()]
+        return []  # `then` and `else`, which `if` has spoken of; `unevaluated...`, see `schema_evaluated`
+
+    def dependency(self, place: Place, keyword: str, name: str, demanded: Any) -> int:
+        """What is demanded of an object that has a member `name`."""
+        if isinstance(demanded, str):
+            demanded = [demanded]
+        if isinstance(demanded, list):
+            named = tuple([(one, TRUE) for one in dict.fromkeys(demanded)])
+            then = self.objects(ObjectShape(named, (), frozenset(demanded)))
+        else:
+            then = self.place(place.grandchild(keyword, name))
+        return self.any_of([self.objects(ObjectShape(((name, FALSE),))), then])
+
+    def exactly_one(self, terms: list[int], place: Place) -> list[int]:
+        """For each of the terms, which apply at a place, that it holds and no other does.
+
+        What excludes the others by itself, given what else the place says, need not have them negated: as a rule, the
+        branches of `oneOf` are told apart by a type or by a constant.
+        """
+        around = self.own_values(place)
+        within = [self.shapes.both(around, self.values(term)) for term in terms]
+        cases = []
+        for index, term in enumerate(terms):
+            others = [
+                other ^ 1
+                for at, other in enumerate(terms)
+                if at != index and not is_nothing(self.shapes.both(within[index], self.values(other)))
+            ]
+            cases.append(self.all_of([term, *others]))
+        return cases
+
+    def objects(self, shape: ObjectShape) -> int:
+        """Objects of the shape, and all that are no objects."""
+        return self.meaning(ALL_VALUES._replace(objects=(shape,)))
+
+    # The order of keys.
+
+    def order(self, term: int) -> list[str]:
+        """The names of members, in the order in which the document has them: in `properties`, in applicators in place
+        where they stand, references followed; then those that are only required."""
+        found: dict[str, bool] = {}
+        required: dict[str, bool] = {}
+        self._order(term, found, required, set())
+        return list(found | required)
+
+    def in_order(self, shapes: tuple[ObjectShape, ...], term: int) -> tuple[ObjectShape, ...]:
+        """The shapes of a term with their names in the order of the document, and with names that only others have."""
+        if len(shapes) == 1 and self.is_shallow(term):
+            return shapes
+        order = self.order(term)
+        found = []
+        for shape in shapes:
+            if [name for name, _ in shape.named] != order:
+                known = dict(shape.named)
+                named = [(name, known[name] if name in known else self.shapes.value_of(shape, name)) for name in order]
+                named += [(name, value) for name, value in shape.named if name not in order]
+                shape = shape._replace(named=tuple(named))
+            found.append(shape)
+        return tuple(found)
+
+    def _order(self, term: int, found: dict[str, bool], required: dict[str, bool], met: set[int]) -> None:
+        if term >> 1 in met:
+            return
+        met.add(term >> 1)
+        kind = self.kinds[term >> 1]
+        part = self.parts[term >> 1]
+        if kind == BOTH:
+            for one in part:
+                self._order(one, found, required, met)
+        elif kind == CONSTANT:
+            if isinstance(part, dict):
+                required |= dict.fromkeys(part, True)
+        elif kind == VALUES:
+            for shape in part.objects:
+                required |= dict.fromkeys([name for name, _ in shape.named], True)
+        else:
+            self._order_of_place(part, found, required, met)
+
+    def _order_of_place(self, place: Place, found: dict[str, bool], required: dict[str, bool], met: set[int]) -> None:
+        schema = self.keywords(place)
+        applied = iter(self.applied_by_keyword(place))
+        for keyword, value in schema.items():
+            if keyword == "properties":
+                found |= dict.fromkeys(value, True)
+            elif keyword in _APPLIED:
+                for term in next(applied):
+                    self._order(term, found, required, met)
+        if isinstance(schema.get("required"), list):
+            required |= dict.fromkeys(schema["required"], True)
+        if "enum" in schema or "const" in schema:
+            for value in [*schema.get("enum", ()), schema.get("const")]:
+                if isinstance(value, dict):
+                    required |= dict.fromkeys(value, True)
+
+
+def is_nothing(values: Values) -> bool:
+    """Whether no value is among them, as far as that is seen without following terms."""
+    return not (values.null or values.booleans or values.numbers or values.arrays or values.objects) and (
+        values.texts.words is not None and not values.texts.words
+    )
+
+
+def format_tree(name: str, draft: int) -> Node | None:
+    """The texts of a format; None where no draft knows it. Raises FormatRefusal.
+
+    People write formats that came with a later draft than theirs, and mean them; drafts leave that to implementations.
+    """
+    from .json_formats import tree
+
+    found = tree(name, DRAFT_NAMES[draft])
+    return tree(name) if found is None else found
+
+
+def numbers_of(schema: dict[str, Any], draft: int) -> NumberSet:
+    """What the keywords about numbers say. Raises LimitError and ValueError, which the scan has met before."""
+    minimum = schema.get("minimum")
+    maximum = schema.get("maximum")
+    above = schema.get("exclusiveMinimum")
+    below = schema.get("exclusiveMaximum")
+    if draft == DRAFT_4:
+        above, below = above is True, below is True
+    else:
+        # Of two lower bounds the greater one counts, and of equal ones the exclusive one.
+        if above is not None and (minimum is None or above >= minimum):
+            minimum, above = above, True
+        else:
+            above = False
+        if below is not None and (maximum is None or below <= maximum):
+            maximum, below = below, True
+        else:
+            below = False
+    multiples = [schema["multipleOf"]] if "multipleOf" in schema else []
+    return number_set(minimum, maximum, above, below, multiples)
+
+
+def canonical(value: Any) -> object:
+    """A key that is equal for values that are equal as JSON: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, str):
+        return value
+    if value is None or value is True or value is False:
+        return (value,)
+    if isinstance(value, list):
+        return ("array", *map(canonical, value))
+    if isinstance(value, dict):
+        return ("object", frozenset([(name, canonical(member)) for name, member in value.items()]))
+    return exact(value)

@@ -1,0 +1,214 @@
+"""From schemas to an engine: productions for values, made when a text comes to them.
+
+`SchemaLoader` gives every term of the algebra a symbol. A term that is a terminal, such as a string or an
+enumeration, is that terminal; any other becomes a lazy symbol of the engine, and what it means is worked out when the
+parser first predicts it. Objects and arrays carry state in their symbols (`schema_objects`, `schema_arrays`). The
+engine proves, symbol by symbol, that what it predicts can be finished, so a key whose value nothing satisfies is
+never opened.
+
+Terminals that recur in all grammars are the same regexes in all of them: the plain string, numbers, and what ends a
+key.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+from ..earley._engine import Engine
+from ..earley._regex import Regexes
+from .errors import GrammarError
+from .json_number_trees import number_tree
+from .regex_ast import Node
+from .regex_lower import lower
+from .regex_syntax import parse
+from .schema_algebra import Algebra
+from .schema_arrays import ArrayRules
+from .schema_objects import ObjectRules
+from .schema_report import Scan
+from .schema_shapes import FALSE, TRUE, Values
+from .schema_strings import NO_TEXTS, Texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .json_numbers import NumberSet
+    from .schema_documents import Documents
+    from .schema_options import Options
+
+QUOTE = b'"'
+
+
+def load(documents: Documents, options: Options) -> tuple[Engine, Algebra]:
+    """The engine for the documents that a schema allows, and the algebra that knows what has been left out of it."""
+    algebra = Algebra(documents, options, {})
+    dropped = Scan(documents, algebra).run()
+    if dropped:
+        algebra = Algebra(documents, options, dropped)
+    return SchemaLoader(algebra).load(algebra.place(documents.root)), algebra
+
+
+class SchemaLoader:
+    """Makes the symbols of one engine, the lazy ones for as long as it lives."""
+
+    def __init__(self, algebra: Algebra) -> None:
+        options = self.options = algebra.options
+        self.style = options.style
+        self.algebra = algebra
+        self.regexes = Regexes()
+        self.engine = Engine(self.regexes)
+        self.terminals: dict[object, int | None] = {}  # by what they stand for
+        self.symbols: dict[int, int | None] = {FALSE: None}  # of terms; None: nothing is in them
+        self.rules: dict[object, int] = {}  # first symbols of arrays and objects, by their shapes
+        self.marks = marks(options)
+        self.quote = self.regexes.literal(QUOTE)
+        self.key_end = self.regexes.concat([self.quote, lower(self.marks["colon"], self.regexes)])
+
+    def load(self, root: int) -> Engine:
+        """The engine for the values of a term."""
+        start = self.value(root)
+        if start is None or not self.engine.is_productive(start):
+            raise GrammarError("no document satisfies the schema")
+        self.engine.finish(start)
+        return self.engine
+
+    # Terminals: known by what they stand for, not by regex nodes, whose numbers change when the engine forgets.
+
+    def terminal(self, key: object, name: str, make: Callable[[], int]) -> int | None:
+        """The terminal for what `key` stands for, which matches the node that `make` makes; None if nothing does."""
+        known = self.terminals.get(key, -1)
+        if known == -1:
+            node = make()
+            known = None if self.regexes.is_empty(node) else self.engine.add_terminal(name, node)
+            self.terminals[key] = known
+        return known
+
+    def mark(self, name: str) -> int:
+        """A mark of JSON's syntax, with the white space that belongs to it; see `marks`."""
+        symbol = self.terminal(name, name, lambda: lower(self.marks[name], self.regexes))
+        assert symbol is not None
+        return symbol
+
+    def word(self, text: str) -> int:
+        """One of JSON's literals."""
+        symbol = self.terminal(text, text, lambda: self.regexes.literal(text.encode()))
+        assert symbol is not None
+        return symbol
+
+    def string(self, texts: Texts) -> int | None:
+        """The strings whose texts are in the set; None without any."""
+        regexes = self.regexes
+        return self.terminal(
+            texts, "string", lambda: regexes.concat([self.quote, texts.node(regexes, self.style), self.quote])
+        )
+
+    def number(self, numbers: NumberSet) -> int | None:
+        """The numbers of a set; None if they cannot be spelled."""
+        return self.terminal(numbers, "number", lambda: lower(self.number_tree(numbers), self.regexes))
+
+    def number_tree(self, numbers: NumberSet) -> Node:
+        options = self.options
+        return number_tree(numbers, options.number_digits, options.number_shift, options.number_plain)
+
+    def key(self, texts: Texts, name: str) -> int | None:
+        """A key out of a set, with the colon and the white space that may follow it; None without any."""
+        regexes = self.regexes
+        return self.terminal(
+            ("key", texts), name, lambda: regexes.concat([self.quote, texts.node(regexes, self.style), self.key_end])
+        )
+
+    # Values.
+
+    def value(self, term: int) -> int | None:
+        """The symbol of the term's values; None if nothing is in it, as far as that is known."""
+        symbols = self.symbols
+        if term in symbols:
+            return symbols[term]
+        if term != TRUE and self.algebra.is_shallow(term):
+            values = self.algebra.values(term)
+            if not values.arrays and not values.objects:
+                # No member and no item, so that what it is can be said at once.
+                scalars = self.scalars(values)
+                if len(scalars) < 2:
+                    symbol = symbols[term] = scalars[0][0] if scalars else None
+                    return symbol
+        witness = () if self.algebra.is_something(term) else None
+        symbol = symbols[term] = self.engine.add_lazy("value", partial(self.expand, term), witness=witness)
+        return symbol
+
+    def expand(self, term: int) -> list[list[int]]:
+        """The productions of a value."""
+        values = self.algebra.values(term)
+        found = self.scalars(values)
+        objects = values.objects
+        if objects:
+            if self.options.property_order == "schema":
+                objects = self.algebra.in_order(objects, term)
+            found += [[self.mark("{"), self.members(shape)] for shape in objects]
+        found += [[self.mark("["), self.items(shape)] for shape in values.arrays]
+        return found
+
+    def scalars(self, values: Values) -> list[list[int]]:
+        found: list[int | None] = []
+        if values.null:
+            found.append(self.word("null"))
+        if values.booleans & 1:
+            found.append(self.word("false"))
+        if values.booleans & 2:
+            found.append(self.word("true"))
+        for numbers in values.numbers:
+            found.append(self.number(numbers))
+        if values.texts is not NO_TEXTS:
+            found.append(self.string(values.texts))
+        return [[symbol] for symbol in found if symbol is not None]
+
+    def members(self, shape: Any) -> int:
+        """What follows the brace of an object of this shape."""
+        symbol = self.rules.get(shape)
+        if symbol is None:
+            symbol = self.rules[shape] = ObjectRules(self, shape).start()
+        return symbol
+
+    def items(self, shape: Any) -> int:
+        """What follows the bracket of an array of this shape."""
+        symbol = self.rules.get(shape)
+        if symbol is None:
+            symbol = self.rules[shape] = ArrayRules(self, shape).start()
+        return symbol
+
+
+@lru_cache(maxsize=64)
+def _marks(whitespace: str, max_indent: int, separators: tuple[str, str] | None) -> dict[str, Node]:
+    flexible = whitespace == "flexible"
+    line = f"\\n[ \\t]{{0,{max_indent}}}"
+    gap = f"(?: |{line})?" if flexible else ""
+    if separators is not None:
+        comma, colon = (separator.replace("\t", "\\t").replace(" ", "[ ]") for separator in separators)
+        comma += f"(?:{line})?" if flexible else ""
+    elif flexible:
+        comma, colon = f",{gap}", ": ?"
+    elif whitespace == "spaced":
+        comma, colon = ", ", ": "
+    else:
+        comma, colon = ",", ":"
+    patterns = {
+        "{": f"\\{{{gap}",
+        "}": f"{gap}\\}}",
+        "[": f"\\[{gap}",
+        "]": f"{gap}\\]",
+        "empty }": "\\}",
+        "empty ]": "\\]",
+        ",": comma,
+        "colon": colon,
+    }
+    return {name: parse(pattern) for name, pattern in patterns.items()}
+
+
+def marks(options: Options) -> dict[str, Node]:
+    """The marks of JSON's syntax with the white space around them, as regexes, by name.
+
+    Flexible white space is all that `json.dumps` writes, whatever its `indent`: behind a colon a blank or nothing;
+    within brackets and behind a comma a blank, or a line break with up to `max_indent` blanks and tabs, or nothing.
+    "empty }" is the brace of an object without members, which has been told so far by "{" alone.
+    """
+    return _marks(options.whitespace, options.max_indent, options.separators)

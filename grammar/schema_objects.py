@@ -1,0 +1,178 @@
+"""Objects: one symbol for each state that the members so far can have led to.
+
+With `property_order="schema"` a state knows how many of the named keys have been passed, in their order: each is
+written or, unless it is required, left out. With `property_order="any"` it knows which ones have been written. Behind
+the named keys (or, in any order, between them) stand the others, sorted into *atoms*: the sets of keys about which
+the same is demanded. Beside that a state knows how many members there are, where that matters, and which demands for
+some member (`Exists`) have been met: a member may meet one, and then its value is also what that demand says.
+
+Named keys never repeat. FIXME others
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+from .schema_shapes import FALSE, TRUE
+from .schema_strings import ALL_TEXTS, Texts
+
+if TYPE_CHECKING:
+    from .schema_load import SchemaLoader
+    from .schema_shapes import ObjectShape
+
+
+class State(NamedTuple):
+    """What the members so far have led to.
+
+    passed: with the schema's order, how many of the named keys; in any order, those written, bit by bit.
+    size: members so far, as far as it matters; 0 only for none.
+    missing: bits of the demands for some member that are not met yet.
+    """
+
+    passed: int
+    size: int
+    missing: int
+
+
+class Atom(NamedTuple):
+    """Keys that are not named, about which the same is demanded."""
+
+    keys: Texts
+    value: int
+    meets: int  # bits of the demands for some member that such a key can meet
+
+
+class ObjectRules:
+    """The symbols of one shape of object."""
+
+    def __init__(self, loader: SchemaLoader, shape: ObjectShape) -> None:
+        self.loader = loader
+        self.shape = shape
+        self.in_order = loader.options.property_order == "schema"
+        self.known: dict[State, int] = {}
+        self.names = [(name, value) for name, value in shape.named if value != FALSE]
+        self.required = sum([1 << bit for bit, (name, _) in enumerate(self.names) if name in shape.required])
+        # Where the number of members stops to matter: all states behind are one.
+        self.settled = max(shape.least, 1) if shape.most is None else shape.most + 1
+        self.atoms: list[Atom] | None = None
+        # Where only required keys stand between a state and the end, it can be finished if their values exist.
+        self.is_plain = not shape.exists and not shape.least and shape.most is None
+        self.possible: tuple[int, ...] | None = None
+
+    def witness(self) -> tuple[int, ...]:
+        """What shows that all states can be finished: a symbol that derives something if all required values do."""
+        if self.possible is None:
+            engine = self.loader.engine
+            needed = [(name, value) for name, value in self.names if name in self.shape.required]
+            symbols = [self.loader.value(value) for _, value in needed] + [self.key(name) for name, _ in needed]
+            known = [symbol for symbol in symbols if symbol is not None]
+            if len(known) < len(symbols):
+                self.possible = (engine.add_lazy("nothing", list),)
+            elif known:
+                self.possible = (engine.add_lazy("required", list, witness=known),)
+            else:
+                self.possible = ()
+        return self.possible
+
+    def start(self) -> int:
+        return self.symbol(State(0, 0, (1 << len(self.shape.exists)) - 1))
+
+    def symbol(self, state: State) -> int:
+        symbol = self.known.get(state)
+        if symbol is None:
+            witness = self.witness() if self.is_plain else None
+            symbol = self.known[state] = self.loader.engine.add_lazy(
+                "members", partial(self.expand, state), witness=witness
+            )
+        return symbol
+
+    def expand(self, state: State) -> list[list[int]]:
+        """What may follow this state: the end, or a member and what follows it."""
+        found: list[list[int]] = []
+        if self.in_order:
+            if state.passed < len(self.names):
+                if not self.required >> state.passed & 1:
+                    found.append([self.symbol(state._replace(passed=state.passed + 1))])
+                self.add_named(state, state.passed, state.passed + 1, found)
+                return found
+            is_complete = True
+        else:
+            for bit in range(len(self.names)):
+                if not state.passed >> bit & 1:
+                    self.add_named(state, bit, state.passed | 1 << bit, found)
+            is_complete = not self.required & ~state.passed
+        if is_complete and not state.missing and state.size >= min(self.shape.least, self.settled):
+            found.append([self.loader.mark("}" if state.size else "empty }")])
+        self.add_others(state, found)
+        return found
+
+    def add_named(self, state: State, bit: int, passed: int, found: list[list[int]]) -> None:
+        """A member with one of the named keys."""
+        name, value = self.names[bit]
+        key = self.key(name)
+        if key is not None:
+            meets = 0
+            if state.missing:
+                for index, exist in enumerate(self.shape.exists):
+                    if exist.keys.has(name):
+                        meets |= 1 << index
+            self.add(state, key, value, meets, passed, found)
+
+    def key(self, name: str) -> int | None:
+        return self.loader.key(Texts(frozenset((name,))), f'"{name}":')
+
+    def add_others(self, state: State, found: list[list[int]]) -> None:
+        """A member with a key that is not named."""
+        if self.atoms is None:
+            self.atoms = self.make_atoms()
+        for atom in self.atoms:
+            key = self.loader.key(atom.keys, "key")
+            if key is not None:
+                self.add(state, key, atom.value, atom.meets, state.passed, found)
+
+    def add(self, state: State, key: int, value: int, meets: int, passed: int, found: list[list[int]]) -> None:
+        """A member, in all the ways in which it may meet demands."""
+        most = self.shape.most
+        if most is not None and state.size >= most:
+            return
+        loader = self.loader
+        comma = [loader.mark(",")] if state.size else []
+        count = min(state.size + 1, self.settled)
+        open_demands = [bit for bit in range(len(self.shape.exists)) if meets & state.missing & 1 << bit]
+        for n in range(len(open_demands) + 1):
+            for chosen in combinations(open_demands, n):
+                what = value
+                missing = state.missing
+                for bit in chosen:
+                    what = loader.algebra.both(what, self.shape.exists[bit].value)
+                    missing &= ~(1 << bit)
+                symbol = loader.value(what)
+                if symbol is not None:
+                    found.append([*comma, key, symbol, self.symbol(State(passed, count, missing))])
+
+    def make_atoms(self) -> list[Atom]:
+        shape = self.shape
+        both = self.loader.algebra.both
+        others = Texts(but=frozenset([name for name, _ in shape.named])) if shape.named else ALL_TEXTS
+        for keys, value in shape.for_all:
+            if value == FALSE:
+                others = others & ~keys
+        if others.words is not None and not others.words:
+            return []
+        atoms = [Atom(others, TRUE, 0)]
+        demands = [(keys, value, 0) for keys, value in shape.for_all if value != FALSE]
+        demands += [(exist.keys, TRUE, 1 << index) for index, exist in enumerate(shape.exists)]
+        for keys, value, meets in demands:
+            parts = []
+            for atom in atoms:
+                within = atom._replace(keys=atom.keys & keys, value=both(atom.value, value), meets=atom.meets | meets)
+                if keys.is_all():
+                    parts.append(within)
+                    continue
+                for part in (within, atom._replace(keys=atom.keys & ~keys)):
+                    if not part.keys.is_empty():
+                        parts.append(part)
+            atoms = parts
+        return [atom for atom in atoms if atom.value != FALSE]

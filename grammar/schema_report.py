@@ -1,0 +1,268 @@
+"""What became of each keyword of a schema: enforced as it is, narrowed, widened, or refused.
+
+`find_refusals` is the scan that comes before anything else is made: what cannot be enforced is found there, and
+refused or, without `strict`, left out, so that later only a limit can be met. `report` says what became of every
+keyword, known or not; it goes over the schema once more and is made when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..earley._regex import Regexes
+from ..earley.errors import LimitError
+from .errors import GrammarError, RegexSyntaxError
+from .json_formats import FormatRefusal
+from .json_number_trees import number_tree
+from .regex_lower import lower
+from .schema_algebra import format_tree, numbers_of
+from .schema_documents import Place
+from .schema_errors import Path, at, pointer_of
+from .schema_keywords import ANNOTATION, DRAFT_7, IDENTITY, KNOWN_ELSEWHERE, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .schema_algebra import Algebra
+    from .schema_documents import Documents, Resource
+
+EXACT, NARROWED, WIDENED, REFUSED = "exact", "narrowed", "widened", "refused"
+
+
+class Row(NamedTuple):
+    """What became of one keyword.
+
+    pointer: JSON pointer of the keyword's value; of the schema itself for what concerns the whole document.
+    keyword: its name; empty for the whole document.
+    status: "exact"; "narrowed", some valid documents are not written; "widened", some invalid ones are; "refused".
+    why: which option or which limit it is due to, or what the keyword is; empty where there is nothing to say.
+    """
+
+    pointer: str
+    keyword: str
+    status: str
+    why: str
+
+
+Dropped = Mapping[tuple[int, str], str]
+"""Keywords that are left out, by the `id` of their schema and by name, and why."""
+
+_CHECKED = frozenset(
+    (
+        "pattern patternProperties format multipleOf minimum maximum exclusiveMinimum exclusiveMaximum "
+        "uniqueItems enum const"
+    ).split()
+)
+_IN_PLACE = frozenset(
+    ("$ref $dynamicRef $recursiveRef allOf anyOf oneOf not if then else dependentSchemas dependencies").split()
+)
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+
+
+class Scan:
+    """Goes over all that a schema can reach, each place once, before anything is made of it."""
+
+    def __init__(self, documents: Documents, algebra: Algebra) -> None:
+        self.documents = documents
+        self.algebra = algebra
+        self.strict = algebra.options.strict
+        self.dropped: dict[tuple[int, str], str] = {}
+        self.edges: dict[int, list[int]] = {}  # from schemas to those that apply to the same value, by `id`
+        self.places: dict[int, tuple[Resource, Path]] = {}  # of the schemas in `edges`
+        self.unique: list[tuple[dict[str, Any], Resource, Path]] = []
+
+    def run(self) -> Dropped:
+        """What is left out. Raises GrammarError, with all that cannot be enforced if `strict`, and for circles."""
+        self.documents.scan(self.visit)
+        self.find_circle()
+        self.check_unique()
+        return self.dropped
+
+    def visit(self, schema: dict[str, Any], resource: Resource, path: Path) -> None:
+        keys = schema.keys()
+        if "$ref" in schema and resource.draft <= DRAFT_7:
+            keys = {"$ref": None}.keys()
+        if not _IN_PLACE.isdisjoint(keys):
+            self.note_edges(schema, keys, resource, path)
+        if _CHECKED.isdisjoint(keys):
+            return
+        known = resource.keywords
+        for keyword in keys & _CHECKED & known.keys():
+            why = self.why_not(schema, keyword, resource, path)
+            if why:
+                self.refuse(schema, keyword, resource, (path, keyword), why)
+
+    def refuse(self, schema: dict[str, Any], keyword: str, resource: Resource, path: Path, why: str) -> None:
+        if self.strict:
+            raise at(
+                path,
+                resource,
+                f"`{keyword}` cannot be enforced: {why}",
+                hint="strict=False leaves it out and reports it",
+            )
+        self.dropped[id(schema), keyword] = why
+        if keyword == "patternProperties" and "additionalProperties" in schema:
+            self.dropped[id(schema), "additionalProperties"] = "which keys it is about depends on `patternProperties`"
+
+    def why_not(self, schema: dict[str, Any], keyword: str, resource: Resource, path: Path) -> str:
+        """Why the keyword cannot be enforced; empty if it can."""
+        value = schema[keyword]
+        try:
+            if keyword == "pattern":
+                self.check_pattern(value)
+            elif keyword == "patternProperties":
+                for pattern in value:
+                    self.check_pattern(pattern)
+            elif keyword == "format":
+                if self.algebra.asserts_format(resource):
+                    format_tree(value, resource.draft)
+            elif keyword == "uniqueItems":
+                if value is True:
+                    self.unique.append((schema, resource, path))
+            elif keyword == "enum" or keyword == "const":
+                if any(map(has_lone_surrogate, value if keyword == "enum" else [value])):
+                    return "a lone surrogate is no character of a text that a model writes"
+            elif keyword == "multipleOf" or is_long(value):
+                options = self.algebra.options
+                numbers = numbers_of(schema, resource.draft)
+                lower(
+                    number_tree(numbers, options.number_digits, options.number_shift, options.number_plain), Regexes()
+                )
+        except RegexSyntaxError as error:
+            return str(error)
+        except (LimitError, FormatRefusal, ValueError) as error:
+            return str(error)
+        return ""
+
+    def check_pattern(self, pattern: str) -> None:
+        for tree in self.algebra.pattern(pattern).trees:
+            lower(tree, Regexes())
+
+    # Circles: a schema that applies to a value only if it does.
+
+    def note_edges(self, schema: dict[str, Any], keys: Iterable[str], resource: Resource, path: Path) -> None:
+        found = []
+        for keyword in keys:
+            if keyword not in _IN_PLACE or keyword not in resource.keywords:
+                continue
+            value = schema[keyword]
+            if keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+                found.append(self.documents.resolve(value, resource, (path, keyword))[0])
+            elif isinstance(value, list):
+                found += value
+            elif keyword in ("dependentSchemas", "dependencies"):
+                found += [one for one in value.values() if isinstance(one, dict)]
+            else:
+                found.append(value)
+        self.edges[id(schema)] = [id(one) for one in found if isinstance(one, dict)]
+        self.places[id(schema)] = (resource, path)
+
+    def find_circle(self) -> None:
+        done: set[int] = set()
+        for root in self.edges:
+            if root in done:
+                continue
+            open_: dict[int, bool] = {root: True}
+            stack = [iter(self.edges[root])]
+            while stack:
+                for target in stack[-1]:
+                    if target in open_:
+                        resource, path = self.places[target]
+                        raise at(
+                            path,
+                            resource,
+                            "the schema applies to a value if it applies to it: a circle of references without an item "
+                            "or a member between",
+                            hint="leave one of them out",
+                        )
+                    if target in self.edges and target not in done:
+                        open_[target] = True
+                        stack.append(iter(self.edges[target]))
+                        break
+                else:
+                    stack.pop()
+                    done.add(open_.popitem()[0])
+
+    # Unique items.
+
+    def check_unique(self) -> None:
+        """Items must be out of few values if they are to differ, or there is at most one of them."""
+        errors = []
+        for schema, resource, path in self.unique:
+            if not self.algebra.can_differ(Place(schema, resource, path, (), self.documents)):
+                why = "the items are not out of a finite set of values (of strings, numbers, true, false and null)"
+                try:
+                    self.refuse(schema, "uniqueItems", resource, (path, "uniqueItems"), why)
+                except GrammarError as error:
+                    errors.append(error)
+        if errors:
+            raise errors[0]
+
+
+def has_lone_surrogate(value: Any) -> bool:
+    if isinstance(value, str):
+        return not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value)
+    if isinstance(value, list):
+        return any(map(has_lone_surrogate, value))
+    return isinstance(value, dict) and any(map(has_lone_surrogate, [*value, *value.values()]))
+
+
+def is_long(value: object) -> bool:
+    """Whether a bound may have so many digits that it meets a limit."""
+    return not isinstance(value, bool) and len(repr(value)) > 100
+
+
+def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Row, ...]:
+    """What became of each keyword of each schema that can be reached, by pointer."""
+    options = algebra.options
+    found = [Row("", "", NARROWED, f"whitespace={options.whitespace!r}: no other white space is written")]
+    if options.property_order == "schema":
+        found.append(Row("", "", NARROWED, "property_order='schema': keys are written in the order of the schema"))
+    if options.ensure_ascii or options.string_escapes != "all":
+        found.append(
+            Row("", "", NARROWED, f"ensure_ascii={options.ensure_ascii}, string_escapes={options.string_escapes!r}")
+        )
+    if options.number_plain:
+        found.append(Row("", "", NARROWED, "number_plain=True: no exponents are written"))
+
+    def visit(schema: dict[str, Any], resource: Resource, path: Path) -> None:
+        known = rows(resource.draft)
+        for keyword in schema:
+            pointer = pointer_of((path, keyword), resource)
+            status, why = EXACT, ""
+            row = known.get(keyword)
+            if (id(schema), keyword) in dropped:
+                status, why = WIDENED, f"strict=False: {dropped[id(schema), keyword]}"
+            elif row is None:
+                why = (
+                    "of another draft, asserts nothing here"
+                    if keyword in KNOWN_ELSEWHERE
+                    else "unknown, asserts nothing"
+                )
+            elif keyword not in resource.keywords:
+                why = "of a vocabulary that the metaschema does not use, asserts nothing"
+            elif keyword != "$ref" and "$ref" in schema and resource.draft <= DRAFT_7 and row.role != IDENTITY:
+                why = "beside `$ref`, which stands alone up to draft 7"
+            elif row.role in (ANNOTATION, IDENTITY):
+                why = "asserts nothing"
+            elif keyword == "format":
+                why = _format(schema[keyword], resource, algebra)
+            elif keyword in _BOUNDS and not options.number_plain:
+                status = NARROWED
+                why = (
+                    f"number_digits={options.number_digits}, number_shift={options.number_shift}: beside an exponent "
+                    "no more digits are written"
+                )
+            elif keyword in ("patternProperties", "additionalProperties") and schema[keyword] is not False:
+                status, why = WIDENED, "keys that are not named may repeat"
+            found.append(Row(pointer, keyword, status, why))
+
+    documents.scan(visit)
+    return tuple(sorted(found))
+
+
+def _format(name: str, resource: Resource, algebra: Algebra) -> str:
+    if not algebra.asserts_format(resource):
+        return "an annotation: format_assertion=False, or the metaschema says so"
+    return "" if format_tree(name, resource.draft) is not None else "an annotation: the draft does not know this format"

@@ -1,0 +1,73 @@
+"""A JSON Schema that has become a grammar: what it is read from, written to when pickled, and reported from."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from .schema_documents import Documents
+from .schema_load import load
+from .schema_options import DEFAULT_OPTIONS, Options, check
+from .schema_sources import read
+
+if TYPE_CHECKING:
+    from .schema_report import Row
+
+
+class ReadSchema:
+    """One schema, its options, and the engine that was made of them."""
+
+    def __init__(self, given: Any, options: Options, registry: Any = None) -> None:
+        self.options = check(options)
+        self.given = given if isinstance(given, str) else None
+        self.schema = read(given)
+        self.documents = Documents(self.schema, registry=registry)
+        self.engine, self.algebra = load(self.documents, self.options)
+
+    def text(self) -> str:
+        """The JSON text of the schema: the one that was given, if it was one."""
+        if self.given is None:
+            self.given = written(self.schema)
+        return self.given
+
+    def written_options(self) -> str:
+        """The options that are not the default ones, and the documents that references have led to, as JSON text."""
+        if self.options == DEFAULT_OPTIONS and not self.documents.remote:
+            return ""
+        found: dict[str, Any] = {
+            name: value for name, value in self.options._asdict().items() if value != getattr(DEFAULT_OPTIONS, name)
+        }
+        if self.documents.remote:
+            found["registry"] = self.documents.remote
+        return written(found)
+
+    def report(self) -> tuple[Row, ...]:
+        from .schema_report import report
+
+        # Documents go over each schema once; these go over all of them again.
+        documents = Documents(self.schema, registry=self.documents.remote)
+        return report(documents, self.algebra, self.algebra.dropped)
+
+
+def reread(text: str, options: str) -> ReadSchema:
+    """The schema that was pickled as its `text` and its `written_options`."""
+    given = json.loads(options, parse_float=Decimal) if options else {}
+    registry = given.pop("registry", None)
+    separators = given.pop("separators", None)
+    return ReadSchema(text, Options(**given, separators=None if separators is None else tuple(separators)), registry)
+
+
+def written(value: Any) -> str:
+    """JSON text of a value, in which Decimals are numbers with all their digits."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except TypeError:
+        pass
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, dict):
+        return f"{{{', '.join([f'{json.dumps(name)}: {written(member)}' for name, member in value.items()])}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(written, value))}]"
+    return json.dumps(value, ensure_ascii=False)

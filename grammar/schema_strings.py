@@ -1,0 +1,180 @@
+"""Sets of texts as schemas speak of them: all texts, some words, all but some words, bounds of length, patterns.
+
+A set is what all of its parts allow. It is closed under `&`, `|` and `~`; what has no simpler form becomes one regex
+tree. Words are kept as words for as long as possible, for most decisions are about them: is this key named, do these
+two enumerations have a value in common. All other decisions are the regex core's, and exact.
+"""
+
+from __future__ import annotations
+
+from ..earley._regex import Regexes
+from .choices import trie
+from .codepoints import ALL
+from .json_strings import Style, any_text, spelled, text_of_length
+from .regex_ast import And, Chars, Literal, Node, Not, Repeat, Union
+from .regex_lower import lower
+
+Words = frozenset[str]
+
+NO_WORDS: Words = frozenset()
+
+
+class Texts:
+    """A set of texts.
+
+    Attributes:
+        words: exactly these, if not None; then nothing else is said.
+        least, most: code points of a text, at least and at most; `most` None: without bound.
+        trees: regex trees over texts, all of which a text is in.
+        but: words that are not in the set.
+    """
+
+    __slots__ = ("_hash", "but", "least", "most", "trees", "words")
+    words: Words | None
+    least: int
+    most: int | None
+    trees: tuple[Node, ...]
+    but: Words
+
+    def __init__(
+        self,
+        words: Words | None = None,
+        least: int = 0,
+        most: int | None = None,
+        trees: tuple[Node, ...] = (),
+        but: Words = NO_WORDS,
+    ) -> None:
+        self.words = words
+        self.least = least
+        self.most = most
+        self.trees = trees
+        self.but = but
+        self._hash = 0
+
+    def key(self) -> tuple[object, ...]:
+        return (self.words, self.least, self.most, self.trees, self.but)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Texts) and self.key() == other.key()
+
+    def __hash__(self) -> int:
+        if not self._hash:
+            self._hash = hash(self.key())
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Texts{self.key()}"
+
+    def is_all(self) -> bool:
+        return self is ALL_TEXTS or self.key() == ALL_TEXTS.key()
+
+    def has(self, word: str) -> bool:
+        """Whether `word` is in the set. Raises LimitError where that takes too much work."""
+        if self.words is not None:
+            return word in self.words
+        if len(word) < self.least or (self.most is not None and len(word) > self.most) or word in self.but:
+            return False
+        if not self.trees:
+            return True
+        regexes = Regexes()
+        data = word.encode("utf-8", "surrogatepass")
+        return all(regexes.matches(lower(tree, regexes), data) for tree in self.trees)
+
+    def __and__(self, other: Texts) -> Texts:
+        if self is other or other is ALL_TEXTS:
+            return self
+        if self is ALL_TEXTS:
+            return other
+        if self.words is not None:
+            return Texts(frozenset([word for word in self.words if other.has(word)]))
+        if other.words is not None:
+            return other & self
+        most = self.most
+        if most is None or (other.most is not None and other.most < most):
+            most = other.most
+        trees = self.trees + tuple([tree for tree in other.trees if tree not in self.trees])
+        least = max(self.least, other.least)
+        if most is not None and least > most:
+            return NO_TEXTS
+        return Texts(None, least, most, trees, self.but | other.but)
+
+    def __or__(self, other: Texts) -> Texts:
+        if self == other or self.is_all() or other.words == NO_WORDS:
+            return self
+        if other.is_all() or self.words == NO_WORDS:
+            return other
+        if self.words is not None and other.words is not None:
+            return Texts(self.words | other.words)
+        if self.words is not None:
+            return other | self
+        if other.words is not None and not self.trees and self.least == 0 and self.most is None:
+            return Texts(but=self.but - other.words)
+        # An `And` of one part: that part as a language, whatever is in it.
+        return Texts(trees=(Union((And((self.tree(),)), And((other.tree(),)))),))
+
+    def __invert__(self) -> Texts:
+        if self.words is not None:
+            return Texts(but=self.words) if self.words else ALL_TEXTS
+        if not self.trees and not self.but:
+            if self.most is None:
+                return NO_TEXTS if self.least == 0 else Texts(most=self.least - 1)
+            if self.least == 0:
+                return Texts(least=self.most + 1)
+        if not self.trees and self.least == 0 and self.most is None:
+            return Texts(self.but)
+        if len(self.trees) == 1 and not self.but and self.least == 0 and self.most is None:
+            tree = self.trees[0]
+            return Texts(trees=(tree.body if isinstance(tree, Not) else Not(tree),))
+        return Texts(trees=(Not(self.tree()),))
+
+    def tree(self) -> Node:
+        """The set as one regex tree."""
+        if self.words is not None:
+            return _words_tree(self.words)
+        parts = list(self.trees)
+        if self.least > 0 or self.most is not None or not (parts or self.but):
+            parts.append(Repeat(Chars(ALL), self.least, self.most))
+        if self.but:
+            parts.append(Not(_words_tree(self.but)))
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    def is_empty(self) -> bool:
+        """Whether no text is in the set. Raises LimitError where that takes too much work."""
+        if self.words is not None:
+            return not self.words
+        if not self.trees and self.most is None:
+            return False
+        regexes = Regexes()
+        return bool(regexes.is_empty(lower(self.tree(), regexes)))
+
+    def node(self, regexes: Regexes, style: Style) -> int:
+        """All spellings of the texts, without quotes."""
+        words = self.words
+        if words is not None:
+            return spelled_words(words, regexes, style)
+        if self.trees or (self.but and (self.least or self.most is not None)):
+            return spelled(lower(self.tree(), regexes), regexes, style)
+        if self.least or self.most is not None:
+            return text_of_length(self.least, self.most, regexes, style)
+        body = any_text(regexes, style)
+        if self.but:
+            # Not the spellings of the complement: behind a character that none of the words goes on with, this is the
+            # string that all grammars have.
+            return regexes.intersection([body, regexes.complement(spelled_words(self.but, regexes, style))])
+        return body
+
+
+ALL_TEXTS = Texts()
+NO_TEXTS = Texts(NO_WORDS)
+
+
+def _words_tree(words: Words) -> Node:
+    return Union(tuple([Literal(word) for word in sorted(words)]))
+
+
+def spelled_words(words: Words, regexes: Regexes, style: Style) -> int:
+    """All spellings of some words. One with a lone surrogate has none."""
+    spellable = [word.encode() for word in words if word.isascii() or not any("\ud800" <= c <= "\udfff" for c in word)]
+    if not spellable:
+        return regexes.union([])
+    return spelled(trie(sorted(spellable), regexes), regexes, style)

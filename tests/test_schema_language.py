@@ -1,0 +1,480 @@
+"""Grammars of JSON Schemas against `jsonschema`: each keyword over all small documents; and walks through masks."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+import re
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from schema_oracle import Oracle
+
+import earleymask
+from earleymask import Grammar, GrammarError, Matcher, Vocabulary
+
+BYTES = Vocabulary.bytes()
+EOS = 256
+
+SCALARS = [None, True, False, 0, 1, 2, 2.5, -3, "", "a", "b", "ab", "\u00e9", "\U0001f600b"]
+ITEMS = [None, True, 1, 2, "a", "b"]
+MEMBERS = [None, 1, "a", True]
+
+
+def documents() -> list[Any]:
+    """Scalars; arrays of up to three; objects of up to three members, in all orders; a few within each other."""
+    found = list(SCALARS)
+    for n in range(3):
+        found += [list(items) for items in product(ITEMS, repeat=n)]
+    found += [list(items) for items in product([1, 2, "a"], repeat=3)]
+    for n in range(4):
+        for keys in permutations(["a", "b", "c", "ab"], n):
+            values = product(MEMBERS, repeat=n) if n < 2 else product([1, "a"], repeat=n)
+            found += [dict(zip(keys, chosen, strict=True)) for chosen in values]
+    inner = [[], {}, [1], {"a": 1}, {"b": "a"}, {"a": {"a": 1}}]
+    found += [[one] for one in inner] + [{"a": one} for one in inner] + [{"a": 1, "b": one} for one in inner]
+    return found
+
+
+DOCUMENTS = [json.dumps(document, ensure_ascii=False) for document in documents()]
+
+
+def accepts(grammar: Grammar, text: str) -> bool:
+    data = text.encode()
+    return Matcher(grammar, BYTES).validate([*data, EOS]) == len(data) + 1
+
+
+def made(schema: Any, **options: Any) -> Grammar | None:
+    """The grammar, or None where it says that no document satisfies the schema."""
+    try:
+        return Grammar.from_json_schema(schema, **options)
+    except GrammarError as error:
+        if "no document satisfies" not in str(error):
+            raise
+        return None
+
+
+def wrong(schema: Any, texts: list[str], **options: Any) -> list[str]:
+    """The documents about which the grammar and the oracle do not agree."""
+    oracle = Oracle(schema)
+    valid = {text for text in texts if oracle.accepts(text)}
+    grammar = made(schema, property_order="any", **options)
+    if grammar is None:
+        return sorted(valid)
+    return [text for text in texts if accepts(grammar, text) != (text in valid)]
+
+
+A, B, C = {"type": "integer"}, {"type": "string"}, {"const": 1}
+
+SCHEMAS: dict[str, list[Any]] = {
+    "type": [{"type": kind} for kind in ("null", "boolean", "integer", "number", "string", "array", "object")]
+    + [{"type": ["integer", "string"]}, {"type": ["array", "null", "number"]}],
+    "enum and const": [
+        {"enum": [1, "a", None]},
+        {"enum": [[1, 2], {"a": 1}, 2.5]},
+        {"const": {"a": {"a": 1}}},
+        {"const": False},
+        {"enum": [0, False, 1.0]},
+        {"enum": ["a", "ab", 1], "type": "string", "minLength": 2},
+        {"enum": [{"a": 1}, {"b": 1}], "required": ["a"]},
+    ],
+    "numbers": [
+        {"minimum": 1},
+        {"exclusiveMinimum": 1, "maximum": 2},
+        {"multipleOf": 2},
+        {"type": "number", "multipleOf": 0.5, "not": {"type": "integer"}},
+        {"minimum": 1, "exclusiveMinimum": 1},
+    ],
+    "strings": [
+        {"minLength": 1},
+        {"maxLength": 1},
+        {"minLength": 2, "maxLength": 2},
+        {"pattern": "b$"},
+        {"pattern": "^a", "maxLength": 1},
+        {"type": "string", "not": {"pattern": "a"}},
+        {"allOf": [{"pattern": "a"}, {"pattern": "b"}]},
+    ],
+    "objects": [
+        {"properties": {"a": A, "b": B}},
+        {"properties": {"a": A}, "required": ["a", "b"]},
+        {"properties": {"a": A}, "additionalProperties": False},
+        {"properties": {"a": A}, "additionalProperties": B},
+        {"patternProperties": {"^a": A}},
+        {"patternProperties": {"^a": A, "b$": B}},
+        {"properties": {"ab": C}, "patternProperties": {"^a": A}, "additionalProperties": False},
+        {"propertyNames": {"pattern": "a"}},
+        {"propertyNames": {"enum": ["a", "c"]}},
+        {"propertyNames": {"maxLength": 1}, "required": ["ab"]},
+        {"minProperties": 2},
+        {"maxProperties": 1},
+        {"minProperties": 1, "maxProperties": 2, "required": ["a"], "properties": {"b": A}},
+        {"required": ["a"], "properties": {"a": False}},
+        {"properties": {"a": {"$ref": "#"}}, "additionalProperties": False, "type": "object"},
+    ],
+    "dependencies": [
+        {"dependentRequired": {"a": ["b"]}},
+        {"dependentRequired": {"a": ["b"], "b": ["c"]}},
+        {"dependentSchemas": {"a": {"properties": {"b": A}}}},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "dependencies": {"a": ["b"], "c": {"required": ["a"]}}},
+    ],
+    "arrays": [
+        {"items": A},
+        {"prefixItems": [A, B]},
+        {"prefixItems": [A], "items": B},
+        {"prefixItems": [A], "items": False, "minItems": 1},
+        {"minItems": 2},
+        {"maxItems": 1},
+        {"items": False},
+        {"contains": A},
+        {"contains": A, "minContains": 2},
+        {"contains": A, "maxContains": 1},
+        {"contains": A, "minContains": 0, "maxContains": 1},
+        {"contains": A, "minContains": 2, "maxContains": 2, "items": {"type": ["integer", "string"]}},
+        {"allOf": [{"contains": {"const": 1}}, {"contains": {"const": 2}}]},
+        {"items": {"enum": [1, 2, "a"]}, "uniqueItems": True},
+        {"prefixItems": [{"enum": [1, 2]}, {"enum": [1, "a"]}], "items": False, "uniqueItems": True},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "items": [A, B], "additionalItems": False},
+    ],
+    "combinations": [
+        {"allOf": [{"properties": {"a": A}}, {"required": ["a"]}]},
+        {"allOf": [{"type": ["integer", "string"]}, {"type": ["string", "null"]}]},
+        {"anyOf": [{"type": "integer"}, {"required": ["a"]}]},
+        {"oneOf": [{"type": "integer"}, {"minimum": 2}]},
+        {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        {"oneOf": [{"properties": {"a": A}}, {"properties": {"a": B}}, {"required": ["b"]}]},
+        {"oneOf": [{"items": A}, {"minItems": 2}], "type": "array"},
+        {"not": {"type": ["integer", "object"]}},
+        {"not": {"required": ["a"]}, "type": "object"},
+        {"not": {"properties": {"a": A}}},
+        {"not": {"patternProperties": {"^a": A}}},
+        {"not": {"additionalProperties": A, "properties": {"b": True}}},
+        {"not": {"items": A}},
+        {"not": {"prefixItems": [A], "items": B}},
+        {"not": {"contains": A}},
+        {"not": {"contains": A, "minContains": 2}},
+        {"not": {"minProperties": 2}},
+        {"not": {"maxProperties": 1}},
+        {"not": {"minItems": 1, "maxItems": 2}},
+        {"not": {"enum": [1, "a", [1], {"a": 1}]}},
+        {"not": {"items": {"enum": [1, 2, "a"]}, "uniqueItems": True}},
+        {"not": {"minLength": 1, "maxLength": 2}},
+        {"not": {"minimum": 1, "maximum": 2}},
+        {"not": {"propertyNames": {"maxLength": 1}}},
+        {"not": {"dependentRequired": {"a": ["b"]}}},
+        {"not": {"not": {"anyOf": [A, {"required": ["a"]}]}}},
+        {"if": {"required": ["a"]}, "then": {"required": ["b"]}, "else": {"required": ["c"]}},
+        {"if": {"properties": {"a": {"const": 1}}, "required": ["a"]}, "then": {"required": ["b"]}},
+        {"if": {"type": "string"}, "else": {"type": "array"}},
+    ],
+    "references": [
+        {"$ref": "#/$defs/x", "$defs": {"x": {"type": "string"}}, "minLength": 1},
+        {"$defs": {"tree": {"properties": {"a": {"$ref": "#/$defs/tree"}}, "additionalProperties": False}}}
+        | {"$ref": "#/$defs/tree"},
+        {"type": "array", "items": {"$ref": "#"}},
+        {"anyOf": [A, {"type": "array", "items": {"$ref": "#"}}]},
+        {"properties": {"a": {"not": {"$ref": "#"}}}, "type": "object"},
+    ],
+    "unevaluated": [
+        {"properties": {"a": A}, "unevaluatedProperties": False},
+        {"anyOf": [{"properties": {"a": A}}, {"properties": {"b": B}}], "unevaluatedProperties": False},
+        {
+            "oneOf": [{"required": ["a"], "properties": {"a": True}}, {"properties": {"b": B}}],
+            "unevaluatedProperties": A,
+        },
+        {"if": {"properties": {"a": C}, "required": ["a"]}, "then": {"properties": {"b": True}}}
+        | {"unevaluatedProperties": False},
+        {"prefixItems": [A], "unevaluatedItems": False},
+        {"contains": A, "unevaluatedItems": B},
+        {"anyOf": [{"prefixItems": [A]}, {"prefixItems": [True, B]}], "unevaluatedItems": False},
+        {"not": {"properties": {"a": A}, "unevaluatedProperties": False}},
+    ],
+    "nothing and everything": [True, {}, False, {"not": {}}, {"allOf": [A, B]}, {"type": "object", "required": ["a"]}],
+}
+
+
+@pytest.mark.parametrize("keyword", SCHEMAS)
+def test_small_documents(keyword: str) -> None:
+    for schema in SCHEMAS[keyword]:
+        assert wrong(schema, DOCUMENTS) == [], schema
+
+
+SUBSCHEMAS = st.deferred(
+    lambda: st.one_of(
+        st.sampled_from([schema for found in SCHEMAS.values() for schema in found if "$ref" not in json.dumps(schema)]),
+        st.builds(lambda parts: {"allOf": parts}, st.lists(SUBSCHEMAS, min_size=2, max_size=2)),
+        st.builds(lambda parts: {"anyOf": parts}, st.lists(SUBSCHEMAS, min_size=2, max_size=2)),
+        st.builds(lambda parts: {"oneOf": parts}, st.lists(SUBSCHEMAS, min_size=2, max_size=2)),
+        st.builds(lambda part: {"not": part}, SUBSCHEMAS),
+        st.builds(lambda part: {"properties": {"a": part}, "required": ["a"]}, SUBSCHEMAS),
+    )
+)
+
+
+def without_drafts(schema: Any) -> bool:
+    return "draft-07" not in json.dumps(schema)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SUBSCHEMAS.filter(without_drafts))
+def test_combinations(schema: Any) -> None:
+    try:
+        found = wrong(schema, DOCUMENTS[::3])
+    except GrammarError as error:  # too many cases, or items that cannot be told apart
+        if not isinstance(error, earleymask.LimitError) and "uniqueItems" not in str(error):
+            raise
+        found = []
+    assert found == []
+
+
+# Walks through masks: whatever is written is valid.
+
+
+def walk(grammar: Grammar, rng: random.Random, steps: int = 300) -> str | None:
+    """A sentence made by choosing among allowed bytes, those preferred that end things; None if it becomes too long."""
+    matcher = Matcher(grammar, BYTES)
+    text = bytearray()
+    for step in range(steps):
+        allowed = matcher.mask().nonzero()[0].tolist()
+        assert allowed, bytes(text)
+        closing = [token for token in allowed if token in (*b'"}]', EOS)]
+        token = rng.choice(closing if closing and (step > 60 or rng.random() < 0.4) else allowed)
+        assert matcher.accept(token)
+        if token == EOS:
+            return text.decode()
+        text.append(token)
+    return None
+
+
+@pytest.mark.parametrize("order", ["any", "schema"])
+@pytest.mark.parametrize("keyword", SCHEMAS)
+def test_walks_are_valid(keyword: str, order: str) -> None:
+    rng = random.Random(f"{keyword} {order}")
+    n_whole = 0
+    for schema in SCHEMAS[keyword]:
+        grammar = made(schema, property_order=order)
+        if grammar is None:
+            continue
+        oracle = Oracle(schema)
+        for _ in range(4):
+            text = walk(grammar, rng)
+            if text is not None and not re.search("[eE][+-]?[0-9]{6}", text):  # beyond what Decimal reads
+                n_whole += 1
+                assert oracle.accepts(text) or repeats_a_key(text), (schema, text)
+    assert n_whole > len(SCHEMAS[keyword])
+
+
+def repeats_a_key(text: str) -> bool:
+    found = []
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        found.append(len({key for key, _ in pairs}) < len(pairs))
+
+    json.loads(text, object_pairs_hook=look)
+    return any(found)
+
+
+# The order of keys.
+
+
+@pytest.mark.parametrize(
+    ("schema", "orders"),
+    [
+        ({"required": ["b"], "properties": {"a": A, "c": A}}, "acb"),
+        ({"properties": {"b": A}, "allOf": [{"properties": {"a": A}}]}, "ba"),
+        ({"allOf": [{"properties": {"a": A}}], "properties": {"b": A}}, "ab"),
+        ({"anyOf": [{"properties": {"a": A}}, {"properties": {"c": A}}], "properties": {"b": A}}, "acb"),
+        ({"$ref": "#/$defs/x", "$defs": {"x": {"properties": {"c": A}}}, "properties": {"a": A}}, "ca"),
+    ],
+)
+def test_keys_come_in_the_order_of_the_schema(schema: Any, orders: str) -> None:
+    grammar = Grammar.from_json_schema({"type": "object", **schema})
+    for keys in permutations(orders):
+        text = json.dumps(dict.fromkeys(keys, 1))
+        assert accepts(grammar, text) == ("".join(keys) == orders), text
+    assert accepts(grammar, json.dumps({**dict.fromkeys(orders, 1), "z": 1, "y": 1}))
+    assert not accepts(grammar, json.dumps({"z": 1, **dict.fromkeys(orders, 1)}))
+
+
+# How it is written.
+
+SAMPLE = {"a": [1, "x", {}, []], "b": {"c": None}}
+
+
+@pytest.mark.parametrize("indent", [None, 0, 1, 4, "\t"])
+def test_flexible_white_space_is_what_json_dumps_writes(indent: int | str | None) -> None:
+    grammar = Grammar.from_json_schema(True)
+    assert accepts(grammar, json.dumps(SAMPLE, indent=indent))
+    assert accepts(grammar, json.dumps(SAMPLE, indent=indent, separators=(",", ":")))
+
+
+def test_white_space_is_bounded() -> None:
+    grammar = Grammar.from_json_schema({"type": "array"}, max_indent=3)
+    assert accepts(grammar, "[\n   1\n]")
+    assert not accepts(grammar, "[\n    1\n]")
+    assert not accepts(grammar, "[  1]")
+    assert not accepts(grammar, " []")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"whitespace": "compact"}, json.dumps(SAMPLE, separators=(",", ":"))),
+        ({"whitespace": "spaced"}, json.dumps(SAMPLE)),
+        ({"whitespace": "compact", "separators": (" ,", " : ")}, json.dumps(SAMPLE, separators=(" ,", " : "))),
+    ],
+)
+def test_white_space_options(options: dict[str, Any], text: str) -> None:
+    grammar = Grammar.from_json_schema(True, **options)
+    assert accepts(grammar, text)
+    assert not accepts(grammar, json.dumps(SAMPLE, indent=1))
+    others = {json.dumps(SAMPLE), json.dumps(SAMPLE, separators=(",", ":"))} - {text}
+    assert not any(accepts(grammar, other) for other in others)
+
+
+STRINGS = ["a", "\u00e9", "/", '"', "\\", "\n", "\x01", "\U0001f600", "a\u2028b"]
+
+
+def spellings(text: str) -> set[str]:
+    whole = "".join(f"\\u{unit:04x}" for unit in np.frombuffer(text.encode("utf-16-le"), "<u2").tolist())
+    return {
+        json.dumps(text),
+        json.dumps(text, ensure_ascii=False),
+        f'"{whole}"',
+        f'"{whole.upper()}"'.replace("U", "u"),
+    }
+
+
+@pytest.mark.parametrize("ascii_only", [False, True])
+@pytest.mark.parametrize("escapes", ["all", "shortest"])
+@pytest.mark.parametrize("schema", [{"type": "string"}, {"enum": STRINGS}, {"maxLength": 3}, {"pattern": "^[^]*$"}])
+def test_spellings_of_strings(schema: Any, escapes: str, ascii_only: bool) -> None:
+    grammar = Grammar.from_json_schema(schema, string_escapes=escapes, ensure_ascii=ascii_only)
+    for text in STRINGS:
+        shortest = json.dumps(text, ensure_ascii=ascii_only)
+        for spelled in spellings(text) | {'"\\/"'}:
+            expected = spelled == shortest if escapes == "shortest" else not ascii_only or spelled.isascii()
+            if spelled == '"\\/"':
+                expected = escapes == "all"
+            assert accepts(grammar, spelled) == expected, spelled
+
+
+def test_keys_have_all_spellings_too() -> None:
+    grammar = Grammar.from_json_schema({"properties": {"ab": {"const": 1}}, "additionalProperties": False})
+    assert accepts(grammar, '{"\\u0061b":1}')
+    assert not accepts(grammar, '{"\\u0062b":1}')
+    others = Grammar.from_json_schema({"properties": {"ab": False}})
+    assert accepts(others, '{"\\u0062b":1}')
+    assert not accepts(others, '{"a\\u0062":1}')
+
+
+# Refusals, reports, pickles.
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "said"),
+    [
+        ({"items": {"uniqueItems": True}}, "/items/uniqueItems", "finite"),
+        ({"properties": {"a": {"pattern": "("}}}, "/properties/a/pattern", "pattern"),
+        ({"patternProperties": {"(": True}}, "/patternProperties", "patternProperties"),
+        ({"multipleOf": 0.123456789}, "/multipleOf", "remainders"),
+        ({"const": "\ud800"}, "/const", "surrogate"),
+        ({"$ref": "#"}, "", "circle"),
+        ({"properties": {"a": {"anyOf": [True, {"$ref": "#/properties/a"}]}}}, "/properties/a", "circle"),
+        ({"$ref": "#/nowhere"}, "/$ref", "nowhere"),
+        ({"type": "text"}, "/type", "must be"),
+    ],
+)
+def test_refusals_name_the_place(schema: Any, pointer: str, said: str) -> None:
+    with pytest.raises(GrammarError, match=said) as caught:
+        Grammar.from_json_schema(schema)
+    assert caught.value.pointer == pointer
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        False,
+        {"allOf": [{"type": "string"}, {"type": "null"}]},
+        {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#"}}},
+        {"type": "array", "items": {"enum": [1, 2]}, "minItems": 3, "uniqueItems": True},
+        {"type": "string", "pattern": "^a$", "minLength": 2},
+        {"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2},
+    ],
+)
+def test_schemas_that_nothing_satisfies(schema: Any) -> None:
+    with pytest.raises(GrammarError, match="no document satisfies"):
+        Grammar.from_json_schema(schema)
+
+
+def test_keys_that_cannot_be_finished_are_never_opened() -> None:
+    grammar = Grammar.from_json_schema(
+        {
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/never"}, "b": {"type": "null"}},
+            "additionalProperties": False,
+            "$defs": {"never": {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#/$defs/never"}}}},
+        },
+        whitespace="compact",
+    )
+    matcher = Matcher(grammar, BYTES)
+    assert matcher.validate(b'{"') == 2
+    assert matcher.accept(ord("{"))
+    assert matcher.accept(ord('"'))
+    assert [chr(token) for token in matcher.mask().nonzero()[0]] == ["\\", "b"]
+
+
+def test_report_has_a_row_for_each_keyword() -> None:
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "x",
+        "type": "object",
+        "properties": {"a": {"uniqueItems": True, "x-own": 1, "format": "no-format"}},
+    }
+    grammar = Grammar.from_json_schema(schema, strict=False)
+    rows = {row.pointer: (row.keyword, row.status) for row in grammar.report if row.keyword}
+    assert rows == {
+        "/$schema": ("$schema", "exact"),
+        "/title": ("title", "exact"),
+        "/type": ("type", "exact"),
+        "/properties": ("properties", "exact"),
+        "/properties/a/uniqueItems": ("uniqueItems", "widened"),
+        "/properties/a/x-own": ("x-own", "exact"),
+        "/properties/a/format": ("format", "exact"),
+    }
+    assert accepts(grammar, '{"a": [1, 1]}')
+
+
+def test_pickles_read_the_schema_again() -> None:
+    grammar = Grammar.from_json_schema(
+        {"$ref": "http://example.org/x"},
+        registry={"http://example.org/x": {"properties": {"a": {"type": "null"}}}},
+        property_order="any",
+        separators=(",", ":"),
+    )
+    copy = pickle.loads(pickle.dumps(grammar))
+    assert copy == grammar
+    assert copy.report == grammar.report
+    for text in ('{"a":null}', '{"a":1}', '{"a": null}'):
+        assert accepts(copy, text) == accepts(grammar, text)
+    assert grammar != Grammar.from_json_schema(True)
+
+
+def test_what_is_learned_is_forgotten_and_learned_again() -> None:
+    """Terminals that come late keep their regexes when the engine forgets."""
+    schema = {"properties": {f"k{i}": {"type": "string", "pattern": f"^(a|b)*a(a|b){{{i}}}$"} for i in range(8)}}
+    limits = earleymask.Limits(lexer_states=600)
+    grammar = Grammar.from_json_schema(schema, limits=limits)
+    rng = random.Random(1)
+    for _ in range(6):
+        document = {}
+        for i in range(8):
+            document[f"k{i}"] = "".join(rng.choices("ab", k=40)) + "a" + "".join(rng.choices("ab", k=i))
+        assert accepts(grammar, json.dumps(document))
+        document["k7"] = "b" * 60
+        assert not accepts(grammar, json.dumps(document))
+    assert grammar.stats()["grammar_collections"]
