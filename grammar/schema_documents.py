@@ -311,6 +311,7 @@ class Documents:
                     f"`$schema` names a metaschema that is not known: {uri}",
                     hint='give the metaschema in `registry`, or leave out "$schema"',
                 )
+            self.remote[name] = found
             metaschema = metaschema or found
             met.add(name)
             name = found["$schema"]

@@ -2,11 +2,12 @@
 
 The order: first appearance in a walk of the document in order, properties and in-place applicators alike with
 references followed, then `required` names not yet seen, then all other keys as they come. Several schemas may apply to
-a member or an item: they take part in the order of that walk.
+a member or an item: they take part in the order of that walk. An object that is a constant has its own order.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,12 +26,12 @@ class _Walk:
     names: list[str] = field(default_factory=list)
     required: list[str] = field(default_factory=list)
     schemas: list[dict[str, Any]] = field(default_factory=list)
-    seen: set[int] = field(default_factory=set)
+    seen: dict[int, Any] = field(default_factory=dict)  # by `id`; kept, so that no other object gets that id
 
     def go(self, schema: Any) -> None:
         if not isinstance(schema, dict) or id(schema) in self.seen:
             return
-        self.seen.add(id(schema))
+        self.seen[id(schema)] = schema
         self.schemas.append(schema)
         for keyword, value in schema.items():
             if keyword == "properties":
@@ -74,6 +75,10 @@ def _put(data: Any, schemas: list[Any], root: Any) -> Any:
     walk = _Walk(root)
     for schema in schemas:
         walk.go(schema)
+    for schema in walk.schemas:
+        for constant in [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else [])]:
+            if json.dumps(constant, sort_keys=True) == json.dumps(data, sort_keys=True):
+                return constant
     if isinstance(data, list):
         return [_put(item, _of_item(index, walk.schemas), root) for index, item in enumerate(data)]
     first = [name for name in dict.fromkeys([*walk.names, *walk.required]) if name in data]

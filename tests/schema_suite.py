@@ -1,7 +1,8 @@
 """The official JSON-Schema-Test-Suite, group by group: `python -m tests.schema_suite --draft 2020-12 --order any`.
 
 A group is one schema with several instances. It is *right* where every instance is accepted exactly when the suite says
-valid, *refused* where the schema is (with the reason), else wrong: *wrong accept* or *wrong reject*. Instances are
+valid, *empty* where the schema is refused because no document satisfies it, and none of the instances does, *refused*
+where it is refused for another reason, else wrong: *wrong accept* or *wrong reject*. Instances are
 serialised with `json.dumps` and walked byte by byte; formats are annotations but in the tests of formats, as the suite
 has it. The suite lies in `../shared/data/json-schema-test-suite`, or where EARLEYMASK_SCHEMA_SUITE says.
 
@@ -38,8 +39,9 @@ DRAFTS = {
 }
 REMOTES = "http://localhost:1234/"
 """Where the suite's schemas look for its remote ones."""
-RIGHT, REFUSED, WRONG_ACCEPT, WRONG_REJECT = "right", "refused", "wrong accept", "wrong reject"
-VERDICTS = (RIGHT, REFUSED, WRONG_ACCEPT, WRONG_REJECT)
+RIGHT, EMPTY, REFUSED, WRONG_ACCEPT, WRONG_REJECT = "right", "empty", "refused", "wrong accept", "wrong reject"
+VERDICTS = (RIGHT, EMPTY, REFUSED, WRONG_ACCEPT, WRONG_REJECT)
+NO_DOCUMENT = "no document satisfies"
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,10 @@ def judge(group: Group, registry: Mapping[str, Any], order: str = "any", open_: 
     try:
         accepts = open_(group.schema, property_order=order, format_assertion=asserted, registry=registry)
     except earleymask.GrammarError as error:
-        return Outcome(group, REFUSED, [str(error)])
+        if not error.message.startswith(NO_DOCUMENT):
+            return Outcome(group, REFUSED, [str(error)])
+        valid = [test["description"] for test in group.tests if test["valid"]]
+        return Outcome(group, WRONG_REJECT if valid else EMPTY, valid)
     wrong = []
     verdict = RIGHT
     for test in group.tests:
@@ -159,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.only in f"{group.file}: {group.description}" and not (given.required and optional):
             outcomes.append(judge(group, remotes(suite), given.order))
     for outcome in outcomes:
-        if outcome.verdict != RIGHT:
+        if outcome.verdict not in (RIGHT, EMPTY):
             print(f"{outcome.verdict}: {outcome.group.file}: {outcome.group.description}")
             for reason in outcome.reasons:
                 print("    " + reason.replace("\n", "\n    "))

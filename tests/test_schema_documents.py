@@ -302,7 +302,9 @@ def test_vocabularies_take_keywords_away() -> None:
     vocabulary = {base + "vocab/core": True, base + "vocab/applicator": True, base + "vocab/format-assertion": False}
     meta = {"$schema": base + "schema", "$vocabulary": vocabulary}
     schema = {"$schema": "http://h/meta", "minimum": 3, "properties": {"a": {"type": "strin"}}, "format": "date"}
-    root = scanned(schema, registry={"http://h/meta": meta}).root
+    documents = scanned(schema, registry={"http://h/meta": meta})
+    root = documents.root
+    assert documents.remote == {"http://h/meta": meta}
     assert root.applied().keys() == {"$schema", "properties", "format"}
     assert root.resource.asserts_format is True
     vocabulary["http://h/mine"] = False

@@ -10,7 +10,19 @@ from typing import Any
 import pytest
 import schema_suite
 from schema_order import reordered
-from schema_suite import REFUSED, RIGHT, WRONG_ACCEPT, WRONG_REJECT, Group, Outcome, groups, judge, remotes, table
+from schema_suite import (
+    EMPTY,
+    REFUSED,
+    RIGHT,
+    WRONG_ACCEPT,
+    WRONG_REJECT,
+    Group,
+    Outcome,
+    groups,
+    judge,
+    remotes,
+    table,
+)
 
 import earleymask
 
@@ -38,7 +50,7 @@ FILES = [(draft, file) for draft, by_file in GROUPS.items() for file in by_file]
 @pytest.mark.parametrize(("draft", "file"), FILES, ids=[f"{draft}-{file}" for draft, file in FILES])
 def test_nothing_is_wrong(draft: str, file: str) -> None:
     outcomes = [judge(group, remotes(SUITE)) for group in GROUPS[draft][file]]
-    wrong = [(o.verdict, o.group.description, o.reasons) for o in outcomes if o.verdict not in (RIGHT, REFUSED)]
+    wrong = [(o.verdict, o.group.description, o.reasons) for o in outcomes if o.verdict not in (RIGHT, EMPTY, REFUSED)]
     assert not wrong
 
 
@@ -48,7 +60,7 @@ def test_nothing_is_wrong(draft: str, file: str) -> None:
 def test_most_required_groups_are_right(draft: str) -> None:
     required = [group for file, found in GROUPS[draft].items() if not file.startswith("optional/") for group in found]
     outcomes = [judge(group, remotes(SUITE)) for group in required]
-    refused = [(o.group.file, o.group.description, o.reasons) for o in outcomes if o.verdict != RIGHT]
+    refused = [(o.group.file, o.group.description, o.reasons) for o in outcomes if o.verdict not in (RIGHT, EMPTY)]
     assert len(refused) <= (1 - LEAST_RIGHT) * len(outcomes), refused
 
 
@@ -84,6 +96,15 @@ def test_a_refused_schema_is_told_with_its_reason() -> None:
         raise earleymask.GrammarError("no", pointer="/a")
 
     assert judge(ONE, {}, open_=refuse) == Outcome(ONE, REFUSED, ["at #/a: no"])
+
+
+def test_no_document_is_right_where_none_is_valid() -> None:
+    def refuse(schema: Any, **options: Any) -> Callable[[str], bool]:
+        raise earleymask.GrammarError("no document satisfies the schema")
+
+    none = Group("file", "none", False, ({"description": "bad", "data": 1, "valid": False},))
+    assert judge(none, {}, open_=refuse) == Outcome(none, EMPTY, [])
+    assert judge(ONE, {}, open_=refuse) == Outcome(ONE, WRONG_REJECT, ["good"])
 
 
 @pytest.mark.parametrize("valid", [True, False])
@@ -166,5 +187,7 @@ def test_the_schemas_order_within_members_and_items() -> None:
         ({"prefixItems": [{}, inner]}, [0, mixed], lambda found: found[1]),
         ({"prefixItems": [{}], "items": inner}, [0, mixed], lambda found: found[1]),
         ({"items": [{}], "additionalItems": inner}, [0, mixed], lambda found: found[1]),
+        ({"const": {"a": 0, "b": 0}}, mixed, lambda found: found),
+        ({"enum": [1, [0, {"m": {"a": 0, "b": 0}}]]}, [0, {"m": mixed}], lambda found: found[1]["m"]),
     ]:
         assert list(inside(reordered(data, schema))) == ["a", "b"]
