@@ -1,4 +1,5 @@
-"""The command line: `earleymask demo`, `earleymask check GRAMMAR [TEXT]`, `earleymask generate --model PATH ...`.
+"""The command line: `earleymask demo`, `earleymask check GRAMMAR [TEXT]`, `earleymask schema FILE`, `earleymask
+generate --model PATH ...`.
 
 Results go to stdout. Errors go to stderr, without a traceback, with exit code 2; 1 means "the answer is no". Each
 command is a module of its own with a `run(arguments) -> int`, loaded only when it is called: `check` should not wait
@@ -129,6 +130,22 @@ def _parser() -> argparse.ArgumentParser:
     _add_grammars(check, check)
     check.set_defaults(run=_run_check, usage_error=check.error)
 
+    schema = commands.add_parser(
+        "schema",
+        help="can a JSON Schema be enforced, and is an instance valid?",
+        description="Load a JSON Schema and show a document that it allows, what became of its keywords, or where an "
+        "instance ceases to be valid. Exit code 0: all is well; 1: the instance is not valid, or --report has a "
+        "keyword that is not enforced; 2: the schema is malformed or cannot be enforced, or a file cannot be read.",
+    )
+    schema.add_argument("schema", metavar="FILE", help='file with the schema, or "-" for stdin')
+    schema.add_argument("--instance", metavar="FILE", help='is this document one of the schema\'s? ("-": from stdin)')
+    schema.add_argument("--report", action="store_true", help="one line for each keyword: what became of it, and why")
+    schema.add_argument(
+        "--order", choices=("schema", "any"), default="schema", help="which order of keys (default: %(default)s)"
+    )
+    schema.add_argument("--seed", type=_seed, default=0, help="of the example (default: %(default)s)")
+    schema.set_defaults(run=_run_schema)
+
     generate = commands.add_parser(
         "generate",
         help="let a transformers model write under a grammar",
@@ -202,6 +219,12 @@ def _run_check(given: argparse.Namespace) -> int:
     from . import _check
 
     return _check.run(given)
+
+
+def _run_schema(given: argparse.Namespace) -> int:
+    from . import _schema
+
+    return _schema.run(given)
 
 
 def _run_generate(given: argparse.Namespace) -> int:

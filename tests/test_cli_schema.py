@@ -1,0 +1,143 @@
+"""`earleymask schema`: examples, reports, and where an instance ceases to be valid."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import earleymask
+from earleymask import cli
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(earleymask.Grammar, "from_json_schema"), reason="this build reads no JSON Schemas"
+)
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "minLength": 1}, "age": {"type": "integer", "minimum": 0}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture
+def schema_file(tmp_path: Path) -> str:
+    return written(tmp_path, "schema.json", SCHEMA)
+
+
+def written(folder: Path, name: str, value: Any) -> str:
+    path = folder / name
+    path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+    return str(path)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = cli.main(["schema", *arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_example(capsys: pytest.CaptureFixture[str], schema_file: str, seed: int) -> None:
+    code, out, err = run(capsys, schema_file, "--seed", str(seed))
+    title, text = out.splitlines()
+    assert (code, err, title) == (0, "", "The schema can be enforced. A document that it allows:")
+    document = json.loads(text)
+    assert list(document) == ["name", "age"] and document["name"] and document["age"] >= 0
+    assert run(capsys, schema_file, "--seed", str(seed))[1] == out
+
+
+TREE = {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/t"}, "minItems": 2}, {"type": "null"}]}
+LONG = [{"$ref": "#/$defs/t", "$defs": {"t": TREE}}, {"type": "string", "minLength": 500}, {"enum": ["é\n"]}, {}]
+
+
+@pytest.mark.parametrize("schema", LONG)
+def test_examples_end(capsys: pytest.CaptureFixture[str], tmp_path: Path, schema: Any) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    for seed in range(5):
+        code, out, err = run(capsys, written(tmp_path, "s.json", schema), "--seed", str(seed))
+        assert (code, err) == (0, "")
+        jsonschema.validate(json.loads(out.splitlines()[1]), schema)
+
+
+def test_a_valid_instance(capsys: pytest.CaptureFixture[str], tmp_path: Path, schema_file: str) -> None:
+    for text in ('{"name": "A", "age": 1}', '\n{"name":"A","age":1}\n', json.dumps({"name": "A", "age": 1}, indent=2)):
+        instance = written(tmp_path, "i.json", text)
+        assert run(capsys, schema_file, "--instance", instance) == (0, "The instance is valid.\n", "")
+
+
+def test_an_invalid_instance(capsys: pytest.CaptureFixture[str], tmp_path: Path, schema_file: str) -> None:
+    code, out, err = run(capsys, schema_file, "--instance", written(tmp_path, "i.json", '{"name": "", "age": 1}'))
+    assert (code, err) == (1, "")
+    assert out.splitlines()[:4] == [
+        "The instance is not valid, and nothing that begins like it is.",
+        "line 1, column 11:",
+        '    {"name": "", "age": 1}',
+        "              ^",
+    ]
+
+
+def test_an_incomplete_instance(capsys: pytest.CaptureFixture[str], tmp_path: Path, schema_file: str) -> None:
+    code, out, _ = run(capsys, schema_file, "--instance", written(tmp_path, "i.json", '{"name": "A"'))
+    assert code == 1
+    assert out.startswith("The instance is not complete: it ends too early.\nline 1, column 13:")
+
+
+def test_an_instance_that_is_valid_in_another_order(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, schema_file: str
+) -> None:
+    instance = written(tmp_path, "i.json", '{"age": 1, "name": "A"}')
+    code, out, _ = run(capsys, schema_file, "--instance", instance)
+    assert code == 1
+    assert out.startswith("The instance is valid, but not written as the grammar has it")
+    assert run(capsys, schema_file, "--instance", instance, "--order", "any")[0] == 0
+
+
+def test_a_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    schema = {**SCHEMA, "x-mine": 1, "title": "T"}
+    code, out, err = run(capsys, written(tmp_path, "s.json", schema), "--report")
+    assert (code, err) == (0, "")
+    *rows, total = out.splitlines()
+    found = {row.split()[1]: row.split()[0] for row in rows}
+    assert found["/required"] == found["/properties/name/minLength"] == "exact"
+    assert {"/x-mine", "/title", "/type", "/properties/age/minimum"} <= found.keys()
+    assert total.startswith(f"{len(rows)} rows, ")
+
+
+def test_a_report_of_what_cannot_be_enforced(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    refused = written(tmp_path, "s.json", {"properties": {"a": {"type": "string", "pattern": r"(a)\1"}}})
+    code, out, err = run(capsys, refused)
+    assert (code, out) == (2, "") and "at #/properties/a/pattern: " in err
+    code, out, err = run(capsys, refused, "--report")
+    assert (code, err) == (1, "")
+    assert [row.split()[0] for row in out.splitlines() if "/properties/a/pattern" in row] == ["widened"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"type": "strin"}', "earleymask: at #/type: `type` must be one of "),
+        ('{"a": 1, "a": 2}', 'earleymask: line 1, column 10: the key "a" stands twice in one object'),
+        ("{", "earleymask: line 1, column 2: the schema is not JSON"),
+        ("false", "earleymask: no document satisfies the schema"),
+    ],
+)
+def test_schemas_that_cannot_be_used(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, message: str
+) -> None:
+    code, out, err = run(capsys, written(tmp_path, "s.json", text))
+    assert (code, out) == (2, "")
+    assert err.startswith(message)
+
+
+def test_one_of_the_two_comes_from_stdin(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, schema_file: str
+) -> None:
+    code, _, err = run(capsys, "-", "--instance", "-")
+    assert (code, err) == (2, "earleymask: the schema and the instance cannot both come from stdin\n")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"name": "A", "age": 1}')))
+    assert run(capsys, schema_file, "--instance", "-")[0] == 0
