@@ -69,6 +69,11 @@ class SchemaLoader:
         start = self.value(root)
         if start is None or not self.engine.is_productive(start):
             raise GrammarError("no document satisfies the schema")
+        # A token in which a key ends, and another one begins.
+        comma = lower(_next_key(), self.regexes)
+        anything = self.regexes.repeat(self.regexes.byte_set(range(256)), 0)
+        inside = self.regexes.concat([anything, self.quote, anything, comma, anything])
+        self.engine.set_doubtful(inside, self.regexes.concat([anything, self.quote, inside]))
         self.engine.finish(start)
         return self.engine
 
@@ -116,6 +121,12 @@ class SchemaLoader:
         return self.terminal(
             ("key", texts), name, lambda: regexes.concat([self.quote, texts.node(regexes, self.style), self.key_end])
         )
+
+    def followed_key(self, texts: Texts, follow: Callable[[bytes], int]) -> int | None:
+        """As `key`, where what follows depends on the key."""
+        regexes = self.regexes
+        node = regexes.concat([self.quote, texts.node(regexes, self.style), self.key_end])
+        return None if regexes.is_empty(node) else self.engine.add_followed("key", node, follow)
 
     # Values.
 
@@ -175,6 +186,11 @@ class SchemaLoader:
         if symbol is None:
             symbol = self.rules[shape] = ArrayRules(self, shape).start()
         return symbol
+
+
+@lru_cache(maxsize=None)
+def _next_key() -> Node:
+    return parse(r',[ \t\n\r]*"')
 
 
 @lru_cache(maxsize=64)

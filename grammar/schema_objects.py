@@ -6,17 +6,18 @@ the named keys (or, in any order, between them) stand the others, sorted into *a
 the same is demanded. Beside that a state knows how many members there are, where that matters, and which demands for
 some member (`Exists`) have been met: a member may meet one, and then its value is also what that demand says.
 
-Named keys never repeat. FIXME others
+No key repeats: of the named ones the state knows which are left, and the others that were written are part of it, too.
 """
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from .schema_shapes import FALSE, TRUE
-from .schema_strings import ALL_TEXTS, Texts
+from .schema_strings import ALL_TEXTS, NO_WORDS, Texts, Words
 
 if TYPE_CHECKING:
     from .schema_load import SchemaLoader
@@ -29,11 +30,13 @@ class State(NamedTuple):
     passed: with the schema's order, how many of the named keys; in any order, those written, bit by bit.
     size: members so far, as far as it matters; 0 only for none.
     missing: bits of the demands for some member that are not met yet.
+    others: keys written that are not named.
     """
 
     passed: int
     size: int
     missing: int
+    others: Words = NO_WORDS
 
 
 class Atom(NamedTuple):
@@ -57,9 +60,11 @@ class ObjectRules:
         # Where the number of members stops to matter: all states behind are one.
         self.settled = max(shape.least, 1) if shape.most is None else shape.most + 1
         self.atoms: list[Atom] | None = None
-        # Where only required keys stand between a state and the end, it can be finished if their values exist.
-        self.is_plain = not shape.exists and not shape.least and shape.most is None
+        # Where only required keys stand between a state and the end, it can be finished if their values exist; and of
+        # others about which nothing is demanded there are as many as one likes.
+        self.is_plain = not shape.exists and not (shape.least and shape.for_all)
         self.possible: tuple[int, ...] | None = None
+        self.rests: dict[tuple[int, State], int] = {}
 
     def witness(self) -> tuple[int, ...]:
         """What shows that all states can be finished: a symbol that derives something if all required values do."""
@@ -128,18 +133,25 @@ class ObjectRules:
         if self.atoms is None:
             self.atoms = self.make_atoms()
         for atom in self.atoms:
-            key = self.loader.key(atom.keys, "key")
-            if key is not None:
-                self.add(state, key, atom.value, atom.meets, state.passed, found)
+            keys = atom.keys & ~Texts(state.others) if state.others else atom.keys
+            self.add(state, 0, atom.value, atom.meets, state.passed, found, keys)
 
-    def add(self, state: State, key: int, value: int, meets: int, passed: int, found: list[list[int]]) -> None:
-        """A member, in all the ways in which it may meet demands."""
-        most = self.shape.most
-        if most is not None and state.size >= most:
+    def add(
+        self,
+        state: State,
+        key: int,
+        value: int,
+        meets: int,
+        passed: int,
+        found: list[list[int]],
+        keys: Texts | None = None,
+    ) -> None:
+        """A member with one key or, instead, one out of `keys`, in all the ways in which it may meet demands."""
+        if self.shape.most is not None and not self.has_room(state, passed):
             return
         loader = self.loader
         comma = [loader.mark(",")] if state.size else []
-        count = min(state.size + 1, self.settled)
+        size = min(state.size + 1, self.settled)
         open_demands = [bit for bit in range(len(self.shape.exists)) if meets & state.missing & 1 << bit]
         for n in range(len(open_demands) + 1):
             for chosen in combinations(open_demands, n):
@@ -149,8 +161,46 @@ class ObjectRules:
                     what = loader.algebra.both(what, self.shape.exists[bit].value)
                     missing &= ~(1 << bit)
                 symbol = loader.value(what)
-                if symbol is not None:
-                    found.append([*comma, key, symbol, self.symbol(State(passed, count, missing))])
+                if symbol is None:
+                    continue
+                after = State(passed, size, missing, state.others)
+                if keys is None:
+                    found.append([*comma, key, symbol, self.symbol(after)])
+                else:
+                    found.append([*comma, self.other(keys, symbol, after)])
+
+    def has_room(self, state: State, passed: int) -> bool:
+        """Whether there may be one member more, and all required ones that are missing then."""
+        assert self.shape.most is not None
+        missing = self.required >> passed if self.in_order else self.required & ~passed
+        return state.size + 1 + missing.bit_count() <= self.shape.most
+
+    def other(self, keys: Texts, value: int, after: State) -> int:
+        """A member with a key out of a set, which none behind it may have.
+
+        What follows the key depends on its text: the parser asks for it when it has read the key. Masks are made with
+        what follows whatever the key is.
+        """
+        engine = self.loader.engine
+
+        def follow(text: bytes) -> int:
+            key = json.loads(text[: text.rindex(b'"') + 1])
+            return self.rest(value, after._replace(others=after.others | {key}))
+
+        def expand() -> list[list[int]]:
+            key = self.loader.followed_key(keys, follow)
+            return [] if key is None else [[key, self.rest(value, after)]]
+
+        return engine.add_lazy("member", expand)
+
+    def rest(self, value: int, after: State) -> int:
+        """A value, and what follows it."""
+        symbol = self.rests.get((value, after))
+        if symbol is None:
+            symbol = self.rests[value, after] = self.loader.engine.add_lazy(
+                "rest", lambda: [[value, self.symbol(after)]]
+            )
+        return symbol
 
     def make_atoms(self) -> list[Atom]:
         shape = self.shape
