@@ -151,6 +151,7 @@ class Algebra:
         self.known: dict[object, int] = {(BOTH, ()): TRUE}
         self.patterns: dict[str, Texts] = {}
         self._evaluation: Evaluation | None = None
+        self.has_unique_items = False  # out of so many values that the parser must read which there are
         self.dropped = dropped  # keywords that are left out: see `schema_report`
         self.applicable: dict[object, dict[str, Any]] = {}
         self.meanings: dict[int, Values] = {TRUE: ALL_VALUES, FALSE: NO_VALUES}
@@ -288,33 +289,31 @@ class Algebra:
                 found = shapes.both(found, self.values(one))
         return found
 
-    def members(self, term: int) -> list[Any] | None:
-        """All values of a term, or None where they are more than MAX_LISTED, or arrays or objects."""
-        values = self.values(term)
-        if values.arrays or values.objects:
+    def members(self, values: Values) -> list[Any] | None:
+        """All of the values, or None where they are more than MAX_LISTED, or arrays or objects."""
+        words = values.texts.words
+        if values.arrays or values.objects or words is None or len(words) > MAX_LISTED:
             return None
         found: list[Any] = [None] if values.null else []
         found += [False] if values.booleans & 1 else []
         found += [True] if values.booleans & 2 else []
+        found += sorted(words)
         for numbers in values.numbers:
             known = numbers.values(MAX_LISTED)
             if known is None:
                 return None
-            found += [number for number in known if number not in found or isinstance(number, bool)]
-        words = values.texts.words
-        if words is None:
-            return None
-        found += sorted(words)
-        return found if len(found) <= MAX_LISTED else None
+            found += known
+        distinct = {canonical(value): value for value in found}
+        return list(distinct.values()) if len(distinct) <= MAX_LISTED else None
 
-    def can_differ(self, place: Place) -> bool:
-        """Whether the items of arrays at a place are out of few values, or at most one."""
+    def distinguished(self, place: Place) -> list[Values]:
+        """What the items of arrays at a place may be, where `uniqueItems` has to tell them apart."""
         shape = self.array_shape(place)
         if shape is None or (shape.most is not None and shape.most <= 1):
-            return True
+            return []
         n = len(shape.prefix) if shape.rest == FALSE else len(shape.prefix) + 1
         n = n if shape.most is None else min(n, shape.most)
-        return all(self.members(shape.item(index)) is not None for index in range(n))
+        return [self.values(shape.item(index)) for index in range(n)]
 
     def constants(self, values: list[Any]) -> Values:
         """Exactly these values."""

@@ -4,8 +4,9 @@ A state is the number of items, as far as it still matters, and for each `contai
 item may be claimed by a demand, and then is also what that demand says; where there may be too many of a kind, an
 item that is not claimed is none of it. So each array has a derivation exactly if it satisfies all demands.
 
-Where items must differ, or some must not, they are out of a finite set of values (the scan sees to it), and the state
-knows which of them there have been.
+Where items must differ, or some must not, the state knows the values that there have been. Strings and numbers are told
+apart by what is written: the item is a followed terminal, and what stands behind it knows its text. Arrays and objects
+as such items are refused by the scan.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import GrammarLimitError
-from .schema_algebra import MAX_LISTED, canonical
+from .schema_algebra import canonical
 from .schema_shapes import REPEATS, UNIQUE
 
 if TYPE_CHECKING:
     from .schema_load import SchemaLoader
-    from .schema_shapes import ArrayShape
+    from .schema_shapes import ArrayShape, Values
 
 
 class State(NamedTuple):
@@ -28,15 +29,16 @@ class State(NamedTuple):
 
     length: the number of items, as far as it matters.
     claimed: how many of them each `contains` has claimed.
-    used: the values that there have been, by bits, where they must differ or repeat; REPEATED: one has come twice.
+    used: the values that there have been, where they must differ or repeat; REPEATED: one has come twice.
     """
 
     length: int
     claimed: tuple[int, ...]
-    used: int
+    used: frozenset[object]
 
 
-REPEATED = -1
+REPEATED: frozenset[object] = frozenset([("repeated",)])
+NONE_USED: frozenset[object] = frozenset()
 
 
 class ArrayRules:
@@ -49,10 +51,10 @@ class ArrayRules:
         # Where the number of items stops to matter: all states behind are one.
         self.settled = max(shape.least, len(shape.prefix), *[part.begin for part in shape.contains], 1)
 
-        self.bits: dict[object, int] = {}  # of values that items must differ in
+        self.others: dict[tuple[Values, State], int] = {}  # items that must differ from those before
 
     def start(self) -> int:
-        return self.symbol(State(0, (0,) * len(self.shape.contains), 0))
+        return self.symbol(State(0, (0,) * len(self.shape.contains), NONE_USED))
 
     def symbol(self, state: State) -> int:
         symbol = self.known.get(state)
@@ -80,36 +82,59 @@ class ArrayRules:
             return found
         comma = [loader.mark(",")] if count else []
         after = count + 1 if shape.most is not None else min(count + 1, self.settled)
-        for item, then_used in self.choices(count, used):
-            for value, then in self.claims(item, count, claimed):
-                symbol = loader.value(value)
-                if symbol is not None:
-                    found.append([*comma, symbol, self.symbol(State(after, then, then_used))])
+        for value, then in self.claims(shape.item(count), count, claimed):
+            if shape.unique and used != REPEATED:
+                found.append([*comma, self.told_apart(value, State(after, then, used))])
+                continue
+            symbol = loader.value(value)
+            if symbol is not None:
+                found.append([*comma, symbol, self.symbol(State(after, then, used))])
         return found
 
-    def choices(self, count: int, used: int) -> list[tuple[int, int]]:
-        """What the next item may be, with the values used behind it."""
-        item = self.shape.item(count)
-        if not self.shape.unique or used == REPEATED:
-            return [(item, used)]
-        algebra = self.loader.algebra
-        members = algebra.members(item)
-        if members is None:
-            raise GrammarLimitError(
-                f"the items of an array must differ, and there are more than {MAX_LISTED} values for them"
-            )
+    def told_apart(self, term: int, after: State) -> int:
+        """An item and what follows it, where items must differ or some must not. `after` knows nothing of it yet."""
+        return self.loader.engine.add_lazy("item", lambda: self.told_apart_productions(term, after))
+
+    def told_apart_productions(self, term: int, after: State) -> list[list[int]]:
+        loader = self.loader
+        engine = loader.engine
+        values = loader.algebra.values(term)
+        if values.arrays or values.objects:
+            raise GrammarLimitError("items that must differ cannot be arrays or objects")
+        known = loader.algebra.members(values)
         found = []
-        n_left = 0
-        for value in members:
-            bit = self.bits.setdefault(canonical(value), 1 << len(self.bits))
-            if not used & bit:
-                n_left += 1
-                found.append((algebra.constant(value), used | bit))
-            elif self.shape.unique == REPEATS:
-                found.append((algebra.constant(value), REPEATED))
-        if self.shape.unique == UNIQUE and count >= len(self.shape.prefix) and n_left < self.shape.least - count:
-            return []  # seen at once, instead of by trying all ways to use them up
+        if known is not None:
+            for value in known:
+                then = self.with_value(canonical(value), after)
+                symbol = loader.value(loader.algebra.constant(value))
+                if then is not None and symbol is not None:
+                    found.append([symbol, self.symbol(then)])
+            n_left = sum(canonical(value) not in after.used for value in known)
+            if self.shape.unique == UNIQUE and after.length > len(self.shape.prefix):
+                if n_left < self.shape.least - after.length + 1:
+                    return []  # seen at once, instead of by trying all ways to use them up
+            return found
+        for value, word in ((None, "null"), (False, "false"), (True, "true")):
+            if values.null if value is None else values.booleans & (2 if value else 1):
+                then = self.with_value((value,), after)
+                if then is not None:
+                    found.append([loader.word(word), self.symbol(then)])
+        if self.shape.unique == REPEATS:
+            raise GrammarLimitError("of items that must repeat there are too many")  # the scan has refused it
+        for symbol in loader.followed_scalars(values, after.used, lambda value: self.behind(value, after)):
+            found.append([engine.add_lazy("item", partial(_pair, symbol, self.symbol(after)))])
         return found
+
+    def behind(self, value: object, after: State) -> int:
+        then = self.with_value(value, after)
+        assert then is not None  # the terminal does not match it
+        return self.symbol(then)
+
+    def with_value(self, value: object, after: State) -> State | None:
+        """The state behind an item with this value; None where it must not come."""
+        if value not in after.used:
+            return after._replace(used=after.used | {value})
+        return None if self.shape.unique == UNIQUE else after._replace(used=REPEATED)
 
     def claims(self, item: int, count: int, claimed: tuple[int, ...]) -> list[tuple[int, tuple[int, ...]]]:
         """The ways in which an item may be claimed: what it is then, and the claims after it."""
@@ -134,3 +159,7 @@ class ArrayRules:
                     value = both(value, demanded)
             found.append((value, tuple([n for _, n in chosen])))
         return found
+
+
+def _pair(symbol: int, then: int) -> list[list[int]]:
+    return [[symbol, then]]

@@ -12,13 +12,17 @@ key.
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+import json
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from ..earley._engine import Engine
 from ..earley._regex import Regexes
 from .errors import GrammarError
 from .json_number_trees import number_tree
+from .json_numbers import exact, number_set
 from .regex_ast import Node
 from .regex_lower import lower
 from .regex_syntax import parse
@@ -42,9 +46,11 @@ QUOTE = b'"'
 def load(documents: Documents, options: Options) -> tuple[Engine, Algebra]:
     """The engine for the documents that a schema allows, and the algebra that knows what has been left out of it."""
     algebra = Algebra(documents, options, {})
-    dropped = Scan(documents, algebra).run()
-    if dropped:
-        algebra = Algebra(documents, options, dropped)
+    scan = Scan(documents, algebra)
+    scan.run()
+    if scan.dropped:
+        algebra = Algebra(documents, options, scan.dropped)
+    algebra.has_unique_items = bool(scan.endless)
     return SchemaLoader(algebra).load(algebra.place(documents.root)), algebra
 
 
@@ -69,13 +75,19 @@ class SchemaLoader:
         start = self.value(root)
         if start is None or not self.engine.is_productive(start):
             raise GrammarError("no document satisfies the schema")
-        # A token in which a key ends, and another one begins.
-        comma = lower(_next_key(), self.regexes)
-        anything = self.regexes.repeat(self.regexes.byte_set(range(256)), 0)
-        inside = self.regexes.concat([anything, self.quote, anything, comma, anything])
-        self.engine.set_doubtful(inside, self.regexes.concat([anything, self.quote, inside]))
+        self.engine.set_doubtful(*self.doubtful())
         self.engine.finish(start)
         return self.engine
+
+    def doubtful(self) -> tuple[int, int]:
+        """Tokens in which a key ends and another one begins; or an item, where numbers must differ."""
+        regexes = self.regexes
+        anything = regexes.repeat(regexes.byte_set(range(256)), 0)
+        if self.algebra.has_unique_items:
+            inside = regexes.concat([anything, regexes.literal(b","), anything])
+            return inside, inside
+        inside = regexes.concat([anything, self.quote, anything, lower(_next_key(), regexes), anything])
+        return inside, regexes.concat([anything, self.quote, inside])
 
     # Terminals: known by what they stand for, not by regex nodes, whose numbers change when the engine forgets.
 
@@ -127,6 +139,27 @@ class SchemaLoader:
         regexes = self.regexes
         node = regexes.concat([self.quote, texts.node(regexes, self.style), self.key_end])
         return None if regexes.is_empty(node) else self.engine.add_followed("key", node, follow)
+
+    def followed_scalars(self, values: Values, used: frozenset[object], follow: Callable[[object], int]) -> list[int]:
+        """Terminals for the strings and numbers among `values` but those that are `used`, which are as `canonical` has
+        them; what follows one depends on its value. Numbers are written plainly, so that each can be told from others.
+        """
+        regexes = self.regexes
+        engine = self.engine
+        found = []
+        words = frozenset([value for value in used if isinstance(value, str)])
+        texts = values.texts & ~Texts(words) if words else values.texts
+        node = regexes.concat([self.quote, texts.node(regexes, self.style), self.quote])
+        if not regexes.is_empty(node):
+            found.append(engine.add_followed("string", node, lambda text: follow(json.loads(text))))
+        taken = number_set(excluded=[value for value in used if isinstance(value, (int, Fraction))])
+        for numbers in values.numbers:
+            left = numbers.intersection(taken)
+            options = self.options
+            node = lower(number_tree(left, options.number_digits, options.number_shift, True), regexes)
+            if not regexes.is_empty(node):
+                found.append(engine.add_followed("number", node, lambda text: follow(exact(Decimal(text.decode())))))
+        return found
 
     # Values.
 
@@ -188,7 +221,7 @@ class SchemaLoader:
         return symbol
 
 
-@lru_cache(maxsize=None)
+@cache
 def _next_key() -> Node:
     return parse(r',[ \t\n\r]*"')
 

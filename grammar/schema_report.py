@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..earley._regex import Regexes
 from ..earley.errors import LimitError
-from .errors import GrammarError, RegexSyntaxError
+from .errors import GrammarError, RegexSyntaxError, together
 from .json_formats import FormatRefusal
 from .json_number_trees import number_tree
 from .regex_lower import lower
@@ -49,13 +49,35 @@ Dropped = Mapping[tuple[int, str], str]
 """Keywords that are left out, by the `id` of their schema and by name, and why."""
 
 _CHECKED = frozenset(
-    (
-        "pattern patternProperties format multipleOf minimum maximum exclusiveMinimum exclusiveMaximum "
-        "uniqueItems enum const"
-    ).split()
+    [
+        "pattern",
+        "patternProperties",
+        "format",
+        "multipleOf",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "uniqueItems",
+        "enum",
+        "const",
+    ]
 )
 _IN_PLACE = frozenset(
-    ("$ref $dynamicRef $recursiveRef allOf anyOf oneOf not if then else dependentSchemas dependencies").split()
+    [
+        "$ref",
+        "$dynamicRef",
+        "$recursiveRef",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "dependentSchemas",
+        "dependencies",
+    ]
 )
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
@@ -71,13 +93,19 @@ class Scan:
         self.edges: dict[int, list[int]] = {}  # from schemas to those that apply to the same value, by `id`
         self.places: dict[int, tuple[Resource, Path]] = {}  # of the schemas in `edges`
         self.unique: list[tuple[dict[str, Any], Resource, Path]] = []
+        self.endless: dict[int, bool] = {}  # those of `unique` whose items are out of very many values
+        self.negations: list[list[Any]] = []  # schemas that may have to be negated
+        self.targets: dict[int, list[Any]] = {}  # what references in a schema lead to
+        self._negated: set[int] | None = None
 
-    def run(self) -> Dropped:
-        """What is left out. Raises GrammarError, with all that cannot be enforced if `strict`, and for circles."""
+    def run(self) -> None:
+        """Finds what is to be left out (`dropped`).
+
+        Raises GrammarError, with all that cannot be enforced if `strict`, and for circles.
+        """
         self.documents.scan(self.visit)
         self.find_circle()
         self.check_unique()
-        return self.dropped
 
     def visit(self, schema: dict[str, Any], resource: Resource, path: Path) -> None:
         keys = schema.keys()
@@ -148,13 +176,20 @@ class Scan:
                 continue
             value = schema[keyword]
             if keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
-                found.append(self.documents.resolve(value, resource, (path, keyword))[0])
+                target = self.documents.resolve(value, resource, (path, keyword))[0]
+                self.targets.setdefault(id(schema), []).append(target)
+                found.append(target)
             elif isinstance(value, list):
                 found += value
             elif keyword in ("dependentSchemas", "dependencies"):
                 found += [one for one in value.values() if isinstance(one, dict)]
             else:
                 found.append(value)
+        for keyword in ("not", "if", "oneOf"):
+            if keyword in schema:
+                branches = schema[keyword] if keyword == "oneOf" else [schema[keyword]]
+                if keyword != "oneOf" or not are_apart(branches):
+                    self.negations.append(branches)
         self.edges[id(schema)] = [id(one) for one in found if isinstance(one, dict)]
         self.places[id(schema)] = (resource, path)
 
@@ -187,17 +222,61 @@ class Scan:
     # Unique items.
 
     def check_unique(self) -> None:
-        """Items must be out of few values if they are to differ, or there is at most one of them."""
-        errors = []
+        """Strings, numbers and the like can be told apart, arrays and objects cannot. That some are equal, as it is
+        under `not`, can be demanded where there are few values."""
+        errors: list[GrammarError] = []
         for schema, resource, path in self.unique:
-            if not self.algebra.can_differ(Place(schema, resource, path, (), self.documents)):
-                why = "the items are not out of a finite set of values (of strings, numbers, true, false and null)"
+            place = Place(schema, resource, path, (), self.documents)
+            items = self.algebra.distinguished(place)
+            why = ""
+            if any(values.arrays or values.objects for values in items):
+                why = "items that are arrays or objects cannot be told apart"
+            elif any(self.algebra.members(values) is None for values in items):
+                self.endless[id(schema)] = True
+                if id(schema) in self.negated():
+                    why = (
+                        "it may stand under a negation, where some items would have to be equal, out of too many values"
+                    )
+            if why:
                 try:
                     self.refuse(schema, "uniqueItems", resource, (path, "uniqueItems"), why)
                 except GrammarError as error:
                     errors.append(error)
         if errors:
-            raise errors[0]
+            raise together(errors)
+
+    def negated(self) -> set[int]:
+        """The schemas, by `id`, whose negation may be needed."""
+        if self._negated is None:
+            self._negated = found = set()
+            for branches in self.negations:
+                stack: list[Any] = list(branches)
+                while stack:
+                    value = stack.pop()
+                    if isinstance(value, dict):
+                        if id(value) in found:
+                            continue
+                        found.add(id(value))
+                        stack += self.targets.get(id(value), ())
+                        stack += value.values()
+                    elif isinstance(value, list):
+                        stack += value
+        return self._negated
+
+
+def are_apart(branches: list[Any]) -> bool:
+    """Whether the types of the schemas tell them apart, so that `oneOf` need not negate them."""
+    met: set[str] = set()
+    for branch in branches:
+        kinds = branch.get("type") if isinstance(branch, dict) else None
+        if kinds is None:
+            return False
+        for kind in [kinds] if isinstance(kinds, str) else kinds:
+            kind = "number" if kind == "integer" else kind
+            if kind in met:
+                return False
+            met.add(kind)
+    return True
 
 
 def has_lone_surrogate(value: Any) -> bool:

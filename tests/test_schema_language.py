@@ -138,6 +138,9 @@ SCHEMAS: dict[str, list[Any]] = {
         {"allOf": [{"contains": {"const": 1}}, {"contains": {"const": 2}}]},
         {"items": {"enum": [1, 2, "a"]}, "uniqueItems": True},
         {"prefixItems": [{"enum": [1, 2]}, {"enum": [1, "a"]}], "items": False, "uniqueItems": True},
+        {"items": {"type": ["string", "number", "null", "boolean"]}, "uniqueItems": True},
+        {"items": {"type": "string", "minLength": 1}, "uniqueItems": True, "minItems": 2},
+        {"prefixItems": [{"const": 1}, {"const": "a"}], "items": {"type": ["integer", "string"]}, "uniqueItems": True},
         {"$schema": "http://json-schema.org/draft-07/schema#", "items": [A, B], "additionalItems": False},
     ],
     "combinations": [
@@ -276,7 +279,7 @@ def test_no_key_repeats(schema: Any, order: str) -> None:
     grammar = Grammar.from_json_schema(schema, property_order=order, whitespace="compact")
     keys = ["a", "k", "k2", "\\u006b", "\u00e9", "\\u00e9", "\U0001f600", "\\uD83D\\ude00"]
     for chosen in permutations(keys, 3):
-        text = "{%s}" % ",".join(f'"{key}":1' for key in chosen)
+        text = "{" + ",".join(f'"{key}":1' for key in chosen) + "}"
         decoded = [json.loads(f'"{key}"') for key in chosen]
         if order == "any" or "a" not in decoded[1:] or schema is True:
             assert accepts(grammar, text) == (len(set(decoded)) == 3), text
@@ -386,7 +389,8 @@ def test_keys_have_all_spellings_too() -> None:
 @pytest.mark.parametrize(
     ("schema", "pointer", "said"),
     [
-        ({"items": {"uniqueItems": True}}, "/items/uniqueItems", "finite"),
+        ({"items": {"uniqueItems": True}}, "/items/uniqueItems", "told apart"),
+        ({"not": {"items": {"type": "string"}, "uniqueItems": True}}, "/not/uniqueItems", "negation"),
         ({"properties": {"a": {"pattern": "("}}}, "/properties/a/pattern", "pattern"),
         ({"patternProperties": {"(": True}}, "/patternProperties", "patternProperties"),
         ({"multipleOf": 0.123456789}, "/multipleOf", "remainders"),
