@@ -1,4 +1,4 @@
-"""Grammars within a grammar: `%lark {...}`, with its own text in place, and `@name`, which the caller gives.
+"""Grammars within a grammar: `%lark {...}` and `%json {...}`, in place, and `@name`, which the caller gives.
 
 An embedded grammar has its own names, its own `start` rule and its own `%ignore`: what it ignores may stand between its
 own lexemes, before its first and after its last one, and nowhere else; what the grammar around it ignores may stand
@@ -16,6 +16,7 @@ from .errors import GrammarError
 from .lark_load import LarkLoader
 from .lark_modules import Kept, Module, Modules, Options
 from .lark_parse import parse, parse_inside
+from .lark_sets import read_json
 from .lark_tree import Block, GrammarName, Node, TerminalName
 from .model import SPECIAL, TERMINAL
 from .regex_ast import Literal, Union
@@ -57,11 +58,13 @@ class Embedded:
             scope = loader.scope
             if self.depth == MAX_EMBEDDED:
                 raise scope.limit_error(f"more than {MAX_EMBEDDED} grammars stand within each other", node)
-            name = "%lark" if isinstance(node, Block) else f"@{node.name}"
+            name = node.raw[:5] if isinstance(node, Block) else f"@{node.name}"
             symbol = self.known[key] = self.model.rule(name, (scope, node))
             self.depth += 1
             try:
-                if isinstance(node, Block):
+                if isinstance(node, Block) and name == "%json":
+                    self.model.produce(symbol, (self.schema(read_json(scope, node), "", scope, node),))
+                elif isinstance(node, Block):
                     self.read(block_loader(loader, node), symbol, "start")
                 else:
                     self.named(loader, node, symbol)
@@ -102,8 +105,17 @@ class Embedded:
             modules = Modules(Options(declared=kept.declared, grammars=kept.grammars), kept)
             parsed = parse(given.source, shown)
             self.read(LarkLoader(parsed, modules, Module(0, shown, parsed), self.model), symbol, given.start)
+        elif given.kind == "json_schema":
+            self.model.produce(symbol, (self.schema(given.source, given.options, scope, node),))
         else:
             self.model.produce(symbol, (self.terminal(given, scope, node),))
+
+    def schema(self, given: Any, options: str, scope: Any, node: Block | GrammarName) -> int:
+        """The symbol for the documents of a JSON Schema, with options as a grammar keeps them."""
+        from .schema_source import embed
+
+        name = "%json" if isinstance(node, Block) else f"@{node.name}"
+        return self.model.made(name, lambda engine: embed(given, options, engine), (scope, node))
 
     def terminal(self, grammar: Grammar, scope: Any, node: GrammarName) -> int:
         """The terminal that a grammar without rules is."""
@@ -122,7 +134,7 @@ class Embedded:
         raise scope.error(
             f"grammar `{name}` was made from {grammar.kind}, which cannot stand in another grammar",
             node,
-            "give a grammar in Lark's syntax, a regular expression or choices",
+            "give a grammar in Lark's syntax, a JSON Schema, a regular expression or choices",
         )
 
     # Ignored text.

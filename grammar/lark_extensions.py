@@ -29,8 +29,6 @@ class Extensions:
         loader = self.loader
         if isinstance(node, (Intersection, Complement)) or (isinstance(node, Block) and node.raw[:6] == "%regex"):
             symbols.append(self.terminal(node))
-        elif isinstance(node, Block) and node.raw[:5] == "%json":
-            raise loader.scope.error("`%json` is not supported", node, "write rules for the JSON that is wanted")
         elif isinstance(node, Attributed):
             from . import lark_attributes
 

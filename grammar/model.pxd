@@ -18,6 +18,7 @@ cdef class Model:
     cdef readonly list productions
     cdef dict _token_sets
     cdef dict _contexts
+    cdef dict _makers
     cdef public object parameters
     cdef object _n_more_warnings
     cdef readonly dict helpers
@@ -27,6 +28,7 @@ cdef class Model:
     cpdef ignored(self, str name, Node tree, origin)
     cpdef special(self, str name, origin)
     cpdef token_ids(self, str name, ranges, names, bint negated, origin)
+    cpdef made(self, str name, make, origin)
     cpdef rule(self, str name, origin)
     cpdef helper(self, str name)
     cpdef produce(self, lhs, tuple rhs)

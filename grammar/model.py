@@ -60,6 +60,7 @@ class Model:
 
     __slots__ = (
         "_contexts",
+        "_makers",
         "_n_more_warnings",
         "_reporter",
         "_token_sets",
@@ -82,6 +83,7 @@ class Model:
         self.trees: list[Node | None] = []  # of terminals
         self.productions: list[list[Symbols]] = []  # of rules and helpers
         self._token_sets: dict[int, tuple[Any, Any, bool]] = {}  # ranges, names, whether negated; by symbol
+        self._makers: dict[int, Any] = {}  # of symbols that are added to the engine by somebody else, by symbol
         self._contexts: dict[int, list[Any]] = {}  # of terminals that say what may follow them: see `contexts`
         self.helpers: dict[Any, int] = {}  # symbols that `repetition` made, by what they stand for
         self.parameters: Any = None  # of rules that have values: see `parametric`
@@ -104,6 +106,12 @@ class Model:
         """One token out of a set, as `Engine.add_token_ids` takes it."""
         symbol = self._add(SPECIAL, name, origin, None)
         self._token_sets[symbol] = (ranges, names, negated)
+        return symbol
+
+    def made(self, name: str, make: Any, origin: Any) -> int:
+        """A symbol that `make(engine)` adds to the engine. It derives something, and not the empty string."""
+        symbol = self._add(SPECIAL, name, origin, None)
+        self._makers[symbol] = make
         return symbol
 
     def rule(self, name: str, origin: Any) -> int:
@@ -330,6 +338,13 @@ class Model:
         name = self.names[symbol]
         if kind == TERMINAL:
             return engine.add_terminal(name, nodes[symbol])
+        if symbol in self._makers:
+            try:
+                made: int = self._makers[symbol](engine)
+            except GrammarError as error:
+                where = "" if error.pointer is None else f"at #{error.pointer}: "
+                raise self._reporter.error(where + error.message, self.origins[symbol], error.hint) from error
+            return made
         if symbol in self._token_sets:
             ranges, names, negated = self._token_sets[symbol]
             return engine.add_token_ids(name, ranges, names=names, negated=negated)

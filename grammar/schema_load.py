@@ -45,24 +45,32 @@ QUOTE = b'"'
 
 def load(documents: Documents, options: Options) -> tuple[Engine, Algebra]:
     """The engine for the documents that a schema allows, and the algebra that knows what has been left out of it."""
+    algebra = scanned(documents, options)
+    loader = SchemaLoader(algebra, Engine(Regexes()))
+    loader.engine.finish(loader.start(algebra.place(documents.root)))
+    return loader.engine, algebra
+
+
+def scanned(documents: Documents, options: Options) -> Algebra:
+    """The algebra of what the scan has left of a schema."""
     algebra = Algebra(documents, options, {})
     scan = Scan(documents, algebra)
     scan.run()
     if scan.dropped:
         algebra = Algebra(documents, options, scan.dropped)
     algebra.has_unique_items = bool(scan.endless)
-    return SchemaLoader(algebra).load(algebra.place(documents.root)), algebra
+    return algebra
 
 
 class SchemaLoader:
     """Makes the symbols of one engine, the lazy ones for as long as it lives."""
 
-    def __init__(self, algebra: Algebra) -> None:
+    def __init__(self, algebra: Algebra, engine: Engine) -> None:
         options = self.options = algebra.options
         self.style = options.style
         self.algebra = algebra
-        self.regexes = Regexes()
-        self.engine = Engine(self.regexes)
+        self.regexes = engine.regexes
+        self.engine = engine
         self.terminals: dict[object, int | None] = {}  # by what they stand for
         self.symbols: dict[int, int | None] = {FALSE: None}  # of terms; None: nothing is in them
         self.rules: dict[object, int] = {}  # first symbols of arrays and objects, by their shapes
@@ -70,14 +78,13 @@ class SchemaLoader:
         self.quote = self.regexes.literal(QUOTE)
         self.key_end = self.regexes.concat([self.quote, lower(self.marks["colon"], self.regexes)])
 
-    def load(self, root: int) -> Engine:
-        """The engine for the values of a term."""
-        start = self.value(root)
-        if start is None or not self.engine.is_productive(start):
+    def start(self, root: int) -> int:
+        """The symbol for the values of a term, which is not empty."""
+        symbol = self.value(root)
+        if symbol is None or not self.engine.is_productive(symbol):
             raise GrammarError("no document satisfies the schema")
         self.engine.set_doubtful(*self.doubtful())
-        self.engine.finish(start)
-        return self.engine
+        return symbol
 
     def doubtful(self) -> tuple[int, int]:
         """Tokens in which a key ends and another one begins; or an item, where numbers must differ."""

@@ -7,11 +7,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from .schema_documents import Documents
-from .schema_load import load
+from .schema_load import SchemaLoader, load, scanned
 from .schema_options import DEFAULT_OPTIONS, Options, check
 from .schema_sources import read
 
 if TYPE_CHECKING:
+    from ..earley import Engine
     from .schema_report import Row
 
 
@@ -52,10 +53,24 @@ class ReadSchema:
 
 def reread(text: str, options: str) -> ReadSchema:
     """The schema that was pickled as its `text` and its `written_options`."""
+    return ReadSchema(text, *read_options(options))
+
+
+def embed(schema: Any, written_options: str, engine: Engine) -> int:
+    """The symbol for the documents of a schema, in the engine of another grammar."""
+    options, registry = read_options(written_options)
+    documents = Documents(read(schema), registry=registry)
+    algebra = scanned(documents, options)
+    algebra.has_unique_items = True  # more tokens are looked through, which is right for other schemas beside it
+    return SchemaLoader(algebra, engine).start(algebra.place(documents.root))
+
+
+def read_options(options: str) -> tuple[Options, Any]:
+    """What `written_options` wrote: the options and the documents that references lead to."""
     given = json.loads(options, parse_float=Decimal) if options else {}
     registry = given.pop("registry", None)
     separators = given.pop("separators", None)
-    return ReadSchema(text, Options(**given, separators=None if separators is None else tuple(separators)), registry)
+    return Options(**given, separators=None if separators is None else tuple(separators)), registry
 
 
 def written(value: Any) -> str:

@@ -476,6 +476,46 @@ def test_pickles_read_the_schema_again() -> None:
     assert grammar != Grammar.from_json_schema(True)
 
 
+def test_schemas_within_lark_grammars() -> None:
+    grammar = Grammar.from_lark(
+        r"""
+        start: "call " NAME "(" %json {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]} ")" tail
+        tail: (" then " @again)*
+        NAME: /[a-z]+/
+        %ignore "~"
+        """,
+        grammars={"again": Grammar.from_json_schema({"enum": [[1], "x"]}, whitespace="compact")},
+    )
+    for text in ('call f({"a": 1})', '~call ~f({"a": 1, "b": {}})~', 'call f({"a":1}) then [1]~ then "\\u0078"'):
+        assert accepts(grammar, text), text
+    wrong_ones = [
+        'call f({"a": "1"})',
+        'call f({"a": 1, "b": 1, "b": 2})',
+        'call f({~"a": 1})',
+        'call f({"a":1}) then [ 1]',
+    ]
+    for text in wrong_ones:
+        assert not accepts(grammar, text), text
+    copy = pickle.loads(pickle.dumps(grammar))
+    assert copy == grammar
+    assert accepts(copy, 'call f({"a": 1})')
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ('{"type": "strin"}', "at #/type: `type` must be"),
+        ('{"not": {}}', "no document satisfies"),
+        ('{"type": }', "no JSON"),
+        ('{"items": {"type": "object"}, "uniqueItems": true}', "told apart"),
+    ],
+)
+def test_faults_of_schemas_within_lark_grammars(block: str, said: str) -> None:
+    with pytest.raises(GrammarError, match=said) as caught:
+        Grammar.from_lark(f'start: "x"\n  | %json {block}\n')
+    assert caught.value.line == 2
+
+
 def test_what_is_learned_is_forgotten_and_learned_again() -> None:
     """Terminals that come late keep their regexes when the engine forgets."""
     schema = {"properties": {f"k{i}": {"type": "string", "pattern": f"^(a|b)*a(a|b){{{i}}}$"} for i in range(8)}}
