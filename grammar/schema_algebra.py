@@ -14,7 +14,6 @@ place must be united with it.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +41,7 @@ from .schema_shapes import (
 from .schema_strings import ALL_TEXTS, NO_TEXTS, Texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from .regex_ast import Node
     from .schema_documents import Documents, Place, Resource
@@ -150,6 +149,7 @@ class Algebra:
         self.parts: list[Any] = [()]
         self.known: dict[object, int] = {(BOTH, ()): TRUE}
         self.patterns: dict[str, Texts] = {}
+        self.inhabited: set[int] = set()  # `id` of the trees of patterns and formats that match something
         self._evaluation: Evaluation | None = None
         self.has_unique_items = False  # out of so many values that the parser must read which there are
         self.dropped = dropped  # keywords that are left out: see `schema_report`
@@ -236,22 +236,23 @@ class Algebra:
         known = self.meanings.get(term)
         if known is not None:
             return known
-        with self.working_on(term):
+        self.enter(term)
+        try:
             known = self._values(term)
+        finally:
+            self.leave(term)
         self.meanings[term] = known
         return known
 
-    @contextmanager
-    def working_on(self, term: int, what: str = "values") -> Iterator[None]:
-        """Within it the term's meaning is being worked out. Raises GrammarError where it already is."""
+    def enter(self, term: int, what: str = "values") -> None:
+        """From here on the term's meaning is being worked out. Raises GrammarError where it already is."""
         task = (term, what)
         if task in self.in_work or len(self.in_work) > MAX_UNFOLDED:
             raise self.circle(term, task in self.in_work)
         self.in_work.add(task)
-        try:
-            yield
-        finally:
-            self.in_work.discard(task)
+
+    def leave(self, term: int, what: str = "values") -> None:
+        self.in_work.discard((term, what))
 
     def circle(self, term: int, is_circle: bool) -> GrammarError:
         part = self.parts[term >> 1]
@@ -393,6 +394,18 @@ class Algebra:
         proves it, and for that looks at what they mean."""
         place = self.place_of(term)
         return term == TRUE or (place is not None and self._has_value(place, 0))
+
+    def have_scalar(self, values: Values) -> bool:
+        """Whether some scalar is among the values, as far as that is seen at once."""
+        if values.null or values.booleans or values.numbers:
+            return True
+        texts = values.texts
+        if texts.words is not None:
+            return bool(texts.words)
+        if texts.trees:
+            is_alone = len(texts.trees) == 1 and not texts.least and texts.most is None and not texts.but
+            return is_alone and id(texts.trees[0]) in self.inhabited
+        return not texts.but or texts.most is None
 
     def _has_value(self, place: Place, depth: int) -> bool:
         if place.schema is True or place.schema is False:

@@ -66,8 +66,11 @@ class Evaluation:
             if part is None:
                 known = [(self.algebra.values(term), NOTHING)]
             else:
-                with self.algebra.working_on(term, "cases"):
+                self.algebra.enter(term, "cases")
+                try:
                     known = list(self._cases(part))
+                finally:
+                    self.algebra.leave(term, "cases")
             self.known[term] = known
         return known
 

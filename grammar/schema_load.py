@@ -26,7 +26,7 @@ from .json_numbers import exact, number_set
 from .regex_ast import Node
 from .regex_lower import lower
 from .regex_syntax import parse
-from .schema_algebra import Algebra
+from .schema_algebra import Algebra, is_nothing
 from .schema_arrays import ArrayRules
 from .schema_objects import ObjectRules
 from .schema_report import Scan
@@ -72,6 +72,7 @@ class SchemaLoader:
         self.regexes = engine.regexes
         self.engine = engine
         self.terminals: dict[object, int | None] = {}  # by what they stand for
+        self.scalar_symbols: dict[Values, int] = {}
         self.symbols: dict[int, int | None] = {FALSE: None}  # of terms; None: nothing is in them
         self.rules: dict[object, int] = {}  # first symbols of arrays and objects, by their shapes
         self.marks = marks(options)
@@ -178,19 +179,28 @@ class SchemaLoader:
         if term != TRUE and self.algebra.is_shallow(term):
             values = self.algebra.values(term)
             if not values.arrays and not values.objects:
-                # No member and no item, so that what it is can be said at once.
-                scalars = self.scalars(values)
-                if len(scalars) < 2:
-                    symbol = symbols[term] = scalars[0][0] if scalars else None
-                    return symbol
+                symbol = symbols[term] = None if is_nothing(values) else self.scalar(values)
+                return symbol
         witness = () if self.algebra.is_something(term) else None
         symbol = symbols[term] = self.engine.add_lazy("value", partial(self.expand, term), witness=witness)
+        return symbol
+
+    def scalar(self, values: Values) -> int:
+        """The symbol of values without arrays and objects: the same one for equal values. Its terminals are made when
+        a text comes to it: that of an enumeration or a bound takes longer than all else about it."""
+        symbol = self.scalar_symbols.get(values)
+        if symbol is None:
+            witness = () if self.algebra.have_scalar(values) else None
+            symbol = self.scalar_symbols[values] = self.engine.add_lazy(
+                "scalar", partial(self.scalars, values), witness=witness
+            )
         return symbol
 
     def expand(self, term: int) -> list[list[int]]:
         """The productions of a value."""
         values = self.algebra.values(term)
-        found = self.scalars(values)
+        scalars = values._replace(arrays=(), objects=())
+        found = [] if is_nothing(scalars) else [[self.scalar(scalars)]]
         objects = values.objects
         if objects:
             if self.options.property_order == "schema":

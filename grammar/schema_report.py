@@ -89,6 +89,7 @@ class Scan:
         self.documents = documents
         self.algebra = algebra
         self.strict = algebra.options.strict
+        self.regexes = Regexes()  # for trying out
         self.dropped: dict[tuple[int, str], str] = {}
         self.edges: dict[int, list[int]] = {}  # from schemas to those that apply to the same value, by `id`
         self.places: dict[int, tuple[Resource, Path]] = {}  # of the schemas in `edges`
@@ -144,7 +145,9 @@ class Scan:
                     self.check_pattern(pattern)
             elif keyword == "format":
                 if self.algebra.asserts_format(resource):
-                    format_tree(value, resource.draft)
+                    tree = format_tree(value, resource.draft)
+                    if tree is not None:
+                        self.algebra.inhabited.add(id(tree))  # all formats match something, and are kept
             elif keyword == "uniqueItems":
                 if value is True:
                     self.unique.append((schema, resource, path))
@@ -165,7 +168,8 @@ class Scan:
 
     def check_pattern(self, pattern: str) -> None:
         for tree in self.algebra.pattern(pattern).trees:
-            lower(tree, Regexes())
+            if not self.regexes.is_empty(lower(tree, self.regexes)):
+                self.algebra.inhabited.add(id(tree))
 
     # Circles: a schema that applies to a value only if it does.
 

@@ -225,7 +225,6 @@ ERRORS = {
     "a field twice": ('start: "x" %regex {"a": 1, "a": 1}', 1, 12, "field 'a' stands here twice"),
     "nested JSON": ("start: %regex " + '{"a": ' * 100_000 + "1" + "}" * 100_000, 1, 8, "nested too deeply"),
     "a block that does not end": ('start: %regex {"a": "}"', 1, 8, "does not end"),
-    "JSON Schema": ('start: "x" | %json {"type": "object"}', 1, 14, "`%json` is not supported"),
 }
 
 

@@ -479,7 +479,8 @@ def test_pickles_read_the_schema_again() -> None:
 def test_schemas_within_lark_grammars() -> None:
     grammar = Grammar.from_lark(
         r"""
-        start: "call " NAME "(" %json {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]} ")" tail
+        start: "call " NAME "(" arguments ")" tail
+        arguments: %json {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
         tail: (" then " @again)*
         NAME: /[a-z]+/
         %ignore "~"
