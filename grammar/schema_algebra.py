@@ -143,6 +143,7 @@ class Algebra:
     def __init__(self, documents: Documents, options: Options, dropped: Mapping[tuple[int, str], str]) -> None:
         self.documents = documents
         self.options = options
+        self.is_draft_4 = documents.root.draft == DRAFT_4
         self.shapes = Shapes(self)
         # By term // 2: what it is, and of what.
         self.kinds: list[int] = [BOTH]

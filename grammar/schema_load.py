@@ -133,7 +133,9 @@ class SchemaLoader:
 
     def number_tree(self, numbers: NumberSet) -> Node:
         options = self.options
-        return number_tree(numbers, options.number_digits, options.number_shift, options.number_plain)
+        # In draft 4 an integer is a number that is written without a fraction and an exponent.
+        is_whole = self.algebra.is_draft_4 and numbers.multiple is not None and numbers.multiple % 1 == 0
+        return number_tree(numbers, options.number_digits, options.number_shift, options.number_plain or is_whole)
 
     def key(self, texts: Texts, name: str) -> int | None:
         """A key out of a set, with the colon and the white space that may follow it; None without any."""

@@ -24,6 +24,7 @@ from .schema_keywords import ANNOTATION, DRAFT_7, IDENTITY, KNOWN_ELSEWHERE, row
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from .json_numbers import NumberSet
     from .schema_algebra import Algebra
     from .schema_documents import Documents, Resource
 
@@ -89,7 +90,8 @@ class Scan:
         self.documents = documents
         self.algebra = algebra
         self.strict = algebra.options.strict
-        self.regexes = Regexes()  # for trying out
+        self.regexes = Regexes()  # for trying out patterns
+        self.tried: set[NumberSet] = set()  # that can be spelled
         self.dropped: dict[tuple[int, str], str] = {}
         self.edges: dict[int, list[int]] = {}  # from schemas to those that apply to the same value, by `id`
         self.places: dict[int, tuple[Resource, Path]] = {}  # of the schemas in `edges`
@@ -155,11 +157,11 @@ class Scan:
                 if any(map(has_lone_surrogate, value if keyword == "enum" else [value])):
                     return "a lone surrogate is no character of a text that a model writes"
             elif keyword == "multipleOf" or is_long(value):
-                options = self.algebra.options
                 numbers = numbers_of(schema, resource.draft)
-                lower(
-                    number_tree(numbers, options.number_digits, options.number_shift, options.number_plain), Regexes()
-                )
+                if numbers not in self.tried:
+                    options = self.algebra.options
+                    number_tree(numbers, options.number_digits, options.number_shift, options.number_plain)
+                    self.tried.add(numbers)
         except RegexSyntaxError as error:
             return str(error)
         except (LimitError, FormatRefusal, ValueError) as error:

@@ -29,7 +29,7 @@ class Texts:
         but: words that are not in the set.
     """
 
-    __slots__ = ("_hash", "but", "least", "most", "trees", "words")
+    __slots__ = ("_hash", "_lowered", "but", "least", "most", "trees", "words")
     words: Words | None
     least: int
     most: int | None
@@ -50,6 +50,7 @@ class Texts:
         self.trees = trees
         self.but = but
         self._hash = 0
+        self._lowered: tuple[Regexes, list[int]] | None = None  # the trees, once somebody asks about words
 
     def key(self) -> tuple[object, ...]:
         return (self.words, self.least, self.most, self.trees, self.but)
@@ -76,9 +77,12 @@ class Texts:
             return False
         if not self.trees:
             return True
-        regexes = Regexes()
+        if self._lowered is None:
+            regexes = Regexes()
+            self._lowered = (regexes, [lower(tree, regexes) for tree in self.trees])
+        regexes, nodes = self._lowered
         data = word.encode("utf-8", "surrogatepass")
-        return all(regexes.matches(lower(tree, regexes), data) for tree in self.trees)
+        return all(regexes.matches(node, data) for node in nodes)
 
     def __and__(self, other: Texts) -> Texts:
         if self is other or other is ALL_TEXTS:

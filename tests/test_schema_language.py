@@ -289,6 +289,12 @@ def test_no_key_repeats(schema: Any, order: str) -> None:
         assert not accepts(grammar, nested.replace('"l":{"k":1}', '"l":{"k":1,"k":1}'))
 
 
+def test_integers_of_draft_4_are_written_as_such() -> None:
+    schema = {"$schema": "http://json-schema.org/draft-04/schema#", "items": [{"type": "integer"}, {"type": "number"}]}
+    texts = [f"[{one}, {other}]" for one in ("1", "1.0", "1e0", "0", "-3") for other in ("1", "1.0", "2.5e1")]
+    assert wrong(schema, texts) == []
+
+
 # The order of keys.
 
 
