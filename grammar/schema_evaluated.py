@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import GrammarLimitError
 from .schema_keywords import DRAFT_2020
-from .schema_shapes import ALL_VALUES, FALSE, TRUE, ArrayShape, ForAll, ObjectShape, Values
+from .schema_shapes import ALL_VALUES, FALSE, NO_VALUES, TRUE, ArrayShape, ForAll, ObjectShape, Values
 from .schema_strings import ALL_TEXTS, NO_TEXTS, Texts
 
 if TYPE_CHECKING:
@@ -52,10 +52,9 @@ class Evaluation:
 
     def values(self, place: Place) -> Values:
         """What a place means that has one of the two keywords."""
-        found = None
+        found = NO_VALUES
         for values, _ in self.cases(self.algebra.place(place)):
-            found = values if found is None else self.algebra.shapes.either(found, values)
-        assert found is not None
+            found = self.algebra.shapes.either(found, values)
         return found
 
     def cases(self, term: int) -> list[tuple[Values, Evaluated]]:

@@ -195,6 +195,7 @@ SCHEMAS: dict[str, list[Any]] = {
         {"contains": A, "unevaluatedItems": B},
         {"anyOf": [{"prefixItems": [A]}, {"prefixItems": [True, B]}], "unevaluatedItems": False},
         {"not": {"properties": {"a": A}, "unevaluatedProperties": False}},
+        {"anyOf": [True, {"type": "array", "allOf": [A, B], "unevaluatedItems": False}]},
     ],
     "nothing and everything": [True, {}, False, {"not": {}}, {"allOf": [A, B]}, {"type": "object", "required": ["a"]}],
 }
