@@ -19,6 +19,7 @@ cdef class Model:
     cdef dict _token_sets
     cdef dict _contexts
     cdef public object parameters
+    cdef public dict attributes
     cdef object _n_more_warnings
     cdef readonly dict helpers
     cdef readonly list warnings

@@ -63,6 +63,7 @@ class Model:
         "_n_more_warnings",
         "_reporter",
         "_token_sets",
+        "attributes",
         "helpers",
         "kinds",
         "names",
@@ -85,6 +86,7 @@ class Model:
         self._contexts: dict[int, list[Any]] = {}  # of terminals that say what may follow them: see `contexts`
         self.helpers: dict[Any, int] = {}  # symbols that `repetition` made, by what they stand for
         self.parameters: Any = None  # of rules that have values: see `parametric`
+        self.attributes: dict[int, Any] = {}  # captures, budgets, temperatures: see `rule_attributes`
         self.warnings: list[GrammarWarning] = []
         self._n_more_warnings = 0
 
@@ -166,6 +168,10 @@ class Model:
             reached = self._reachable(start)
             self._warn_unreachable(before, productive.intersection(reached))
         ignored = self._ignored_nodes(regexes)
+        if self.attributes:
+            from .rule_attributes import check_captures  # rare
+
+            check_captures(self, reached, nodes, regexes)
         if self._contexts:
             if self.parameters is not None:
                 raise self._reporter.error(
@@ -316,6 +322,9 @@ class Model:
         ids: dict[int, int] = {}
         for symbol in reached:
             ids[symbol] = self._symbol(engine, symbol, nodes)
+        if self.attributes:
+            for symbol in reached:
+                self.describe(engine, symbol, ids[symbol])
         for symbol in reached:
             for rhs in self.productions[symbol]:
                 engine.add_production(ids[symbol], [ids[part] for part in rhs])
@@ -334,6 +343,31 @@ class Model:
             ranges, names, negated = self._token_sets[symbol]
             return engine.add_token_ids(name, ranges, names=names, negated=negated)
         return engine.add_special(name) if kind == SPECIAL else engine.add_nonterminal(name)
+
+    def describe(self, engine: Engine, symbol: int, id_: int) -> None:
+        """Tell the engine what attributes a symbol has, which is `id_` there."""
+        from .rule_attributes import describe  # rare
+
+        describe(self, engine, symbol, id_, engine.regexes)
+
+    def like(self, new: int, symbol: int) -> None:
+        """`new` stands for `symbol`, or for some of its texts: it has the same attributes."""
+        attributes = self.attributes.get(symbol)
+        if attributes is not None:
+            self.attributes[new] = attributes
+
+    def error(self, message: str, symbol: int, hint: str) -> GrammarError:
+        """An error at the place of a symbol."""
+        return self._reporter.error(message, self.origins[symbol], hint)
+
+    def node_of(self, symbol: int, tree: Node, regexes: Regexes) -> int:
+        """The node of a part of what `symbol` matches."""
+        try:
+            return lower(tree, regexes)
+        except RegexSyntaxError as error:
+            raise self._reporter.regex_error(error, self.origins[symbol]) from error
+        except LimitError as error:
+            raise self._reporter.limit_error(str(error), self.origins[symbol]) from error
 
     def _no_sentence(self, start: int, productive: set[int]) -> GrammarError:
         """The error about an empty language, naming a cause: from the start down to a symbol that all depends on."""
