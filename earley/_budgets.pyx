@@ -22,7 +22,8 @@ from libc.stdint cimport uint64_t
 from earleymask.earley._chart cimport FINISHED, NO_ROW, row_at
 from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._meter cimport spend_steps
-from earleymask.earley._regex cimport R_EMPTY, Regexes, nullable
+from earleymask.earley._nodes cimport R_EMPTY, nullable
+from earleymask.earley._regex cimport Regexes
 from earleymask.earley._tables cimport reserve, sequence, sequence_length, words_extend, words_free, words_push
 
 
@@ -152,7 +153,9 @@ cdef class Budgets:
             return node if regexes.empty(rest) else rest
         if n_tokens > most:                     # it has become this before
             return node
-        return regexes.intersection([node, regexes.complement(regexes.concat([node, regexes.repeat(byte, 1)]))])
+        # Not `complement`, which is relative to whole characters: the token may have ended within one.
+        rest = regexes.make_not(regexes.concat([node, regexes.repeat(byte, 1)]))
+        return regexes.intersection([node, rest])
 
 
 cdef inline object pair(Chart chart, uint32_t position, size_t i):

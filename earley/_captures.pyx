@@ -28,7 +28,7 @@ from libc.stdlib cimport free
 
 from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._meter cimport spend_steps
-from earleymask.earley._regex cimport R_EPSILON
+from earleymask.earley._nodes cimport R_EPSILON
 from earleymask.earley._rules cimport S_LAZY, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport (
     NONE, reserve, sequence, sequence_length, sort_u64, sort_unique, words_extend, words_free, words_push,

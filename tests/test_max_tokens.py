@@ -124,6 +124,21 @@ def test_a_lexeme_that_may_not_end_goes_on_to_where_it_may() -> None:
     assert allowed(matcher) == [2]
 
 
+def test_tokens_that_end_within_a_character() -> None:
+    matcher = small('start: x "."\nx[max_tokens=1]: /é[é]*é|à./', "é".encode()[:1], "é".encode()[1:], "à".encode()[1:])
+    assert allowed(matcher) == [4]
+    assert matcher.accept(4)
+    assert allowed(matcher) == [5, 6]
+    for token in (5, 4, 5):
+        assert matcher.accept(token)
+    assert allowed(matcher) == [2]
+    ending = small('start: x\nx[max_tokens=1, stop="."]: /é+/', "é".encode()[:1], "é".encode()[1:])
+    assert ending.accept(4)
+    assert allowed(ending) == [5]
+    assert ending.accept(5)
+    assert allowed(ending) == [2]
+
+
 def test_a_stop_is_written_when_nothing_is_left() -> None:
     matcher = small('start: x\nx[max_tokens=2, suffix="b."]: /(?s:.*)/')
     assert [matcher.accept(token) for token in (2, 0)] == [True, True]
