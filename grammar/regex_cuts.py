@@ -27,6 +27,7 @@ from .errors import RegexSyntaxError
 from .regex_ast import Atomic, Behind, Chars, Concat, Literal, Look, Node, Ranges, Repeat, Union
 from .regex_extent import Extent, lookaheads_outside
 from .regex_lookbehind import Emptiness
+from .regex_lower import Shared
 from .regex_threads import lower_atom
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ class _Builder:
         self.emptiness = Emptiness()
         self.compiled: dict[tuple[int, int, int], int] = {}
         self.plains: dict[int, bool] = {}
-        self.lowered: dict[int, int] = {}
+        self.shared = Shared(regexes)
         self.made: list[Node] = []  # kept alive: nodes are remembered by identity
         # Where the next instruction stands: in whose body, and whether the order of threads matters there.
         self.owner = _NONE
@@ -209,7 +210,7 @@ class _Builder:
         if known is not None:
             return known
         if not self.ordered and self.plain(node):
-            lowered = self.lower(node)
+            lowered = self.shared.lower(node)
             entry = self.atom(lowered, moved)
             if self.regexes.is_nullable(lowered):
                 entry = self.add(SPLIT, entry, unmoved)
@@ -349,25 +350,10 @@ class _Builder:
             self.plains[id(node)] = known
         return known
 
-    def lower(self, node: Node) -> int:
-        """The regex of a plain node."""
-        known = self.lowered.get(id(node))
-        if known is None:
-            if isinstance(node, Repeat):
-                known = self.regexes.repeat(self.lower(node.body), node.minimum, node.maximum)
-            elif isinstance(node, Concat):
-                known = self.regexes.concat([self.lower(part) for part in node.parts])
-            elif isinstance(node, Union):
-                known = self.regexes.union([self.lower(part) for part in node.alternatives])
-            else:
-                known = lower_atom(node, self.regexes)
-            self.lowered[id(node)] = known
-        return known
-
     def oracle(self, body: Node) -> int:
         """The number of the regex for texts that end in `body`, which is plain."""
         anything = self.regexes.repeat(self.regexes.char_class(codepoints.ALL), 0)
-        return self.numbered(self.regexes.concat([anything, self.lower(body)]))
+        return self.numbered(self.regexes.concat([anything, self.shared.lower(body)]))
 
     def oracle_of(self, node: Look) -> int:
         if self.plain(node.body):

@@ -18,7 +18,7 @@ from ..earley.errors import LimitError
 from . import codepoints, regex_looks
 from .errors import RegexSyntaxError
 from .regex_ast import Chars, Concat, Literal, Node, Ranges, Repeat, Union
-from .regex_syntax import MAX_COUNT, MAX_NESTING
+from .regex_syntax import MAX_NESTING, count
 
 IGNORE_CASE = 1
 MULTILINE = 2
@@ -130,8 +130,8 @@ class _Parser:
         if not low or not self.skip("}"):
             self.at = start
             return None
-        least = self.count(low, start)
-        most = self.count(high, start) if high else None
+        least = count(low, self.offset + start)
+        most = count(high, self.offset + start) if high else None
         if most is not None and most < least:
             raise self.error("min repeat greater than max repeat", start)
         return least, most
@@ -141,16 +141,6 @@ class _Parser:
         while self.at < self.end and "0" <= self.pattern[self.at] <= "9":
             self.at += 1
         return self.pattern[start : self.at]
-
-    def count(self, digits: str, start: int) -> int:
-        digits = digits.lstrip("0") or "0"
-        if len(digits) > 10 or int(digits) > MAX_COUNT:
-            digits = digits if len(digits) <= 20 else f"{digits[:20]}..."
-            raise LimitError(
-                f"repetition count {digits} at position {self.offset + start}, limit {MAX_COUNT}; "
-                "leave the count open, {n,}"
-            )
-        return int(digits)
 
     def term(self, start: int) -> Node:
         char = self.pattern[start]
