@@ -46,6 +46,10 @@ def parse(pattern: str, flags: str = "", offset: int = 0) -> Node:
     """The node that `pattern` denotes under `flags`, letters out of "imsu"; see `regex_dialects.parse_regex`."""
     bits = 0
     for letter in flags:
+        if letter == "v":
+            raise RegexSyntaxError(
+                "flag 'v' (sets of strings in classes) is not supported", offset, "write unions as alternatives, and u"
+            )
         if letter not in _FLAGS:
             raise RegexSyntaxError(f"unknown flag {letter!r}", offset, "the flags are i, m, s and u")
         bits |= _FLAGS[letter]
@@ -261,9 +265,10 @@ class _Parser:
             ranges = unicode_properties.find(name, loose=False)
         except unicode_properties.UnknownProperty as error:
             raise self.error(error.args[0], start, error.args[1]) from None
-        if self.flags & IGNORE_CASE:
-            ranges = fold(ranges)
-        return codepoints.complement(ranges) if negative else ranges
+        if negative:
+            ranges = codepoints.complement(ranges)
+        # The complement first: `\P{Lu}` ignoring case matches "A", as it contains "a" (22.2.2.9; not so under `v`).
+        return fold(ranges) if self.flags & IGNORE_CASE else ranges
 
     def escaped_code(self, start: int, in_class: bool) -> int:
         """The code point of the escape at `start`; its backslash has been read."""

@@ -14,7 +14,6 @@ cdef int BEHIND
 cdef int MATCH
 
 
-@cython.final
 cdef class _Graph(Program):
     cdef bint has_behind
 
