@@ -83,9 +83,9 @@ cdef class Sequences:
             return self.slots[slot] - 1
         if self.words.n + n > self.limit or self.n >= NONE - 2:
             with gil:
-                raise LimitError(f"{self.what}: more than {4 * self.limit} bytes of memory"
-                                 + (f", the limit {self.limited_by}" if self.limited_by else "")
-                                 + "; simplify the grammar", limit=self.limited_by)
+                way_out = f", or give it limits=Limits({self.limited_by}=...)" if self.limited_by else ""
+                raise LimitError(f"{self.what}: more than {4 * self.limit} bytes of memory; simplify the grammar{way_out}",
+                                 limit=self.limited_by)
         # Everything that may fail comes before the entry exists.
         entry = self.n
         if entry * <size_t> 2 >= self.n_slots:

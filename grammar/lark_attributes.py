@@ -24,7 +24,7 @@ from .codepoints import ALL
 from .errors import GrammarError, RegexSyntaxError
 from .lark_literals import LiteralError, string_text
 from .lark_sets import structured
-from .lark_terminals import MAX_DEPTH, MAX_PIECES
+from .lark_terminals import MAX_DEPTH
 from .lark_tree import (
     DECLARED,
     Attribute,
@@ -324,5 +324,7 @@ class _Body:
 
     def count(self, node: Node, pieces: int) -> None:
         self.n_pieces += pieces
-        if self.n_pieces > MAX_PIECES:
-            raise self.loader.scope.limit_error(f"a rule with attributes has more than {MAX_PIECES} pieces", node)
+        most = self.loader.modules.limits.terminal_pieces
+        if self.n_pieces > most:
+            message = f"a rule with attributes has more than {most} pieces"
+            raise self.loader.scope.limit_error(message, node).of("terminal_pieces")

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..earley.limits import DEFAULT, Limits
 from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
-from .lark_modules import MAX_SOURCE, NO_OPTIONS, Kept, Module, Modules, Options
-from .lark_parse import ParsedGrammar, parse
+from .lark_modules import NO_OPTIONS, Kept, Module, Modules, Options
+from .lark_parse import ParsedGrammar
 from .lark_scope import Found, Scope
 from .lark_terminals import TerminalBuilder
 from .lark_tree import (
@@ -46,9 +47,6 @@ from .source import GrammarWarning, did_you_mean
 if TYPE_CHECKING:
     from ..earley import Engine
 
-MAX_INSTANCES = 10_000
-"""Different uses of templates in one grammar. A template that uses itself with ever more comes to it."""
-
 MAX_SHOWN_NAME = 80
 """Characters of the name of a used template, which names what it is used with."""
 
@@ -66,11 +64,8 @@ Environment = dict[str, "Symbols | Template"]
 
 def load(text: str, start: str, options: Options = NO_OPTIONS) -> tuple[Engine, Kept | None]:
     """The engine for the language of rule `start` in the grammar `text`, and what is needed to read it again."""
-    if len(text) > MAX_SOURCE:
-        raise GrammarLimitError(f"the grammar has {len(text)} characters, the limit is {MAX_SOURCE}")
     try:
-        loader = LarkLoader(parse(text), Modules(options))
-        return loader.load(start), loader.modules.to_keep()
+        return loaded(text, start, Modules(options))
     except GrammarLimitError:
         raise
     except GrammarError as error:
@@ -79,15 +74,18 @@ def load(text: str, start: str, options: Options = NO_OPTIONS) -> tuple[Engine, 
         raise all_errors(error, text, start, Modules(options)) from error
 
 
-def load_again(text: str, start: str, kept: Kept | None) -> tuple[Engine, Kept | None]:
-    """The same for a text that has been loaded before, as far as possible without looking for what it imports."""
-    loader = loader_again(text, kept)
-    return loader.load(start), loader.modules.to_keep()
+def load_again(text: str, start: str, kept: Kept | None, limits: Limits = DEFAULT) -> tuple[Engine, Kept | None]:
+    """The same for a text that has been loaded before, without looking for what it imports."""
+    return loaded(text, start, modules_again(kept, limits))
 
 
-def loader_again(text: str, kept: Kept | None) -> LarkLoader:
+def loaded(text: str, start: str, modules: Modules) -> tuple[Engine, Kept | None]:
+    return LarkLoader(modules.parse(text), modules).load(start), modules.to_keep()
+
+
+def modules_again(kept: Kept | None, limits: Limits) -> Modules:
     kept = kept or Kept()
-    return LarkLoader(parse(text), Modules(Options(declared=kept.declared, grammars=kept.grammars), kept))
+    return Modules(Options(declared=kept.declared, grammars=kept.grammars, limits=limits), kept)
 
 
 class LarkLoader:
@@ -100,8 +98,8 @@ class LarkLoader:
         self.parsed = parsed
         self.modules = modules
         self.top = Scope(modules, modules.top(parsed) if module is None else module)
-        self.model = Model(self) if model is None else model
-        self.terminals = TerminalBuilder(self)
+        self.model = Model(self, modules.limits) if model is None else model
+        self.terminals = TerminalBuilder(self, modules.limits)
         self.scope = self.top  # whose text is being read
         self.symbols = self.top.symbols  # of `scope`: by rule or terminal name
         self.environment: Environment | None = None  # within a template
@@ -281,12 +279,13 @@ class LarkLoader:
         key = (found, *arguments)
         symbol = self.instances.get(key)
         if symbol is None:
-            if len(self.instances) == MAX_INSTANCES:
+            most = self.modules.limits.template_uses
+            if len(self.instances) == most:
                 raise self.scope.limit_error(
-                    f"templates are used in more than {MAX_INSTANCES} different ways, here `{node.name}`",
+                    f"templates are used in more than {most} different ways, here `{node.name}`",
                     node,
-                    "a template that uses itself must come to an end, or use itself with the same again",
-                )
+                    "let a template that uses itself come to an end, or use itself with the same again",
+                ).of("template_uses")
             scope, definition = found
             name = self.instance_name(definition.name, arguments)
             symbol = self.instances[key] = self.model.rule(name, (scope, definition))
@@ -462,8 +461,8 @@ class LarkLoader:
     def error(self, message: str, origin: tuple[Scope, Node], hint: str | None = None) -> GrammarError:
         return origin[0].error(message, origin[1], hint)
 
-    def limit_error(self, message: str, origin: tuple[Scope, Node], hint: str | None = None) -> GrammarLimitError:
-        return origin[0].limit_error(message, origin[1], hint)
+    def limit_error(self, message: str, origin: tuple[Scope, Node]) -> GrammarLimitError:
+        return origin[0].limit_error(message, origin[1])
 
     def regex_error(self, error: RegexSyntaxError, origin: tuple[Scope, Node]) -> GrammarError:
         self.move(origin[0])

@@ -16,6 +16,7 @@ cdef int RULE, TERMINAL, STRING, REGEXP, SPECIAL, NUMBER, DIRECTIVE, LINE, BAR, 
 @cython.final
 cdef class ParsedGrammar:
     cdef readonly object source
+    cdef readonly object limits
     cdef readonly list lexemes
     cdef readonly bytearray kinds
     cdef readonly list definitions
@@ -34,6 +35,7 @@ cdef class _Parser:
     cdef bytearray kinds
     cdef bint in_library
     cdef bint has_operators
+    cdef Py_ssize_t nesting
     cdef Py_ssize_t i
 
     @cython.locals(lexeme=str, kind=int)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 
+from ..earley.limits import DEFAULT, Limits
 from .errors import GrammarError, GrammarLimitError
 from .lark_hints import CHARACTER_HINTS, DIRECTIVE_HINTS, MIXED_CASE_HINT, NEXT_LINE, mixed_case
 from .lark_scan import (
@@ -59,12 +60,6 @@ from .lark_tree import (
 )
 from .source import GrammarWarning, SourceText
 
-MAX_NESTING = 100
-"""Groups and options within each other. Expression trees are read recursively from here on."""
-
-MAX_COUNT = 1_000_000_000
-"""The largest count in `x~n`; the grammar grows with its logarithm only."""
-
 IN_LIBRARY = -1
 """Where nodes of Lark's libraries stand: errors about them are shown where the library is imported."""
 
@@ -91,11 +86,20 @@ class ParsedGrammar:
         "imports",
         "kinds",
         "lexemes",
+        "limits",
         "source",
     )
 
-    def __init__(self, text: str, name: str | None = None, around: ParsedGrammar | None = None, base: int = 0) -> None:
+    def __init__(
+        self,
+        text: str,
+        name: str | None = None,
+        limits: Limits = DEFAULT,
+        around: ParsedGrammar | None = None,
+        base: int = 0,
+    ) -> None:
         """With `around`, `text` is a part of that one's, from offset `base` on."""
+        self.limits = limits
         self.source: SourceText = SourceText(text, name) if around is None else around.source
         self._inner: str | None = None if around is None else text
         self._base = base
@@ -123,23 +127,23 @@ class ParsedGrammar:
         return self.source.warning(message, self.offset(at))
 
 
-def parse(text: str, name: str | None = None) -> ParsedGrammar:
+def parse(text: str, name: str | None = None, limits: Limits = DEFAULT) -> ParsedGrammar:
     """Read a whole grammar text. `name` is what errors call it, where it is not the text that the caller gave."""
-    parsed = ParsedGrammar(text, name)
+    parsed = ParsedGrammar(text, name, limits)
     _Parser(parsed, False).grammar()
     return parsed
 
 
 def parse_inside(around: ParsedGrammar, text: str, base: int) -> ParsedGrammar:
     """Read a grammar that is a part of another text."""
-    parsed = ParsedGrammar(text, None, around, base)
+    parsed = ParsedGrammar(text, None, around.limits, around, base)
     _Parser(parsed, False).grammar()
     return parsed
 
 
-def syntax_errors(text: str, name: str | None = None) -> list[GrammarError]:
+def syntax_errors(text: str, limits: Limits) -> list[GrammarError]:
     """The errors of a malformed text, up to MAX_ERRORS; after each, reading goes on with the next definition."""
-    parsed = ParsedGrammar(text, name)
+    parsed = ParsedGrammar(text, None, limits)
     parser = _Parser(parsed, False)
     errors: list[GrammarError] = []
     while len(errors) < MAX_ERRORS:
@@ -163,13 +167,14 @@ def parse_library(text: str) -> ParsedGrammar:
 class _Parser:
     """Reads the lexemes from left to right; `i` is the next one."""
 
-    __slots__ = ("has_operators", "i", "in_library", "kinds", "lexemes", "parsed")
+    __slots__ = ("has_operators", "i", "in_library", "kinds", "lexemes", "nesting", "parsed")
 
     def __init__(self, parsed: ParsedGrammar, in_library: bool) -> None:
         self.parsed = parsed
         self.lexemes = parsed.lexemes
         self.kinds = parsed.kinds
         self.in_library = in_library
+        self.nesting: int = parsed.limits.nesting
         self.i = 0
         self.has_operators = False  # whether there has been an `&`, or a `~` before what it negates
 
@@ -633,13 +638,14 @@ class _Parser:
             raise self.parsed.error(
                 f"cannot repeat from {minimum} to {maximum} times", at, "counts are not negative, the smaller one first"
             )
-        if max(minimum, maximum or 0) > MAX_COUNT:
-            raise self.parsed.limit_error(f"counts go up to {MAX_COUNT}", at, "use `*` or `+`")
+        most = self.parsed.limits.repetitions
+        if max(minimum, maximum or 0) > most:
+            raise self.parsed.limit_error(f"counts go up to {most}", at, "use `*` or `+`").of("repetitions")
 
     def check_nesting(self, depth: int) -> None:
-        if depth == MAX_NESTING:
+        if depth == self.nesting:
             hint = "give inner groups names of their own"
-            raise self.parsed.limit_error(f"groups are nested more than {MAX_NESTING} deep", self.i, hint)
+            raise self.parsed.limit_error(f"groups are nested more than {depth} deep", self.i, hint).of("nesting")
 
     def check_closes(self, lexeme: str, opener: int) -> None:
         if opener < 0 or self.lexemes[opener] + lexeme not in ("()", "[]", "{}"):

@@ -21,8 +21,8 @@ from typing import Any
 from .errors import GrammarError, GrammarLimitError
 from .lark_hints import MIXED_CASE_HINT, mixed_case
 from .lark_library import Library, library
-from .lark_modules import MAX_CHAIN, MAX_MODULES, Module, ModuleError, Modules
-from .lark_parse import ParsedGrammar, parse
+from .lark_modules import MAX_CHAIN, Module, ModuleError, Modules
+from .lark_parse import ParsedGrammar
 from .lark_tree import (
     DECLARED,
     Attributed,
@@ -202,8 +202,9 @@ class Scope:
         if len(chain) > MAX_CHAIN:
             raise self.limit_error(f"more than {MAX_CHAIN} texts import each other in a row", node)
         self.modules.n_scopes += 1
-        if self.modules.n_scopes > MAX_MODULES:
-            raise self.limit_error(f"more than {MAX_MODULES} texts are imported", node)
+        most = self.modules.limits.imports
+        if self.modules.n_scopes > most:
+            raise self.limit_error(f"more than {most} texts are imported", node).of("imports")
         child = Scope(self.modules, module, self, node.at)
         child.collect()
         return child
@@ -229,7 +230,7 @@ class Scope:
         if text is None:
             return definition
         self.modules.unbound.discard(name)
-        parsed = parse(f"{name}: {text}", f"declared[{name!r}]")
+        parsed = self.modules.parse(f"{name}: {text}", f"declared[{name!r}]")
         if len(parsed.definitions) != 1 or parsed.imports or parsed.changes or parsed.ignored:
             raise GrammarError(f"declared[{name!r}] must be one expression", hint="such as '<|name|>' or '/[a-z]+/'")
         scope = Scope(self.modules, Module(-1, parsed.source.name, parsed))

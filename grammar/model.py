@@ -21,11 +21,13 @@ Symbols are consecutive ints. The shapes that `x*`, `x?` and counts become are i
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..earley._engine import Engine
 from ..earley._regex import Regexes
 from ..earley.errors import LimitError
+from ..earley.limits import DEFAULT, Limits
 from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from .regex_ast import Literal, Node
 from .regex_lower import lower
@@ -60,7 +62,14 @@ class Model:
 
     __slots__ = (
         "_contexts",
+        "_deadline",
+        "_limits",
+        "_most_production_symbols",
+        "_most_productions",
+        "_most_symbols",
         "_n_more_warnings",
+        "_n_production_symbols",
+        "_n_productions",
         "_reporter",
         "_token_sets",
         "attributes",
@@ -74,8 +83,15 @@ class Model:
         "warnings",
     )
 
-    def __init__(self, reporter: Reporter) -> None:
+    def __init__(self, reporter: Reporter, limits: Limits = DEFAULT) -> None:
         self._reporter = reporter
+        self._limits = limits
+        self._most_symbols = limits.symbols
+        self._most_productions = limits.productions
+        self._most_production_symbols = limits.production_symbols
+        self._n_productions = 0
+        self._n_production_symbols = 0
+        self._deadline = monotonic() + limits.seconds
         # By symbol:
         self.kinds: list[int] = []
         self.names: list[str] = []
@@ -119,6 +135,12 @@ class Model:
     def produce(self, lhs: int, rhs: Symbols) -> None:
         """Add the production `lhs: rhs`."""
         self.productions[lhs].append(rhs)
+        self._n_productions += 1
+        if self._n_productions > self._most_productions:
+            raise self._too_large("productions", self.origins[lhs])
+        self._n_production_symbols += len(rhs)
+        if self._n_production_symbols > self._most_production_symbols:
+            raise self._too_large("production_symbols", self.origins[lhs])
 
     def warn(self, message: str, origin: Any) -> None:
         """Remember a warning; beyond the first MAX_WARNINGS they are only counted, at the place of the next one."""
@@ -130,12 +152,27 @@ class Model:
 
     def _add(self, kind: int, name: str, origin: Any, tree: Node | None) -> int:
         symbol = len(self.kinds)
+        if symbol == self._most_symbols:
+            raise self._too_large("symbols", origin)
+        if symbol % 64 == 0:
+            self._look()
         self.kinds.append(kind)
         self.names.append(name)
         self.origins.append(origin)
         self.trees.append(tree)
         self.productions.append([])
         return symbol
+
+    def _too_large(self, limit: str, origin: Any) -> GrammarLimitError:
+        message = f"the grammar becomes more than {getattr(self._limits, limit)} {limit.replace('_', ' ')}"
+        error = GrammarLimitError(message) if origin is None else self._reporter.limit_error(message, origin)
+        return error.of(limit)
+
+    def _look(self) -> None:
+        """Look at the clock. What happens between two looks is bounded: some symbols, or one terminal."""
+        if monotonic() > self._deadline:
+            seconds = self._limits.seconds
+            raise GrammarLimitError(f"loading the grammar takes longer than {seconds} seconds").of("seconds")
 
     def compile(self, start: int) -> Engine:
         """The engine for the language of `start`. Raises GrammarError where that is empty."""
@@ -271,6 +308,9 @@ class Model:
     def _lower(self, symbol: int, tree: Node, regexes: Regexes) -> int:
         if type(tree) is Literal and tree.text.isascii():  # most terminals
             return regexes.literal(tree.text.encode())
+        self._look()
+        if self._limits is not DEFAULT:
+            self._check_tree(symbol, tree)
         contexts: list[Any] = []
         try:
             node = lower(tree, regexes, contexts)
@@ -282,7 +322,17 @@ class Model:
         except LimitError as error:
             raise self._reporter.limit_error(str(error), self.origins[symbol]) from error
 
+    def _check_tree(self, symbol: int, tree: Node) -> None:
+        """Hold a terminal against limits that are lower than usual; the front ends see to the usual ones."""
+        from .terminal_limits import exceeded  # rare
+
+        limit = exceeded(tree, self._limits)
+        if limit:
+            message = f"terminal `{self.names[symbol]}` goes beyond {limit}={getattr(self._limits, limit)}"
+            raise self._reporter.limit_error(message, self.origins[symbol]).of(limit)
+
     def _is_empty(self, symbol: int, node: int, regexes: Regexes) -> bool:
+        self._look()
         try:
             return regexes.is_empty(node)
         except LimitError as error:
