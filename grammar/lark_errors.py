@@ -13,10 +13,11 @@ from functools import partial
 
 from ..trie.errors import EarleymaskError
 from .errors import GrammarError, GrammarLimitError, together
-from .lark_load import Environment, LarkLoader
+from .lark_load import LarkLoader
 from .lark_modules import Modules
 from .lark_parse import MAX_ERRORS, syntax_errors
 from .lark_scope import Found, Scope
+from .lark_templates import Environment
 from .lark_tree import (
     DECLARED,
     Choice,

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from ..earley.limits import DEFAULT, Limits
 from .errors import GrammarError, too_long
 from .lark_library import LIBRARIES, Library, library
-from .lark_parse import ParsedGrammar, parse
+from .lark_parse import parse
+from .lark_parsed import ParsedGrammar
 from .lark_tree import Import
 
 MAX_CHAIN = 100

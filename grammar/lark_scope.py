@@ -22,7 +22,7 @@ from .errors import GrammarError, GrammarLimitError
 from .lark_hints import MIXED_CASE_HINT, mixed_case
 from .lark_library import Library, library
 from .lark_modules import MAX_CHAIN, Module, ModuleError, Modules
-from .lark_parse import ParsedGrammar
+from .lark_parsed import ParsedGrammar
 from .lark_tree import (
     DECLARED,
     Attributed,
