@@ -29,7 +29,14 @@ MAX_NAME = 60
 def load(text: str, start: str, limits: Limits) -> tuple[Engine, tuple[GrammarWarning, ...]]:
     """The engine for the language of rule `start` in the grammar `text`, and what is odd about the grammar."""
     loader = GbnfLoader(SourceText(text), limits)
-    engine = loader.load(start)
+    try:
+        engine = loader.load(start)
+    except GrammarError as error:
+        from .other_syntax import is_lark, pointed_to
+
+        if is_lark(text):
+            raise pointed_to(error, "Grammar.from_lark") from error
+        raise
     return engine, tuple(loader.model.warnings)
 
 

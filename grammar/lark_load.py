@@ -55,7 +55,10 @@ def load(text: str, start: str, options: Options = NO_OPTIONS) -> tuple[Engine, 
         raise
     except GrammarError as error:
         from .lark_errors import all_errors
+        from .other_syntax import is_gbnf, pointed_to
 
+        if is_gbnf(text):
+            raise pointed_to(error, "Grammar.from_gbnf") from error
         raise all_errors(error, text, start, Modules(options)) from error
 
 

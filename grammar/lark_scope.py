@@ -37,6 +37,8 @@ from .lark_tree import (
     Sequence,
     TemplateUse,
     TerminalName,
+    contents,
+    with_contents,
 )
 from .source import did_you_mean
 
@@ -254,29 +256,43 @@ class Scope:
         if operator == "%override":
             self.definitions[name] = definition
             return
-        if isinstance(before.tree, (Attributed, Parametric)) or isinstance(definition.tree, (Attributed, Parametric)):
-            raise self.error(f"`{name}` has attributes or a value and cannot be extended", definition, "%override it")
+        added, problem = self._added(before.tree, definition.tree)
+        if problem:
+            raise self.error(f"`{name}` {problem}", definition, "%override defines it anew")
         if definition.params != before.params:
             params = f"the parameters {', '.join(before.params)}" if before.params else "no parameters"
             raise self.error(f"`{name}` has {params}", definition, "`%extend` needs the same ones")
         if before.tree is DECLARED:
             raise self.error(f"`{name}` is only declared: there is nothing to extend", definition, "define it")
-        added = definition.tree if owner is self else Elsewhere(definition.at, self, definition.tree)
-        owner.extend(before, added)
+        owner.extend(before, [each if owner is self else Elsewhere(each.at, self, each) for each in added])
 
-    def extend(self, definition: Definition, tree: Node) -> None:
-        """Put `tree` before the alternatives of a definition of this text, as Lark does."""
-        choice = self.extended.get(definition.name)
-        if choice is not None and choice is definition.tree:
-            choice.alternatives.insert(0, tree)
+    def _added(self, before: Node, tree: Node) -> tuple[list[Node], str]:
+        """The alternatives that `%extend` adds to a definition; or why it cannot."""
+        if isinstance(before, Parametric) != isinstance(tree, Parametric):
+            return [], "has a value, name::_, in one of its definitions only"
+        if isinstance(tree, Parametric):
+            # Each by itself, since each has a condition of its own.
+            tree = tree.body
+            added = tree.alternatives if isinstance(tree, Choice) else [tree]
+        else:
+            added = [tree]
+        if isinstance(tree, Attributed):
+            return [], "has its attributes where it is defined, and not where it is extended"
+        return added, ""
+
+    def extend(self, definition: Definition, added: list[Node]) -> None:
+        """Put `added` before the alternatives of a definition of this text, as Lark does."""
+        name = definition.name
+        before = contents(definition.tree)
+        choice = self.extended.get(name)
+        if choice is not None and choice is before:
+            choice.alternatives[:0] = added
             return
         # A new definition: what was read of an imported text serves other grammars, too.
-        before = definition.tree
         alternatives = before.alternatives if isinstance(before, Choice) else [before]
-        choice = self.extended[definition.name] = Choice(definition.at, [tree, *alternatives])
-        self.definitions[definition.name] = Definition(
-            definition.at, definition.name, choice, definition.is_terminal, definition.params
-        )
+        choice = self.extended[name] = Choice(definition.at, [*added, *alternatives])
+        tree = with_contents(definition.tree, choice)
+        self.definitions[name] = Definition(definition.at, name, tree, definition.is_terminal, definition.params)
 
     # What is said about the text.
 

@@ -338,3 +338,19 @@ class Import(Node):
         self.module = module
         self.name = name
         self.alias = alias
+
+
+def contents(tree: Node) -> Node:
+    """The alternatives in a rule's whole expression, whatever else that says about the rule."""
+    while isinstance(tree, (Attributed, Parametric)):
+        tree = tree.body
+    return tree
+
+
+def with_contents(tree: Node, alternatives: Node) -> Node:
+    """The same expression with other alternatives."""
+    if isinstance(tree, Parametric):
+        return Parametric(tree.at, with_contents(tree.body, alternatives))
+    if isinstance(tree, Attributed):
+        return Attributed(tree.at, tree.name, tree.attributes, with_contents(tree.body, alternatives))
+    return alternatives

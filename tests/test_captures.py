@@ -198,11 +198,11 @@ def test_limits() -> None:
     for limits, field in (
         (Limits(row_items=60), "row_items"),
         (Limits(matcher_bytes=20_000), "matcher_bytes"),
-        (Limits(seconds=1e-9), "seconds"),
+        (Limits(seconds=0.5), "seconds"),
     ):
         matcher = Matcher(Grammar.from_lark(grammar, limits=limits), BYTES)
         n = 0
-        while n < 150 and (field != "seconds" or n < 5):
+        while n < 150:
             assert matcher.accept(ord("a"))
             n += 1
         with pytest.raises(LimitError) as caught:
