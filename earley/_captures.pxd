@@ -40,7 +40,8 @@ cdef class Reading:
     # Where the readings lead, once `read` is done:
     cdef dict edges             # node -> how it is made
     cdef dict values            # node -> {(first, last): captures}
-    cdef dict pairs             # ids of two trees of captures -> the tree of both
+    cdef dict ends              # place -> what has ended there
+    cdef dict pairs             # ids of two trees of captures -> the tree of both, younger than they
     cdef dict captured          # symbol, first and last, origin -> what is captured there
 
     cdef int read(self) except -1 nogil
@@ -59,13 +60,14 @@ cdef class Reading:
     cdef list hanging(self)
     cdef object left_hand_side(self, uint32_t dot)
     cdef list made_from(self, node)
+    cdef dict ended(self, uint32_t place)
     cdef dict value_of(self, node)
     cdef list entries(self, uint32_t symbol, object extents, uint32_t origin)
     cdef object split(self, uint32_t first, uint32_t last, uint32_t body, uint32_t end)
     cdef bytes text(self, size_t first, size_t last)
     cdef int explore(self, list nodes) except -1
     cdef object contexts(self, list nodes)
-    cdef object flat(self, captures)
+    cdef list flat(self, captures)
     cdef object joined(self, left, right)
     cdef bint better(self, left, right) except -1
     cdef bint keep(self, dict values, extents, captures) except -1

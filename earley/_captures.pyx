@@ -26,6 +26,8 @@ Cost: that of Earley's parser, linear in the text for most grammars, quadratic f
 
 from libc.stdlib cimport free
 
+from heapq import heappop, heappush
+
 from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport R_EPSILON
@@ -71,6 +73,7 @@ cdef class Reading:
         self.edges = {}
         self.values = {}
         self.pairs = {}
+        self.ends = {}
         self.captured = {}
         self.seen = Map()
         self.stands = Sequences("places of a text", 1 << 27)
@@ -285,7 +288,7 @@ cdef class Reading:
     #
     # A node is an item or a symbol between two places: (dot, begin, end), or (-1 - symbol, begin, end). Its value says
     # what is captured within it at best, by where its first lexeme begins and its last one ends. Captures are a tree: None
-    # where there is none, a list of (begin, -end, name), or a pair of two trees.
+    # where there is none, a list of (begin, -end, name), or two trees after the number of their pair, which counts up.
 
     def report(self) -> list:
         """Names and texts of the captures of the best reading."""
@@ -300,8 +303,7 @@ cdef class Reading:
             captures = best[NOTHING]
         else:
             captures = self.contexts(self.hanging())
-        found, empty = self.flat(captures)
-        return [(name, self.text(begin, -end)) for begin, end, name in sorted(found + empty)]
+        return [(name, self.text(begin, -end)) for begin, end, name in self.flat(captures)]
 
     cdef list rows_at_end(self):
         """The places whose rows stand at the end of the text and end a sentence."""
@@ -376,50 +378,52 @@ cdef class Reading:
         That is a node, the place where a lexeme begins, or None, for a terminal that matches the empty text.
         """
         cdef long long first = node[0]
-        cdef uint32_t origin = node[1], place = node[2], dot, symbol, row, k
-        cdef size_t i
+        cdef uint32_t origin = node[1], place = node[2], dot, symbol
+        cdef dict begun
         if first < 0:
-            symbol = <uint32_t> (-1 - first)
-            return [(item, None) for item in self.complete_items(symbol, origin, place)]
+            return [((item, origin, place), None) for item in self.ended(place)[-1 - first][origin]]
         dot = <uint32_t> first
         if self.is_start(dot):
             return []
         dot -= 1
         symbol = self.rules.dots.data[dot]
-        found = {}
+        begun = self.ended(place).get(symbol, {})
+        # A production has begun where its first symbol has.
+        rows = [origin] if self.is_start(dot) else [row for row in begun if row >= origin]
+        rows = [row for row in rows if row in begun and self.has(dot, origin, row)]
         if self.rules.symbols[symbol].kind in (S_TERMINAL, S_SPECIAL):
-            for i in range(self.lexeme_starts.data[place], self.lexeme_starts.data[place + 1], 3):
-                if self.lexemes.data[i] == symbol:
-                    for row in self.places_of(self.lexemes.data[i + 2]):
-                        if row >= origin and self.has(dot, origin, row):
-                            key = (dot, origin, row)
-                            found[key] = min(found.get(key, place), self.lexemes.data[i + 1])
-            pairs = list(found.items())
+            pairs = [((dot, origin, row), begun[row]) for row in rows]
             if self.rules.symbols[symbol].nullable and self.has(dot, origin, place):
                 pairs.append(((dot, origin, place), None))
             return pairs
-        return [((dot, origin, row), (-1 - <long long> symbol, row, place))
-                for row in self.beginnings(symbol, place) if row >= origin and self.has(dot, origin, row)]
+        return [((dot, origin, row), (-1 - <long long> symbol, row, place)) for row in rows]
+
+    cdef dict ended(self, uint32_t place):
+        """What has ended at a place, by symbol: {row after which it began: what is known of it}.
+
+        That is the place where the lexeme began, ignored text behind it, at the earliest, for a terminal; the complete dotted
+        rules, for a nonterminal.
+        """
+        cdef size_t i
+        cdef uint32_t symbol, row
+        known = self.ends.get(place)
+        if known is not None:
+            return known
+        known = self.ends[place] = {}
+        for i in range(self.lexeme_starts.data[place], self.lexeme_starts.data[place + 1], 3):
+            begun = known.setdefault(self.lexemes.data[i], {})
+            for row in self.places_of(self.lexemes.data[i + 2]):
+                begun[row] = min(begun.get(row, place), self.lexemes.data[i + 1])
+        for i in range(self.rows.data[place], self.rows.data[place + 1]):
+            dot = self.items[i] >> 32
+            if self.rules.dots.data[<uint32_t> dot] == NONE and dot != self.rules.start + 1:
+                symbol = self.lhs.data[<uint32_t> dot]
+                known.setdefault(symbol, {}).setdefault(self.items[i] & NONE, []).append(dot)
+        return known
 
     def is_start(self, uint32_t dot) -> bool:
         """Whether a dotted rule has the dot in front."""
         return dot == 0 or self.rules.dots.data[dot - 1] == NONE
-
-    def complete_items(self, uint32_t symbol, uint32_t origin, uint32_t place) -> list:
-        """The nodes of productions of a nonterminal between two places."""
-        cdef size_t i
-        return [(self.items[i] >> 32, origin, place)
-                for i in range(self.rows.data[place], self.rows.data[place + 1])
-                if <uint32_t> self.items[i] == origin and self.completes(self.items[i] >> 32, symbol)]
-
-    def beginnings(self, uint32_t symbol, uint32_t place) -> list:
-        """The places from which a nonterminal is complete at `place`."""
-        cdef size_t i
-        return sorted({self.items[i] & NONE for i in range(self.rows.data[place], self.rows.data[place + 1])
-                       if self.completes(self.items[i] >> 32, symbol)})
-
-    def completes(self, uint32_t dot, uint32_t symbol) -> bool:
-        return self.rules.dots.data[dot] == NONE and dot < self.lhs.n and self.lhs.data[dot] == symbol
 
     cdef dict value_of(self, node):
         """The value of a node, by what is known of those that it is made of."""
@@ -584,17 +588,41 @@ cdef class Reading:
         return True
 
     cdef bint better(self, left, right) except -1:
-        """Whether one set of captures comes before another in the order above."""
+        """Whether one set of captures comes before another in the order above.
+
+        What counts is in which captures they differ. Trees that are part of both are not looked into: the younger of two
+        trees is never within the older one, so the youngest first, each is met before its parts.
+        """
         if left is right:
             return False
-        found, empty = self.flat(left)
-        others, other_empty = self.flat(right)
-        for one, other in zip(found, others):
-            if one != other:
-                return one < other
-        if len(found) != len(others):
-            return len(found) > len(others)
-        return (len(empty), empty) < (len(other_empty), other_empty)
+        cdef dict surplus = {}                  # number of a tree -> how often it is in `left` more than in `right`
+        cdef dict trees = {}
+        cdef dict captures = {}                 # the same for captures
+        cdef list youngest = []
+        agenda = [(left, 1), (right, -1)]
+        while agenda or youngest:
+            while agenda:
+                tree, n = agenda.pop()
+                spend_steps(self.meter, 20)
+                if type(tree) is list:
+                    for entry in tree:
+                        captures[entry] = captures.get(entry, 0) + n
+                elif tree is not None:
+                    if tree[0] not in trees:
+                        trees[tree[0]] = tree
+                        heappush(youngest, -tree[0])
+                    surplus[tree[0]] = surplus.get(tree[0], 0) + n
+            if youngest:
+                number = -heappop(youngest)
+                n = surplus[number]
+                if n:
+                    agenda += [(trees[number][1], n), (trees[number][2], n)]
+        differing = sorted([entry for entry, n in captures.items() if n])
+        found = [entry for entry in differing if entry[0] < -entry[1]]
+        if found:
+            return captures[found[0]] > 0
+        n = sum([captures[entry] for entry in differing])
+        return n < 0 or n == 0 and len(differing) > 0 and captures[differing[0]] > 0
 
     cdef object joined(self, left, right):
         """Two trees of captures as one; of the same two, the same one, so that looking again costs no comparison."""
@@ -605,24 +633,21 @@ cdef class Reading:
         key = (id(left), id(right))             # both live as long as the pair does
         pair = self.pairs.get(key)
         if pair is None:
-            pair = self.pairs[key] = (left, right)
+            pair = self.pairs[key] = (len(self.pairs), left, right)
         return pair
 
-    cdef object flat(self, captures):
-        """The captures of a tree, sorted: those with a text, and empty ones."""
-        found, empty = [], []
+    cdef list flat(self, captures):
+        """The captures of a tree, sorted."""
+        found = []
         agenda = [captures]
         while agenda:
             each = agenda.pop()
-            spend_steps(self.meter, 50)
+            spend_steps(self.meter, 20)
             if type(each) is tuple:
-                agenda += each
+                agenda += each[1:]
             elif each is not None:
-                for entry in each:
-                    (found if entry[0] < -entry[1] else empty).append(entry)
-        found.sort()
-        empty.sort()
-        return found, empty
+                found += each
+        return sorted(found)
 
 
 def extent(node):
