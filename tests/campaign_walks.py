@@ -68,7 +68,6 @@ def run_session(
     n_calls: int,
     choose: Callable[[Random, Session], list[Any]],
     budget: int = 1_500_000,
-    masks_from: int = 0,
 ) -> None:
     """Calls drawn by `choose`; a difference becomes a case of all calls made so far."""
     bounds = make_bounds(rng)

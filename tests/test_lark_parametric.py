@@ -66,6 +66,14 @@ LANGUAGES: dict[str, tuple[str, Callable[[str], bool]]] = {
         lambda text: text.removesuffix("c") in ("aa", "aba", "baa", "baba")
         or (text[:1] == "c" and set(text[1:]) == {"b"}),
     ),
+    "counts that stop at their ends": (
+        """
+        start: up::0
+        up::_: "a" up::incr([0:1]) | "b" down::_ %if is_ones([0:1])
+        down::_: "b" down::decr([0:1]) | "c" %if eq(_, 0)
+        """,
+        lambda text: any(text == "a" * m + "b" * n + "c" for m in range(1, 5) for n in range(2, 5)),
+    ),
     "what can be empty": (
         """
         start: x::0 x::5 "c"
