@@ -15,6 +15,7 @@ from operator import index
 
 import numpy as np
 
+from earleymask.earley._answers cimport Answers
 from earleymask.earley._budgets cimport Budgets
 from earleymask.earley._chart cimport (
     DEAD, FINISHED, FORGOTTEN, MASK_ANSWERS_KNOWN, MASK_KNOWN, MET, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN, MASK_UNION_KNOWN,
@@ -208,20 +209,21 @@ cdef class Matcher:
 
     cdef Mask* find_mask(self, uint32_t position) except NULL:
         cdef Masks masks = self.masks
+        cdef Answers answers = masks.answers
         cdef Mask* mask
-        cdef uint64_t n_answered = masks.n_answered, n_made = masks.n_unions_made, n_built = masks.parts.n_built
-        cdef uint64_t n_rests = masks.parts.rests.n_made, n_nodes = masks.n_nodes
-        cdef uint32_t n_states = masks.lexer.states.n
+        cdef uint64_t n_answered = answers.n_answered, n_made = masks.n_unions_made, n_built = answers.parts.n_built
+        cdef uint64_t n_rests = answers.parts.rests.n_made, n_nodes = answers.n_nodes
+        cdef uint32_t n_states = answers.lexer.states.n
         cdef uint32_t[::1] words
         self.find_extras(position)
         try:
             with nogil:
                 mask = masks.mask(self.chart, position)
-            if masks.parts.n_built != n_built or masks.parts.rests.n_made != n_rests:
+            if answers.parts.n_built != n_built or answers.parts.rests.n_made != n_rests:
                 self.chart.n_masks[MASK_NEW_PART] += 1
-            elif masks.lexer.states.n != n_states:
+            elif answers.lexer.states.n != n_states:
                 self.chart.n_masks[MASK_NEW_STATE] += 1
-            elif masks.n_answered != n_answered:
+            elif answers.n_answered != n_answered:
                 self.chart.n_masks[MASK_PARTS_KNOWN] += 1
             elif masks.n_unions_made != n_made:
                 self.chart.n_masks[MASK_ANSWERS_KNOWN] += 1
@@ -235,10 +237,10 @@ cdef class Matcher:
             self.walk_mask(position, &words[0])
             self.chart.n_masks[MASK_WALKED] += 1
             mask = masks.remember(self.chart, position, &words[0])
-        self.chart.n_nodes += masks.n_nodes - n_nodes
+        self.chart.n_nodes += answers.n_nodes - n_nodes
         if DEBUG:
             self.chart.check()
-            masks.template.check()
+            answers.template.check()
         return mask
 
     cdef int walk_mask(self, uint32_t position, uint32_t* words) except -1:

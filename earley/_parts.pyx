@@ -22,7 +22,7 @@ Exits. A token that is not inside dies at one node, its prefixes are matched or 
 
 Tokens that are inside need no exit: whatever else they may spell, they are allowed.
 
-A part never changes once built, but for `live`, which is made under the lock. Not here: grammars (`_masks`).
+A part never changes once built, but for `live`, which is made under the lock. Not here: grammars (`_answers`).
 """
 
 import weakref
