@@ -3,6 +3,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from earleymask.earley._bitmaps cimport Bitmaps
+from earleymask.earley._chart cimport Path
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._lexer cimport Lexer
 from earleymask.earley._parts cimport Exits, Part, Parts
@@ -73,8 +74,7 @@ cdef class Answers:
     cdef size_t visit_start         # of the visit at work
     cdef Map visited
     cdef uint32_t visit, last_visit
-    cdef uint32_t* path_positions
-    cdef uint32_t* path_tables
+    cdef Path path                  # of a walk
     cdef uint64_t budget            # steps that the mask at hand may still take
     cdef size_t most_bytes          # and what may be remembered then
 
@@ -124,4 +124,3 @@ cdef class Answers:
     cdef bint scans(self, uint32_t skeleton, uint32_t terminal) except -1 nogil
     cdef int walk(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t start, uint32_t position,
                   const RestTrie* rests) except -1 nogil
-    cdef uint32_t enter(self, uint32_t start, uint32_t depth, uint32_t position) noexcept nogil

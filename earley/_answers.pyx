@@ -22,7 +22,7 @@ to forget makes new ones (`_masks`). All functions need the engine's lock.
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from earleymask.earley._chart cimport DEAD, MET, NO_TABLE, UNKNOWN
+from earleymask.earley._chart cimport DEAD, MET, NO_TABLE, UNKNOWN, path_allocate, path_free
 from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport K_REPEAT
@@ -57,7 +57,6 @@ cdef class Answers:
     """The answers of one grammar over one vocabulary. `before`: those that are dropped; their counters go on."""
 
     def __cinit__(self, Engine engine not None, TokenTrie trie not None, Answers before=None):
-        cdef size_t depths = <size_t> trie.max_depth + 2
         cdef uint32_t words[2]
         self.rules = engine.rules
         self.lexer = engine.lexer
@@ -79,9 +78,8 @@ cdef class Answers:
         words[1] = ROOT_NODE
         self.places.intern(words, 2)
         self.levels = <Level*> calloc(MAX_LEVELS, sizeof(Level))
-        self.path_positions = <uint32_t*> malloc(depths * sizeof(uint32_t))
-        self.path_tables = <uint32_t*> malloc(depths * sizeof(uint32_t))
-        if self.levels == NULL or self.path_positions == NULL or self.path_tables == NULL:
+        path_allocate(&self.path, <size_t> trie.max_depth + 1)
+        if self.levels == NULL:
             raise MemoryError("answers")
         if before is not None:
             self.n_asked, self.n_answered, self.n_nodes = before.n_asked, before.n_answered, before.n_nodes
@@ -93,8 +91,7 @@ cdef class Answers:
                 free_level(self.levels + i)
         free(self.levels)
         free(self.visits)
-        free(self.path_positions)
-        free(self.path_tables)
+        path_free(&self.path)
         free(self.my_parts)
         free(self.my_rests)
         free(self.entries)
@@ -589,20 +586,20 @@ cdef class Answers:
         They are of the vocabulary's trie, or of the rests, where these are not NULL. The loop is that of `_walk`, which
         has bits to write and no marks to note.
         """
-        cdef uint32_t* path_tables = self.path_tables
+        cdef uint32_t* path_tables = self.path.tables
         cdef uint32_t* tables = self.template.tables
         cdef Level* level = self.levels + self.depth - 1
         cdef uint32_t depth, target, table, base = rests.base if rests != NULL else 0
         cdef uint64_t n_visited = 0
         cdef node_t node
-        self.enter(start, start, position)
+        self.template.enter(&self.path, start, start, position)
         while i < end:
             node = nodes[i]
             n_visited += 1
             depth = node_depth(node)
             target = tables[path_tables[depth - 1] + node_byte(node)]
             if target == UNKNOWN:
-                target = self.template.fill(self.path_positions[depth - 1], path_tables[depth - 1] >> 8, node_byte(node))
+                target = self.template.fill(self.path.positions[depth - 1], path_tables[depth - 1] >> 8, node_byte(node))
             if target == DEAD:
                 i += node_skip(node)
                 continue
@@ -612,25 +609,13 @@ cdef class Answers:
                 words_push(&level.tokens, node_token(node) - 1)
             if node_skip(node) != 1:
                 self.note_marks(target, base + i)
-                self.path_positions[depth] = target
+                self.path.positions[depth] = target
                 table = self.template.table_of.data[target]
-                path_tables[depth] = table << 8 if table < MET else self.enter(start, depth, target)
+                path_tables[depth] = table << 8 if table < MET else self.template.enter(&self.path, start, depth, target)
             i += 1
         self.n_nodes += n_visited
         self.spend(n_visited)
         return 0
-
-    cdef uint32_t enter(self, uint32_t start, uint32_t depth, uint32_t position) noexcept nogil:
-        """Puts the position on the path and returns the offset of its table, for which it may flush the others."""
-        cdef uint32_t table = self.template.table(position), d
-        self.path_positions[depth] = position
-        if table == NO_TABLE:
-            self.template.flush_tables()
-            for d in range(start, depth):               # the path itself needs its tables again
-                self.path_tables[d] = self.template.table(self.path_positions[d]) << 8
-            table = self.template.table(position)
-        self.path_tables[depth] = table << 8
-        return table << 8
 
     cdef size_t n_bytes(self) noexcept nogil:
         return (self.bitmaps.n_bytes() + self.places.n_bytes() + self.questions.n_bytes() + self.starts.n_bytes()

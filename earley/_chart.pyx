@@ -153,6 +153,17 @@ cdef class Chart:
         self.n_tables = 0
         self.n_flushes += 1
 
+    cdef uint32_t enter(self, Path* path, uint32_t start, uint32_t depth, uint32_t position) noexcept nogil:
+        cdef uint32_t table = self.table(position), d
+        path.positions[depth] = position
+        if table == NO_TABLE:
+            self.flush_tables()
+            for d in range(start, depth):               # the path itself needs its tables again
+                path.tables[d] = self.table(path.positions[d]) << 8
+            table = self.table(position)
+        path.tables[depth] = table << 8
+        return table << 8
+
     cdef uint32_t step(self, uint32_t position, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
         cdef size_t i, k, n = sequence_length(self.positions, position)
         cdef uint32_t row, state, transition, terminal, outcome
@@ -802,6 +813,19 @@ cdef void free_marks(uint8_t** marks) noexcept nogil:
     free(marks[0])
     free(marks[1])
     free(marks[2])
+
+
+cdef int path_allocate(Path* path, size_t n_depths) except -1:
+    path.positions = <uint32_t*> malloc(n_depths * sizeof(uint32_t))
+    path.tables = <uint32_t*> malloc(n_depths * sizeof(uint32_t))
+    if path.positions == NULL or path.tables == NULL:
+        raise MemoryError("path")
+    return 0
+
+
+cdef void path_free(Path* path) noexcept nogil:
+    free(path.positions)
+    free(path.tables)
 
 
 cdef void history_free(History* history) noexcept nogil:
