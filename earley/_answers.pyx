@@ -348,16 +348,8 @@ cdef class Answers:
 
     cdef int by_regex(self, uint32_t skeleton, uint32_t terminal, uint32_t node, uint32_t regex) except -1 nogil:
         cdef uint32_t outcome, places, other, row, words[2]
-        cdef size_t w
         cdef Part* part = self.part(node, regex)
-        cdef Level* level = self.levels + self.depth - 1
-        cdef uint32_t* bits = level.bits
-        if part.bits != NULL:
-            level.dense = True
-            for w in range(self.trie.n_words):
-                bits[w] |= part.bits[w]
-        else:
-            words_extend(&level.tokens, part.tokens, part.n_tokens)
+        self.add_tokens(part.bits, part.tokens, part.n_tokens)
         if part.exits.n == 0 and part.n_open == 0 and part.n_late == 0:
             return 0
         words[0] = EXITS
@@ -475,14 +467,7 @@ cdef class Answers:
         cdef Answer a = self.entries[answer]
         cdef Level* level = self.levels + self.depth - 1
         cdef uint32_t i, continuation, places, variable
-        cdef size_t w
-        cdef uint32_t* bits = level.bits
-        if a.bits != NULL:
-            level.dense = True
-            for w in range(self.trie.n_words):
-                bits[w] |= a.bits[w]
-        else:
-            words_extend(&level.tokens, self.tokens.data + a.tokens, a.n_tokens)
+        self.add_tokens(a.bits, self.tokens.data + a.tokens, a.n_tokens)
         for i in range(a.n_pops):
             continuation = sequence(self.template.rows, row)[1 + self.pops.data[a.pops + 2 * i]]
             places = self.pops.data[a.pops + 2 * i + 1]
@@ -492,6 +477,18 @@ cdef class Answers:
                 words_push(&level.pops, places)
             elif not self.is_visited(continuation, places):
                 self.follow(self.template.popped_row(continuation), places)
+        return 0
+
+    cdef inline int add_tokens(self, const uint32_t* bits, const uint32_t* tokens, uint32_t n_tokens) except -1 nogil:
+        """Adds a bitmap, or else a list, to the tokens of the answer being worked out."""
+        cdef Level* level = self.levels + self.depth - 1
+        cdef uint32_t* united = level.bits
+        cdef size_t w
+        if bits == NULL:
+            return words_extend(&level.tokens, tokens, n_tokens)
+        level.dense = True
+        for w in range(self.trie.n_words):
+            united[w] |= bits[w]
         return 0
 
     cdef uint32_t record(self) except? 0xFFFFFFFF nogil:

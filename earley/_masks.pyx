@@ -20,7 +20,7 @@ from libc.string cimport memcpy, memset
 from earleymask.earley._answers cimport AT_ROOT, FEW, Answer
 from earleymask.earley._parts cimport Parts
 from earleymask.earley._tables cimport (
-    NONE, copy_of, reserve, sequence, sequence_length, sort_unique, sort_words, words_extend, words_free, words_push,
+    NONE, copy_of, reserve, sequence, sequence_length, sort_unique, words_extend, words_free, words_push,
 )
 
 from earleymask.earley import _answers
@@ -199,19 +199,15 @@ cdef class Masks:
 
     cdef Mask* union_of(self) except NULL nogil:
         """The mask of the answers in `ids`."""
-        cdef size_t i, n = 0, total = 0
+        cdef size_t i, n, total = 0
         cdef uint32_t known
         cdef Answer* answer
         cdef Mask* mask
         cdef uint32_t* bits
         cdef uint32_t* tokens
         cdef bint dense = False
-        sort_words(self.ids.data, self.ids.n)
-        for i in range(self.ids.n):
-            if n == 0 or self.ids.data[n - 1] != self.ids.data[i]:
-                self.ids.data[n] = self.ids.data[i]
-                n += 1
-        self.ids.n = n
+        sort_unique(&self.ids)
+        n = self.ids.n
         known = self.unions.find(self.ids.data, n)
         if known != NONE:
             self.n_unions_known += 1
@@ -232,7 +228,7 @@ cdef class Masks:
         for i in range(n):
             answer = self.answers.entries + self.ids.data[i]
             words_extend(&self.tokens, self.answers.tokens.data + answer.tokens, answer.n_tokens)
-        sort_unique(&self.tokens)                      # an answer may name a token twice
+        sort_unique(&self.tokens)                       # an answer may name a token twice
         total = self.tokens.n
         for i in range(self.trie.n_duplicates):
             if has_word(self.tokens.data, total, self.trie.duplicates[2 * i]):

@@ -41,7 +41,7 @@ from earleymask.earley._nodes cimport K_UNION
 from earleymask.earley._rests cimport free_rests
 from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_fill, byteset_has, byteset_or, copy_of, lowest_bit, reserve, sequence, sequence_length,
-    sort_words, words_extend, words_free, words_push,
+    sort_unique, words_extend, words_free, words_push,
 )
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
@@ -194,7 +194,7 @@ cdef class Parts:
     cdef Part* build(self, uint32_t trie_node, uint32_t regex) except? NULL nogil:
         """A new part; NULL where no token goes anywhere."""
         cdef Part* part
-        cdef uint32_t i, word, k = 0, state = self.automaton.state(regex)
+        cdef uint32_t i, word, state = self.automaton.state(regex)
         cdef bint built = False
         while True:
             self.start(trie_node, state)
@@ -225,13 +225,7 @@ cdef class Parts:
                 part.tokens = <uint32_t*> copy_of(self.tokens.data, self.tokens.n * sizeof(uint32_t))
                 self.part_bytes += self.tokens.n * sizeof(uint32_t)
             part.n_tokens = self.n_inside
-            sort_words(self.open.data, self.open.n)
-            k = 0
-            for i in range(self.open.n):
-                if i == 0 or self.open.data[i] != self.open.data[i - 1]:
-                    self.open.data[k] = self.open.data[i]
-                    k += 1
-            self.open.n = k
+            sort_unique(&self.open)
             set_open(part, self.trie, self.open.data, <uint32_t> self.open.n)
             part.late = <uint32_t*> copy_of(self.late.data, self.late.n * sizeof(uint32_t))
             part.n_late = <uint32_t> self.late.n
