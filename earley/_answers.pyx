@@ -19,7 +19,7 @@ An answer takes at most one bitmap, interned by content. Answers are never chang
 to forget makes new ones (`_masks`). All functions need the engine's lock.
 """
 
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from earleymask.earley._chart cimport DEAD, MET, NO_TABLE, UNKNOWN, path_allocate, path_free
@@ -32,6 +32,7 @@ from earleymask.earley._tables cimport (
 )
 from earleymask.earley._template cimport marks_at
 from earleymask.trie._build cimport DEBUG
+from earleymask.trie._memory cimport calloc, malloc
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
 from earleymask.earley.errors import LimitError

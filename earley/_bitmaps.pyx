@@ -1,9 +1,10 @@
 """Bitmaps by content: each is kept once, however many answers and masks have it."""
 
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
 from earleymask.earley._tables cimport NONE, reserve
+from earleymask.trie._memory cimport malloc
 
 cdef enum:
     BLOCK = 32                  # words that are hashed at a time

@@ -14,7 +14,7 @@ read the masks that a chart remembers without any lock.
 
 import weakref
 
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from earleymask.earley._answers cimport AT_ROOT, FEW, Answer
@@ -22,6 +22,7 @@ from earleymask.earley._parts cimport Parts
 from earleymask.earley._tables cimport (
     NONE, copy_of, reserve, sequence, sequence_length, sort_unique, words_extend, words_free, words_push,
 )
+from earleymask.trie._memory cimport calloc, malloc
 
 from earleymask.earley import _answers
 
@@ -254,9 +255,13 @@ cdef class Masks:
         if mask == NULL:
             with gil:
                 raise MemoryError("mask")
-        self.masks[self.unions.n] = NULL
-        entry = self.unions.intern(self.ids.data, self.ids.n)
-        self.masks[entry] = mask
+        entry = NONE
+        try:
+            entry = self.unions.intern(self.ids.data, self.ids.n)
+            self.masks[entry] = mask
+        finally:
+            if entry == NONE:                           # an error is on its way
+                free(mask)
         self.n_unions_made += 1
         self.mask_bytes += sizeof(Mask)
         return mask

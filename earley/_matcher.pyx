@@ -8,7 +8,6 @@ cimport cython
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdint cimport uint32_t, uint64_t
-from libc.stdlib cimport calloc
 from libc.string cimport memcpy, memset
 
 from operator import index
@@ -30,6 +29,7 @@ from earleymask.earley._tables cimport (
 )
 from earleymask.earley._token_ids cimport has_id, token_ids_of
 from earleymask.trie._build cimport DEBUG
+from earleymask.trie._memory cimport calloc
 
 from earleymask.earley.errors import LimitError, RejectedTokenError
 from earleymask.trie.errors import VocabularyError

@@ -27,7 +27,7 @@ A part never changes once built, but for `live`, which is made under the lock. N
 
 import weakref
 
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from cpython.pythread cimport (
@@ -43,6 +43,7 @@ from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_fill, byteset_has, byteset_or, copy_of, lowest_bit, reserve, sequence, sequence_length,
     sort_unique, words_extend, words_free, words_push,
 )
+from earleymask.trie._memory cimport calloc, malloc, realloc
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
 cdef enum:
@@ -608,7 +609,6 @@ cdef class Parts:
         self.stamped = NONE                             # until all are set
         stamps = self.rests.stamps
         stamp = self.rests.stamp
-        self.stamped = part.index
         self.exits.n = 0
         for i in range(part.n_late):
             # Up to a node whose state is known, then down again.
@@ -627,6 +627,7 @@ cdef class Parts:
                     words_push(&self.exits, node)
                 stamps[node] = stamp - 1
                 self.node_states[node] = self.automaton.by_byte(state)[node_byte(self.trie.nodes[node])]
+        self.stamped = part.index
         return 0
 
     def living_users(self) -> list:
@@ -750,6 +751,7 @@ cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except 
             ends[byte] = 0
             n += 1
         ends[byte] += 1
+    free_exits(exits)                                   # what an attempt without memory left
     exits.nodes = <uint32_t*> malloc(nodes.n * sizeof(uint32_t))
     exits.bytes = <uint8_t*> malloc(n)
     exits.starts = <uint32_t*> malloc((<size_t> n + 1) * sizeof(uint32_t))

@@ -3,8 +3,10 @@
 Not here: what the words mean. `_regex`, `_lexer`, `_skeletons` and `_chart` each say so for theirs.
 """
 
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memmove, memset
+
+from earleymask.trie._memory cimport malloc, realloc
 
 from earleymask.earley.errors import LimitError
 

@@ -6,10 +6,11 @@ the tables of the chart. It visits up to every node of the trie (a few ns each),
 faster way must equal.
 """
 
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from earleymask.earley._chart cimport DEAD, MAX_TABLES, MET, UNKNOWN, path_allocate, path_free
+from earleymask.trie._memory cimport malloc
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
 

@@ -18,10 +18,11 @@ follows. Comparing that with the trie costs one pass, and whatever passes is the
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from ._build cimport DEBUG
+from ._memory cimport calloc, malloc, realloc
 from ._trie cimport MAX_TOKEN_BYTES, node_byte, node_depth, node_skip, node_t, node_token
 
 from .errors import VocabularyError

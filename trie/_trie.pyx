@@ -13,10 +13,11 @@ Not here: where token bytes come from (`vocabulary` and the modules beside it), 
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
 from ._build cimport DEBUG
+from ._memory cimport calloc, malloc
 
 from .errors import VocabularyError
 
