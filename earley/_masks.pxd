@@ -19,6 +19,7 @@ cdef class Masks:
     cdef size_t masks_capacity
     cdef size_t mask_bytes          # of these
     cdef size_t n_trimmed           # bytes kept when `trim` was last at work
+    cdef uint64_t n_looked          # questions and unions when `tidy` last looked at what is kept
     cdef uint64_t last_used         # by the clock of the parts
     cdef readonly uint64_t generation   # changes when masks are freed
 
