@@ -43,7 +43,7 @@ from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_fill, byteset_has, byteset_or, copy_of, lowest_bit, reserve, sequence, sequence_length,
     sort_unique, words_extend, words_free, words_push,
 )
-from earleymask.trie._memory cimport calloc, malloc, realloc
+from earleymask.trie._memory cimport calloc, malloc, shrunk
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
 cdef enum:
@@ -470,7 +470,6 @@ cdef class Parts:
     cdef int make_family(self, uint32_t trie_node, uint32_t state) except -1 nogil:
         """Walks body* tail below a node of the trie, counting. Uses the scratch of `build`."""
         cdef Family* family = <Family*> calloc(1, sizeof(Family))
-        cdef uint32_t* bits
         cdef uint32_t level, i
         cdef size_t w, n_words = self.trie.n_words
         cdef bint made = False
@@ -499,9 +498,7 @@ cdef class Parts:
                 family.most = max(family.most, self.open_levels.data[i])
             for i in range(self.late_levels.n):
                 family.most = max(family.most, self.late_levels.data[i])
-            bits = <uint32_t*> realloc(family.bits, (family.n_levels * n_words + 1) * sizeof(uint32_t))
-            if bits != NULL:
-                family.bits = bits
+            family.bits = <uint32_t*> shrunk(family.bits, (family.n_levels * n_words + 1) * sizeof(uint32_t))
             for level in range(1, family.n_levels):
                 family.counts[level] += family.counts[level - 1]
                 for w in range(n_words):

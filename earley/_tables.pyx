@@ -6,7 +6,7 @@ Not here: what the words mean. `_regex`, `_lexer`, `_skeletons` and `_chart` eac
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memmove, memset
 
-from earleymask.trie._memory cimport malloc, realloc
+from earleymask.trie._memory cimport malloc, realloc, shrunk
 
 from earleymask.earley.errors import LimitError
 
@@ -167,18 +167,14 @@ cdef void keep_marked(Sequences table, const uint8_t* marks, uint32_t* map_) noe
 cdef void rehash(Sequences table) noexcept nogil:
     cdef uint32_t entry
     cdef size_t slot, n_slots = 64
-    cdef void* fewer
     while n_slots <= table.n * <size_t> 2:
         n_slots *= 4
     if n_slots < table.n_slots:
-        fewer = realloc(table.slots, n_slots * sizeof(uint32_t))
-        if fewer != NULL:
-            table.slots = <uint32_t*> fewer
-            table.n_slots = n_slots
-    fewer = realloc(table.words.data, (table.words.n + 1) * sizeof(uint32_t))
-    if fewer != NULL:
-        table.words.data = <uint32_t*> fewer
+        table.slots = <uint32_t*> shrunk(table.slots, n_slots * sizeof(uint32_t))
+        table.n_slots = n_slots
+    if table.words.capacity > table.words.n + 1:
         table.words.capacity = table.words.n + 1
+        table.words.data = <uint32_t*> shrunk(table.words.data, table.words.capacity * sizeof(uint32_t))
     memset(table.slots, 0, table.n_slots * sizeof(uint32_t))
     for entry in range(table.n):
         table.hashes[entry] = hash_words(sequence(table, entry), sequence_length(table, entry))
@@ -225,10 +221,8 @@ cdef class Map:
         return 0
 
     cdef void empty(self) noexcept nogil:
-        cdef void* fewer = realloc(self.slots, 64 * sizeof(Slot))
-        if fewer != NULL:
-            self.slots = <Slot*> fewer
-            self.n_slots = 64
+        self.slots = <Slot*> shrunk(self.slots, 64 * sizeof(Slot))
+        self.n_slots = 64
         memset(self.slots, 0xFF, self.n_slots * sizeof(Slot))
         self.n = 0
 

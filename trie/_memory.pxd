@@ -18,3 +18,9 @@ cdef inline void* calloc(size_t n, size_t item_size) noexcept nogil:
 
 cdef inline void* realloc(void* memory, size_t n_bytes) noexcept nogil:
     return NULL if DEBUG and refused() else stdlib.realloc(memory, n_bytes)
+
+
+# The same memory, cut down to so many bytes where that can be had.
+cdef inline void* shrunk(void* memory, size_t n_bytes) noexcept nogil:
+    cdef void* less = realloc(memory, n_bytes)
+    return memory if less is NULL else less
