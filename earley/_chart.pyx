@@ -12,7 +12,7 @@ it began at. Positions are interned too, and their transitions by byte remembere
 grammar, whose states are made when first visited. One live pair, one table look-up a byte, is the usual case.
 
 Tables are a cache and are flushed when there are too many. Rows, continuations and positions that no history of a
-matcher reaches any more (mask walks make most of them) are dropped by `collect`, a copying collection, between calls.
+matcher reaches any more (mask walks make most of them) are dropped by `collect`, between calls.
 
 All functions need the engine's lock. Not here: tokens (`_walk`, `_matcher`).
 """
