@@ -111,7 +111,7 @@ cdef class Answers:
         self.budget = BUDGET
         self.most_bytes = self.parts.n_bytes() + self.bitmaps.n_bytes() + GROWTH
         if self.visited.n > 1 << 14:
-            self.visited.empty()
+            self.visited.clear()
         self.n_visits = 0
         return self.new_visit()
 
@@ -132,7 +132,7 @@ cdef class Answers:
     cdef int new_visit(self) except -1 nogil:
         self.last_visit += 1
         if self.last_visit == NONE:                     # what `visited` says of continuations that it does not have
-            self.visited.empty()
+            self.visited.clear()
             self.last_visit = 1
         self.visit = self.last_visit
         self.visit_start = self.n_visits

@@ -556,7 +556,7 @@ cdef class Skeletons:
                 self.shape_origins.data[2 * shape_map[i]] = self.shape_origins.data[2 * i]
                 if self.shape_origins.data[2 * i] != NONE:
                     self.shape_origins.data[2 * shape_map[i]] = skeleton_map[self.shape_origins.data[2 * i]]
-        self.transitions.empty()
+        self.transitions.clear()
         self.outcomes.n = self.n_base_outcomes
         self.closure_bytes = self.n_closures = self.n_outcomes = 0
         return 0

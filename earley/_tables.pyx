@@ -105,11 +105,10 @@ cdef class Sequences:
     cdef uint32_t find(self, const uint32_t* data, size_t n) noexcept nogil:
         return self.slots[find_slot(self, hash_words(data, n), data, n)] - 1
 
-    cdef int clear(self) except -1 nogil:
+    cdef void clear(self) noexcept nogil:
         self.n = 0
         self.words.n = 0
         memset(self.slots, 0, self.n_slots * sizeof(uint32_t))
-        return 0
 
     cdef size_t n_bytes(self) noexcept nogil:
         return (self.words.n + self.n + self.n_slots) * sizeof(uint32_t) + self.n * sizeof(size_t)
@@ -220,17 +219,11 @@ cdef class Map:
         map_insert(self, key, value)
         return 0
 
-    cdef void empty(self) noexcept nogil:
+    cdef void clear(self) noexcept nogil:
         self.slots = <Slot*> shrunk(self.slots, 64 * sizeof(Slot))
         self.n_slots = 64
         memset(self.slots, 0xFF, self.n_slots * sizeof(Slot))
         self.n = 0
-
-    cdef int clear(self) except -1 nogil:
-        cdef Slot* before = self.slots
-        map_allocate(self, 64)
-        free(before)
-        return 0
 
     cdef size_t n_bytes(self) noexcept nogil:
         return self.n_slots * sizeof(Slot)

@@ -21,7 +21,7 @@ cdef class Template(Chart):
         self.has_variables = True
 
     cdef int clear(self) except -1:
-        """Forgets everything, as nobody refers to it between calls."""
+        """Forgets everything, as nobody refers to it between calls. Cannot fail: tables keep their memory."""
         self.continuations.clear()
         self.rows.clear()
         self.positions.clear()
