@@ -617,8 +617,9 @@ cdef class Answers:
 
     cdef size_t n_bytes(self) noexcept nogil:
         return (self.bitmaps.n_bytes() + self.places.n_bytes() + self.questions.n_bytes() + self.starts.n_bytes()
-                + (self.tokens.n + self.pops.n + self.adopted.n) * sizeof(uint32_t) + self.n_entries * sizeof(Answer)
-                + self.part_of.n_bytes() + self.template.n_words() * sizeof(uint32_t) + self.template.n_tables * 1024
+                + self.states_without.n_bytes() + self.states_of_items.n_bytes() + self.part_of.n_bytes()
+                + (self.answer_of.n + self.tokens.n + self.pops.n + self.items.n + self.adopted.n) * sizeof(uint32_t)
+                + self.n_entries * sizeof(Answer) + self.template.n_words() * sizeof(uint32_t) + self.template.n_tables * 1024
                 + self.n_levels * self.trie.n_words * sizeof(uint32_t))
 
     def stats(self) -> dict[str, int]:

@@ -43,6 +43,7 @@ cdef class Masks:
     cdef int flush(self) except -1
     cdef int forget(self) except -1
     cdef size_t kept(self) noexcept
+    cdef size_t n_bytes(self) noexcept
     cdef void free_masks(self) noexcept
     cdef Mask* new_union(self) except NULL nogil
     cdef Mask* union_of(self) except NULL nogil

@@ -140,10 +140,11 @@ cdef class Masks:
         return 0
 
     cdef size_t kept(self) noexcept:
-        """About the bytes that grow from mask to mask."""
-        cdef Answers answers = self.answers
-        return (self.mask_bytes + answers.bitmaps.n_bytes() + answers.parts.n_bytes() + answers.starts.n_bytes()
-                + (answers.tokens.n + answers.pops.n + answers.places.words.n + 8 * answers.questions.n) * sizeof(uint32_t))
+        """Bytes of all that masks of this grammar stand on."""
+        return self.n_bytes() + self.answers.parts.n_bytes()
+
+    cdef size_t n_bytes(self) noexcept:
+        return self.mask_bytes + self.unions.n_bytes() + self.answers.n_bytes()
 
     # ---- masks --------------------------------------------------------------------------------------------------
 
@@ -310,7 +311,7 @@ cdef class Masks:
 
     def __sizeof__(self) -> int:
         """Bytes of what is remembered."""
-        return self.mask_bytes + self.unions.n_bytes() + self.answers.n_bytes()
+        return self.n_bytes()
 
     def stats(self) -> dict[str, int]:
         return {
@@ -319,7 +320,7 @@ cdef class Masks:
             "unions_made": self.n_unions_made,
             "unions": self.unions.n,
             "mask_flushes": self.n_flushes,
-            "mask_bytes": self.__sizeof__(),
+            "mask_bytes": self.n_bytes(),
         }
 
 
