@@ -124,6 +124,7 @@ cdef class Answers:
         return spend_steps(self.regexes.meter, n)
 
     cdef int look_at_memory(self) except -1 nogil:
+        """To be called where a part, rests or a bitmap may be new."""
         if self.parts.n_bytes() + self.bitmaps.n_bytes() > self.most_bytes:
             with gil:
                 raise LimitError(f"mask: more than {GROWTH} bytes to be remembered for one")
@@ -190,7 +191,6 @@ cdef class Answers:
         cdef uint32_t answer, outer = self.visit
         cdef size_t outer_start = self.visit_start
         self.spend(STEP)
-        self.look_at_memory()
         self.push_level()
         self.new_visit()
         # Each item has lexer states of its own: a grammar that has many does without.
@@ -496,7 +496,7 @@ cdef class Answers:
         """The answer in the topmost level."""
         cdef Level* level = self.levels + self.depth - 1
         cdef Answer answer
-        cdef uint32_t i, n, token
+        cdef uint32_t i, token
         self.group_marks(level)
         reserve(<void**> &self.entries, &self.entries_capacity, self.n_entries + 1, sizeof(Answer))
         memset(&answer, 0, sizeof(Answer))
@@ -506,6 +506,7 @@ cdef class Answers:
                 token = level.tokens.data[i]
                 level.bits[token >> 5] |= <uint32_t> 1 << (token & 31)
             answer.bits = self.bitmaps.intern(level.bits)
+            self.look_at_memory()
             memset(level.bits, 0, self.trie.n_words * sizeof(uint32_t))
             level.dense = False
         else:
