@@ -432,8 +432,9 @@ cdef class Matcher:
     cdef int push(self, uint32_t token_id, uint32_t position) except -1:
         cdef History* history = self.history
         reserve(<void**> &history.tokens.data, &history.tokens.capacity, history.tokens.n + 1, sizeof(uint32_t))
-        reserve(<void**> &history.positions.data, &history.positions.capacity, history.positions.n + 1, sizeof(uint32_t))
         if self.budgets is not None:
+            # Either both go on or none: what comes after this cannot fail.
+            reserve(<void**> &history.positions.data, &history.positions.capacity, history.positions.n + 1, sizeof(uint32_t))
             self.budgets.push()
         words_push(&history.positions, position)
         words_push(&history.tokens, token_id)
