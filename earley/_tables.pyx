@@ -56,6 +56,12 @@ cdef inline uint32_t hash_words(const uint32_t* data, size_t n) noexcept nogil:
     return <uint32_t> (h ^ (h >> 29))
 
 
+cdef object full(Sequences table):
+    way_out = f", or give it limits=Limits({table.limited_by}=...)" if table.limited_by else ""
+    return LimitError(f"{table.what}: more than {4 * table.limit} bytes of memory; simplify the grammar{way_out}",
+                      limit=table.limited_by)
+
+
 cdef class Sequences:
     """Interned sequences of 32-bit words. `limit` bounds the words kept, as memory that a stranger's grammar may take."""
 
@@ -85,9 +91,7 @@ cdef class Sequences:
             return self.slots[slot] - 1
         if self.words.n + n > self.limit or self.n >= NONE - 2:
             with gil:
-                way_out = f", or give it limits=Limits({self.limited_by}=...)" if self.limited_by else ""
-                raise LimitError(f"{self.what}: more than {4 * self.limit} bytes of memory; simplify the grammar{way_out}",
-                                 limit=self.limited_by)
+                raise full(self)                            # no object in a variable here: that takes the GIL in every call
         # Everything that may fail comes before the entry exists.
         entry = self.n
         if entry * <size_t> 2 >= self.n_slots:
