@@ -63,6 +63,7 @@ def main() -> None:
     ]  # fmt: skip
     if escaped:  # an empty dictionary is an error
         options.append(f"-dict={dictionary}")
+    targets.TARGETS[given.target](b"")  # imports what it needs, outside any input's time
     atheris.Setup(options, targets.TARGETS[given.target])
     atheris.Fuzz()
 
