@@ -6,7 +6,7 @@ a few bytes only (*narrow*: literals, the ends of strings), or has a table by by
 trie's quotient.
 """
 
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from earleymask.earley._nodes cimport (
@@ -18,6 +18,7 @@ from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_and_not, byteset_fill, byteset_or, lowest_bit, reserve, sequence, sequence_length, set_all, words_extend,
     words_free, words_push,
 )
+from earleymask.trie._memory cimport calloc, malloc
 
 cdef enum:
     ANY_TAIL = 0xFFFFFFFF       # `_characters.ANY`
@@ -316,11 +317,12 @@ cdef class Automaton:
 
     cdef bint is_counted(self, uint32_t state) except -1 nogil:
         if self.states[state].counted == 0:
-            self.states[state].counted = NO
             if not self.states[state].expanded:
                 self.expand(state)
             if not self.states[state].narrow:
                 self.recognize(state)
+            if self.states[state].counted == 0:
+                self.states[state].counted = NO
         return self.states[state].counted == YES
 
     cdef int recognize(self, uint32_t state) except -1 nogil:

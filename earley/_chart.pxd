@@ -32,6 +32,14 @@ cdef struct Mask:
     uint32_t* tokens            # ids
     uint32_t n_tokens
 
+# The way down a trie: by depth, the position there and the offset of its table in `tables`.
+cdef struct Path:
+    uint32_t* positions
+    uint32_t* tables
+
+cdef int path_allocate(Path* path, size_t n_depths) except -1
+cdef void path_free(Path* path) noexcept nogil
+
 # What a mask took.
 cdef enum:
     MASK_KNOWN              # the position was remembered
@@ -104,6 +112,9 @@ cdef class Chart:
     # Table of a position, made if there is room; NO_TABLE where the tables must be flushed first.
     cdef uint32_t table(self, uint32_t position) noexcept nogil
     cdef void flush_tables(self) noexcept nogil
+    # Puts the position on a path, which begins at depth `start`, and returns the offset of its table, for which it may flush
+    # the others.
+    cdef uint32_t enter(self, Path* path, uint32_t start, uint32_t depth, uint32_t position) noexcept nogil
     # Position after a token that is one of `named`, symbols, and by its bytes leads to `spelled` (maybe DEAD).
     cdef uint32_t step_named(self, uint32_t position, uint32_t spelled) except? 0xFFFFFFFF nogil
     cdef bint expects_special(self, uint32_t position, uint32_t symbol) except -1 nogil

@@ -12,12 +12,12 @@ it began at. Positions are interned too, and their transitions by byte remembere
 grammar, whose states are made when first visited. One live pair, one table look-up a byte, is the usual case.
 
 Tables are a cache and are flushed when there are too many. Rows, continuations and positions that no history of a
-matcher reaches any more (mask walks make most of them) are dropped by `collect`, a copying collection, between calls.
+matcher reaches any more (mask walks make most of them) are dropped by `collect`, between calls.
 
 All functions need the engine's lock. Not here: tokens (`_walk`, `_matcher`).
 """
 
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from earleymask.earley._skeletons cimport (
@@ -26,10 +26,11 @@ from earleymask.earley._skeletons cimport (
 from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._tables cimport (
-    NONE, byteset_and, byteset_fill, lowest_bit, rehash, reserve, sequence, sequence_length, sort_u64, words_extend,
+    NONE, byteset_and, byteset_fill, keep_marked, lowest_bit, rehash, reserve, sequence, sequence_length, sort_u64, words_extend,
     words_free, words_push,
 )
 from earleymask.trie._build cimport DEBUG
+from earleymask.trie._memory cimport calloc, malloc
 
 cdef enum:
     CHART_TABLES = 512          # as long as no walk over the whole trie needs more
@@ -152,6 +153,17 @@ cdef class Chart:
         memset(self.table_of.data, 0xFF, self.table_of.n * sizeof(uint32_t))
         self.n_tables = 0
         self.n_flushes += 1
+
+    cdef uint32_t enter(self, Path* path, uint32_t start, uint32_t depth, uint32_t position) noexcept nogil:
+        cdef uint32_t table = self.table(position), d
+        path.positions[depth] = position
+        if table == NO_TABLE:
+            self.flush_tables()
+            for d in range(start, depth):               # the path itself needs its tables again
+                path.tables[d] = self.table(path.positions[d]) << 8
+            table = self.table(position)
+        path.tables[depth] = table << 8
+        return table << 8
 
     cdef uint32_t step(self, uint32_t position, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
         cdef size_t i, k, n = sequence_length(self.positions, position)
@@ -652,6 +664,7 @@ cdef class Chart:
         cdef uint8_t* marks[3]
         cdef uint32_t* maps[3]
         cdef History* history
+        cdef uint32_t* w
         cdef size_t i
         self.free_dropped()
         maps[0] = maps[1] = maps[2] = NULL
@@ -664,10 +677,20 @@ cdef class Chart:
                 with gil:
                     raise MemoryError("collecting rows")
             self.mark(marks)
-            # Ids only refer to lower ones or to another table, and keep their order: entries move down in place.
-            compact(self.continuations, marks[2], maps[2], maps[2], 1, 1, NULL)
-            compact(self.rows, marks[1], maps[1], maps[2], 1, 1, NULL)
-            compact(self.positions, marks[0], maps[0], maps[1], 1, 2, maps[1])
+            # From here on nothing can fail. Ids keep their order: what is sorted stays sorted.
+            keep_marked(self.continuations, marks[2], maps[2])
+            keep_marked(self.rows, marks[1], maps[1])
+            keep_marked(self.positions, marks[0], maps[0])
+            refer_anew(self.continuations, 1, 1, maps[2])
+            refer_anew(self.rows, 1, 1, maps[2])
+            refer_anew(self.positions, 1, 2, maps[1])
+            for i in range(FINISHED + 1, self.positions.n):
+                w = self.positions.words.data + self.positions.starts[i]
+                if w[0] != NO_ROW:
+                    w[0] = maps[1][w[0]]
+            rehash(self.continuations)
+            rehash(self.rows)
+            rehash(self.positions)
             history = self.histories
             while history != NULL:
                 for i in range(history.positions.n):
@@ -777,30 +800,14 @@ cdef int expect(bint holds, str what) except -1:
     return 0
 
 
-cdef int compact(Sequences table, const uint8_t* marked, uint32_t* map_, const uint32_t* references, size_t first,
-                 size_t stride, const uint32_t* row_map) except -1 nogil:
-    """Keeps the marked entries; words first, first + stride, ... refer through `references`. For positions word 0 too."""
-    cdef Words words
-    cdef size_t i, k, n = table.n
-    memset(&words, 0, sizeof(words))
-    try:
-        table.clear()
-        for i in range(n):
-            if not marked[i]:
-                continue
-            # SAFETY: `clear` leaves the contents in place and kept entries only move down, so entry i is still intact.
-            words.n = 0
-            words_extend(&words, table.words.data + table.starts[i], table.starts[i + 1] - table.starts[i])
-            k = first
-            while k < words.n:
-                words.data[k] = references[words.data[k]]
-                k += stride
-            if stride == 2 and words.data[0] < NO_ROW - 1:
-                words.data[0] = row_map[words.data[0]]
-            map_[i] = table.intern(words.data, words.n)
-    finally:
-        words_free(&words)
-    return 0
+cdef void refer_anew(Sequences table, size_t first, size_t stride, const uint32_t* map_) noexcept nogil:
+    """Changes the words first, first + stride, ... of all entries to what the map says."""
+    cdef size_t i, k
+    for i in range(table.n):
+        k = table.starts[i] + first
+        while k < table.starts[i + 1]:
+            table.words.data[k] = map_[table.words.data[k]]
+            k += stride
 
 
 cdef int allocate_marks(Chart chart, uint8_t** marks) except -1 nogil:
@@ -817,6 +824,19 @@ cdef void free_marks(uint8_t** marks) noexcept nogil:
     free(marks[0])
     free(marks[1])
     free(marks[2])
+
+
+cdef int path_allocate(Path* path, size_t n_depths) except -1:
+    path.positions = <uint32_t*> malloc(n_depths * sizeof(uint32_t))
+    path.tables = <uint32_t*> malloc(n_depths * sizeof(uint32_t))
+    if path.positions == NULL or path.tables == NULL:
+        raise MemoryError("path")
+    return 0
+
+
+cdef void path_free(Path* path) noexcept nogil:
+    free(path.positions)
+    free(path.tables)
 
 
 cdef void history_free(History* history) noexcept nogil:

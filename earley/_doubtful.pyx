@@ -8,12 +8,13 @@ the text (`Masks.look_through`).
 """
 
 from libc.stdint cimport uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 
 from earleymask.earley._nodes cimport R_EMPTY, nullable
 from earleymask.earley._tables cimport (
     NONE, ByteSet, Map, byteset_fill, byteset_has, sort_words, words_free, words_push,
 )
+from earleymask.trie._memory cimport malloc
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
 

@@ -15,6 +15,11 @@ cdef class Engine:
     cdef dict specials              # name of a special token -> symbol
     cdef object doubtful            # regex nodes (inside, outside): see `set_doubtful`; None without followed terminals
     cdef list token_sets            # symbol, name, ranges, names, negated: see `add_token_ids`
+    # What symbols have beside their language, by symbol; None where none has it.
+    cdef readonly dict captures     # nonterminal -> name, end_name, body, end, inside: see `add_capture`
+    cdef readonly dict max_tokens   # terminal -> most tokens, bytes of the shortest text that ends it if there is such
+    cdef readonly dict temperatures # terminal -> temperature
+    cdef readonly set ignored_text  # terminals that stand in productions and are ignored text all the same
     cdef object __weakref__
     cdef dict masks                 # TokenTrie -> Masks over it
     cdef list charts                # weak references to the charts of matchers

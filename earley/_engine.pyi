@@ -81,6 +81,51 @@ class Engine:
         productions.
         """
 
+    def add_capture(
+        self,
+        symbol: int,
+        name: str | None,
+        *,
+        end_name: str | None = None,
+        body: int | None = None,
+        end: int | None = None,
+        inside: bool = True,
+    ) -> None:
+        """Texts of the nonterminal are reported as `name` by `Matcher.captures`, where that is not None.
+
+        `body` and `end` are nodes where the text is one lexeme, a text of `body` and then one of `end`: then `end_name`
+        is a name for the latter, which belongs to the text reported as `name` if it is `inside`.
+        """
+
+    def set_max_tokens(self, symbol: int, n: int, n_ending: int = 0) -> None:
+        """A lexeme of the terminal may take `n` tokens, and then has to end.
+
+        `n_ending`: where a lexeme ends with a text that says so, as `stop` has it, the bytes of the shortest one; else
+        0.
+        """
+
+    def set_temperature(self, symbol: int, temperature: float) -> None:
+        """What `Matcher.temperature` says where a lexeme of the terminal is written."""
+
+    def set_ignored_text(self, symbol: int) -> None:
+        """The terminal is ignored text, though it stands in productions: captures do not begin or end with it."""
+
+    @property
+    def captures(self) -> dict[int, tuple[str | None, str | None, int | None, int | None, bool]] | None:
+        """What `add_capture` was given, by symbol; None if nothing was."""
+
+    @property
+    def max_tokens(self) -> dict[int, tuple[int, int]] | None:
+        """What `set_max_tokens` was given, by symbol; None if nothing was."""
+
+    @property
+    def temperatures(self) -> dict[int, float] | None:
+        """What `set_temperature` was given, by symbol; None if nothing was."""
+
+    @property
+    def ignored_text(self) -> set[int] | None:
+        """What `set_ignored_text` was given; None if nothing was."""
+
     def is_productive(self, symbol: int) -> bool:
         """Whether the symbol derives a string. Expands lazy symbols only as far as it takes to know."""
 

@@ -120,6 +120,37 @@ cdef class Engine:
         """
         return self.rules.add_lazy(name, nullable, expand, witness)
 
+    def add_capture(self, symbol, name, *, end_name=None, body=None, end=None, bint inside=True) -> None:
+        """Texts of the nonterminal are reported as `name` by `Matcher.captures`, where that is not None.
+
+        `body` and `end` are nodes where the text is one lexeme, a text of `body` and then one of `end`: then `end_name` is a
+        name for the latter, which belongs to the text reported as `name` if it is `inside`.
+        """
+        if self.captures is None:
+            self.captures = {}
+        self.captures[self.rules.checked(symbol)] = (name, end_name, body, end, inside)
+
+    def set_max_tokens(self, symbol, n, n_ending=0) -> None:
+        """A lexeme of the terminal may take `n` tokens, and then has to end.
+
+        `n_ending`: where a lexeme ends with a text that says so, as `stop` has it, the bytes of the shortest one; else 0.
+        """
+        if self.max_tokens is None:
+            self.max_tokens = {}
+        self.max_tokens[self.rules.checked(symbol)] = (n, n_ending)
+
+    def set_temperature(self, symbol, temperature) -> None:
+        """What `Matcher.temperature` says where a lexeme of the terminal is written."""
+        if self.temperatures is None:
+            self.temperatures = {}
+        self.temperatures[self.rules.checked(symbol)] = temperature
+
+    def set_ignored_text(self, symbol) -> None:
+        """The terminal is ignored text, though it stands in productions: captures do not begin or end with it."""
+        if self.ignored_text is None:
+            self.ignored_text = set()
+        self.ignored_text.add(self.rules.checked(symbol))
+
     def is_productive(self, symbol) -> bool:
         """Whether the symbol derives a string. Expands lazy symbols only as far as it takes to know."""
         return self.rules.is_productive(symbol)

@@ -13,13 +13,14 @@ limit by themselves, their older positions are given up, too: going back to one 
 """
 
 from libc.stdint cimport uint8_t, uint32_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 
 from earleymask.earley._chart cimport Chart
 from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._masks cimport Masks
 from earleymask.earley._meter cimport Meter
 from earleymask.earley._rules cimport S_TERMINAL
+from earleymask.trie._memory cimport calloc
 
 cdef enum:
     STATE_BYTES = 1100          # a lexer state and its transitions, at least

@@ -5,7 +5,7 @@ in any order: theirs is that of the numbers. Deep nesting costs stack, so it is 
 """
 
 from libc.stdint cimport uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 
 from earleymask.earley._nodes cimport (
     CP_ORACLES, I_OP, I_WORDS, I_X, K_AND, K_CHAR, K_CONCAT, K_CUTS, K_ESCAPED, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM,
@@ -13,6 +13,7 @@ from earleymask.earley._nodes cimport (
 )
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._tables cimport sequence, sequence_length
+from earleymask.trie._memory cimport calloc
 
 cdef enum:
     ANY_TAIL = 0xFFFFFFFF       # `_characters.ANY`

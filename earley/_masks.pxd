@@ -2,165 +2,61 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from earleymask.earley._answers cimport Answers
 from earleymask.earley._chart cimport Chart, Mask
 from earleymask.earley._doubtful cimport Doubtful
 from earleymask.earley._engine cimport Engine
-from earleymask.earley._lexer cimport Lexer
-from earleymask.earley._parts cimport Exits, Part, Parts
-from earleymask.earley._rests cimport RestTrie
-from earleymask.earley._regex cimport Regexes
-from earleymask.earley._rules cimport Rules
-from earleymask.earley._skeletons cimport Skeletons
-from earleymask.earley._tables cimport Map, Sequences, Words
-from earleymask.earley._template cimport Template
+from earleymask.earley._tables cimport Sequences, Words
 from earleymask.earley._token_ids cimport TokenIds
-from earleymask.trie._trie cimport TokenTrie, node_t
-
-# What a row of some skeleton, with a lexeme in some state, allows at some places: tokens, and what is left to be asked of
-# the rows that its continuations come from.
-cdef struct Answer:
-    uint32_t* bits              # a bitmap, owned by `bitmaps`, or NULL and
-    uint32_t tokens             # start in `tokens`
-    uint32_t n_tokens
-    uint32_t pops               # start in `pops`: i, places; the i-th continuation is complete, and then these places
-    uint32_t n_pops
-
-# An answer being worked out.
-cdef struct Level:
-    uint32_t* bits
-    bint dense                  # bits are in use
-    uint32_t position           # of the template: one live pair, the row and lexer state of the question
-    Words tokens
-    Words marks                 # i, trie node
-    Words pops                  # i, places
-
-cdef struct Bitmap:
-    uint64_t hash
-    uint32_t* words
+from earleymask.trie._trie cimport TokenTrie
 
 cdef class Masks:
     cdef object __weakref__
     cdef object engine              # a weak reference: the engine keeps us
-    cdef Rules rules
-    cdef Lexer lexer
-    cdef Skeletons skeletons
-    cdef Regexes regexes
     cdef TokenTrie trie
-    cdef Parts parts
-    cdef Template template
+    cdef Answers answers
     cdef Doubtful doubtful          # None until asked for, or where no terminal is followed
-    cdef Words adopted              # regex node of the grammar -> of `parts`
-    cdef Map part_of                # trie node + 1 << 32 | regex node of the grammar -> index in `my_parts`
-    cdef Part** my_parts
-    cdef size_t my_parts_capacity
-    cdef RestTrie** my_rests        # by place
-    cdef size_t n_rests, my_rests_capacity
-    cdef Sequences places           # PLACES, then nodes (of the trie or of rests) whose children go on; or EXITS, part
-    cdef Sequences questions        # skeleton, lexer state, places
-    cdef Words answer_of            # per question: answer, or NONE
-    cdef Map starts                 # skeleton << 32 | places -> answer, where no lexeme has begun
-    cdef Answer* answers
-    cdef size_t n_answers, answers_capacity
-    cdef Words tokens, pops
-    cdef Sequences unions           # answers, ascending
+    cdef Sequences unions           # entries of `answers`, ascending
     cdef Mask** masks               # per union
     cdef size_t masks_capacity
-    cdef Bitmap* bitmaps
-    cdef size_t n_bitmaps, bitmaps_capacity
-    cdef Map bitmap_of              # hash -> bitmap
-    cdef Map states_without         # lexer state << 32 | terminal -> state in which this terminal cannot begin again
-    cdef Map states_of_items        # lexer state << 32 | skeleton -> state of the terminals that it expects
-    cdef Words items                # dotted rule -> skeleton of a row that has it only
-    cdef size_t mask_bytes
+    cdef size_t mask_bytes          # of these
     cdef size_t n_trimmed           # bytes kept when `trim` was last at work
-    cdef uint64_t last_used         # by the clock of `parts`
+    cdef uint64_t n_looked          # questions and unions when `tidy` last looked at what is kept
     cdef uint32_t n_lone            # masks that are no unions of answers
+    cdef uint64_t last_used         # by the clock of the parts
     cdef readonly uint64_t generation   # changes when masks are freed
 
     # scratch
-    cdef Level* levels
-    cdef size_t depth, n_levels
     cdef uint32_t* scratch          # n_words + 1
-    cdef Words ids, waiting, state_words
+    cdef Words ids, tokens
     cdef Words extras               # special tokens to be in the next mask, filled by who asks for it; ascending
     cdef TokenIds token_ids         # None where the grammar has no sets of token ids
     cdef Words extra_sets           # such sets that the next mask is to have, by index; as `extras`
-    # Which (continuation << 32 | places) have been visited: the first ones of each visit in a list, where visits within
-    # visits follow each other, the others in a map to the number of the visit.
-    cdef uint64_t* visits
-    cdef size_t n_visits, visits_capacity
-    cdef size_t visit_start         # of the visit at work
-    cdef Map visited
-    cdef uint32_t visit, last_visit
-    cdef uint32_t* path_positions
-    cdef uint32_t* path_tables
-    cdef uint64_t budget            # steps that the mask at hand may still take
-    cdef size_t most_bytes          # and what may be remembered then
 
     # counters
-    cdef readonly uint64_t n_asked, n_answered, n_unions_known, n_unions_made, n_nodes, n_fallbacks, n_flushes
+    cdef readonly uint64_t n_unions_known, n_unions_made, n_fallbacks, n_flushes
 
     # The mask of a position of a chart. Needs the engine's lock.
     cdef Mask* mask(self, Chart chart, uint32_t position) except NULL nogil
+    # The same, made by the merged walk.
+    cdef Mask* remember(self, Chart chart, uint32_t position, const uint32_t* words) except NULL nogil
     # Between calls, with the GIL and the engine's lock: frees what is over the limits.
     cdef int tidy(self) except -1
     cdef int trim(self) except -1
     cdef int flush(self) except -1
-    cdef int new_template(self, Engine engine) except -1
-    cdef int use_parts(self) except -1
     cdef int forget(self) except -1
-    cdef int spend(self, uint64_t n) except -1 nogil
-    cdef int look_at_memory(self) except -1 nogil
-    cdef size_t kept(self) noexcept nogil
-
-    cdef int start_afresh(self) except -1
+    cdef size_t kept(self) noexcept
+    cdef size_t n_bytes(self) noexcept
     cdef void free_masks(self) noexcept
     cdef Mask* lone_mask(self, const uint32_t* words) except NULL nogil
     cdef Mask* look_through(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil
     cdef int find_doubtful(self) except -1
     cdef bint is_extra(self, uint32_t token) noexcept nogil
     cdef bint leads_on(self, Chart chart, uint32_t position, uint32_t token) except? -1 nogil
-    cdef Mask* remember(self, Chart chart, uint32_t position, const uint32_t* words) except NULL nogil
-    cdef int new_visit(self) except -1 nogil
-    cdef bint is_visited(self, uint32_t continuation, uint32_t places) except -1 nogil
     cdef Mask* new_union(self) except NULL nogil
-    cdef void scratch_from_answers(self, size_t n) noexcept nogil
-    cdef int note_marks(self, uint32_t position, uint32_t place) except -1 nogil
-    cdef bint scans(self, uint32_t skeleton, uint32_t terminal) except -1 nogil
-    cdef int gather(self, Chart chart, uint32_t row, uint32_t answer) except -1 nogil
-    cdef uint32_t at_start(self, uint32_t skeleton, uint32_t places) except? 0xFFFFFFFE nogil
-    cdef uint32_t evaluate(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil
-    cdef uint32_t work_out(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil
-    cdef int at_place(self, uint32_t skeleton, uint32_t state, uint32_t place) except -1 nogil
-    cdef uint64_t alive_bytes(self, uint32_t position) except? 0 nogil
-    cdef uint32_t first_alive(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t position) except? 0 nogil
-    cdef int at_exits(self, uint32_t skeleton, uint32_t state, Part* part) except -1 nogil
-    cdef int walk_exits(self, uint32_t position, Part* part, Exits* exits) except -1 nogil
-    cdef int take_list(self, const RestTrie* rests, node_t node) except -1 nogil
-    cdef RestTrie* rests(self, Part* part, Exits* exits, uint32_t k) except NULL nogil
-    cdef size_t rest_index(self, uint32_t place) noexcept nogil
-    cdef RestTrie* rests_at(self, uint32_t place) noexcept nogil
-    cdef int by_terminal(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil
-    cdef int by_regex(self, uint32_t skeleton, uint32_t terminal, uint32_t node, uint32_t regex) except -1 nogil
-    cdef int follow(self, uint32_t row, uint32_t places) except -1 nogil
-    cdef int ask(self, uint32_t row, uint32_t places) except -1 nogil
-    cdef int take(self, uint32_t answer, uint32_t row) except -1 nogil
-    cdef size_t n_items(self, uint32_t skeleton) noexcept nogil
-    cdef uint32_t item_row(self, uint32_t row, size_t i) except? 0xFFFFFFFF nogil
-    cdef int start_at(self, uint32_t skeleton, uint32_t state) except -1 nogil
-    cdef int by_item(self, uint32_t skeleton, uint32_t state, uint32_t places) except -1 nogil
-    cdef uint32_t item_skeleton(self, uint32_t dot) except? 0xFFFFFFFF nogil
-    cdef uint32_t state_of_item(self, uint32_t state, uint32_t skeleton) except? 0xFFFFFFFF nogil
-    cdef int group_marks(self, Level* level) except -1 nogil
-    cdef uint32_t record(self) except? 0xFFFFFFFF nogil
-    cdef Part* part(self, uint32_t node, uint32_t regex) except NULL nogil
-    cdef uint32_t state_without(self, uint32_t skeleton, uint32_t terminal) except? 0xFFFFFFFF nogil
-    cdef int walk(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t start, uint32_t position,
-                  const RestTrie* rests) except -1 nogil
-    cdef uint32_t enter(self, uint32_t start, uint32_t depth, uint32_t position) noexcept nogil
-    cdef Level* push_level(self) except NULL nogil
-    cdef uint32_t* bitmap(self, const uint32_t* words) except NULL nogil
     cdef Mask* union_of(self) except NULL nogil
+    cdef void scratch_from_answers(self, size_t n) noexcept nogil
+    cdef int gather(self, Chart chart, uint32_t row, uint32_t answer) except -1 nogil
 
 
 cdef Masks masks_of(Engine engine, TokenTrie trie)

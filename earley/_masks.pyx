@@ -1,21 +1,12 @@
-"""Masks out of remembered answers.
+"""The mask of a position, as the union of remembered answers; and how much is remembered.
 
-A *question* is (skeleton, lexer state, places): a row of this skeleton began a lexeme, its bytes so far lead the lexer to this
-state; which tokens below these nodes of the trie can go on from there? The *answer* is a set of tokens, and a short list of
-(i, places): here the row's i-th continuation is complete, and what may follow is for the row to say from which it comes.
-So an answer is free of the stack; it is worked out once per grammar, and a mask is the union of a few answers.
+What a row allows is free of its stack, and known as an answer (`_answers`) with a list of pops: the continuations that may be
+complete, and the places from where on the rows behind them are to be asked. A mask is the union of the answers of a
+position's rows and of all rows that the pops lead to, through the continuations of a chart. Unions are interned too, each
+with its mask, and charts remember the mask of each position.
 
-How an answer is worked out:
-
-- Below a node with many descendants, each terminal of the lexer state is asked alone, since union distributes: what is inside
-  its regex, and where tokens leave it, is known from `_parts`, whatever the grammar. Behind the exits stands the next row,
-  whose answer for these places is a question of its own (its continuations are renamed again at every step, or the
-  number of questions would be exponential).
-- Below a node with few, all terminals walk together, byte by byte, over positions of the template (`_template`).
-
-An ignored terminal leads back to the row where it began; if two of it in a row are one (`X+`), it does not begin again there.
-
-An answer takes at most one bitmap. Bitmaps are interned by content, and so are unions of answers, each with its mask.
+What is remembered is bounded for each vocabulary, over all grammars. Over the bound, whole grammars forget theirs, the least
+recently used first.
 
 All functions need the engine's lock. Masks are freed only by `flush`, which needs the GIL as well: whoever holds the GIL may
 read the masks that a chart remembers without any lock.
@@ -23,158 +14,76 @@ read the masks that a chart remembers without any lock.
 
 import weakref
 
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
 
-from earleymask.earley._chart cimport DEAD, MET, NO_TABLE, UNKNOWN
+from earleymask.earley._answers cimport AT_ROOT, FEW, Answer
+from earleymask.earley._chart cimport DEAD
 from earleymask.earley._keys cimport Keys
-from earleymask.earley._lexer cimport DEAD_STATE
-from earleymask.earley._meter cimport spend_steps
-from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, Parts, folded, parts_of, union_members
-from earleymask.earley._nodes cimport K_REPEAT
+from earleymask.earley._parts cimport Parts
 from earleymask.earley._tables cimport (
-    NONE, byteset_has, copy_of, reserve, sequence, sequence_length, sort_u64, sort_unique, sort_words, words_extend, words_free, words_push,
+    NONE, copy_of, reserve, sequence, sequence_length, sort_unique, words_extend, words_free, words_push,
 )
-from earleymask.earley._template cimport marks_at
-from earleymask.trie._build cimport DEBUG
-from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
+from earleymask.trie._memory cimport calloc, malloc
 
-from earleymask.earley.errors import LimitError
+from earleymask.earley import _answers
 
 cdef enum:
-    PLACES = 0                  # the children of these nodes of the trie
-    EXITS = 1                   # the exits of this part
-    AT_ROOT = 0                 # the first list of places: the root
-    MAX_LEVELS = 256            # questions within questions
-    MAX_ITEMS = 32              # of a row that is asked item by item
-    MANY = 16                   # open nodes
-    MAX_VISITS = 64             # of one visit, in a list; more are in a map
-    GROWTH = 32 << 20           # bytes by which one mask may add to what is remembered
-    STEP = 16                   # what a question or a part costs by itself, in nodes of the trie
-    FEW = 384                   # so many tokens of an answer or a mask at most are kept as a list
     EXTRA = 0x80000000          # among the answers of a union: a token that no answer knows
     EXTRA_SET = 0xC0000000      # ... a set of them
     TEMPLATE_WORDS = 1 << 20    # rows, continuations and positions of the template
-    BLOCK = 32                  # words of a bitmap that are hashed at a time
 
-# Trie nodes below a node from which on each terminal is asked alone.
-# PERF: the first 100 masks of SQL with Llama 3 took 8 ms with 1,000 and with 3,000, 15 with 8,000, 18 with 20,000.
-cdef uint32_t SPLIT_NODES = 8 if DEBUG else 1000
 # Bytes remembered for one vocabulary: parts, and the answers and masks of all grammars.
 cdef size_t MEMORY = 64 << 20
-# Trie nodes that one mask may visit before the merged walk takes over.
-cdef uint64_t BUDGET = 1 << 22
 
 
 cdef class Masks:
+    """The masks of one grammar over one vocabulary."""
 
     def __cinit__(self, Engine engine not None, TokenTrie trie not None):
-        cdef size_t depths = <size_t> trie.max_depth + 2
-        self.rules = engine.rules
-        self.lexer = engine.lexer
-        self.skeletons = engine.skeletons
-        self.regexes = engine.regexes
-        self.trie = trie
         self.engine = weakref.ref(engine)
-        self.use_parts()
-        self.parts.add_user(self)
-        self.visited = Map()
-        self.states_without = Map()
-        self.states_of_items = Map()
-        self.levels = <Level*> calloc(MAX_LEVELS, sizeof(Level))
+        self.trie = trie
+        self.unions = Sequences("unions of answers")
+        self.answers = Answers(engine, trie)
+        self.answers.parts.limit = MEMORY
         self.scratch = <uint32_t*> malloc((<size_t> trie.n_words + 1) * sizeof(uint32_t))
-        self.path_positions = <uint32_t*> malloc(depths * sizeof(uint32_t))
-        self.path_tables = <uint32_t*> malloc(depths * sizeof(uint32_t))
-        if self.levels == NULL or self.scratch == NULL or self.path_positions == NULL or self.path_tables == NULL:
+        if self.scratch == NULL:
             raise MemoryError("masks")
-        self.new_template(engine)
-        self.start_afresh()
+        self.generation = 1
+        self.answers.parts.add_user(self)
 
     def __dealloc__(self):
-        cdef size_t i
         self.free_masks()
-        if self.levels != NULL:
-            for i in range(self.n_levels):
-                free_level(self.levels + i)
-        free(self.levels)
         free(self.scratch)
-        free(self.visits)
-        free(self.path_positions)
-        free(self.path_tables)
-        free(self.my_parts)
-        free(self.my_rests)
-        free(self.answers)
         free(self.masks)
-        free(self.bitmaps)
-        words_free(&self.adopted)
-        words_free(&self.answer_of)
-        words_free(&self.tokens)
-        words_free(&self.pops)
         words_free(&self.ids)
-        words_free(&self.items)
+        words_free(&self.tokens)
         words_free(&self.extras)
         words_free(&self.extra_sets)
-        words_free(&self.waiting)
-        words_free(&self.state_words)
-
-    cdef int new_template(self, Engine engine) except -1:
-        template = Template(engine)
-        template.engine = None                          # no cycle: the engine keeps us
-        self.template = template
-        return 0
-
-    cdef int start_afresh(self) except -1:
-        # All of it is made before anything is replaced: without memory for it, what was before must still hold together.
-        cdef uint32_t words[2]
-        cdef Sequences places = Sequences("places"), questions = Sequences("questions")
-        cdef Sequences unions = Sequences("unions of answers")
-        cdef Map starts = Map(), bitmap_of = Map()
-        words[0] = PLACES
-        words[1] = ROOT_NODE
-        places.intern(words, 2)
-        self.places = places
-        self.questions = questions
-        self.starts = starts
-        self.unions = unions
-        self.bitmap_of = bitmap_of
-        self.n_answers = self.answer_of.n = self.tokens.n = self.pops.n = 0
-        self.generation += 1
-        return 0
 
     cdef void free_masks(self) noexcept:
         cdef size_t i
-        self.generation += 1                            # first: charts remember pointers
         if self.unions is not None:
             for i in range(self.unions.n):
                 if self.masks[i] != NULL:
                     free(self.masks[i].tokens)
                     free(self.masks[i])
-            self.unions.clear()
-            self.questions.clear()
-            self.starts.empty()
-        self.n_answers = self.answer_of.n = 0
-        for i in range(self.n_bitmaps):
-            free(self.bitmaps[i].words)
-        self.n_bitmaps = 0
-        self.mask_bytes = 0
 
     # ---- memory -------------------------------------------------------------------------------------------------
 
-    cdef int use_parts(self) except -1:
-        """From now on those of today; nothing may be left that was found in others."""
-        self.adopted.n = self.n_rests = 0
-        self.part_of = Map()
-        self.parts = parts_of(self.trie)
-        self.parts.limit = MEMORY
-        return 0
-
     cdef int tidy(self) except -1:
-        self.parts.clock += 1
-        self.last_used = self.parts.clock
-        if self.parts is not self.trie.learned:         # they were dropped while we were at work
+        cdef Parts parts = self.answers.parts
+        cdef uint64_t n_asked = self.answers.n_asked + self.n_unions_made
+        parts.clock += 1
+        self.last_used = parts.clock
+        if parts is not self.trie.learned:              # they were dropped while we were at work
             self.flush()
-        if self.template.n_words() > TEMPLATE_WORDS:
-            self.template.clear()
+        # PERF: what is kept is added up only where a mask has asked something since. With every call it was 300 instructions.
+        if n_asked == self.n_looked:
+            return 0
+        self.n_looked = n_asked
+        if self.answers.template.n_words() > TEMPLATE_WORDS:
+            self.answers.template.clear()
         if self.kept() > self.n_trimmed + MEMORY // 64:
             self.trim()
         return 0
@@ -186,7 +95,7 @@ cdef class Masks:
         that a call is at work on is left alone; should it use parts that were dropped, it lets go of them next time.
         """
         cdef Masks other
-        cdef Parts parts = self.parts
+        cdef Parts parts = self.answers.parts
         users = sorted(parts.living_users(), key=last_used_of)
         total = parts.n_bytes() + sum([user.__sizeof__() for user in users])
         for other in users:
@@ -220,29 +129,24 @@ cdef class Masks:
 
     cdef int flush(self) except -1:
         """Forgets all answers and masks, and parts that were dropped."""
-        cdef size_t i
+        # All that is new is made before anything is replaced: without memory for it, all stays as it was.
+        cdef Answers answers = Answers(self.engine(), self.trie, self.answers)
+        cdef Sequences unions = Sequences("unions of answers")
+        answers.parts.limit = MEMORY
+        self.generation += 1                            # first: charts remember pointers
         self.free_masks()
-        for i in range(self.n_levels):
-            free_level(self.levels + i)
-        self.n_levels = 0
-        words_free(&self.answer_of)
-        words_free(&self.tokens)
-        words_free(&self.pops)
-        self.start_afresh()
-        self.new_template(self.engine())
-        self.visited = Map()
-        self.states_of_items = Map()
-        self.states_without = Map()
-        self.items.n = 0
-        self.use_parts()
-        self.n_trimmed = 0
+        self.unions = unions
+        self.answers = answers
+        self.mask_bytes = self.n_trimmed = 0
         self.n_flushes += 1
         return 0
 
-    cdef size_t kept(self) noexcept nogil:
-        """About the bytes that grow from mask to mask."""
-        return self.mask_bytes + self.parts.n_bytes() + self.starts.n_bytes() + sizeof(uint32_t) * (
-            self.tokens.n + self.pops.n + self.places.words.n + 8 * self.questions.n)
+    cdef size_t kept(self) noexcept:
+        """Bytes of all that masks of this grammar stand on."""
+        return self.n_bytes() + self.answers.parts.n_bytes()
+
+    cdef size_t n_bytes(self) noexcept:
+        return self.mask_bytes + self.unions.n_bytes() + self.answers.n_bytes()
 
     # ---- masks --------------------------------------------------------------------------------------------------
 
@@ -256,27 +160,21 @@ cdef class Masks:
             chart.n_mask_of = 0
         if position < chart.n_mask_of and chart.mask_of[position] != NULL:
             return chart.mask_of[position]
-        self.depth = 0
         self.ids.n = 0
         for i in range(self.extras.n):
             words_push(&self.ids, EXTRA | self.extras.data[i])
         for i in range(self.extra_sets.n):
             words_push(&self.ids, EXTRA_SET | self.extra_sets.data[i])
-        self.budget = BUDGET
-        self.most_bytes = self.parts.n_bytes() + self.mask_bytes + GROWTH
-        if self.visited.n > 1 << 14:
-            self.visited.empty()
-        self.n_visits = 0
-        self.new_visit()
+        self.answers.begin()
         for i in range(1, sequence_length(chart.positions, position), 2):
             row = sequence(chart.positions, position)[i]
             state = sequence(chart.positions, position)[i + 1]
-            if self.rules.has_followed:
-                state = self.lexer.without_memory(state)
-            answer = self.evaluate(sequence(chart.rows, row)[0], state, AT_ROOT)
+            if self.answers.rules.has_followed:
+                state = self.answers.lexer.without_memory(state)
+            answer = self.answers.evaluate(sequence(chart.rows, row)[0], state, AT_ROOT)
             self.gather(chart, row, answer)
         mask = self.union_of()
-        if self.rules.has_followed:
+        if self.answers.rules.has_followed:
             mask = self.look_through(chart, position, mask)
         chart.remember_mask(position, mask)
         return mask
@@ -291,22 +189,22 @@ cdef class Masks:
             with gil:
                 self.find_doubtful()
         for i in range(1, sequence_length(chart.positions, position), 2):
-            begun |= self.lexer.has_read(sequence(chart.positions, position)[i + 1])
+            begun |= self.answers.lexer.has_read(sequence(chart.positions, position)[i + 1])
         doubtful = &self.doubtful.inside if begun else &self.doubtful.outside
-        self.waiting.n = 0
+        self.tokens.n = 0
         for i in range(doubtful.n):
             token = doubtful.data[i]
             if allows(mask, token) and not self.is_extra(token) and not self.leads_on(chart, position, token):
-                words_push(&self.waiting, token)
-        if self.waiting.n == 0:
+                words_push(&self.tokens, token)
+        if self.tokens.n == 0:
             return mask
         memset(self.scratch, 0, self.trie.n_words * sizeof(uint32_t))
         if mask.bits != NULL:
             memcpy(self.scratch, mask.bits, self.trie.n_words * sizeof(uint32_t))
         for i in range(mask.n_tokens):
             self.scratch[mask.tokens[i] >> 5] |= <uint32_t> 1 << (mask.tokens[i] & 31)
-        for i in range(self.waiting.n):
-            self.scratch[self.waiting.data[i] >> 5] &= ~(<uint32_t> 1 << (self.waiting.data[i] & 31))
+        for i in range(self.tokens.n):
+            self.scratch[self.tokens.data[i] >> 5] &= ~(<uint32_t> 1 << (self.tokens.data[i] & 31))
         return self.lone_mask(self.scratch)
 
     cdef int find_doubtful(self) except -1:
@@ -314,11 +212,11 @@ cdef class Masks:
         cdef Keys keys
         if engine.doubtful is None:
             raise ValueError("a grammar with followed terminals says which tokens are doubtful (Engine.set_doubtful)")
-        keys = Keys(self.regexes)
+        keys = Keys(self.answers.regexes)
         key = (keys.key(engine.doubtful[0]), keys.key(engine.doubtful[1]))
-        self.doubtful = self.parts.doubtful.get(key)
+        self.doubtful = self.answers.parts.doubtful.get(key)
         if self.doubtful is None:
-            self.doubtful = self.parts.doubtful[key] = Doubtful(self.trie, self.regexes, *engine.doubtful)
+            self.doubtful = self.answers.parts.doubtful[key] = Doubtful(self.trie, self.answers.regexes, *engine.doubtful)
         return 0
 
     cdef bint is_extra(self, uint32_t token) noexcept nogil:
@@ -351,7 +249,7 @@ cdef class Masks:
 
     cdef Mask* lone_mask(self, const uint32_t* words) except NULL nogil:
         """A mask that is no union of answers."""
-        cdef uint32_t* bits = self.bitmap(words)
+        cdef uint32_t* bits = self.answers.bitmaps.intern(words)
         cdef Mask* mask
         self.n_lone += 1
         self.ids.n = 0
@@ -361,98 +259,68 @@ cdef class Masks:
         mask.bits = bits
         return mask
 
-    cdef int new_visit(self) except -1 nogil:
-        self.last_visit += 1
-        if self.last_visit == NONE:                     # what `visited` says of continuations that it does not have
-            self.visited.empty()
-            self.last_visit = 1
-        self.visit = self.last_visit
-        self.visit_start = self.n_visits
-        return 0
-
-    cdef bint is_visited(self, uint32_t continuation, uint32_t places) except -1 nogil:
-        """Whether this visit has been here before; it has from now on."""
-        cdef uint64_t key = (<uint64_t> continuation << 32) | places
-        cdef size_t i
-        for i in range(self.visit_start, self.n_visits):
-            if self.visits[i] == key:
-                return True
-        if self.n_visits - self.visit_start < MAX_VISITS:
-            reserve(<void**> &self.visits, &self.visits_capacity, self.n_visits + 1, sizeof(uint64_t))
-            self.visits[self.n_visits] = key
-            self.n_visits += 1
-            return False
-        if self.visited.get(key) == self.visit:
-            return True
-        self.visited.put(key, self.visit)
-        return False
-
     cdef int gather(self, Chart chart, uint32_t row, uint32_t answer) except -1 nogil:
         """Notes an answer about a row of the chart, and those of the rows that it leads back to."""
         cdef uint32_t i, continuation, places, popped, other
-        cdef uint32_t pops = self.answers[answer].pops, n_pops = self.answers[answer].n_pops
+        cdef uint32_t pops = self.answers.entries[answer].pops, n_pops = self.answers.entries[answer].n_pops
         words_push(&self.ids, answer)
         for i in range(n_pops):
-            continuation = sequence(chart.rows, row)[1 + self.pops.data[pops + 2 * i]]
-            places = self.pops.data[pops + 2 * i + 1]
-            if self.is_visited(continuation, places):
+            continuation = sequence(chart.rows, row)[1 + self.answers.pops.data[pops + 2 * i]]
+            places = self.answers.pops.data[pops + 2 * i + 1]
+            if self.answers.is_visited(continuation, places):
                 continue
             popped = chart.popped_row(continuation)
-            other = self.at_start(sequence(chart.rows, popped)[0], places)
+            other = self.answers.at_start(sequence(chart.rows, popped)[0], places)
             if other != NONE:
                 self.gather(chart, popped, other)
         return 0
 
     cdef Mask* union_of(self) except NULL nogil:
         """The mask of the answers in `ids`."""
-        cdef size_t i, n = 0, total = 0
+        cdef size_t i, n, total = 0
         cdef uint32_t known
         cdef Answer* answer
         cdef Mask* mask
         cdef uint32_t* bits
         cdef uint32_t* tokens
         cdef bint dense = False
-        sort_words(self.ids.data, self.ids.n)
-        for i in range(self.ids.n):
-            if n == 0 or self.ids.data[n - 1] != self.ids.data[i]:
-                self.ids.data[n] = self.ids.data[i]
-                n += 1
-        self.ids.n = n
+        sort_unique(&self.ids)
+        n = self.ids.n
         known = self.unions.find(self.ids.data, n)
         if known != NONE:
             self.n_unions_known += 1
             return self.masks[known]
         n -= self.extras.n + self.extra_sets.n          # EXTRA is above all answers
         for i in range(n):
-            answer = self.answers + self.ids.data[i]
+            answer = self.answers.entries + self.ids.data[i]
             total += answer.n_tokens
             dense |= answer.bits != NULL
         # The union is entered last: an error on the way must leave none without its mask.
         if dense or total > FEW or self.extra_sets.n:
             self.scratch_from_answers(n)
-            bits = self.bitmap(self.scratch)
+            bits = self.answers.bitmaps.intern(self.scratch)
             mask = self.new_union()
             mask.bits = bits
             return mask
-        self.waiting.n = 0
+        self.tokens.n = 0
         for i in range(n):
-            answer = self.answers + self.ids.data[i]
-            words_extend(&self.waiting, self.tokens.data + answer.tokens, answer.n_tokens)
-        sort_unique(&self.waiting)                      # an answer may name a token twice
-        total = self.waiting.n
+            answer = self.answers.entries + self.ids.data[i]
+            words_extend(&self.tokens, self.answers.tokens.data + answer.tokens, answer.n_tokens)
+        sort_unique(&self.tokens)                       # an answer may name a token twice
+        total = self.tokens.n
         for i in range(self.trie.n_duplicates):
-            if has_word(self.waiting.data, total, self.trie.duplicates[2 * i]):
-                words_push(&self.waiting, self.trie.duplicates[2 * i + 1])
-        words_extend(&self.waiting, self.extras.data, self.extras.n)
-        tokens = <uint32_t*> copy_of(self.waiting.data, self.waiting.n * sizeof(uint32_t))
+            if has_word(self.tokens.data, total, self.trie.duplicates[2 * i]):
+                words_push(&self.tokens, self.trie.duplicates[2 * i + 1])
+        words_extend(&self.tokens, self.extras.data, self.extras.n)
+        tokens = <uint32_t*> copy_of(self.tokens.data, self.tokens.n * sizeof(uint32_t))
         try:
             mask = self.new_union()
-            mask.n_tokens = <uint32_t> self.waiting.n
+            mask.n_tokens = <uint32_t> self.tokens.n
             mask.tokens = tokens
             tokens = NULL
         finally:
             free(tokens)
-        self.mask_bytes += self.waiting.n * sizeof(uint32_t)
+        self.mask_bytes += self.tokens.n * sizeof(uint32_t)
         return mask
 
     cdef Mask* new_union(self) except NULL nogil:
@@ -464,9 +332,13 @@ cdef class Masks:
         if mask == NULL:
             with gil:
                 raise MemoryError("mask")
-        self.masks[self.unions.n] = NULL
-        entry = self.unions.intern(self.ids.data, self.ids.n)
-        self.masks[entry] = mask
+        entry = NONE
+        try:
+            entry = self.unions.intern(self.ids.data, self.ids.n)
+            self.masks[entry] = mask
+        finally:
+            if entry == NONE:                           # an error is on its way
+                free(mask)
         self.n_unions_made += 1
         self.mask_bytes += sizeof(Mask)
         return mask
@@ -480,7 +352,7 @@ cdef class Masks:
         cdef Answer* answer
         cdef bint first = True
         for i in range(n):
-            bits = self.answers[self.ids.data[i]].bits
+            bits = self.answers.entries[self.ids.data[i]].bits
             if bits == NULL:
                 continue
             if first:
@@ -492,10 +364,10 @@ cdef class Masks:
         if first:
             memset(scratch, 0, n_words * sizeof(uint32_t))
         for i in range(n):
-            answer = self.answers + self.ids.data[i]
+            answer = self.answers.entries + self.ids.data[i]
             if answer.bits == NULL:
                 for k in range(answer.n_tokens):
-                    token = self.tokens.data[answer.tokens + k]
+                    token = self.answers.tokens.data[answer.tokens + k]
                     scratch[token >> 5] |= <uint32_t> 1 << (token & 31)
         for k in range(self.trie.n_duplicates):
             representative = self.trie.duplicates[2 * k]
@@ -508,588 +380,19 @@ cdef class Masks:
             for w in range(n_words):
                 scratch[w] |= bits[w]
 
-    cdef uint32_t* bitmap(self, const uint32_t* words) except NULL nogil:
-        """The interned bitmap of this content."""
-        cdef size_t n_bytes = self.trie.n_words * sizeof(uint32_t)
-        cdef uint64_t h = hash_bitmap(words, self.trie.n_words)
-        cdef uint32_t index = self.bitmap_of.get(h)
-        cdef uint32_t* copy
-        if index != NONE and index < self.n_bitmaps and memcmp(self.bitmaps[index].words, words, n_bytes) == 0:
-            return self.bitmaps[index].words
-        reserve(<void**> &self.bitmaps, &self.bitmaps_capacity, self.n_bitmaps + 1, sizeof(Bitmap))
-        copy = <uint32_t*> malloc(n_bytes)
-        if copy == NULL:
-            with gil:
-                raise MemoryError("bitmap")
-        memcpy(copy, words, n_bytes)
-        self.bitmaps[self.n_bitmaps].hash = h
-        self.bitmaps[self.n_bitmaps].words = copy
-        self.bitmap_of.put(h, <uint32_t> self.n_bitmaps)
-        self.n_bitmaps += 1
-        self.mask_bytes += n_bytes
-        return copy
-
-    # ---- answers ------------------------------------------------------------------------------------------------
-
-    cdef uint32_t at_start(self, uint32_t skeleton, uint32_t places) except? 0xFFFFFFFE nogil:
-        """The answer for a row where no lexeme has begun; NONE where none can."""
-        cdef uint64_t key = (<uint64_t> skeleton << 32) | places
-        cdef uint32_t answer = self.starts.get(key), state
-        if answer != NONE:
-            self.n_asked += 1
-            return answer
-        state = self.skeletons.closure(skeleton).start_state
-        if state == DEAD_STATE:
-            return NONE
-        answer = self.evaluate(skeleton, state, places)
-        self.starts.put(key, answer)
-        return answer
-
-    cdef uint32_t evaluate(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil:
-        cdef uint32_t words[3]
-        cdef uint32_t question, answer
-        words[0] = skeleton
-        words[1] = state
-        words[2] = places
-        question = self.questions.intern(words, 3)
-        self.n_asked += 1
-        while self.answer_of.n <= question:
-            words_push(&self.answer_of, NONE)
-        if self.answer_of.data[question] != NONE:
-            return self.answer_of.data[question]
-        answer = self.work_out(skeleton, state, places)
-        self.answer_of.data[question] = answer
-        return answer
-
-    cdef uint32_t work_out(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil:
-        cdef size_t i, n = sequence_length(self.places, places)
-        cdef uint32_t answer, outer = self.visit
-        cdef size_t outer_start = self.visit_start
-        self.spend(STEP)
-        self.look_at_memory()
-        self.push_level()
-        self.new_visit()
-        # Each item has lexer states of its own: a grammar that has many does without.
-        if 1 < self.n_items(skeleton) <= MAX_ITEMS and not self.lexer.half_full():
-            self.by_item(skeleton, state, places)
-        elif sequence(self.places, places)[0] == EXITS:
-            self.start_at(skeleton, state)
-            self.at_exits(skeleton, state, self.my_parts[sequence(self.places, places)[1]])
-        else:
-            self.start_at(skeleton, state)
-            for i in range(1, n):
-                self.at_place(skeleton, state, sequence(self.places, places)[i])
-        answer = self.record()
-        self.depth -= 1
-        self.n_visits = self.visit_start
-        self.visit_start = outer_start
-        self.visit = outer
-        self.n_answered += 1
-        return answer
-
-    cdef int spend(self, uint64_t n) except -1 nogil:
-        """Takes so many steps, each about a node of the trie, from what a mask may cost."""
-        if n > self.budget:
-            with gil:
-                raise LimitError(f"mask: more than {BUDGET} steps")
-        self.budget -= n
-        return spend_steps(self.regexes.meter, n)
-
-    cdef int look_at_memory(self) except -1 nogil:
-        if self.parts.n_bytes() + self.mask_bytes > self.most_bytes:
-            with gil:
-                raise LimitError(f"mask: more than {GROWTH} bytes to be remembered for one")
-        return 0
-
-    cdef Level* push_level(self) except NULL nogil:
-        cdef Level* level
-        if self.depth == MAX_LEVELS:
-            with gil:
-                raise LimitError(f"mask: more than {MAX_LEVELS} questions within each other")
-        level = self.levels + self.depth
-        if level.bits == NULL:
-            level.bits = <uint32_t*> calloc(<size_t> self.trie.n_words + 1, sizeof(uint32_t))
-            if level.bits == NULL:
-                with gil:
-                    raise MemoryError("mask")
-        elif level.dense:                               # left by an error
-            memset(level.bits, 0, self.trie.n_words * sizeof(uint32_t))
-        level.dense = False
-        level.tokens.n = level.marks.n = level.pops.n = 0
-        self.depth += 1
-        self.n_levels = max(self.n_levels, self.depth)
-        return level
-
-    cdef int start_at(self, uint32_t skeleton, uint32_t state) except -1 nogil:
-        cdef uint32_t row = self.template.abstract_row(skeleton)
-        self.levels[self.depth - 1].position = self.template.position(row, state)
-        return 0
-
-    cdef int by_item(self, uint32_t skeleton, uint32_t state, uint32_t places) except -1 nogil:
-        """What the items of a row allow, each alone."""
-        cdef size_t i
-        cdef uint32_t own, answer, item, row = self.template.abstract_row(skeleton)
-        for i in range(self.n_items(skeleton)):
-            item = self.item_row(row, i)
-            own = self.state_of_item(state, sequence(self.template.rows, item)[0])
-            if own != DEAD_STATE:
-                answer = self.evaluate(sequence(self.template.rows, item)[0], own, places)
-                self.take(answer, item)
-        return 0
-
-    cdef size_t n_items(self, uint32_t skeleton) noexcept nogil:
-        return sequence_length(self.skeletons.skeletons, skeleton) // 2
-
-    cdef uint32_t item_row(self, uint32_t row, size_t i) except? 0xFFFFFFFF nogil:
-        """The row of the template that has only the i-th item of this one."""
-        cdef const uint32_t* item = sequence(self.skeletons.skeletons, sequence(self.template.rows, row)[0]) + 1 + 2 * i
-        cdef uint32_t words[2]
-        words[1] = sequence(self.template.rows, row)[1 + item[1]]
-        words[0] = self.item_skeleton(item[0])
-        return self.template.rows.intern(words, 2)
-
-    cdef uint32_t item_skeleton(self, uint32_t dot) except? 0xFFFFFFFF nogil:
-        """The skeleton of a row that has this item only."""
-        cdef uint32_t words[3]
-        cdef uint32_t skeleton
-        if dot < self.items.n and self.items.data[dot] != NONE:
-            return self.items.data[dot]
-        words[0] = 0
-        words[1] = dot
-        words[2] = 0
-        skeleton = self.skeletons.skeleton(words, 3)
-        while self.items.n <= dot:
-            words_push(&self.items, NONE)
-        self.items.data[dot] = skeleton
-        return skeleton
-
-    cdef uint32_t state_of_item(self, uint32_t state, uint32_t skeleton) except? 0xFFFFFFFF nogil:
-        """The lexer state without the terminals that only other items expect."""
-        cdef uint64_t key = (<uint64_t> state << 32) | skeleton
-        cdef uint32_t own = self.states_of_items.get(key), terminal
-        cdef size_t i
-        if own != NONE:
-            return own
-        self.state_words.n = 0
-        for i in range(0, sequence_length(self.lexer.states, state), 2):
-            terminal = sequence(self.lexer.states, state)[i]
-            if self.rules.symbols[terminal].ignored or self.scans(skeleton, terminal):
-                words_push(&self.state_words, terminal)
-                words_push(&self.state_words, sequence(self.lexer.states, state)[i + 1])
-        own = self.lexer.state(self.state_words.data, self.state_words.n)
-        self.states_of_items.put(key, own)
-        return own
-
-    cdef int at_place(self, uint32_t skeleton, uint32_t state, uint32_t place) except -1 nogil:
-        """The tokens below a node of the trie, or of a trie of rests."""
-        cdef uint32_t first = 0, end = self.trie.n_nodes, depth = 0
-        cdef uint32_t position = self.levels[self.depth - 1].position
-        cdef const RestTrie* rests = NULL
-        cdef const node_t* nodes = self.trie.nodes
-        if place != ROOT_NODE:
-            if place >= self.trie.n_nodes:
-                rests = self.rests_at(place)
-                place -= rests.base
-                nodes = rests.nodes
-            first = place + 1
-            end = place + node_skip(nodes[place])
-            depth = node_depth(nodes[place])
-        if end - first >= SPLIT_NODES and rests == NULL:
-            return self.by_terminal(skeleton, state, place)
-        first = self.first_alive(nodes, first, end, position)
-        return self.walk(nodes, first, end, depth, position, rests) if first < end else 0
-
-    cdef uint64_t alive_bytes(self, uint32_t position) except? 0 nogil:
-        """The bytes that a position of the template can take, as in `folded`."""
-        cdef uint64_t alive = 0
-        cdef uint32_t byte
-        self.spend(256)
-        for byte in range(256):
-            if self.template.advance(position, byte) != DEAD:
-                alive |= folded(byte)
-        return alive
-
-    cdef uint32_t first_alive(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t position) except? 0 nogil:
-        """The first of these siblings that `position` does not rule out; `end` if there is none.
-
-        Most places of a list go on with bytes that the row cannot take, and a walk has more to set up than to do there.
-        """
-        cdef uint32_t table = self.template.table(position), n = 0
-        cdef const uint32_t* targets = self.template.tables + table * <size_t> 256
-        if table == NO_TABLE:
-            return i
-        while i < end and targets[node_byte(nodes[i])] == DEAD:
-            i += node_skip(nodes[i])
-            n += 1
-        self.n_nodes += n
-        self.spend(n)
-        return i
-
-    cdef int by_terminal(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil:
-        """What the terminals of a lexer state allow below a node of the trie, each alone; of a union each member alone."""
-        cdef size_t k, i, n_members
-        cdef uint32_t terminal, regex, members[MAX_MEMBERS]
-        for k in range(0, sequence_length(self.lexer.states, state), 2):
-            terminal = sequence(self.lexer.states, state)[k]
-            regex = sequence(self.lexer.states, state)[k + 1]
-            n_members = union_members(self.regexes, regex, members)
-            for i in range(n_members):
-                self.by_regex(skeleton, terminal, node, members[i])
-        return 0
-
-    cdef int by_regex(self, uint32_t skeleton, uint32_t terminal, uint32_t node, uint32_t regex) except -1 nogil:
-        cdef uint32_t outcome, places, other, row, words[2]
-        cdef size_t w
-        cdef Part* part = self.part(node, regex)
-        cdef Level* level = self.levels + self.depth - 1
-        cdef uint32_t* bits = level.bits
-        if part.bits != NULL:
-            level.dense = True
-            for w in range(self.trie.n_words):
-                bits[w] |= part.bits[w]
-        else:
-            words_extend(&level.tokens, part.tokens, part.n_tokens)
-        if part.exits.n == 0 and part.n_open == 0 and part.n_late == 0:
-            return 0
-        words[0] = EXITS
-        words[1] = part.index
-        places = self.places.intern(words, 2)
-        row = self.template.abstract_row(skeleton)
-        outcome = self.skeletons.scan(skeleton, terminal)
-        if outcome != NONE:
-            other = self.template.row_of_outcome(outcome, row)
-            self.follow(other, places)
-        if self.rules.symbols[terminal].ignored:
-            other = self.state_without(skeleton, terminal)
-            if other != DEAD_STATE:
-                other = self.evaluate(skeleton, other, places)
-                self.take(other, row)
-        return 0
-
-    cdef int at_exits(self, uint32_t skeleton, uint32_t state, Part* part) except -1 nogil:
-        """The tokens beyond the exits of a part."""
-        cdef uint32_t position = self.levels[self.depth - 1].position, i, byte
-        cdef uint64_t alive = <uint64_t> -1
-        self.walk_exits(position, part, &part.exits)
-        if part.n_open > MANY:                          # of many open nodes few go on with what may follow
-            alive = self.alive_bytes(position)
-        for i in range(part.n_open):
-            if part.open_bytes[i] & alive:
-                self.at_place(skeleton, state, part.open[i])
-        if part.n_late:
-            for byte in range(256):
-                if byteset_has(&part.live_bytes, byte) and self.template.advance(position, byte) != DEAD:
-                    self.spend(part.n_late)
-                    self.parts.need_live(part)
-                    self.walk_exits(position, part, &part.live)
-                    break
-        return 0
-
-    cdef int walk_exits(self, uint32_t position, Part* part, Exits* exits) except -1 nogil:
-        cdef uint32_t k, target
-        cdef const RestTrie* rests
-        for k in range(exits.n_bytes):
-            target = self.template.advance(position, exits.bytes[k])
-            if target != DEAD:
-                rests = self.rests(part, exits, k)
-                self.take_list(rests, rests.nodes[0])
-                if rests.n_nodes > 1:
-                    self.note_marks(target, rests.base)
-                    self.walk(rests.nodes, 1, rests.n_nodes, 1, target, rests)
-        return 0
-
-    cdef inline int take_list(self, const RestTrie* rests, node_t node) except -1 nogil:
-        """The tokens that end with the rest which leads to this node."""
-        cdef uint32_t k = node_token(node)
-        if k:
-            words_extend(&self.levels[self.depth - 1].tokens, rests.tokens + rests.starts[k - 1],
-                         rests.starts[k] - rests.starts[k - 1])
-        return 0
-
-    cdef RestTrie* rests(self, Part* part, Exits* exits, uint32_t k) except NULL nogil:
-        """The rests that begin with the k-th byte of these exits, noted so that `rests_at` finds them."""
-        cdef RestTrie* rests = self.parts.need_rests(part, exits, k)
-        cdef size_t at = self.rest_index(rests.base), i
-        if at == self.n_rests or self.my_rests[at] != rests:
-            reserve(<void**> &self.my_rests, &self.my_rests_capacity, self.n_rests + 1, sizeof(RestTrie*))
-            for i in range(self.n_rests, at, -1):
-                self.my_rests[i] = self.my_rests[i - 1]
-            self.my_rests[at] = rests
-            self.n_rests += 1
-            self.spend(rests.n_nodes)
-            self.look_at_memory()
-        return rests
-
-    cdef size_t rest_index(self, uint32_t place) noexcept nogil:
-        """Index of the first trie of rests that ends after the place."""
-        cdef size_t low = 0, high = self.n_rests, middle
-        while low < high:
-            middle = (low + high) // 2
-            if self.my_rests[middle].base + self.my_rests[middle].n_nodes <= place:
-                low = middle + 1
-            else:
-                high = middle
-        return low
-
-    cdef RestTrie* rests_at(self, uint32_t place) noexcept nogil:
-        return self.my_rests[self.rest_index(place)]
-
-    cdef inline int note_marks(self, uint32_t position, uint32_t place) except -1 nogil:
-        cdef uint32_t at = marks_at(self.template, position), i
-        if at != NONE:
-            for i in range(self.template.splits.data[at + 1]):
-                words_push(&self.levels[self.depth - 1].marks, self.template.splits.data[at + 2 + i])
-                words_push(&self.levels[self.depth - 1].marks, place)
-        return 0
-
-    cdef int follow(self, uint32_t row, uint32_t places) except -1 nogil:
-        """Asks a row of the template about these places, and takes the answers."""
-        cdef uint32_t at = self.template.split(row), rest = self.template.splits.data[at]
-        cdef size_t i
-        for i in range(self.template.splits.data[at + 1]):
-            words_push(&self.levels[self.depth - 1].pops, self.template.splits.data[at + 2 + i])
-            words_push(&self.levels[self.depth - 1].pops, places)
-        if rest == NONE:
-            return 0
-        if self.n_items(sequence(self.template.rows, rest)[0]) > MAX_ITEMS:
-            return self.ask(rest, places)
-        for i in range(self.n_items(sequence(self.template.rows, rest)[0])):
-            self.ask(self.item_row(rest, i), places)
-        return 0
-
-    cdef int ask(self, uint32_t row, uint32_t places) except -1 nogil:
-        cdef uint32_t answer = self.at_start(sequence(self.template.rows, row)[0], places)
-        return self.take(answer, row) if answer != NONE else 0
-
-    cdef int take(self, uint32_t answer, uint32_t row) except -1 nogil:
-        """Adds an answer about a row of the template to the one being worked out."""
-        cdef Answer a = self.answers[answer]
-        cdef Level* level = self.levels + self.depth - 1
-        cdef uint32_t i, continuation, places, variable
-        cdef size_t w
-        cdef uint32_t* bits = level.bits
-        if a.bits != NULL:
-            level.dense = True
-            for w in range(self.trie.n_words):
-                bits[w] |= a.bits[w]
-        else:
-            words_extend(&level.tokens, self.tokens.data + a.tokens, a.n_tokens)
-        for i in range(a.n_pops):
-            continuation = sequence(self.template.rows, row)[1 + self.pops.data[a.pops + 2 * i]]
-            places = self.pops.data[a.pops + 2 * i + 1]
-            variable = self.template.variable_index(continuation)
-            if variable != NONE:
-                words_push(&level.pops, variable)
-                words_push(&level.pops, places)
-            elif not self.is_visited(continuation, places):
-                self.follow(self.template.popped_row(continuation), places)
-        return 0
-
-    cdef uint32_t record(self) except? 0xFFFFFFFF nogil:
-        """The answer in the topmost level."""
-        cdef Level* level = self.levels + self.depth - 1
-        cdef Answer answer
-        cdef uint32_t i, n, token
-        self.group_marks(level)
-        reserve(<void**> &self.answers, &self.answers_capacity, self.n_answers + 1, sizeof(Answer))
-        memset(&answer, 0, sizeof(Answer))
-        if level.dense or level.tokens.n > FEW:
-            level.dense = True
-            for i in range(level.tokens.n):
-                token = level.tokens.data[i]
-                level.bits[token >> 5] |= <uint32_t> 1 << (token & 31)
-            answer.bits = self.bitmap(level.bits)
-            memset(level.bits, 0, self.trie.n_words * sizeof(uint32_t))
-            level.dense = False
-        else:
-            answer.tokens = <uint32_t> self.tokens.n
-            answer.n_tokens = <uint32_t> level.tokens.n
-            words_extend(&self.tokens, level.tokens.data, level.tokens.n)
-        sort_unique_pairs(&level.pops)
-        answer.pops = <uint32_t> self.pops.n
-        answer.n_pops = <uint32_t> (level.pops.n // 2)
-        words_extend(&self.pops, level.pops.data, level.pops.n)
-        self.answers[self.n_answers] = answer
-        self.n_answers += 1
-        return <uint32_t> (self.n_answers - 1)
-
-    cdef int group_marks(self, Level* level) except -1 nogil:
-        """Marks of the same continuation become one list of places."""
-        cdef size_t i = 0
-        cdef uint32_t index, places
-        sort_unique_pairs(&level.marks)
-        while i < level.marks.n:
-            index = level.marks.data[i]
-            self.waiting.n = 0
-            words_push(&self.waiting, PLACES)
-            while i < level.marks.n and level.marks.data[i] == index:
-                words_push(&self.waiting, level.marks.data[i + 1])
-                i += 2
-            places = self.places.intern(self.waiting.data, self.waiting.n)
-            words_push(&level.pops, index)
-            words_push(&level.pops, places)
-        return 0
-
-    cdef Part* part(self, uint32_t node, uint32_t regex) except NULL nogil:
-        cdef uint64_t key = (<uint64_t> <uint32_t> (node + 1) << 32) | regex
-        cdef uint32_t index = self.part_of.get(key)
-        cdef uint64_t n_nodes
-        cdef Part* part
-        if index != NONE:
-            return self.my_parts[index]
-        n_nodes = self.parts.n_nodes
-        part = self.parts.part(node, self.regexes, regex, &self.adopted)
-        self.spend(STEP + self.parts.n_nodes - n_nodes)
-        self.look_at_memory()
-        reserve(<void**> &self.my_parts, &self.my_parts_capacity, <size_t> part.index + 1, sizeof(Part*))
-        self.my_parts[part.index] = part
-        self.part_of.put(key, part.index)
-        return part
-
-    cdef uint32_t state_without(self, uint32_t skeleton, uint32_t terminal) except? 0xFFFFFFFF nogil:
-        """The lexer state at the start of a row where an ignored terminal has just ended."""
-        cdef uint32_t state = self.skeletons.closure(skeleton).start_state, other
-        cdef uint64_t key = (<uint64_t> state << 32) | terminal
-        cdef const uint32_t* node = sequence(self.regexes.nodes, self.rules.symbols[terminal].node)
-        cdef size_t i
-        if node[0] != K_REPEAT or node[2] > 1 or node[3] != NONE or self.scans(skeleton, terminal):
-            return state
-        other = self.states_without.get(key)
-        if other == NONE:
-            self.state_words.n = 0
-            for i in range(0, sequence_length(self.lexer.states, state), 2):
-                if sequence(self.lexer.states, state)[i] != terminal:
-                    words_push(&self.state_words, sequence(self.lexer.states, state)[i])
-                    words_push(&self.state_words, sequence(self.lexer.states, state)[i + 1])
-            other = self.lexer.state(self.state_words.data, self.state_words.n)
-            self.states_without.put(key, other)
-        return other
-
-    cdef bint scans(self, uint32_t skeleton, uint32_t terminal) except -1 nogil:
-        return self.skeletons.scan(skeleton, terminal) != NONE
-
-    # ---- the walk below small nodes -----------------------------------------------------------------------------
-
-    cdef int walk(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t start, uint32_t position,
-                  const RestTrie* rests) except -1 nogil:
-        """The nodes from i to end, which hang below one of depth `start` that is reached in `position`.
-
-        They are of the vocabulary's trie, or of the rests, where these are not NULL. The loop is that of `_walk`, which
-        has bits to write and no marks to note.
-        """
-        cdef uint32_t* path_tables = self.path_tables
-        cdef uint32_t* tables = self.template.tables
-        cdef Level* level = self.levels + self.depth - 1
-        cdef uint32_t depth, target, table, base = rests.base if rests != NULL else 0
-        cdef uint64_t n_visited = 0
-        cdef node_t node
-        self.enter(start, start, position)
-        while i < end:
-            node = nodes[i]
-            n_visited += 1
-            depth = node_depth(node)
-            target = tables[path_tables[depth - 1] + node_byte(node)]
-            if target == UNKNOWN:
-                target = self.template.fill(self.path_positions[depth - 1], path_tables[depth - 1] >> 8, node_byte(node))
-            if target == DEAD:
-                i += node_skip(node)
-                continue
-            if rests != NULL:
-                self.take_list(rests, node)
-            elif node_token(node):
-                words_push(&level.tokens, node_token(node) - 1)
-            if node_skip(node) != 1:
-                self.note_marks(target, base + i)
-                self.path_positions[depth] = target
-                table = self.template.table_of.data[target]
-                path_tables[depth] = table << 8 if table < MET else self.enter(start, depth, target)
-            i += 1
-        self.n_nodes += n_visited
-        self.spend(n_visited)
-        return 0
-
-    cdef uint32_t enter(self, uint32_t start, uint32_t depth, uint32_t position) noexcept nogil:
-        """Puts the position on the path and returns the offset of its table, for which it may flush the others."""
-        cdef uint32_t table = self.template.table(position), d
-        self.path_positions[depth] = position
-        if table == NO_TABLE:
-            self.template.flush_tables()
-            for d in range(start, depth):               # the path itself needs its tables again
-                self.path_tables[d] = self.template.table(self.path_positions[d]) << 8
-            table = self.template.table(position)
-        self.path_tables[depth] = table << 8
-        return table << 8
-
     def __sizeof__(self) -> int:
         """Bytes of what is remembered."""
-        return (self.mask_bytes + self.places.n_bytes() + self.questions.n_bytes() + self.unions.n_bytes()
-                + self.starts.n_bytes()
-                + (self.tokens.n + self.pops.n + self.adopted.n) * sizeof(uint32_t) + self.n_answers * sizeof(Answer)
-                + self.part_of.n_bytes() + self.template.n_words() * sizeof(uint32_t) + self.template.n_tables * 1024
-                + self.n_levels * self.trie.n_words * sizeof(uint32_t))
+        return self.n_bytes()
 
     def stats(self) -> dict[str, int]:
         return {
-            "questions_asked": self.n_asked,
-            "questions_answered": self.n_answered,
+            **self.answers.stats(),
             "unions_known": self.n_unions_known,
             "unions_made": self.n_unions_made,
-            "answers": self.n_answers,
-            "pops": self.pops.n // 2,
-            "answer_tokens": self.tokens.n,
-            "places": self.places.n,
             "unions": self.unions.n,
-            "bitmaps": self.n_bitmaps,
-            "template_rows": self.template.rows.n,
-            "template_positions": self.template.positions.n,
-            "template_steps": self.template.n_steps,
-            "template_flushes": self.template.n_flushes,
             "mask_flushes": self.n_flushes,
-            "mask_bytes": self.__sizeof__(),
+            "mask_bytes": self.n_bytes(),
         }
-
-
-cdef void free_level(Level* level) noexcept nogil:
-    free(level.bits)
-    words_free(&level.tokens)
-    words_free(&level.marks)
-    words_free(&level.pops)
-    memset(level, 0, sizeof(Level))
-
-
-cdef uint32_t NH_KEYS[BLOCK]
-
-
-cdef void make_keys() noexcept:
-    """Fixed words without a pattern (SplitMix64, Steele et al. 2014)."""
-    cdef uint64_t state = 0, z
-    cdef size_t i
-    for i in range(BLOCK):
-        state += <uint64_t> 0x9E3779B97F4A7C15u
-        z = (state ^ (state >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9u
-        NH_KEYS[i] = <uint32_t> (z >> 32)
-
-
-make_keys()
-
-
-cdef inline uint64_t hash_bitmap(const uint32_t* words, size_t n) noexcept nogil:
-    # Sums of products of neighbours (NH of UMAC, Black et al. 1999), a block at a time: the compiler makes vectors of it.
-    cdef uint64_t h = n, block, m = 0x9E3779B97F4A7C15u
-    cdef size_t k
-    while n >= BLOCK:
-        block = 0
-        for k in range(BLOCK // 2):
-            block += (<uint64_t> <uint32_t> (words[2 * k] + NH_KEYS[2 * k])
-                      * <uint32_t> (words[2 * k + 1] + NH_KEYS[2 * k + 1]))
-        h = (h ^ block) * m
-        h ^= h >> 29
-        words += BLOCK
-        n -= BLOCK
-    for k in range(n):
-        h = (h ^ words[k]) * m
-        h ^= h >> 29
-    return h
 
 
 cdef bint allows(const Mask* mask, uint32_t token) noexcept nogil:
@@ -1110,29 +413,6 @@ cdef bint has_word(const uint32_t* data, size_t n, uint32_t word) noexcept nogil
     return low < n and data[low] == word
 
 
-cdef int sort_unique_pairs(Words* words) except -1 nogil:
-    """Sorts pairs of words, the first one first, and leaves out repeated ones."""
-    cdef size_t i, n = 0, n_pairs = words.n // 2
-    cdef uint64_t* keys
-    if n_pairs < 2:
-        return 0
-    keys = <uint64_t*> malloc(n_pairs * sizeof(uint64_t))
-    if keys == NULL:
-        with gil:
-            raise MemoryError("mask")
-    for i in range(n_pairs):
-        keys[i] = (<uint64_t> words.data[2 * i] << 32) | words.data[2 * i + 1]
-    sort_u64(keys, n_pairs)
-    for i in range(n_pairs):
-        if n == 0 or keys[i] != keys[i - 1]:
-            words.data[2 * n] = <uint32_t> (keys[i] >> 32)
-            words.data[2 * n + 1] = <uint32_t> keys[i]
-            n += 1
-    words.n = 2 * n
-    free(keys)
-    return 0
-
-
 def last_used_of(Masks masks) -> int:
     return masks.last_used
 
@@ -1145,14 +425,10 @@ cdef Masks masks_of(Engine engine, TokenTrie trie):
     return masks
 
 
-def set_limits(*, split_nodes=None, memory=None, budget=None) -> dict[str, int]:
-    """Changes the bounds of all masks made from now on, for tests; returns what they were."""
-    global SPLIT_NODES, MEMORY, BUDGET
-    before = {"split_nodes": SPLIT_NODES, "memory": MEMORY, "budget": BUDGET}
-    if split_nodes is not None:
-        SPLIT_NODES = split_nodes
+def set_limits(*, memory=None, **others) -> dict[str, int]:
+    """Changes the bounds of all masks made from now on, for tests (see `_answers.set_limits`); returns what they were."""
+    global MEMORY
+    before = {"memory": MEMORY, **_answers.set_limits(**others)}
     if memory is not None:
         MEMORY = memory
-    if budget is not None:
-        BUDGET = budget
     return before

@@ -1,5 +1,6 @@
 from libc.stdint cimport uint32_t
 
+from earleymask.earley._budgets cimport Budgets
 from earleymask.earley._chart cimport Chart, History, Mask
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._masks cimport Masks
@@ -20,6 +21,8 @@ cdef class Matcher:
     cdef tuple eos_token_ids
     cdef TokenIds token_ids         # None where the grammar has no sets of token ids
 
+    cdef Budgets budgets            # None where no terminal of the grammar has one
+
     cdef int set_up(self) except -1
     cdef int begin(self) except -1
     cdef uint32_t position(self) noexcept nogil
@@ -29,7 +32,8 @@ cdef class Matcher:
     cdef Py_ssize_t count_accepted(self, list tokens) except -1
     cdef bytes force(self)
     cdef int go_back(self, size_t left) except -1
-    # The position after the token, DEAD where it is not allowed.
+    # The position after the token, DEAD where it is not allowed; of the sequence, what it has spent of budgets included.
+    cdef uint32_t following(self, uint32_t token) except? 0xFFFFFFFF
     cdef uint32_t after(self, uint32_t position, uint32_t token) except? 0xFFFFFFFF
     cdef uint32_t known(self, object token_id) except? 0xFFFFFFFE
     cdef uint32_t after_bytes(self, uint32_t position, const unsigned char* data, size_t n) except? 0xFFFFFFFF nogil
@@ -37,6 +41,8 @@ cdef class Matcher:
     cdef int write_mask(self, uint32_t* words) except -1
     cdef int find_extras(self, uint32_t position) except -1
     cdef int find_extra_sets(self, uint32_t position) except -1
+    cdef set terminals(self, uint32_t position)
+    cdef list spelled(self)
     cdef bint expects_named(self, uint32_t position) except -1
     cdef Mask* find_mask(self, uint32_t position) except NULL
     cdef int walk_mask(self, uint32_t position, uint32_t* words) except -1

@@ -112,6 +112,20 @@ class Matcher:
         """Names of the terminals and special tokens that may begin or go on here, for messages; in the grammar's
         order."""
 
+    def temperature(self) -> float | None:
+        """What the grammar says of the next token's temperature: the attribute `temperature` of the rule being written.
+
+        Where lexemes of several rules may begin or go on here, the highest of theirs; None where no rule says anything.
+        """
+
+    def captures(self) -> list[tuple[str, bytes]]:
+        """What rules with the attribute `capture` have matched so far: names and texts, in the order of their
+        beginnings.
+
+        The text is parsed once more for it, by a slower parser that keeps all readings. See docs/extensions.md for
+        which of several is reported.
+        """
+
     def stats(self) -> dict[str, int]:
         """Counters of this matcher and its forks, and of the grammar's engine (see `Engine.stats`).
 

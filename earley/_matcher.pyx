@@ -8,13 +8,14 @@ cimport cython
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdint cimport uint32_t, uint64_t
-from libc.stdlib cimport calloc
 from libc.string cimport memcpy, memset
 
 from operator import index
 
 import numpy as np
 
+from earleymask.earley._answers cimport Answers
+from earleymask.earley._budgets cimport Budgets
 from earleymask.earley._chart cimport (
     DEAD, FINISHED, FORGOTTEN, MASK_ANSWERS_KNOWN, MASK_KNOWN, MET, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN, MASK_UNION_KNOWN,
     MASK_WALKED, NO_ROW, UNKNOWN, row_at,
@@ -28,6 +29,7 @@ from earleymask.earley._tables cimport (
 )
 from earleymask.earley._token_ids cimport has_id, token_ids_of
 from earleymask.trie._build cimport DEBUG
+from earleymask.trie._memory cimport calloc
 
 from earleymask.earley.errors import LimitError, RejectedTokenError
 from earleymask.trie.errors import VocabularyError
@@ -73,6 +75,8 @@ cdef class Matcher:
         if self.engine.token_sets:
             self.token_ids = token_ids_of(self.engine.token_sets, vocabulary)
         self.chart = Chart(self.engine)
+        if self.engine.max_tokens is not None:
+            self.budgets = Budgets(self.chart, self.engine.max_tokens)
         self.walk = Walk(self.chart, self.trie)
         self.engine.acquire()
         try:
@@ -205,20 +209,21 @@ cdef class Matcher:
 
     cdef Mask* find_mask(self, uint32_t position) except NULL:
         cdef Masks masks = self.masks
+        cdef Answers answers = masks.answers
         cdef Mask* mask
-        cdef uint64_t n_answered = masks.n_answered, n_made = masks.n_unions_made, n_built = masks.parts.n_built
-        cdef uint64_t n_rests = masks.parts.rests.n_made, n_nodes = masks.n_nodes
-        cdef uint32_t n_states = masks.lexer.states.n
+        cdef uint64_t n_answered = answers.n_answered, n_made = masks.n_unions_made, n_built = answers.parts.n_built
+        cdef uint64_t n_rests = answers.parts.rests.n_made, n_nodes = answers.n_nodes
+        cdef uint32_t n_states = answers.lexer.states.n
         cdef uint32_t[::1] words
         self.find_extras(position)
         try:
             with nogil:
                 mask = masks.mask(self.chart, position)
-            if masks.parts.n_built != n_built or masks.parts.rests.n_made != n_rests:
+            if answers.parts.n_built != n_built or answers.parts.rests.n_made != n_rests:
                 self.chart.n_masks[MASK_NEW_PART] += 1
-            elif masks.lexer.states.n != n_states:
+            elif answers.lexer.states.n != n_states:
                 self.chart.n_masks[MASK_NEW_STATE] += 1
-            elif masks.n_answered != n_answered:
+            elif answers.n_answered != n_answered:
                 self.chart.n_masks[MASK_PARTS_KNOWN] += 1
             elif masks.n_unions_made != n_made:
                 self.chart.n_masks[MASK_ANSWERS_KNOWN] += 1
@@ -232,10 +237,10 @@ cdef class Matcher:
             self.walk_mask(position, &words[0])
             self.chart.n_masks[MASK_WALKED] += 1
             mask = masks.remember(self.chart, position, &words[0])
-        self.chart.n_nodes += masks.n_nodes - n_nodes
+        self.chart.n_nodes += answers.n_nodes - n_nodes
         if DEBUG:
             self.chart.check()
-            masks.template.check()
+            answers.template.check()
         return mask
 
     cdef int walk_mask(self, uint32_t position, uint32_t* words) except -1:
@@ -290,18 +295,19 @@ cdef class Matcher:
         cdef uint32_t token = self.known(token_id), position
         if token == NONE:
             return False
-        position = self.looked_up(token)
-        if position != DEAD:
-            self.push(token, position)
-            return True
+        if self.budgets is None:
+            position = self.looked_up(token)
+            if position != DEAD:
+                self.push(token, position)
+                return True
         self.acquire()
         try:
             self.tidy()
             try:
-                position = self.after(self.position(), token)
+                position = self.following(token)
             except LimitError as error:
                 self.make_room(error)
-                position = self.after(self.position(), token)
+                position = self.following(token)
             if position == DEAD:
                 return False
             self.push(token, position)
@@ -316,12 +322,13 @@ cdef class Matcher:
         cdef uint32_t token
         cdef Py_ssize_t n = 0
         cdef Matcher other
-        try:
-            return self.count_accepted(tokens)
-        except LimitError as error:
-            if error.limit in FINAL:
-                raise
-        # What was learned is to be forgotten on the way, and only histories are kept.
+        if self.budgets is None:
+            try:
+                return self.count_accepted(tokens)
+            except LimitError as error:
+                if error.limit in FINAL:
+                    raise
+        # Budgets are counted along a history; or what was learned is to be forgotten on the way, and only histories are kept.
         other = self.fork()
         for token in tokens:
             if token == NONE or not other.accept(token):
@@ -355,6 +362,15 @@ cdef class Matcher:
             token_id = index(token_id)
         value = PyLong_AsLongLongAndOverflow(token_id, &overflow)
         return <uint32_t> value if not overflow and 0 <= value < self.trie.n_tokens else <uint32_t> NONE
+
+    cdef uint32_t following(self, uint32_t token) except? 0xFFFFFFFF:
+        cdef uint32_t before = self.position(), position = self.after(before, token)
+        cdef size_t start, n
+        if self.budgets is None or position == DEAD:
+            return position
+        start = self.trie.token_offsets[token]
+        n = self.trie.token_offsets[token + 1] - start
+        return self.budgets.spend(before, position, self.trie.token_buffer + start, n)
 
     cdef uint32_t after(self, uint32_t position, uint32_t token) except? 0xFFFFFFFF:
         cdef uint32_t target = DEAD, named = DEAD
@@ -416,6 +432,10 @@ cdef class Matcher:
     cdef int push(self, uint32_t token_id, uint32_t position) except -1:
         cdef History* history = self.history
         reserve(<void**> &history.tokens.data, &history.tokens.capacity, history.tokens.n + 1, sizeof(uint32_t))
+        if self.budgets is not None:
+            # Either both go on or none: what comes after this cannot fail.
+            reserve(<void**> &history.positions.data, &history.positions.capacity, history.positions.n + 1, sizeof(uint32_t))
+            self.budgets.push()
         words_push(&history.positions, position)
         words_push(&history.tokens, token_id)
         return 0
@@ -435,6 +455,8 @@ cdef class Matcher:
         if self.history.positions.data[left] != FORGOTTEN:
             self.history.tokens.n = left
             self.history.positions.n = left + 1
+            if self.budgets is not None:
+                self.budgets.truncate(left)
             self.release()
         else:
             self.release()
@@ -449,6 +471,8 @@ cdef class Matcher:
             known -= 1
         other.history.tokens.n = known
         other.history.positions.n = known + 1
+        if other.budgets is not None:
+            other.budgets.truncate(known)
         self.release()
         for token in self.tokens[known:left]:
             if not other.accept(token):
@@ -456,6 +480,7 @@ cdef class Matcher:
         self.acquire()
         self.history.tokens, other.history.tokens = other.history.tokens, self.history.tokens
         self.history.positions, other.history.positions = other.history.positions, self.history.positions
+        self.budgets, other.budgets = other.budgets, self.budgets
         self.release()
         return 0
 
@@ -477,6 +502,8 @@ cdef class Matcher:
             other.set_up()
             words_extend(&other.history.tokens, self.history.tokens.data, self.history.tokens.n)
             words_extend(&other.history.positions, self.history.positions.data, self.history.positions.n)
+            if self.budgets is not None:
+                other.budgets = self.budgets.copy()
         finally:
             self.release()
         return other
@@ -559,20 +586,14 @@ cdef class Matcher:
     def expected(self) -> list[str]:
         """Names of the terminals and special tokens that may begin or go on here, for messages; in the grammar's order."""
         cdef uint32_t position, symbol
-        cdef size_t i, k
-        found = set()
+        cdef size_t i
         self.acquire()
         try:
             self.tidy()
             position = self.position()
             if position == FINISHED:
                 return []
-            for i in range(1, sequence_length(self.chart.positions, position), 2):
-                state = sequence(self.chart.positions, position)[i + 1]
-                for k in range(0, sequence_length(self.engine.lexer.states, state), 2):
-                    # A lexeme of which nothing is left has ended here; what may follow it waits in another pair.
-                    if sequence(self.engine.lexer.states, state)[k + 1] != R_EPSILON:
-                        found.add(sequence(self.engine.lexer.states, state)[k])
+            found = self.terminals(position)
             for symbol in self.special_symbols.values():
                 if self.chart.expects_special(position, symbol):
                     found.add(symbol)
@@ -582,6 +603,76 @@ cdef class Matcher:
             return [self.engine.rules.names[symbol] for symbol in sorted(found)]
         finally:
             self.release()
+
+    cdef set terminals(self, uint32_t position):
+        """The terminals whose lexemes may begin or go on here."""
+        cdef uint32_t state
+        cdef size_t i, k
+        found = set()
+        for i in range(1, sequence_length(self.chart.positions, position), 2):
+            state = sequence(self.chart.positions, position)[i + 1]
+            for k in range(0, sequence_length(self.engine.lexer.states, state), 2):
+                # A lexeme of which nothing is left has ended here; what may follow it waits in another pair.
+                if sequence(self.engine.lexer.states, state)[k + 1] != R_EPSILON:
+                    found.add(sequence(self.engine.lexer.states, state)[k])
+        return found
+
+    # ---- attributes of rules ------------------------------------------------------------------------------------
+
+    def temperature(self) -> float | None:
+        """What the grammar says of the next token's temperature: the attribute `temperature` of the rule being written.
+
+        Where lexemes of several rules may begin or go on here, the highest of theirs; None where no rule says anything.
+        """
+        temperatures = self.engine.temperatures
+        if temperatures is None:
+            return None
+        self.acquire()
+        try:
+            found = self.terminals(self.position())
+        finally:
+            self.release()
+        return max([temperatures[terminal] for terminal in found if terminal in temperatures], default=None)
+
+    def captures(self) -> list[tuple[str, bytes]]:
+        """What rules with the attribute `capture` have matched so far: names and texts, in the order of their beginnings.
+
+        The text is parsed once more for it, by a slower parser that keeps all readings. See docs/extensions.md for which
+        of several is reported.
+        """
+        cdef bint finished
+        if self.engine.captures is None:
+            return []
+        from earleymask.earley._captures import find_captures   # only who uses it waits for it
+        self.acquire()
+        try:
+            self.tidy()
+            finished = self.position() == FINISHED
+            tokens = self.spelled()
+            n_least = len(tokens)
+            while finished and n_least and self.history.tokens.data[n_least - 1] in self.eos_token_ids:
+                n_least -= 1
+            try:
+                return find_captures(self.engine, tokens, n_least)
+            except LimitError as error:
+                self.make_room(error)
+                return find_captures(self.engine, tokens, n_least)
+        finally:
+            self.release()
+
+    cdef list spelled(self):
+        """Of each accepted token its bytes, and the symbols of the grammar that it may be."""
+        cdef uint32_t token
+        cdef size_t i, k, start
+        tokens = []
+        for i in range(self.history.tokens.n):
+            token = self.history.tokens.data[i]
+            start = self.trie.token_offsets[token]
+            symbols = [self.special_symbols[token]] if token in self.special_symbols else []
+            if self.token_ids is not None:
+                symbols += [self.token_ids.symbols[k] for k in range(self.token_ids.n) if has_id(self.token_ids, k, token)]
+            tokens.append(((<char*> self.trie.token_buffer)[start:self.trie.token_offsets[token + 1]], symbols))
+        return tokens
 
     def stats(self) -> dict[str, int]:
         """Counters of this matcher and its forks, and of the grammar's engine (see `Engine.stats`).

@@ -22,12 +22,12 @@ Exits. A token that is not inside dies at one node, its prefixes are matched or 
 
 Tokens that are inside need no exit: whatever else they may spell, they are allowed.
 
-A part never changes once built, but for `live`, which is made under the lock. Not here: grammars (`_masks`).
+A part never changes once built, but for `live`, which is made under the lock. Not here: grammars (`_answers`).
 """
 
 import weakref
 
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from cpython.pythread cimport (
@@ -41,8 +41,9 @@ from earleymask.earley._nodes cimport K_UNION
 from earleymask.earley._rests cimport free_rests
 from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_fill, byteset_has, byteset_or, copy_of, lowest_bit, reserve, sequence, sequence_length,
-    sort_words, words_extend, words_free, words_push,
+    sort_unique, words_extend, words_free, words_push,
 )
+from earleymask.trie._memory cimport calloc, malloc, shrunk
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
 cdef enum:
@@ -196,7 +197,7 @@ cdef class Parts:
     cdef Part* build(self, uint32_t trie_node, uint32_t regex) except? NULL nogil:
         """A new part; NULL where no token goes anywhere."""
         cdef Part* part
-        cdef uint32_t i, word, k = 0, state = self.automaton.state(regex)
+        cdef uint32_t i, word, state = self.automaton.state(regex)
         cdef bint built = False
         while True:
             self.start(trie_node, state)
@@ -227,13 +228,7 @@ cdef class Parts:
                 part.tokens = <uint32_t*> copy_of(self.tokens.data, self.tokens.n * sizeof(uint32_t))
                 self.part_bytes += self.tokens.n * sizeof(uint32_t)
             part.n_tokens = self.n_inside
-            sort_words(self.open.data, self.open.n)
-            k = 0
-            for i in range(self.open.n):
-                if i == 0 or self.open.data[i] != self.open.data[i - 1]:
-                    self.open.data[k] = self.open.data[i]
-                    k += 1
-            self.open.n = k
+            sort_unique(&self.open)
             set_open(part, self.trie, self.open.data, <uint32_t> self.open.n)
             part.late = <uint32_t*> copy_of(self.late.data, self.late.n * sizeof(uint32_t))
             part.n_late = <uint32_t> self.late.n
@@ -477,7 +472,6 @@ cdef class Parts:
     cdef int make_family(self, uint32_t trie_node, uint32_t state) except -1 nogil:
         """Walks body* tail below a node of the trie, counting. Uses the scratch of `build`."""
         cdef Family* family = <Family*> calloc(1, sizeof(Family))
-        cdef uint32_t* bits
         cdef uint32_t level, i
         cdef size_t w, n_words = self.trie.n_words
         cdef bint made = False
@@ -506,9 +500,7 @@ cdef class Parts:
                 family.most = max(family.most, self.open_levels.data[i])
             for i in range(self.late_levels.n):
                 family.most = max(family.most, self.late_levels.data[i])
-            bits = <uint32_t*> realloc(family.bits, (family.n_levels * n_words + 1) * sizeof(uint32_t))
-            if bits != NULL:
-                family.bits = bits
+            family.bits = <uint32_t*> shrunk(family.bits, (family.n_levels * n_words + 1) * sizeof(uint32_t))
             for level in range(1, family.n_levels):
                 family.counts[level] += family.counts[level - 1]
                 for w in range(n_words):
@@ -616,7 +608,6 @@ cdef class Parts:
         self.stamped = NONE                             # until all are set
         stamps = self.rests.stamps
         stamp = self.rests.stamp
-        self.stamped = part.index
         self.exits.n = 0
         for i in range(part.n_late):
             # Up to a node whose state is known, then down again.
@@ -635,6 +626,7 @@ cdef class Parts:
                     words_push(&self.exits, node)
                 stamps[node] = stamp - 1
                 self.node_states[node] = self.automaton.by_byte(state)[node_byte(self.trie.nodes[node])]
+        self.stamped = part.index
         return 0
 
     def living_users(self) -> list:
@@ -758,6 +750,7 @@ cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except 
             ends[byte] = 0
             n += 1
         ends[byte] += 1
+    free_exits(exits)                                   # what an attempt without memory left
     exits.nodes = <uint32_t*> malloc(nodes.n * sizeof(uint32_t))
     exits.bytes = <uint8_t*> malloc(n)
     exits.starts = <uint32_t*> malloc((<size_t> n + 1) * sizeof(uint32_t))

@@ -10,7 +10,6 @@ taken up in that order.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
-from libc.stdlib cimport calloc
 
 from cpython.pythread cimport WAIT_LOCK, PyThread_acquire_lock, PyThread_release_lock, PyThread_type_lock
 
@@ -21,6 +20,7 @@ from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, Part, Parts, free_
 from earleymask.earley._records cimport Records
 from earleymask.earley._rules cimport S_TERMINAL
 from earleymask.earley._tables cimport NONE, Words, reserve, words_free, words_push
+from earleymask.trie._memory cimport calloc
 from earleymask.trie._quotient cimport Quotient
 from earleymask.trie._trie cimport TokenTrie
 

@@ -16,12 +16,12 @@ file may at worst lead to wrong masks.
 import numpy as np
 
 from libc.stdint cimport uint32_t, uint64_t
-from libc.stdlib cimport calloc
 from libc.string cimport memcpy
 
 from earleymask.earley._parts cimport ROOT_NODE, Exits, Part, Parts, group_by_byte, set_open
 from earleymask.earley._rests cimport RestTrie
 from earleymask.earley._tables cimport NONE, Words, copy_of, words_extend, words_free, words_push
+from earleymask.trie._memory cimport calloc
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
 cdef enum:                      # words of a record by their places

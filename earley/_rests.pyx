@@ -5,11 +5,12 @@ the subtrees below these nodes are merged: nodes alike become one, which lists t
 walked once, however many tokens end with it.
 """
 
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 
 from earleymask.earley._tables cimport (
     NONE, ByteSet, byteset_add, byteset_fill, byteset_has, copy_of, lowest_bit, reserve, words_extend, words_free, words_push,
 )
+from earleymask.trie._memory cimport calloc
 from earleymask.trie._trie cimport (
     DEPTH_SHIFT, SKIP_SHIFT, TOKEN_SHIFT, node_byte, node_depth, node_skip, node_t, node_token,
 )

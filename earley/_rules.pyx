@@ -9,10 +9,11 @@ least fixpoint over lazy symbols that stops at the first productive alternative.
 """
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from earleymask.earley._tables cimport NONE, reserve, words_free, words_push
+from earleymask.trie._memory cimport malloc
 
 from earleymask.earley.errors import LimitError
 

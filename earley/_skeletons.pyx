@@ -19,7 +19,7 @@ Cost: a closure is linear in the productions it predicts, an outcome in its item
 Not here: real rows and continuations (`_chart`), bytes (`_lexer`).
 """
 
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from earleymask.earley._meter cimport spend_steps
@@ -27,6 +27,7 @@ from earleymask.earley._rules cimport S_LAZY, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport (
     NONE, keep_marked, rehash, reserve, sequence, sequence_length, sort_u64, sort_words, words_extend, words_free, words_push,
 )
+from earleymask.trie._memory cimport malloc
 
 cdef enum:
     MAX_SEEN = 1 << 16
@@ -132,6 +133,7 @@ cdef class Skeletons:
         cdef const uint32_t* kernel = sequence(self.skeletons, skeleton) + 1
         cdef uint32_t n_kernel = <uint32_t> ((sequence_length(self.skeletons, skeleton) - 1) // 2)
         cdef uint32_t q, j, symbol, production, dot
+        cdef size_t closure_bytes = self.closure_bytes
         cdef Closure* closure
         self.look()
         self.lexer.regexes.meter.derivations = self.lexer.regexes.meter.most_derivations
@@ -162,6 +164,7 @@ cdef class Skeletons:
         finally:
             if closure.start_state == NONE:             # an error is on its way
                 free(closure)
+                self.closure_bytes = closure_bytes
         return closure
 
     cdef int see(self, uint32_t dot, uint32_t source) except -1 nogil:
@@ -565,7 +568,7 @@ cdef class Skeletons:
                 self.shape_origins.data[2 * shape_map[i]] = self.shape_origins.data[2 * i]
                 if self.shape_origins.data[2 * i] != NONE:
                     self.shape_origins.data[2 * shape_map[i]] = skeleton_map[self.shape_origins.data[2 * i]]
-        self.transitions.empty()
+        self.transitions.clear()
         self.outcomes.n = self.n_base_outcomes
         self.closure_bytes = self.n_closures = self.n_outcomes = 0
         return 0

@@ -101,7 +101,7 @@ cdef class Sequences:
     cdef uint32_t intern(self, const uint32_t* data, size_t n) except? 0xFFFFFFFF nogil
     # The id of this content, or NONE.
     cdef uint32_t find(self, const uint32_t* data, size_t n) noexcept nogil
-    cdef int clear(self) except -1 nogil
+    cdef void clear(self) noexcept nogil        # the memory is kept, so that as much fits in without fail
     cdef size_t n_bytes(self) noexcept nogil
 
 
@@ -131,8 +131,7 @@ cdef class Map:
 
     cdef uint32_t get(self, uint64_t key) noexcept nogil
     cdef int put(self, uint64_t key, uint32_t value) except -1 nogil
-    cdef void empty(self) noexcept nogil        # `clear` that cannot fail
-    cdef int clear(self) except -1 nogil
+    cdef void clear(self) noexcept nogil
     cdef size_t n_bytes(self) noexcept nogil
 
 

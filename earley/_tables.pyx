@@ -3,8 +3,10 @@
 Not here: what the words mean. `_regex`, `_lexer`, `_skeletons` and `_chart` each say so for theirs.
 """
 
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memmove, memset
+
+from earleymask.trie._memory cimport malloc, realloc, shrunk
 
 from earleymask.earley.errors import LimitError
 
@@ -54,6 +56,12 @@ cdef inline uint32_t hash_words(const uint32_t* data, size_t n) noexcept nogil:
     return <uint32_t> (h ^ (h >> 29))
 
 
+cdef object full(Sequences table):
+    way_out = f", or give it limits=Limits({table.limited_by}=...)" if table.limited_by else ""
+    return LimitError(f"{table.what}: more than {4 * table.limit} bytes of memory; simplify the grammar{way_out}",
+                      limit=table.limited_by)
+
+
 cdef class Sequences:
     """Interned sequences of 32-bit words. `limit` bounds the words kept, as memory that a stranger's grammar may take."""
 
@@ -83,9 +91,7 @@ cdef class Sequences:
             return self.slots[slot] - 1
         if self.words.n + n > self.limit or self.n >= NONE - 2:
             with gil:
-                raise LimitError(f"{self.what}: more than {4 * self.limit} bytes of memory"
-                                 + (f", the limit {self.limited_by}" if self.limited_by else "")
-                                 + "; simplify the grammar", limit=self.limited_by)
+                raise full(self)                            # no object in a variable here: that takes the GIL in every call
         # Everything that may fail comes before the entry exists.
         entry = self.n
         if entry * <size_t> 2 >= self.n_slots:
@@ -103,11 +109,10 @@ cdef class Sequences:
     cdef uint32_t find(self, const uint32_t* data, size_t n) noexcept nogil:
         return self.slots[find_slot(self, hash_words(data, n), data, n)] - 1
 
-    cdef int clear(self) except -1 nogil:
+    cdef void clear(self) noexcept nogil:
         self.n = 0
         self.words.n = 0
         memset(self.slots, 0, self.n_slots * sizeof(uint32_t))
-        return 0
 
     cdef size_t n_bytes(self) noexcept nogil:
         return (self.words.n + self.n + self.n_slots) * sizeof(uint32_t) + self.n * sizeof(size_t)
@@ -165,18 +170,14 @@ cdef void keep_marked(Sequences table, const uint8_t* marks, uint32_t* map_) noe
 cdef void rehash(Sequences table) noexcept nogil:
     cdef uint32_t entry
     cdef size_t slot, n_slots = 64
-    cdef void* fewer
     while n_slots <= table.n * <size_t> 2:
         n_slots *= 4
     if n_slots < table.n_slots:
-        fewer = realloc(table.slots, n_slots * sizeof(uint32_t))
-        if fewer != NULL:
-            table.slots = <uint32_t*> fewer
-            table.n_slots = n_slots
-    fewer = realloc(table.words.data, (table.words.n + 1) * sizeof(uint32_t))
-    if fewer != NULL:
-        table.words.data = <uint32_t*> fewer
+        table.slots = <uint32_t*> shrunk(table.slots, n_slots * sizeof(uint32_t))
+        table.n_slots = n_slots
+    if table.words.capacity > table.words.n + 1:
         table.words.capacity = table.words.n + 1
+        table.words.data = <uint32_t*> shrunk(table.words.data, table.words.capacity * sizeof(uint32_t))
     memset(table.slots, 0, table.n_slots * sizeof(uint32_t))
     for entry in range(table.n):
         table.hashes[entry] = hash_words(sequence(table, entry), sequence_length(table, entry))
@@ -222,19 +223,11 @@ cdef class Map:
         map_insert(self, key, value)
         return 0
 
-    cdef void empty(self) noexcept nogil:
-        cdef void* fewer = realloc(self.slots, 64 * sizeof(Slot))
-        if fewer != NULL:
-            self.slots = <Slot*> fewer
-            self.n_slots = 64
+    cdef void clear(self) noexcept nogil:
+        self.slots = <Slot*> shrunk(self.slots, 64 * sizeof(Slot))
+        self.n_slots = 64
         memset(self.slots, 0xFF, self.n_slots * sizeof(Slot))
         self.n = 0
-
-    cdef int clear(self) except -1 nogil:
-        cdef Slot* before = self.slots
-        map_allocate(self, 64)
-        free(before)
-        return 0
 
     cdef size_t n_bytes(self) noexcept nogil:
         return self.n_slots * sizeof(Slot)

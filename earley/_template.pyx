@@ -3,7 +3,7 @@
 A template is a chart whose rows go on with *variables* in place of real continuations. As long as nothing older than
 such a row is completed, what the text makes of it is what it makes of all rows of its skeleton. Popping the i-th variable
 is not followed, for nobody knows what waits there; it leaves a *mark* in the row instead, which says: here the i-th
-continuation is complete. Whoever knows the real one goes on from there (`_masks`).
+continuation is complete. Whoever knows the real one goes on from there (`_answers`).
 
 A mark is an item like others: its dot stands before a symbol that nothing scans, so rows, continuations, pops and
 positions need no case for it. Only when a position is made are the marks split off: lexemes start from the rest.
@@ -21,7 +21,7 @@ cdef class Template(Chart):
         self.has_variables = True
 
     cdef int clear(self) except -1:
-        """Forgets everything, as nobody refers to it between calls."""
+        """Forgets everything, as nobody refers to it between calls. Cannot fail: tables keep their memory."""
         self.continuations.clear()
         self.rows.clear()
         self.positions.clear()

@@ -5,8 +5,9 @@ bitmap of the ids that exist there: text tokens, special tokens and EOS, but no 
 as they are (`_masks`), so a symbol costs the same for one id and for all.
 """
 
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport free
 
+from earleymask.trie._memory cimport calloc
 from earleymask.trie._trie cimport TokenTrie
 
 from earleymask.trie.errors import VocabularyError

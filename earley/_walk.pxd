@@ -2,14 +2,13 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from earleymask.earley._chart cimport Chart
+from earleymask.earley._chart cimport Chart, Path
 from earleymask.trie._trie cimport TokenTrie
 
 cdef class Walk:
     cdef Chart chart
     cdef TokenTrie trie
-    cdef uint32_t* path             # path[d]: position after the first d bytes of the node at hand
-    cdef uint32_t* path_tables      # and the offset of its table in chart.tables
+    cdef Path path                  # at depth d: after the first d bytes of the node at hand
     cdef uint32_t* shifted          # bit t + 1: token t is allowed; bit 0 takes the writes of nodes without a token
     cdef readonly uint64_t n_nodes  # visited, over all walks
     cdef readonly uint64_t n_walks
@@ -17,4 +16,3 @@ cdef class Walk:
     # Writes the mask of `position`, trie.n_words words; only text tokens.
     cdef int fill(self, uint32_t position, uint32_t* words) except -1 nogil
     cdef int descend(self, uint32_t position) except -1 nogil
-    cdef uint32_t enter(self, uint32_t depth, uint32_t position) noexcept nogil

@@ -6,10 +6,11 @@ the tables of the chart. It visits up to every node of the trie (a few ns each),
 faster way must equal.
 """
 
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memset
 
-from earleymask.earley._chart cimport DEAD, MAX_TABLES, MET, NO_TABLE, UNKNOWN
+from earleymask.earley._chart cimport DEAD, MAX_TABLES, MET, UNKNOWN, path_allocate, path_free
+from earleymask.trie._memory cimport malloc
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
 
@@ -19,15 +20,13 @@ cdef class Walk:
     def __cinit__(self, Chart chart not None, TokenTrie trie not None):
         self.chart = chart
         self.trie = trie
-        self.path = <uint32_t*> malloc((<size_t> trie.max_depth + 1) * sizeof(uint32_t))
-        self.path_tables = <uint32_t*> malloc((<size_t> trie.max_depth + 1) * sizeof(uint32_t))
+        path_allocate(&self.path, <size_t> trie.max_depth + 1)
         self.shifted = <uint32_t*> malloc((<size_t> trie.n_words + 1) * sizeof(uint32_t))
-        if self.path == NULL or self.path_tables == NULL or self.shifted == NULL:
+        if self.shifted == NULL:
             raise MemoryError("walk")
 
     def __dealloc__(self):
-        free(self.path)
-        free(self.path_tables)
+        path_free(&self.path)
         free(self.shifted)
 
     cdef int fill(self, uint32_t position, uint32_t* words) except -1 nogil:
@@ -47,7 +46,7 @@ cdef class Walk:
 
     cdef int descend(self, uint32_t position) except -1 nogil:
         cdef const node_t* nodes = self.trie.nodes
-        cdef uint32_t* path_tables = self.path_tables
+        cdef uint32_t* path_tables = self.path.tables
         cdef uint32_t* shifted = self.shifted
         cdef uint32_t* tables
         cdef uint32_t i = 0, n = self.trie.n_nodes, depth, token, target, table
@@ -55,7 +54,7 @@ cdef class Walk:
         cdef node_t node
         if n == 0:
             return 0
-        self.enter(0, position)
+        self.chart.enter(&self.path, 0, 0, position)
         tables = self.chart.tables
         while i < n:
             node = nodes[i]
@@ -64,28 +63,16 @@ cdef class Walk:
             # SAFETY: depth <= max_depth, and path_tables[depth - 1] was set when the walk entered the parent.
             target = tables[path_tables[depth - 1] + node_byte(node)]
             if target == UNKNOWN:
-                target = self.chart.fill(self.path[depth - 1], path_tables[depth - 1] >> 8, node_byte(node))
+                target = self.chart.fill(self.path.positions[depth - 1], path_tables[depth - 1] >> 8, node_byte(node))
             if target == DEAD:
                 i += node_skip(node)
                 continue
             token = node_token(node)
             shifted[token >> 5] |= <uint32_t> 1 << (token & 31)
             if node_skip(node) != 1:
-                self.path[depth] = target
+                self.path.positions[depth] = target
                 table = self.chart.table_of.data[target]
-                path_tables[depth] = table << 8 if table < MET else self.enter(depth, target)
+                path_tables[depth] = table << 8 if table < MET else self.chart.enter(&self.path, 0, depth, target)
             i += 1
         self.n_nodes += n_visited
         return 0
-
-    cdef uint32_t enter(self, uint32_t depth, uint32_t position) noexcept nogil:
-        """Puts the position on the path and returns the offset of its table, for which it may flush the others."""
-        cdef uint32_t table = self.chart.table(position), d
-        self.path[depth] = position
-        if table == NO_TABLE:
-            self.chart.flush_tables()
-            for d in range(depth):                      # the path itself needs its tables again
-                self.path_tables[d] = self.chart.table(self.path[d]) << 8
-            table = self.chart.table(position)
-        self.path_tables[depth] = table << 8
-        return table << 8

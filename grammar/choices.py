@@ -15,20 +15,19 @@ from typing import TYPE_CHECKING
 
 from ..earley._engine import Engine
 from ..earley._regex import Regexes
-from .errors import GrammarError, GrammarLimitError
+from .errors import GrammarError, too_long
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-MAX_CHARACTERS = 1 << 24
-"""Of all choices together, one more counted for each."""
+    from ..earley.limits import Limits
 
 EPSILON = 1  # `Regexes.EPSILON`
 
 
-def read(choices: Iterable[str]) -> list[str]:
+def read(choices: Iterable[str], limits: Limits) -> list[str]:
     """The choices, each once and in order. Raises TypeError for what is no list of texts, `GrammarError` for an empty
-    one."""
+    one, or where they have more characters than `limits` allow, one more counted for each."""
     if isinstance(choices, (str, bytes)):
         raise TypeError(f"choices must be several strings, not one {type(choices).__name__}: put it into a list")
     found: set[str] = set()
@@ -37,8 +36,8 @@ def read(choices: Iterable[str]) -> list[str]:
         if not isinstance(choice, str):
             raise TypeError(f"choice {index} must be a str, not {type(choice).__name__}")
         total += len(choice) + 1
-        if total > MAX_CHARACTERS:
-            raise GrammarLimitError(f"the choices have more than {MAX_CHARACTERS} characters; write a grammar for them")
+        if total > limits.source_characters:
+            raise too_long(total, limits)
         found.add(choice)
     if not found:
         raise GrammarError("there are no choices", hint="give one at least; it may be the empty string")

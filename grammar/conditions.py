@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..earley._regex import Regexes
 
-MAX_CONDITIONS = 1024
+MAX_CONDITIONS = 4096
 
 Row = tuple[bool, tuple[tuple[Ranges, int], ...]]
 """Whether the text may end; the condition after a next code point. No code point stands twice; others are refused."""

@@ -143,6 +143,10 @@ class _Splitter:
     def visible(self, ignored: int) -> int:
         """An ordinary terminal in place of an ignored one."""
         symbol = self.like(ignored)
+        if self.model.attributes:
+            from .rule_attributes import RuleAttributes  # rare
+
+            self.model.attributes[symbol] = RuleAttributes(is_ignored=True)
         self.nodes[symbol] = self.new_nodes[symbol] = self.terminals.ignored[ignored]
         if ignored in self.contexts:
             self.contexts[symbol] = self.contexts[ignored]
@@ -152,7 +156,9 @@ class _Splitter:
         """A new terminal of the same name and place."""
         tree = self.model.trees[terminal]
         assert tree is not None
-        return self.model.terminal(self.model.names[terminal], tree, self.model.origins[terminal])
+        symbol = self.model.terminal(self.model.names[terminal], tree, self.model.origins[terminal])
+        self.model.like(symbol, terminal)
+        return symbol
 
     def may_always_follow(self) -> bool:
         """Whether every ignored lexeme meets every condition, and leaves none."""
@@ -339,6 +345,7 @@ class _Splitter:
                     "let them end in \\b or (?!...) so that one character decides"
                 )
             self.made[key] = known = self.model.helper(self.model.names[symbol])
+            self.model.like(known, symbol)
             self.waiting.append((known, *key))
         return known
 

@@ -10,6 +10,8 @@ from ..trie.errors import EarleymaskError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..earley.limits import Limits
+
 SHOWN_CHARS = 120
 """A message shows no more than this many characters of the offending line, around the place."""
 
@@ -81,27 +83,23 @@ class GrammarError(EarleymaskError, ValueError):
         return "\n".join(parts)
 
     def __reduce__(self) -> tuple[object, ...]:
-        values = (self.message, self.line, self.column, self.text, self.hint, self.source, self.pointer, self._others)
-        return _grammar_error, (type(self), *values)
-
-
-def _grammar_error(
-    kind: type[GrammarError],
-    message: str,
-    line: int | None,
-    column: int | None,
-    text: str | None,
-    hint: str | None,
-    source: str | None,
-    pointer: str | None,
-    others: tuple[GrammarError, ...],
-) -> GrammarError:
-    """Rebuild the error from its pickle: `Exception` alone does not carry keyword arguments over."""
-    return kind(message, line=line, column=column, text=text, hint=hint, source=source, pointer=pointer, others=others)
+        return type(self), (self.message,), self.__dict__
 
 
 class GrammarLimitError(GrammarError, LimitError):
     """A grammar goes beyond a limit, such as the depth of its nesting; the message names the limit."""
+
+    def of(self, limit: str) -> GrammarLimitError:
+        """This error, met by the field `limit` of `Limits`."""
+        self.limit = limit
+        self.hint = f"{self.hint or 'simplify the grammar'}, or give limits=Limits({limit}=...)"
+        return self
+
+
+def too_long(n_characters: int, limits: Limits) -> GrammarLimitError:
+    """The error about texts of at least so many characters together."""
+    most = limits.source_characters
+    return GrammarLimitError(f"the grammar has {n_characters} characters, of at most {most}").of("source_characters")
 
 
 def together(errors: Sequence[GrammarError]) -> GrammarError:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from ..earley._regex import Regexes
 from ..earley.errors import LimitError
+from ..earley.limits import DEFAULT, Limits
 from .choices import single_terminal
 from .errors import GrammarLimitError, RegexSyntaxError
 from .regex_dialects import parse_regex, whole_text
 from .regex_lower import lower
 from .source import SourceText
+from .terminal_limits import exceeded
 
 if TYPE_CHECKING:
     from ..earley import Engine
@@ -46,17 +48,23 @@ def flags_of(letters: str) -> int:
     return sum(int(flag) for flag, letter in _LETTERS.items() if letter in letters)
 
 
-def load(pattern: str, flags: str, dialect: str) -> Engine:
+def load(pattern: str, flags: str, dialect: str, limits: Limits) -> Engine:
     """The engine for { w : re.fullmatch(pattern, w, flags) }; `flags` are letters."""
     if len(pattern) > MAX_PATTERN:
         raise GrammarLimitError(f"the pattern has {len(pattern)} characters, the limit is {MAX_PATTERN}")
     source = SourceText(pattern)
     regexes = Regexes()
     try:
-        node = lower(whole_text(parse_regex(pattern, dialect, flags)), regexes)
+        tree = parse_regex(pattern, dialect, flags)
+        limit = exceeded(tree, limits) if limits is not DEFAULT else ""
+        if limit:
+            raise source.limit_error(f"the pattern goes beyond {limit}={getattr(limits, limit)}", 0).of(limit)
+        node = lower(whole_text(tree), regexes)
         empty = regexes.is_empty(node)
     except RegexSyntaxError as error:
         raise source.error(error.message, error.position, error.hint) from error
+    except GrammarLimitError:
+        raise
     except LimitError as error:
         raise source.limit_error(str(error), 0) from error
     if empty:

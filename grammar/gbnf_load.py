@@ -20,29 +20,33 @@ from .source import GrammarWarning, SourceText, did_you_mean
 
 if TYPE_CHECKING:
     from ..earley import Engine
-
-MAX_SOURCE = 1 << 23
-"""Characters of a grammar text."""
+    from ..earley.limits import Limits
 
 MAX_NAME = 60
 """Characters of the name of a terminal that has none, which is how it is written."""
 
 
-def load(text: str, start: str) -> tuple[Engine, tuple[GrammarWarning, ...]]:
+def load(text: str, start: str, limits: Limits) -> tuple[Engine, tuple[GrammarWarning, ...]]:
     """The engine for the language of rule `start` in the grammar `text`, and what is odd about the grammar."""
-    if len(text) > MAX_SOURCE:
-        raise GrammarLimitError(f"the grammar has {len(text)} characters, the limit is {MAX_SOURCE}")
-    loader = GbnfLoader(SourceText(text))
-    engine = loader.load(start)
+    loader = GbnfLoader(SourceText(text), limits)
+    try:
+        engine = loader.load(start)
+    except GrammarError as error:
+        from .other_syntax import is_lark, pointed_to
+
+        if is_lark(text):
+            raise pointed_to(error, "Grammar.from_lark") from error
+        raise
     return engine, tuple(loader.model.warnings)
 
 
 class GbnfLoader:
     """Resolves the names of one grammar and fills a model with it. Origins are offsets in the text."""
 
-    def __init__(self, source: SourceText) -> None:
+    def __init__(self, source: SourceText, limits: Limits) -> None:
         self.source = source
-        self.model = Model(self)
+        self.limits = limits
+        self.model = Model(self, limits)
         self.definitions: dict[str, Definition] = {}
         self.terminals: dict[str, Node] = {}  # rules that are terminals
         self.symbols: dict[str, int] = {}  # by name of rule
@@ -50,7 +54,7 @@ class GbnfLoader:
         self.pending: list[Definition] = []  # rules that have a symbol and no productions yet
 
     def load(self, start: str) -> Engine:
-        self.collect(parse(self.source))
+        self.collect(parse(self.source, self.limits))
         self.check_start(start)
         reached = self.reach(start)
         self.terminals = find_terminals(reached)

@@ -8,6 +8,7 @@ from earleymask.grammar.gbnf_tree cimport Choice, Definition, Node, Reference, R
 @cython.final
 cdef class _Parser:
     cdef object source
+    cdef object limits
     cdef str text
     cdef Py_ssize_t end
     cdef Py_ssize_t at
@@ -27,6 +28,7 @@ cdef class _Parser:
     cdef Node sequence(self, Py_ssize_t begin, list items)
     cdef Node choice(self, Py_ssize_t begin, list alternatives)
     cdef Node checked(self, Node node)
+    cdef check_nesting(self, Py_ssize_t depth)
     @cython.locals(start=Py_ssize_t, char=str)
     cdef Node repeat(self, Node body, bint lines)
     cdef tuple count(self, Py_ssize_t start, bint lines)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 
+from ..earley.limits import DEFAULT, Limits
 from . import codepoints
 from .errors import GrammarError
 from .gbnf_tree import Choice, Definition, Node, Reference, Repeat, Sequence, Text, Token
@@ -25,8 +26,6 @@ from .source import SourceText
 
 MAX_HEIGHT = 250
 """Of a rule's expression: groups, sequences and repetitions within each other. Bounds the recursion over trees."""
-
-MAX_COUNT = 1_000_000_000
 
 _COMMENT = re.compile(r"#[^\r\n]*")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -46,16 +45,17 @@ _GROUP_HINT = "put the rest of the rule into parentheses, or end the line with `
 _RULE_HINT = "rules are written `name ::= ...`"
 
 
-def parse(source: SourceText) -> list[Definition]:
+def parse(source: SourceText, limits: Limits = DEFAULT) -> list[Definition]:
     """The definitions of the grammar, in order. Raises GrammarError at the first mistake."""
-    return _Parser(source).grammar()
+    return _Parser(source, limits).grammar()
 
 
 class _Parser:
     """One reading of one text. Invariant: `text[at]` is the first character not read yet."""
 
-    def __init__(self, source: SourceText) -> None:
+    def __init__(self, source: SourceText, limits: Limits) -> None:
         self.source = source
+        self.limits = limits
         self.text = source.text
         self.end = len(source.text)
         self.at = 0
@@ -106,6 +106,7 @@ class _Parser:
             elif char == "<" or char == "!":
                 node = self.token()
             elif char == "(":
+                self.check_nesting(len(groups))
                 groups.append((start, inside, complete, items, began))
                 complete = []
                 items = []
@@ -194,6 +195,11 @@ class _Parser:
             )
         return node
 
+    def check_nesting(self, depth: int) -> None:
+        if depth == self.limits.nesting:
+            message = f"groups are nested more than {depth} deep"
+            raise self.source.limit_error(message, self.at, "make inner ones rules of their own").of("nesting")
+
     def repeat(self, body: Node, lines: bool) -> Node:
         """`body` with the operator that stands here."""
         start = self.at
@@ -237,8 +243,9 @@ class _Parser:
             return None
         self.at = match.end()
         digits = match[0].lstrip("0")
-        if len(digits) > 10 or int(digits or "0") > MAX_COUNT:
-            raise self.source.limit_error(f"counts go up to {MAX_COUNT}", start, "use `*` or `+`")
+        most: int = self.limits.repetitions
+        if len(digits) > 10 or int(digits or "0") > most:
+            raise self.source.limit_error(f"counts go up to {most}", start, "use `*` or `+`").of("repetitions")
         return int(digits or "0")
 
     # Characters.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..earley.limits import DEFAULT, Limits
 from . import lark_load
-from .errors import GrammarLimitError
+from .errors import GrammarLimitError, too_long
 from .lark_modules import NO_OPTIONS, Imported, Kept, Loader, options_of
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ class Grammar:
         options = NO_OPTIONS
         if import_paths or loader is not None or source_path is not None or declared or grammars:
             options = options_of(import_paths, loader, source_path, declared, grammars)
+        if limits is not DEFAULT:
+            options = options._replace(limits=limits)
         engine, kept = lark_load.load(text, start, options)
         return cls._make("lark", text, start, engine, None, kept=kept, limits=limits)
 
@@ -143,7 +145,7 @@ class Grammar:
             if not isinstance(value, str):
                 raise TypeError(f"{name} must be a str, not {type(value).__name__}")
         _check_size(len(text), limits)
-        engine, warnings = gbnf_load.load(text, start)
+        engine, warnings = gbnf_load.load(text, start, limits)
         return cls._make("gbnf", text, start, engine, warnings, limits=limits)
 
     @classmethod
@@ -167,7 +169,7 @@ class Grammar:
             raise TypeError(f"pattern must be a str or a compiled one, not {type(pattern).__name__}")
         _check_size(len(pattern), limits)
         letters = from_regex.flag_letters(flags)
-        engine = from_regex.load(pattern, letters, dialect)
+        engine = from_regex.load(pattern, letters, dialect, limits)
         return cls._make("regex", pattern, "start", engine, (), f"{dialect} {letters}".rstrip(), limits=limits)
 
     @classmethod
@@ -178,8 +180,8 @@ class Grammar:
         """
         from . import choices as choices_
 
-        found = choices_.read(choices)
-        _check_size(sum(map(len, found)), limits)
+        _check_size(0, limits)
+        found = choices_.read(choices, limits)
         engine = choices_.load(found)
         return cls._make("choices", json.dumps(found, ensure_ascii=False), "start", engine, (), limits=limits)
 
@@ -268,7 +270,7 @@ class Grammar:
             ("productions", engine.n_productions, limits.productions),
         ):
             if n > most:
-                raise _too_large(f"the grammar becomes {n} {what}", what, most)
+                raise GrammarLimitError(f"the grammar becomes {n} {what}, of at most {most}").of(what)
         if limits is not DEFAULT:
             engine.set_limits(limits)
         grammar = object.__new__(cls)
@@ -293,7 +295,7 @@ class Grammar:
         if known is None:
             from .lark_warnings import find_warnings
 
-            known = find_warnings(self.source, self.start, self._kept)
+            known = find_warnings(self.source, self.start, self._kept, self.engine.limits)
             object.__setattr__(self, "_warnings", known)
         return known
 
@@ -366,13 +368,7 @@ def _check_size(n_characters: int, limits: Limits) -> None:
     if not isinstance(limits, Limits):
         raise TypeError(f"limits must be Limits, not {type(limits).__name__}")
     if n_characters > limits.source_characters:
-        raise _too_large(f"the grammar has {n_characters} characters", "source_characters", limits.source_characters)
-
-
-def _too_large(what: str, limit: str, most: int) -> GrammarLimitError:
-    error = GrammarLimitError(f"{what}, the limit {limit} is {most}; simplify it, or give limits=Limits({limit}=...)")
-    error.limit = limit
-    return error
+        raise too_long(n_characters, limits)
 
 
 def _unpickle(
@@ -386,7 +382,7 @@ def _unpickle(
 ) -> Grammar:
     """Read a pickled grammar's source again, and the texts that it imported."""
     if kind == "lark":
-        engine, kept = lark_load.load_again(source, start, kept)
+        engine, kept = lark_load.load_again(source, start, kept, limits)
         grammar = Grammar._make("lark", source, start, engine, None, kept=kept, limits=limits)
     elif kind == "gbnf":
         grammar = Grammar.from_gbnf(source, start=start, limits=limits)

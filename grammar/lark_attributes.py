@@ -1,15 +1,17 @@
-"""Rules with attributes: `name[lazy]: body`, `name[suffix="..."]: body`, `name[stop="..."]: body`.
+"""Rules with attributes: `name[lazy]: body`, `name[suffix="..."]: body`, `name[capture, max_tokens=20]: body`.
 
-These three make the rule one terminal, of the language of its body without ignored text:
+Three of them make the rule one terminal, of the language of its body without ignored text:
 
-- `lazy`: the texts of the body that have no shorter one at their beginning, T minus T Σ+;
+- `lazy`: the texts of the body that have no shorter one at their beginning, T minus T Sigma+;
 - `suffix=S`, `stop=S`: a text of the body and then S, where S ends nowhere before. With B the body, that is B S minus
-  Σ* S Σ+. The two differ in what a capture of the rule holds.
+  Sigma* S Sigma+. The two differ in what a capture of the rule holds.
 
 Each literal and terminal of the body is a language of its own, as it is in a rule; rules in it are read as their
 expressions, so they must not contain themselves.
 
-The other attributes are refused by name.
+The others do not change the language: `capture` and `stop_capture` name texts for `Matcher.captures`, `max_tokens`
+bounds lexemes, `temperature` is for whoever samples. What has one of the last two is one terminal, too: either by one
+of the three above, or because the body is a single one.
 """
 
 from __future__ import annotations
@@ -19,9 +21,10 @@ from typing import TYPE_CHECKING
 from ..earley._regex import Regexes
 from ..earley.errors import LimitError
 from .codepoints import ALL
-from .errors import RegexSyntaxError
+from .errors import GrammarError, RegexSyntaxError
+from .lark_literals import LiteralError, string_text
 from .lark_sets import structured
-from .lark_terminals import MAX_DEPTH, MAX_PIECES
+from .lark_terminals import MAX_DEPTH
 from .lark_tree import (
     DECLARED,
     Attribute,
@@ -47,26 +50,154 @@ from .regex_ast import And, Chars, Concat, Literal, Not, Union
 from .regex_ast import Node as Regex
 from .regex_ast import Repeat as RegexRepeat
 from .regex_lower import lower
+from .repetition import group
+from .rule_attributes import Ending, RuleAttributes
 
 if TYPE_CHECKING:
     from .lark_load import LarkLoader
     from .lark_scope import Found
 
-SUPPORTED = ("lazy", "stop", "suffix")
-NOT_SUPPORTED = ("capture", "stop_capture", "max_tokens", "temperature")
+OF_LANGUAGE = ("lazy", "stop", "suffix")
+BESIDE = ("capture", "stop_capture", "max_tokens", "temperature")
 
 _ANY = RegexRepeat(Chars(ALL), 0, None)
 _MORE = RegexRepeat(Chars(ALL), 1, None)
 
 
 def append(loader: LarkLoader, node: Attributed, symbols: list[int], known: dict[object, int]) -> None:
-    """Append the terminal that a rule with attributes is."""
+    """Append the symbol that a rule with attributes is."""
     symbol = known.get(node)
     if symbol is None:
-        scope = loader.scope
-        regex = _Body(loader).attributed(node, 0)
-        symbol = known[node] = loader.model.terminal(node.name, regex, (scope, node))
+        symbol = known[node] = _Attributes(loader, node).symbol()
     symbols.append(symbol)
+
+
+class _Attributes:
+    """The attributes of one rule, read and checked."""
+
+    def __init__(self, loader: LarkLoader, node: Attributed) -> None:
+        self.loader = loader
+        self.node = node
+        self.lazy = False
+        self.end: Attribute | None = None
+        self.capture: str | None = None
+        self.end_capture: str | None = None
+        self.max_tokens: int | None = None
+        self.temperature: float | None = None
+        self.of_terminal: Attribute | None = None  # one that only a terminal can have
+        self.beside: Attribute | None = None  # one that does not change the language
+        for attribute in node.attributes:
+            self.read(attribute)
+        if self.end_capture is not None and self.end is None:
+            raise self.error("`stop_capture` stands in a rule without `stop` and `suffix`", self.named("stop_capture"))
+
+    def error(self, message: str, at: Node, hint: str | None = None) -> GrammarError:
+        return self.loader.scope.error(message, at, hint)
+
+    def named(self, name: str) -> Attribute:
+        return next(attribute for attribute in self.node.attributes if attribute.name == name)
+
+    def read(self, attribute: Attribute) -> None:
+        name = attribute.name
+        if name in BESIDE:
+            self.beside = attribute
+        if name == "lazy":
+            if attribute.value is not None or attribute.number:
+                raise self.error("`lazy` takes no value", attribute)
+            self.lazy = True
+        elif name in ("stop", "suffix"):
+            if attribute.value is None:
+                raise self.error(f"`{name}` takes a string, a regexp or a terminal", attribute, f'write {name}="..."')
+            if self.end is not None:
+                raise self.error("a rule has one of `stop` and `suffix`", attribute)
+            self.end = attribute
+        elif name == "capture":
+            bare = attribute.value is None and not attribute.number
+            self.capture = self.node.name if bare else self.text(attribute)
+        elif name == "stop_capture":
+            self.end_capture = self.text(attribute)
+        elif name == "max_tokens":
+            number = attribute.number
+            if attribute.value is not None or not number.isdecimal() or int(number) < 1:
+                raise self.error("`max_tokens` takes a whole number, 1 or more", attribute, "write max_tokens=20")
+            self.max_tokens = int(number)
+            self.of_terminal = attribute
+        elif name == "temperature":
+            if attribute.value is not None or not attribute.number:
+                raise self.error("`temperature` takes a number, 0 or more", attribute, "write temperature=0.7")
+            self.temperature = float(attribute.number)
+            self.of_terminal = attribute
+        else:
+            raise self.error(
+                f"there is no attribute `{name}`", attribute, f"there are {', '.join(OF_LANGUAGE + BESIDE)}"
+            )
+
+    def text(self, attribute: Attribute) -> str:
+        """The name that an attribute gives."""
+        if not isinstance(attribute.value, String):
+            raise self.error(f"`{attribute.name}` takes a name in quotes", attribute, f'write {attribute.name}="..."')
+        try:
+            return string_text(attribute.value.raw)[0]
+        except LiteralError as error:
+            message = f"`{attribute.name}` takes a name" if error.position == 0 else error.message
+            raise self.error(message, attribute.value) from error
+
+    def symbol(self) -> int:
+        """The symbol of the rule: a terminal, or, where something is captured, a rule around what it is made of."""
+        loader = self.loader
+        model = loader.model
+        node = self.node
+        regex: Regex | None = None
+        ending: Ending | None = None
+        if self.lazy or self.end is not None:
+            body, end = _Body(loader).parts(self, 0)
+            regex = shortest(body, end)
+            if end is not None and self.end is not None:
+                ending = Ending(body, end, self.end.name == "suffix")
+        elif self.of_terminal is not None:
+            regex = self.single()
+        if regex is None:
+            symbols = group(model, loader.alternatives(node.body))
+        else:
+            terminal = model.terminal(node.name, regex, (loader.scope, node))
+            if self.of_terminal is not None:
+                model.attributes[terminal] = RuleAttributes(
+                    ending=ending, max_tokens=self.max_tokens, temperature=self.temperature
+                )
+            if self.capture is None and self.end_capture is None:
+                return terminal
+            symbols = (terminal,)
+        symbol = model.rule(node.name, (loader.scope, node))
+        model.produce(symbol, symbols)
+        model.attributes[symbol] = RuleAttributes(capture=self.capture, end_capture=self.end_capture, ending=ending)
+        return symbol
+
+    def single(self) -> Regex:
+        """The regex of a body that is one terminal."""
+        loader = self.loader
+        tree = self.node.body
+        if isinstance(tree, TerminalName):
+            definition = loader.find(tree)[1]
+            if isinstance(definition.tree, SpecialToken):
+                tree = definition.tree
+        is_terminal = isinstance(tree, (String, Regexp, Range, TerminalName, Intersection, Complement))
+        if not is_terminal and not (isinstance(tree, Block) and tree.raw.startswith("%regex")):
+            assert self.of_terminal is not None
+            name = self.of_terminal.name
+            raise self.error(
+                f"`{name}` stands in a rule that is not a single terminal",
+                self.of_terminal,
+                f"write its body as a terminal, NAME: ..., and {self.node.name}[{name}=...]: NAME",
+            )
+        regex: Regex = loader.terminals.build(tree)
+        return regex
+
+
+def shortest(body: Regex, end: Regex | None) -> Regex:
+    """The texts of the body that go no further than they must; those up to `end`, if there is one."""
+    if end is None:
+        return And((body, Not(Concat((body, _MORE)))))
+    return And((Concat((body, end)), Not(Concat((_ANY, end, _MORE)))))
 
 
 class _Body:
@@ -79,32 +210,23 @@ class _Body:
         self.n_pieces = 0
 
     def attributed(self, node: Attributed, depth: int) -> Regex:
-        """The language of a rule with attributes, as a regex of its own whatever it stands beside."""
-        loader = self.loader
-        scope = loader.scope
-        end: Attribute | None = None
-        for attribute in node.attributes:
-            name = attribute.name
-            if name in NOT_SUPPORTED:
-                raise scope.error(f"attribute `{name}` is not supported", attribute, "leave it out")
-            if name not in SUPPORTED:
-                raise scope.error(f"there is no attribute `{name}`", attribute, f"there are {', '.join(SUPPORTED)}")
-            if name == "lazy":
-                if attribute.value is not None or attribute.number:
-                    raise scope.error("`lazy` takes no value", attribute)
-            elif attribute.value is None:
-                raise scope.error(f"`{name}` takes a string, a regexp or a terminal", attribute, f'write {name}="..."')
-            elif end is not None:
-                raise scope.error("a rule has one of `stop` and `suffix`", attribute)
-            else:
-                end = attribute
+        """The language of a rule with attributes that stands in another one."""
+        inner = _Attributes(self.loader, node)
+        if inner.beside is not None:
+            raise inner.error(
+                f"`{inner.beside.name}` stands in a rule that is part of one terminal",
+                inner.beside,
+                "use the rule outside of rules with `lazy`, `stop` and `suffix`",
+            )
+        return shortest(*self.parts(inner, depth))
+
+    def parts(self, attributes: _Attributes, depth: int) -> tuple[Regex, Regex | None]:
+        """Its body, as a regex of its own whatever it stands beside, and what ends its text."""
+        node = attributes.node
         before = self.n_pieces
         body = self.compose(node.body, depth)
         self.count(node, self.n_pieces - before)  # it will stand there twice
-        if end is None:
-            return And((body, Not(Concat((body, _MORE)))))
-        stop = self.stop(end)
-        return And((Concat((body, stop)), Not(Concat((_ANY, stop, _MORE)))))
+        return body, None if attributes.end is None else self.stop(attributes.end)
 
     def stop(self, attribute: Attribute) -> Regex:
         """What ends the text of a rule: it must match something, and not the empty text."""
@@ -202,5 +324,7 @@ class _Body:
 
     def count(self, node: Node, pieces: int) -> None:
         self.n_pieces += pieces
-        if self.n_pieces > MAX_PIECES:
-            raise self.loader.scope.limit_error(f"a rule with attributes has more than {MAX_PIECES} pieces", node)
+        most = self.loader.modules.limits.terminal_pieces
+        if self.n_pieces > most:
+            message = f"a rule with attributes has more than {most} pieces"
+            raise self.loader.scope.limit_error(message, node).of("terminal_pieces")

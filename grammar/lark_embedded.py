@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .errors import GrammarError
-from .lark_load import LarkLoader
-from .lark_modules import Kept, Module, Modules, Options
-from .lark_parse import parse, parse_inside
+from .errors import GrammarError, GrammarLimitError
+from .lark_load import LarkLoader, modules_again
+from .lark_modules import Module
+from .lark_parse import parse_inside
 from .lark_sets import read_json
 from .lark_tree import Block, GrammarName, Node, TerminalName
 from .model import SPECIAL, TERMINAL
@@ -69,7 +69,8 @@ class Embedded:
                 else:
                     self.named(loader, node, symbol)
             except GrammarError as error:
-                if error.line is None:  # it is about the grammar as a whole
+                # What is about the embedded grammar as a whole is shown where that stands.
+                if error.line is None and not isinstance(error, GrammarLimitError):
                     raise scope.error(error.message, node, error.hint) from error
                 raise
             self.depth -= 1
@@ -97,13 +98,12 @@ class Embedded:
         shown = f"grammars[{node.name!r}]"
         if isinstance(given, str):
             index = -2 - list(grammars).index(node.name)
-            parsed = parse(given, shown)
+            parsed = loader.modules.parse(given, shown)
             module = Module(index, shown, parsed)
             self.read(LarkLoader(parsed, loader.modules, module, self.model), symbol, "start")
         elif given.kind == "lark":
-            kept = given._kept or Kept()
-            modules = Modules(Options(declared=kept.declared, grammars=kept.grammars), kept)
-            parsed = parse(given.source, shown)
+            modules = modules_again(given._kept, loader.modules.limits)
+            parsed = modules.parse(given.source, shown)
             self.read(LarkLoader(parsed, modules, Module(0, shown, parsed), self.model), symbol, given.start)
         elif given.kind == "json_schema":
             self.model.produce(symbol, (self.schema(given.source, given.options, scope, node),))

@@ -13,10 +13,11 @@ from functools import partial
 
 from ..trie.errors import EarleymaskError
 from .errors import GrammarError, GrammarLimitError, together
-from .lark_load import Environment, LarkLoader
+from .lark_load import LarkLoader
 from .lark_modules import Modules
-from .lark_parse import MAX_ERRORS, parse, syntax_errors
+from .lark_parse import MAX_ERRORS, syntax_errors
 from .lark_scope import Found, Scope
+from .lark_templates import Environment
 from .lark_tree import (
     DECLARED,
     Choice,
@@ -33,7 +34,7 @@ from .lark_tree import (
 
 def all_errors(first: GrammarError, text: str, start: str, modules: Modules) -> GrammarError:
     """The error that loading `text` raises: with `first`, which it met, all others that can be found."""
-    errors = syntax_errors(text)
+    errors = syntax_errors(text, modules.limits)
     if not errors and first.source is None:
         collector = _Collector(text, modules)
         with suppress(EarleymaskError):  # a limit; what was found until then is right
@@ -60,7 +61,7 @@ class _Collector:
         self.errors: list[GrammarError] = []
         self.recursive = False
         self.told: set[Found] = set()  # terminals whose errors have been collected
-        self.loader = LarkLoader(parse(text), modules)
+        self.loader = LarkLoader(modules.parse(text), modules)
 
     def collect(self, start: str) -> None:
         loader = self.loader

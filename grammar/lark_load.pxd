@@ -2,15 +2,16 @@
 
 cimport cython
 
-from earleymask.grammar.lark_parse cimport ParsedGrammar
+from earleymask.grammar.lark_parsed cimport ParsedGrammar
 from earleymask.grammar.lark_scope cimport Scope
+from earleymask.grammar.lark_templates cimport Templates
 from earleymask.grammar.lark_terminals cimport TerminalBuilder
 from earleymask.grammar.lark_tree cimport (
     Choice, Definition, Elsewhere, Extended, Indexed, Node, Parametric, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TemplateUse,
     TerminalName,
 )
 from earleymask.grammar.model cimport Model
-from earleymask.grammar.repetition cimport counted, group, one, repeat_into
+from earleymask.grammar.repetition cimport counted, group, repeat_into
 
 
 @cython.final
@@ -24,7 +25,7 @@ cdef class LarkLoader:
     cdef readonly dict symbols
     cdef readonly dict environment
     cdef readonly dict literals
-    cdef readonly dict instances
+    cdef readonly Templates templates
     cdef public object extensions
     cdef readonly list pending
 
@@ -46,8 +47,6 @@ cdef class LarkLoader:
     cdef named_symbol(self, tuple found, Node tree)
     cdef literal_symbol(self, Node node)
     cdef special_symbol(self, SpecialToken node)
-    cdef template_symbol(self, TemplateUse node)
-    cdef argument(self, Node node)
     @cython.locals(definition=Definition)
     cdef check_unreached(self)
     @cython.locals(stack=list, node=Node, params=tuple)

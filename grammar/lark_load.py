@@ -5,20 +5,20 @@ from the start symbol, and terminals into regexes as rules use them. What nothin
 names, as Lark does, so a part of a grammar that is not used costs next to nothing. The same string or regexp is one
 terminal wherever it stands, a named one if there is one.
 
-A template is a rule for each different list of symbols that it is used with.
-
 Modifiers (`?rule`, `!rule`, `_rule`), aliases and priorities shape Lark's trees or choose among them. They are checked
 and have no other effect: the language is the same.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from ..earley.limits import DEFAULT, Limits
 from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
-from .lark_modules import MAX_SOURCE, NO_OPTIONS, Kept, Module, Modules, Options
-from .lark_parse import ParsedGrammar, parse
+from .lark_modules import NO_OPTIONS, Kept, Module, Modules, Options
+from .lark_parsed import ParsedGrammar
 from .lark_scope import Found, Scope
+from .lark_templates import Environment, Templates
 from .lark_terminals import TerminalBuilder
 from .lark_tree import (
     DECLARED,
@@ -40,54 +40,40 @@ from .lark_tree import (
     TerminalName,
 )
 from .model import Model, Symbols
-from .repetition import Alternatives, counted, group, one, repeat_into
+from .repetition import Alternatives, counted, group, repeat_into
 from .source import GrammarWarning, did_you_mean
 
 if TYPE_CHECKING:
     from ..earley import Engine
 
-MAX_INSTANCES = 10_000
-"""Different uses of templates in one grammar. A template that uses itself with ever more comes to it."""
-
-MAX_SHOWN_NAME = 80
-"""Characters of the name of a used template, which names what it is used with."""
-
-
-class Template(NamedTuple):
-    """A template given to another one, by name."""
-
-    scope: Scope
-    definition: Definition
-
-
-Environment = dict[str, "Symbols | Template"]
-"""What the parameters of a template stand for: a symbol, nothing at all, or another template."""
-
 
 def load(text: str, start: str, options: Options = NO_OPTIONS) -> tuple[Engine, Kept | None]:
     """The engine for the language of rule `start` in the grammar `text`, and what is needed to read it again."""
-    if len(text) > MAX_SOURCE:
-        raise GrammarLimitError(f"the grammar has {len(text)} characters, the limit is {MAX_SOURCE}")
     try:
-        loader = LarkLoader(parse(text), Modules(options))
-        return loader.load(start), loader.modules.to_keep()
+        return loaded(text, start, Modules(options))
     except GrammarLimitError:
         raise
     except GrammarError as error:
         from .lark_errors import all_errors
+        from .other_syntax import is_gbnf, pointed_to
 
+        if is_gbnf(text):
+            raise pointed_to(error, "Grammar.from_gbnf") from error
         raise all_errors(error, text, start, Modules(options)) from error
 
 
-def load_again(text: str, start: str, kept: Kept | None) -> tuple[Engine, Kept | None]:
-    """The same for a text that has been loaded before, as far as possible without looking for what it imports."""
-    loader = loader_again(text, kept)
-    return loader.load(start), loader.modules.to_keep()
+def load_again(text: str, start: str, kept: Kept | None, limits: Limits = DEFAULT) -> tuple[Engine, Kept | None]:
+    """The same for a text that has been loaded before, without looking for what it imports."""
+    return loaded(text, start, modules_again(kept, limits))
 
 
-def loader_again(text: str, kept: Kept | None) -> LarkLoader:
+def loaded(text: str, start: str, modules: Modules) -> tuple[Engine, Kept | None]:
+    return LarkLoader(modules.parse(text), modules).load(start), modules.to_keep()
+
+
+def modules_again(kept: Kept | None, limits: Limits) -> Modules:
     kept = kept or Kept()
-    return LarkLoader(parse(text), Modules(Options(declared=kept.declared, grammars=kept.grammars), kept))
+    return Modules(Options(declared=kept.declared, grammars=kept.grammars, limits=limits), kept)
 
 
 class LarkLoader:
@@ -100,13 +86,13 @@ class LarkLoader:
         self.parsed = parsed
         self.modules = modules
         self.top = Scope(modules, modules.top(parsed) if module is None else module)
-        self.model = Model(self) if model is None else model
-        self.terminals = TerminalBuilder(self)
-        self.scope = self.top  # whose text is being read
+        self.model = Model(self, modules.limits) if model is None else model
+        self.terminals = TerminalBuilder(self, modules.limits)
+        self.templates = Templates(self)
+        self.scope: Scope = self.top  # whose text is being read
         self.symbols = self.top.symbols  # of `scope`: by rule or terminal name
         self.environment: Environment | None = None  # within a template
         self.literals: dict[str, int] = {}  # symbols by literal as written, or by special token
-        self.instances: dict[object, int] = {}  # symbols of templates, by what they are used with
         self.extensions: Any = None  # what `lark_extensions` knows of the grammar, once there is something
         # Rules that have a symbol and no productions yet:
         self.pending: list[tuple[int, Definition, Scope, Environment | None]] = []
@@ -272,75 +258,6 @@ class LarkLoader:
         hint = f"say what it is: declared={{{node.name!r}: '<|name|>'}}, or a regular expression, '/.../'"
         return self.scope.error(f"`{node.name}` is only declared", node, hint)
 
-    # Templates.
-
-    def template_symbol(self, node: TemplateUse) -> int:
-        """The rule that a template is for what it is used with."""
-        found = self.find_template(node)
-        arguments = [self.argument(argument) for argument in node.arguments]
-        key = (found, *arguments)
-        symbol = self.instances.get(key)
-        if symbol is None:
-            if len(self.instances) == MAX_INSTANCES:
-                raise self.scope.limit_error(
-                    f"templates are used in more than {MAX_INSTANCES} different ways, here `{node.name}`",
-                    node,
-                    "a template that uses itself must come to an end, or use itself with the same again",
-                )
-            scope, definition = found
-            name = self.instance_name(definition.name, arguments)
-            symbol = self.instances[key] = self.model.rule(name, (scope, definition))
-            self.pending.append((symbol, definition, scope, dict(zip(definition.params, arguments, strict=True))))
-        return symbol
-
-    def find_template(self, node: TemplateUse) -> Found:
-        """The template that is used, which may itself be what a parameter stands for."""
-        environment = self.environment
-        value = environment.get(node.name) if environment is not None else None
-        if value is None:
-            found: Found = self.find(node)
-        elif isinstance(value, Template):
-            found = value
-        else:
-            raise self.scope.error(f"what `{node.name}` stands for is no template", node)
-        self.check_arguments(node, found[1])
-        return found
-
-    def check_arguments(self, node: TemplateUse, definition: Definition) -> None:
-        params = definition.params
-        if not params:
-            raise self.scope.error(f"`{node.name}` is a rule and no template", node, "leave out the braces")
-        if len(node.arguments) != len(params):
-            raise self.scope.error(
-                f"template `{node.name}` is used with {len(node.arguments)} of its {len(params)} parameters",
-                node,
-                f"its definition begins with {definition.name}{{{', '.join(params)}}}",
-            )
-
-    def argument(self, node: Node) -> Symbols | Template:
-        """What a parameter stands for: one symbol at most, so that no argument can grow."""
-        if isinstance(node, RuleName):
-            name = node.name
-            if self.environment is not None and name in self.environment:
-                return self.environment[name]
-            if name not in self.symbols:
-                found = self.find(node)
-                definition = found[1]
-                if definition.params:
-                    return Template(*found)
-        return one(self.model, self.sequence(node))
-
-    def instance_name(self, name: str, arguments: list[Any]) -> str:
-        """`name{a,b}`, as Lark calls it, shortened."""
-        parts = []
-        for argument in arguments:
-            if isinstance(argument, Template):
-                parts.append(argument.definition.name)
-            else:
-                parts += [self.model.names[symbol] for symbol in argument]
-        shown = f"{name}{{{','.join(parts)}}}"
-        return shown if len(shown) <= MAX_SHOWN_NAME else f"{name}{{...}}"
-
     # What the start rule does not reach.
 
     def check_unreached(self) -> None:
@@ -372,7 +289,7 @@ class LarkLoader:
             elif isinstance(node, TemplateUse):
                 stack += node.arguments
                 if node.name not in params:
-                    self.check_arguments(node, self.find(node)[1])
+                    self.templates.check(node, self.find(node)[1])
 
     def add_ignored(self) -> None:
         for index, tree in enumerate(self.parsed.ignored):
@@ -418,7 +335,7 @@ class LarkLoader:
             symbols.append(self.terminal_symbol(tree))
         elif isinstance(tree, RuleName):
             if self.environment is not None and tree.name in self.environment:
-                symbols += self.parameter(tree)
+                symbols += self.templates.parameter(tree)
             else:
                 symbols.append(self.rule_symbol(tree))
         elif isinstance(tree, Sequence):
@@ -432,7 +349,7 @@ class LarkLoader:
         elif isinstance(tree, SpecialToken):
             symbols.append(self.special_symbol(tree))
         elif isinstance(tree, TemplateUse):
-            symbols.append(self.template_symbol(tree))
+            symbols.append(self.templates.symbol(tree))
         elif isinstance(tree, Elsewhere):
             outer = self.move(tree.scope)
             symbols += group(self.model, self.alternatives(tree.tree))
@@ -446,24 +363,13 @@ class LarkLoader:
         else:
             symbols.append(self.literal_symbol(tree))
 
-    def parameter(self, node: RuleName) -> Symbols:
-        """What a parameter of the template that is being read stands for."""
-        assert self.environment is not None
-        value = self.environment[node.name]
-        if isinstance(value, Template):
-            name = value.definition.name
-            raise self.scope.error(
-                f"`{node.name}` stands for the template `{name}` here", node, f"use {node.name}{{...}}"
-            )
-        return value
-
     # What the model says. `origin`: the scope and the node that a symbol was made for.
 
     def error(self, message: str, origin: tuple[Scope, Node], hint: str | None = None) -> GrammarError:
         return origin[0].error(message, origin[1], hint)
 
-    def limit_error(self, message: str, origin: tuple[Scope, Node], hint: str | None = None) -> GrammarLimitError:
-        return origin[0].limit_error(message, origin[1], hint)
+    def limit_error(self, message: str, origin: tuple[Scope, Node]) -> GrammarLimitError:
+        return origin[0].limit_error(message, origin[1])
 
     def regex_error(self, error: RegexSyntaxError, origin: tuple[Scope, Node]) -> GrammarError:
         self.move(origin[0])

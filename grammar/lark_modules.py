@@ -12,16 +12,12 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from .errors import GrammarError, GrammarLimitError
+from ..earley.limits import DEFAULT, Limits
+from .errors import GrammarError, too_long
 from .lark_library import LIBRARIES, Library, library
-from .lark_parse import ParsedGrammar, parse
+from .lark_parse import parse
+from .lark_parsed import ParsedGrammar
 from .lark_tree import Import
-
-MAX_SOURCE = 1 << 23
-"""Characters of a grammar text, and of all that it imports together."""
-
-MAX_MODULES = 1000
-"""Texts that one grammar may import, each counted as often as it is imported by another text."""
 
 MAX_CHAIN = 100
 """Texts that import each other in a row: they are read recursively."""
@@ -33,13 +29,14 @@ Loader = Callable[[str], "str | None"] | Mapping[str, str]
 
 
 class Options(NamedTuple):
-    """What the caller of `Grammar.from_lark` says beside the text. All but `declared` only serves to find texts."""
+    """What the caller of `Grammar.from_lark` says beside the text. The first three only serve to find texts."""
 
     import_paths: tuple[Any, ...] = ()
     loader: Loader | None = None
     source_path: str | None = None
     declared: tuple[tuple[str, str], ...] = ()
     grammars: tuple[tuple[str, Any], ...] = ()
+    limits: Limits = DEFAULT
 
 
 NO_OPTIONS = Options()
@@ -129,6 +126,7 @@ class Modules:
     def __init__(self, options: Options, kept: Kept | None = None) -> None:
         """With `kept`, nothing is looked for."""
         self.options = options
+        self.limits = options.limits
         self.kept = kept
         self.texts: list[Imported] = []
         self.links: dict[tuple[int, str], Module] = {}
@@ -136,7 +134,14 @@ class Modules:
         self.unbound = set(self.declared)  # those that no text has declared so far
         self.n_scopes = 0
         self._known: dict[Any, Module] = {}  # by where it was found
-        self._size = 0
+        self._size = 0  # characters of all texts
+
+    def parse(self, text: str, name: str | None = None) -> ParsedGrammar:
+        """Read one of the texts that the grammar consists of. `name` is what errors call it."""
+        self._size += len(text)
+        if self._size > self.limits.source_characters:
+            raise too_long(self._size, self.limits)
+        return parse(text, name, self.limits)
 
     def top(self, parsed: ParsedGrammar) -> Module:
         """The grammar itself."""
@@ -219,7 +224,7 @@ class Modules:
                     joined = os.path.join(source, file)
                     base = os.path.dirname(joined)
                     key = os.path.realpath(joined)
-                    text = None if key in self._known else _read(joined)
+                    text = None if key in self._known else _read(joined, self.limits)
                 else:  # a folder in a package, which only a loader of that package can open
                     continue
             except OSError:
@@ -237,15 +242,12 @@ class Modules:
             return self._known[key]
         if not isinstance(text, str):
             raise TypeError(f"the text of module {name!r} must be a str, not {type(text).__name__}")
-        self._size += len(text)
-        if self._size > MAX_SOURCE:
-            raise GrammarLimitError(f"the imported texts have more than {MAX_SOURCE} characters")
         self.texts.append(Imported(name, text, of_lark))
         found = library(of_lark) if of_lark else None
         if found is not None and found.text == text:
             module = Module(len(self.texts), name, None, found)
         else:
-            module = Module(len(self.texts), name, parse(text, name), None, base, package)
+            module = Module(len(self.texts), name, self.parse(text, name), None, base, package)
         self._known[key] = module
         return module
 
@@ -280,9 +282,9 @@ def _folder(joined: Any) -> Any:
     return None
 
 
-def _read(path: str) -> str:
+def _read(path: str, limits: Limits) -> str:
     with open(path, encoding="utf-8") as file:
         try:
-            return file.read(MAX_SOURCE + 1)
+            return file.read(limits.source_characters + 1)
         except UnicodeDecodeError as error:
             raise GrammarError(f"the imported file is not UTF-8: {error.reason}", source=path) from error

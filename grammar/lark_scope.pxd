@@ -2,7 +2,7 @@
 
 cimport cython
 
-from earleymask.grammar.lark_parse cimport ParsedGrammar
+from earleymask.grammar.lark_parsed cimport ParsedGrammar
 from earleymask.grammar.lark_tree cimport (
     Change, Choice, Definition, Elsewhere, Import, Node, RuleName, Sequence, TemplateUse, TerminalName,
 )

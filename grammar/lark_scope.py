@@ -21,8 +21,8 @@ from typing import Any
 from .errors import GrammarError, GrammarLimitError
 from .lark_hints import MIXED_CASE_HINT, mixed_case
 from .lark_library import Library, library
-from .lark_modules import MAX_CHAIN, MAX_MODULES, Module, ModuleError, Modules
-from .lark_parse import ParsedGrammar, parse
+from .lark_modules import MAX_CHAIN, Module, ModuleError, Modules
+from .lark_parsed import ParsedGrammar
 from .lark_tree import (
     DECLARED,
     Attributed,
@@ -37,6 +37,8 @@ from .lark_tree import (
     Sequence,
     TemplateUse,
     TerminalName,
+    contents,
+    with_contents,
 )
 from .source import did_you_mean
 
@@ -202,8 +204,9 @@ class Scope:
         if len(chain) > MAX_CHAIN:
             raise self.limit_error(f"more than {MAX_CHAIN} texts import each other in a row", node)
         self.modules.n_scopes += 1
-        if self.modules.n_scopes > MAX_MODULES:
-            raise self.limit_error(f"more than {MAX_MODULES} texts are imported", node)
+        most = self.modules.limits.imports
+        if self.modules.n_scopes > most:
+            raise self.limit_error(f"more than {most} texts are imported", node).of("imports")
         child = Scope(self.modules, module, self, node.at)
         child.collect()
         return child
@@ -229,7 +232,7 @@ class Scope:
         if text is None:
             return definition
         self.modules.unbound.discard(name)
-        parsed = parse(f"{name}: {text}", f"declared[{name!r}]")
+        parsed = self.modules.parse(f"{name}: {text}", f"declared[{name!r}]")
         if len(parsed.definitions) != 1 or parsed.imports or parsed.changes or parsed.ignored:
             raise GrammarError(f"declared[{name!r}] must be one expression", hint="such as '<|name|>' or '/[a-z]+/'")
         scope = Scope(self.modules, Module(-1, parsed.source.name, parsed))
@@ -253,29 +256,43 @@ class Scope:
         if operator == "%override":
             self.definitions[name] = definition
             return
-        if isinstance(before.tree, (Attributed, Parametric)) or isinstance(definition.tree, (Attributed, Parametric)):
-            raise self.error(f"`{name}` has attributes or a value and cannot be extended", definition, "%override it")
+        added, problem = self._added(before.tree, definition.tree)
+        if problem:
+            raise self.error(f"`{name}` {problem}", definition, "%override defines it anew")
         if definition.params != before.params:
             params = f"the parameters {', '.join(before.params)}" if before.params else "no parameters"
             raise self.error(f"`{name}` has {params}", definition, "`%extend` needs the same ones")
         if before.tree is DECLARED:
             raise self.error(f"`{name}` is only declared: there is nothing to extend", definition, "define it")
-        added = definition.tree if owner is self else Elsewhere(definition.at, self, definition.tree)
-        owner.extend(before, added)
+        owner.extend(before, [each if owner is self else Elsewhere(each.at, self, each) for each in added])
 
-    def extend(self, definition: Definition, tree: Node) -> None:
-        """Put `tree` before the alternatives of a definition of this text, as Lark does."""
-        choice = self.extended.get(definition.name)
-        if choice is not None and choice is definition.tree:
-            choice.alternatives.insert(0, tree)
+    def _added(self, before: Node, tree: Node) -> tuple[list[Node], str]:
+        """The alternatives that `%extend` adds to a definition; or why it cannot."""
+        if isinstance(before, Parametric) != isinstance(tree, Parametric):
+            return [], "has a value, name::_, in one of its definitions only"
+        if isinstance(tree, Parametric):
+            # Each by itself, since each has a condition of its own.
+            tree = tree.body
+            added = tree.alternatives if isinstance(tree, Choice) else [tree]
+        else:
+            added = [tree]
+        if isinstance(tree, Attributed):
+            return [], "has its attributes where it is defined, and not where it is extended"
+        return added, ""
+
+    def extend(self, definition: Definition, added: list[Node]) -> None:
+        """Put `added` before the alternatives of a definition of this text, as Lark does."""
+        name = definition.name
+        before = contents(definition.tree)
+        choice = self.extended.get(name)
+        if choice is not None and choice is before:
+            choice.alternatives[:0] = added
             return
         # A new definition: what was read of an imported text serves other grammars, too.
-        before = definition.tree
         alternatives = before.alternatives if isinstance(before, Choice) else [before]
-        choice = self.extended[definition.name] = Choice(definition.at, [tree, *alternatives])
-        self.definitions[definition.name] = Definition(
-            definition.at, definition.name, choice, definition.is_terminal, definition.params
-        )
+        choice = self.extended[name] = Choice(definition.at, [*added, *alternatives])
+        tree = with_contents(definition.tree, choice)
+        self.definitions[name] = Definition(definition.at, name, tree, definition.is_terminal, definition.params)
 
     # What is said about the text.
 

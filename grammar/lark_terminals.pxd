@@ -18,6 +18,7 @@ cdef class TerminalBuilder:
     cdef dict _known
     cdef list _open
     cdef Py_ssize_t _pieces
+    cdef Py_ssize_t _most_pieces
 
     cpdef Regex build(self, Node tree, tuple found=*)
     cpdef Regex compose(self, Node tree, int depth)

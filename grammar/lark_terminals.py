@@ -44,13 +44,11 @@ from .regex_looks import widths
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..earley.limits import Limits
     from .lark_scope import Found, Scope
 
 MAX_DEPTH = 200
 """Of the tree of a terminal, those of the terminals in it included: some hundred terminals within each other."""
-
-MAX_PIECES = 100_000
-"""Strings and regexps that one terminal may consist of, those of other terminals counted as often as they are used."""
 
 MAX_PATTERN = 1_000_000
 """Characters of a regular expression that was put together from pieces."""
@@ -97,10 +95,11 @@ class NoText(Exception):
 class TerminalBuilder:
     """Makes the regex trees of one grammar's terminals; each named one is made once."""
 
-    __slots__ = ("_context", "_known", "_open", "_pieces")
+    __slots__ = ("_context", "_known", "_most_pieces", "_open", "_pieces")
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, limits: Limits) -> None:
         self._context = context
+        self._most_pieces = limits.terminal_pieces
         # Tree (None: intricate) and number of pieces of named terminals:
         self._known: dict[Found, tuple[Regex | None, int]] = {}
         self._open: list[Found] = []  # the terminals that are being read, outermost first
@@ -302,8 +301,10 @@ class TerminalBuilder:
 
     def _count(self, node: Node, pieces: int) -> None:
         self._pieces += pieces
-        if self._pieces > MAX_PIECES:
-            raise self._limit_error(f"a terminal consists of more than {MAX_PIECES} pieces", node, "make it a rule")
+        most = self._most_pieces
+        if self._pieces > most:
+            message = f"a terminal consists of more than {most} pieces"
+            raise self._limit_error(message, node, "make it a rule").of("terminal_pieces")
 
     def _check_depth(self, node: Node, depth: int) -> None:
         if depth > MAX_DEPTH:

@@ -3,20 +3,26 @@
 cdef class Node:
     cdef readonly Py_ssize_t at
 
-cdef class RuleName(Node):
+cdef class Name(Node):
     cdef readonly str name
 
-cdef class TerminalName(Node):
-    cdef readonly str name
-
-cdef class SpecialToken(Node):
-    cdef readonly str name
-
-cdef class String(Node):
+cdef class Written(Node):
     cdef readonly str raw
 
-cdef class Regexp(Node):
-    cdef readonly str raw
+cdef class RuleName(Name):
+    pass
+
+cdef class TerminalName(Name):
+    pass
+
+cdef class SpecialToken(Name):
+    pass
+
+cdef class String(Written):
+    pass
+
+cdef class Regexp(Written):
+    pass
 
 cdef class Range(Node):
     cdef readonly str first
@@ -45,11 +51,14 @@ cdef class Elsewhere(Node):
 cdef class Extended(Node):
     pass
 
+cdef class Around(Extended):
+    cdef readonly Node body
+
 cdef class Intersection(Extended):
     cdef readonly list parts
 
-cdef class Complement(Extended):
-    cdef readonly Node body
+cdef class Complement(Around):
+    pass
 
 cdef class Block(Extended):
     cdef readonly str raw
@@ -61,15 +70,14 @@ cdef class Indexed(Extended):
     cdef readonly str name
     cdef readonly str value
 
-cdef class Condition(Node):
-    cdef readonly str raw
+cdef class Condition(Written):
+    pass
 
-cdef class Guarded(Extended):
-    cdef readonly Node body
+cdef class Guarded(Around):
     cdef readonly Condition condition
 
-cdef class Parametric(Extended):
-    cdef readonly Node body
+cdef class Parametric(Around):
+    pass
 
 cdef class Attribute(Node):
     cdef readonly str name

@@ -23,62 +23,59 @@ DECLARED = Node()
 """The expression of what is only declared (`%declare`): nobody has said what it is."""
 
 
-class RuleName(Node):
+class Name(Node):
+    """Base of what is said by its name."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __init__(self, at: int, name: str) -> None:
+        self.at = at
+        self.name = name
+
+
+class Written(Node):
+    """Base of what is kept as written, for others to read."""
+
+    __slots__ = ("raw",)
+    raw: str
+
+    def __init__(self, at: int, raw: str) -> None:
+        self.at = at
+        self.raw = raw
+
+
+class RuleName(Name):
     """A rule, by name; in a template also one of its parameters."""
 
-    __slots__ = ("name",)
-    name: str
-
-    def __init__(self, at: int, name: str) -> None:
-        self.at = at
-        self.name = name
+    __slots__ = ()
 
 
-class TerminalName(Node):
+class TerminalName(Name):
     """A named terminal."""
 
-    __slots__ = ("name",)
-    name: str
-
-    def __init__(self, at: int, name: str) -> None:
-        self.at = at
-        self.name = name
+    __slots__ = ()
 
 
-class SpecialToken(Node):
+class SpecialToken(Name):
     """`<|name|>`: one special token of the vocabulary, which no text spells; `<[5,7-9]>`: one out of these ids.
 
     `name` is all of it, brackets included.
     """
 
-    __slots__ = ("name",)
-    name: str
-
-    def __init__(self, at: int, name: str) -> None:
-        self.at = at
-        self.name = name
+    __slots__ = ()
 
 
-class String(Node):
+class String(Written):
     """A string as written, with quotes and the `i` that may follow."""
 
-    __slots__ = ("raw",)
-    raw: str
-
-    def __init__(self, at: int, raw: str) -> None:
-        self.at = at
-        self.raw = raw
+    __slots__ = ()
 
 
-class Regexp(Node):
+class Regexp(Written):
     """A regular expression as written, with slashes and flags."""
 
-    __slots__ = ("raw",)
-    raw: str
-
-    def __init__(self, at: int, raw: str) -> None:
-        self.at = at
-        self.raw = raw
+    __slots__ = ()
 
 
 class Range(Node):
@@ -169,6 +166,20 @@ class Extended(Node):
         return []
 
 
+class Around(Extended):
+    """Base of what says something about one expression, `body`."""
+
+    __slots__ = ("body",)
+    body: Node
+
+    def __init__(self, at: int, body: Node) -> None:
+        self.at = at
+        self.body = body
+
+    def children(self) -> list[Node]:
+        return [self.body]
+
+
 class Intersection(Extended):
     """`x & y`: what all of `parts` match. It is a terminal, also within a rule."""
 
@@ -183,18 +194,10 @@ class Intersection(Extended):
         return self.parts
 
 
-class Complement(Extended):
+class Complement(Around):
     """`~x`: all texts that `body` does not match. It is a terminal, also within a rule."""
 
-    __slots__ = ("body",)
-    body: Node
-
-    def __init__(self, at: int, body: Node) -> None:
-        self.at = at
-        self.body = body
-
-    def children(self) -> list[Node]:
-        return [self.body]
+    __slots__ = ()
 
 
 class Block(Extended):
@@ -232,11 +235,10 @@ class Indexed(Extended):
         self.value = value
 
 
-class Guarded(Extended):
+class Guarded(Around):
     """`body %if condition`: an alternative for some values only."""
 
-    __slots__ = ("body", "condition")
-    body: Node
+    __slots__ = ("condition",)
     condition: Condition
 
     def __init__(self, at: int, body: Node, condition: Condition) -> None:
@@ -244,33 +246,17 @@ class Guarded(Extended):
         self.body = body
         self.condition = condition
 
-    def children(self) -> list[Node]:
-        return [self.body]
 
-
-class Condition(Node):
+class Condition(Written):
     """What stands behind `%if`, as written, with the `%if`."""
 
-    __slots__ = ("raw",)
-    raw: str
-
-    def __init__(self, at: int, raw: str) -> None:
-        self.at = at
-        self.raw = raw
+    __slots__ = ()
 
 
-class Parametric(Extended):
+class Parametric(Around):
     """The whole expression of a rule that has a value: `name::_ : body`."""
 
-    __slots__ = ("body",)
-    body: Node
-
-    def __init__(self, at: int, body: Node) -> None:
-        self.at = at
-        self.body = body
-
-    def children(self) -> list[Node]:
-        return [self.body]
+    __slots__ = ()
 
 
 class Attribute(Node):
@@ -352,3 +338,19 @@ class Import(Node):
         self.module = module
         self.name = name
         self.alias = alias
+
+
+def contents(tree: Node) -> Node:
+    """The alternatives in a rule's whole expression, whatever else that says about the rule."""
+    while isinstance(tree, (Attributed, Parametric)):
+        tree = tree.body
+    return tree
+
+
+def with_contents(tree: Node, alternatives: Node) -> Node:
+    """The same expression with other alternatives."""
+    if isinstance(tree, Parametric):
+        return Parametric(tree.at, with_contents(tree.body, alternatives))
+    if isinstance(tree, Attributed):
+        return Attributed(tree.at, tree.name, tree.attributes, with_contents(tree.body, alternatives))
+    return alternatives

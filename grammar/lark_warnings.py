@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..earley._regex import Regexes
 from .lark_errors import leaves
 from .lark_literals import string_text
-from .lark_load import LarkLoader, literal_key, loader_again
+from .lark_load import LarkLoader, literal_key, modules_again
 from .lark_modules import Kept
 from .lark_tree import (
     DECLARED,
@@ -31,6 +31,7 @@ from .model_shape import cycles, nullable_symbols
 from .regex_lower import lower
 
 if TYPE_CHECKING:
+    from ..earley.limits import Limits
     from .source import GrammarWarning
 
 # How special tokens of models in use are written: <|im_end|>, <s>, </s>, <eos>, <start_of_turn>, [INST], [/INST].
@@ -41,9 +42,10 @@ _LIKE_SPECIAL = re.compile(
 _BLANKS = (b" ", b"\n", b"\t")
 
 
-def find_warnings(text: str, start: str, kept: Kept | None) -> tuple[GrammarWarning, ...]:
+def find_warnings(text: str, start: str, kept: Kept | None, limits: Limits) -> tuple[GrammarWarning, ...]:
     """The warnings about a grammar that has been loaded from the same text before, in the order of the text."""
-    loader = loader_again(text, kept)
+    modules = modules_again(kept, limits)
+    loader = LarkLoader(modules.parse(text), modules)
     loader.load(start)
     finder = _Finder(loader)
     finder.unused(start)

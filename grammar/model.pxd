@@ -11,6 +11,10 @@ from earleymask.grammar.regex_lower cimport lower
 @cython.final
 cdef class Model:
     cdef object _reporter
+    cdef object _limits
+    cdef double _deadline
+    cdef Py_ssize_t _most_symbols, _most_productions, _most_production_symbols
+    cdef Py_ssize_t _n_productions, _n_production_symbols
     cdef readonly list kinds
     cdef readonly list names
     cdef readonly list origins
@@ -20,6 +24,7 @@ cdef class Model:
     cdef dict _contexts
     cdef dict _makers
     cdef public object parameters
+    cdef public dict attributes
     cdef object _n_more_warnings
     cdef readonly dict helpers
     cdef readonly list warnings
@@ -31,6 +36,7 @@ cdef class Model:
     cpdef made(self, str name, make, origin)
     cpdef rule(self, str name, origin)
     cpdef helper(self, str name)
+    cdef _look(self)
     cpdef produce(self, lhs, tuple rhs)
     @cython.locals(symbol=Py_ssize_t)
     cdef _add(self, int kind, str name, origin, tree)

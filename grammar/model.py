@@ -21,11 +21,13 @@ Symbols are consecutive ints. The shapes that `x*`, `x?` and counts become are i
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..earley._engine import Engine
 from ..earley._regex import Regexes
 from ..earley.errors import LimitError
+from ..earley.limits import DEFAULT, Limits
 from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from .regex_ast import Literal, Node
 from .regex_lower import lower
@@ -60,10 +62,18 @@ class Model:
 
     __slots__ = (
         "_contexts",
+        "_deadline",
+        "_limits",
         "_makers",
+        "_most_production_symbols",
+        "_most_productions",
+        "_most_symbols",
         "_n_more_warnings",
+        "_n_production_symbols",
+        "_n_productions",
         "_reporter",
         "_token_sets",
+        "attributes",
         "helpers",
         "kinds",
         "names",
@@ -74,8 +84,15 @@ class Model:
         "warnings",
     )
 
-    def __init__(self, reporter: Reporter) -> None:
+    def __init__(self, reporter: Reporter, limits: Limits = DEFAULT) -> None:
         self._reporter = reporter
+        self._limits = limits
+        self._most_symbols = limits.symbols
+        self._most_productions = limits.productions
+        self._most_production_symbols = limits.production_symbols
+        self._n_productions = 0
+        self._n_production_symbols = 0
+        self._deadline = monotonic() + limits.seconds
         # By symbol:
         self.kinds: list[int] = []
         self.names: list[str] = []
@@ -87,6 +104,7 @@ class Model:
         self._contexts: dict[int, list[Any]] = {}  # of terminals that say what may follow them: see `contexts`
         self.helpers: dict[Any, int] = {}  # symbols that `repetition` made, by what they stand for
         self.parameters: Any = None  # of rules that have values: see `parametric`
+        self.attributes: dict[int, Any] = {}  # captures, budgets, temperatures: see `rule_attributes`
         self.warnings: list[GrammarWarning] = []
         self._n_more_warnings = 0
 
@@ -125,6 +143,12 @@ class Model:
     def produce(self, lhs: int, rhs: Symbols) -> None:
         """Add the production `lhs: rhs`."""
         self.productions[lhs].append(rhs)
+        self._n_productions += 1
+        if self._n_productions > self._most_productions:
+            raise self._too_large("productions", self.origins[lhs])
+        self._n_production_symbols += len(rhs)
+        if self._n_production_symbols > self._most_production_symbols:
+            raise self._too_large("production_symbols", self.origins[lhs])
 
     def warn(self, message: str, origin: Any) -> None:
         """Remember a warning; beyond the first MAX_WARNINGS they are only counted, at the place of the next one."""
@@ -136,12 +160,27 @@ class Model:
 
     def _add(self, kind: int, name: str, origin: Any, tree: Node | None) -> int:
         symbol = len(self.kinds)
+        if symbol == self._most_symbols:
+            raise self._too_large("symbols", origin)
+        if symbol % 64 == 0:
+            self._look()
         self.kinds.append(kind)
         self.names.append(name)
         self.origins.append(origin)
         self.trees.append(tree)
         self.productions.append([])
         return symbol
+
+    def _too_large(self, limit: str, origin: Any) -> GrammarLimitError:
+        message = f"the grammar becomes more than {getattr(self._limits, limit)} {limit.replace('_', ' ')}"
+        error = GrammarLimitError(message) if origin is None else self._reporter.limit_error(message, origin)
+        return error.of(limit)
+
+    def _look(self) -> None:
+        """Look at the clock. What happens between two looks is bounded: some symbols, or one terminal."""
+        if monotonic() > self._deadline:
+            seconds = self._limits.seconds
+            raise GrammarLimitError(f"loading the grammar takes longer than {seconds} seconds").of("seconds")
 
     def compile(self, start: int) -> Engine:
         """The engine for the language of `start`. Raises GrammarError where that is empty."""
@@ -174,6 +213,10 @@ class Model:
             reached = self._reachable(start)
             self._warn_unreachable(before, productive.intersection(reached))
         ignored = self._ignored_nodes(regexes)
+        if self.attributes:
+            from .rule_attributes import check_captures  # rare
+
+            check_captures(self, reached, nodes, regexes)
         if self._contexts:
             if self.parameters is not None:
                 raise self._reporter.error(
@@ -273,6 +316,9 @@ class Model:
     def _lower(self, symbol: int, tree: Node, regexes: Regexes) -> int:
         if type(tree) is Literal and tree.text.isascii():  # most terminals
             return regexes.literal(tree.text.encode())
+        self._look()
+        if self._limits is not DEFAULT:
+            self._check_tree(symbol, tree)
         contexts: list[Any] = []
         try:
             node = lower(tree, regexes, contexts)
@@ -284,7 +330,17 @@ class Model:
         except LimitError as error:
             raise self._reporter.limit_error(str(error), self.origins[symbol]) from error
 
+    def _check_tree(self, symbol: int, tree: Node) -> None:
+        """Hold a terminal against limits that are lower than usual; the front ends see to the usual ones."""
+        from .terminal_limits import exceeded  # rare
+
+        limit = exceeded(tree, self._limits)
+        if limit:
+            message = f"terminal `{self.names[symbol]}` goes beyond {limit}={getattr(self._limits, limit)}"
+            raise self._reporter.limit_error(message, self.origins[symbol]).of(limit)
+
     def _is_empty(self, symbol: int, node: int, regexes: Regexes) -> bool:
+        self._look()
         try:
             return regexes.is_empty(node)
         except LimitError as error:
@@ -324,6 +380,9 @@ class Model:
         ids: dict[int, int] = {}
         for symbol in reached:
             ids[symbol] = self._symbol(engine, symbol, nodes)
+        if self.attributes:
+            for symbol in reached:
+                self.describe(engine, symbol, ids[symbol])
         for symbol in reached:
             for rhs in self.productions[symbol]:
                 engine.add_production(ids[symbol], [ids[part] for part in rhs])
@@ -349,6 +408,31 @@ class Model:
             ranges, names, negated = self._token_sets[symbol]
             return engine.add_token_ids(name, ranges, names=names, negated=negated)
         return engine.add_special(name) if kind == SPECIAL else engine.add_nonterminal(name)
+
+    def describe(self, engine: Engine, symbol: int, id_: int) -> None:
+        """Tell the engine what attributes a symbol has, which is `id_` there."""
+        from .rule_attributes import describe  # rare
+
+        describe(self, engine, symbol, id_, engine.regexes)
+
+    def like(self, new: int, symbol: int) -> None:
+        """`new` stands for `symbol`, or for some of its texts: it has the same attributes."""
+        attributes = self.attributes.get(symbol)
+        if attributes is not None:
+            self.attributes[new] = attributes
+
+    def error(self, message: str, symbol: int, hint: str) -> GrammarError:
+        """An error at the place of a symbol."""
+        return self._reporter.error(message, self.origins[symbol], hint)
+
+    def node_of(self, symbol: int, tree: Node, regexes: Regexes) -> int:
+        """The node of a part of what `symbol` matches."""
+        try:
+            return lower(tree, regexes)
+        except RegexSyntaxError as error:
+            raise self._reporter.regex_error(error, self.origins[symbol]) from error
+        except LimitError as error:
+            raise self._reporter.limit_error(str(error), self.origins[symbol]) from error
 
     def _no_sentence(self, start: int, productive: set[int]) -> GrammarError:
         """The error about an empty language, naming a cause: from the start down to a symbol that all depends on."""

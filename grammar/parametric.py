@@ -130,10 +130,16 @@ class _Builder:
         for symbol in self.productions:
             if symbol not in self.lazy:
                 self.ids[symbol] = add(self.engine, symbol)
+                self.describe(symbol, self.ids[symbol])
         for symbol, id_ in self.ids.items():
             for rhs in self.productions[symbol]:
                 self.engine.add_production(id_, [self.ids[part] for part in rhs])
         return self.item(start, None)
+
+    def describe(self, symbol: int, id_: int) -> None:
+        model = self.parameters.model
+        if model.attributes:
+            model.describe(self.engine, symbol, id_)
 
     def key(self, part: int, value: int | None) -> Key | None:
         """What `part` is where the present value is `value`; None: an ordinary symbol."""
@@ -156,6 +162,7 @@ class _Builder:
             known = self.made[key] = self.engine.add_lazy(
                 name, lambda: self.expand(key), nullable=self.derives_empty(key)
             )
+            self.describe(symbol, known)
         return known
 
     def alternatives(self, key: Key) -> list[Symbols]:

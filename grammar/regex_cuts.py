@@ -9,8 +9,7 @@ Two readings of a terminal:
   is written but decided, by reading on from all states in which the terminal may end, one code point of each *cell*:
   the code points that its lookaheads do not tell apart. Texts with the same condition are one language.
 
-The way of `regex_threads`: instructions are made back to front, each node towards two exits, one for "nothing consumed
-since the turn began". Where neither an atomic group nor a lazy quantifier asks for an order, parts without lookarounds
+Where neither an atomic group nor a lazy quantifier asks for an order, parts without lookarounds
 become single atoms, counts and all.
 
 Cost: one visit a node and exit; where what follows matters, one visit of the states of the program.
@@ -26,7 +25,8 @@ from .conditions import ANYTHING, NOTHING
 from .errors import RegexSyntaxError
 from .regex_ast import Atomic, Behind, Chars, Concat, Literal, Look, Node, Ranges, Repeat, Union
 from .regex_extent import Extent, lookaheads_outside
-from .regex_lookbehind import Emptiness
+from .regex_lower import Shared
+from .regex_program import ATOM, BEHIND, COMMIT, GROUP, JUMP, NONE, SPLIT, Program
 from .regex_threads import lower_atom
 
 if TYPE_CHECKING:
@@ -35,20 +35,9 @@ if TYPE_CHECKING:
     from ..earley._regex import Regexes
     from .conditions import Row
 
-MAX_INSTRUCTIONS = 1 << 15
 MAX_CELLS = 256
 MAX_AHEAD = 64
 """Code points beyond a terminal that its lookaheads may look at: as in `_regex.pyx`."""
-
-# The instructions of `Regexes.cuts`.
-ATOM = 0
-SPLIT = 1
-JUMP = 2
-MATCH = 3
-BEHIND = 4
-GROUP = 5
-COMMIT = 6
-_NONE = -1
 
 _CONTEXT_HINT = (
     "let the terminal end in \\b or (?!...) so that a few characters decide, or write the context into the rules"
@@ -155,40 +144,27 @@ def _collect(node: Node, inside: bool, classes: set[Ranges]) -> None:
                 classes.add(((ord(char), ord(char)),))
 
 
-class _Builder:
-    """The program of one terminal being made: lists by instruction, back to front."""
+class _Builder(Program):
+    """The program of one terminal being made."""
 
     def __init__(self, regexes: Regexes, ordered: bool) -> None:
+        # Where the next instruction stands: in whose body, and whether the order of threads matters there.
+        self.owner = NONE
+        self.ordered = ordered
+        self.owners: list[int] = []
+        super().__init__("lookarounds or atomic groups")
         self.regexes = regexes
         self.cuts_at_match = ordered
-        self.ops: list[int] = []
-        self.first: list[int] = []
-        self.second: list[int] = []
-        self.owners: list[int] = []
         self.groups: list[tuple[int, bool, int, int]] = []
         self.oracles: dict[int, int] = {}  # node: its number
-        self.emptiness = Emptiness()
-        self.compiled: dict[tuple[int, int, int], int] = {}
         self.plains: dict[int, bool] = {}
-        self.lowered: dict[int, int] = {}
+        self.shared = Shared(regexes)
         self.made: list[Node] = []  # kept alive: nodes are remembered by identity
-        # Where the next instruction stands: in whose body, and whether the order of threads matters there.
-        self.owner = _NONE
-        self.ordered = ordered
-        self.match = self.add(MATCH, 0, _NONE)
         self.program: list[tuple[int, int, int, int, int]] = []
 
-    def add(self, op: int, first: int, second: int) -> int:
-        if len(self.ops) >= MAX_INSTRUCTIONS:
-            raise LimitError(
-                f"terminal with lookarounds or atomic groups: more than {MAX_INSTRUCTIONS} instructions; "
-                "lower its counts"
-            )
-        self.ops.append(op)
-        self.first.append(first)
-        self.second.append(second)
+    def add(self, op: int, first: object, second: int) -> int:
         self.owners.append(self.owner)
-        return len(self.ops) - 1
+        return super().add(op, first, second)
 
     def build(self, node: Node) -> int:
         """Where `node`, the whole terminal, is entered."""
@@ -196,41 +172,22 @@ class _Builder:
 
     # ---- from nodes ---------------------------------------------------------------------------------------------
 
-    def compile(self, node: Node, unmoved: int, moved: int) -> int:
-        """Where to enter `node`, which leaves for `moved` if it or something since the turn began has consumed."""
-        if isinstance(node, Literal) and not node.text:
-            return unmoved
-        if isinstance(node, (Chars, Literal)):
-            return self.atom(lower_atom(node, self.regexes), moved)
-        if isinstance(node, Behind):
-            return self.add(BEHIND, 2 * self.oracle(node.chars) + node.negative, unmoved)
-        key = (id(node), unmoved, moved)
-        known = self.compiled.get(key)
-        if known is not None:
-            return known
-        if not self.ordered and self.plain(node):
-            lowered = self.lower(node)
-            entry = self.atom(lowered, moved)
-            if self.regexes.is_nullable(lowered):
-                entry = self.add(SPLIT, entry, unmoved)
-        elif isinstance(node, Look):
-            entry = self.look(node, unmoved)
-        elif isinstance(node, Atomic):
-            entry = self.atomic(node, unmoved, moved)
-        elif isinstance(node, Concat):
-            entry = self.concat(self.joined(node.parts), unmoved, moved)
-        elif isinstance(node, Union):
-            entry = self.compile(node.alternatives[-1], unmoved, moved)
-            for alternative in node.alternatives[-2::-1]:
-                entry = self.add(SPLIT, self.compile(alternative, unmoved, moved), entry)
-        else:
-            assert isinstance(node, Repeat)
-            entry = self.repeat(node, unmoved, moved)
-        self.compiled[key] = entry
-        return entry
+    def atom(self, node: Node, after: int) -> int:
+        return self.add(ATOM, lower_atom(node, self.regexes), after)
 
-    def atom(self, lowered: int, after: int) -> int:
-        return self.add(ATOM, lowered, after)
+    def behind(self, node: Behind, after: int) -> int:
+        return self.add(BEHIND, 2 * self.oracle(node.chars) + node.negative, after)
+
+    def special(self, node: Node, unmoved: int, moved: int) -> int:
+        if not self.ordered and self.plain(node):
+            lowered = self.shared.lower(node)
+            entry = self.add(ATOM, lowered, moved)
+            return self.add(SPLIT, entry, unmoved) if self.regexes.is_nullable(lowered) else entry
+        if isinstance(node, Look):
+            return self.look(node, unmoved)
+        if isinstance(node, Atomic):
+            return self.atomic(node, unmoved, moved)
+        return NONE
 
     def look(self, node: Look, unmoved: int) -> int:
         if not node.ahead:
@@ -249,10 +206,10 @@ class _Builder:
         number = self.open_group(look)
         around = self.owner, self.ordered
         self.owner, self.ordered = number, False
-        entry = body(self.add(COMMIT, number, _NONE))
+        entry = body(self.add(COMMIT, number, NONE))
         self.owner, self.ordered = around
         self.groups[number] = (self.owner, look, entry, otherwise)
-        return self.add(GROUP, number, _NONE)
+        return self.add(GROUP, number, NONE)
 
     def atomic(self, node: Atomic, unmoved: int, moved: int) -> int:
         number = self.open_group(False)
@@ -260,29 +217,12 @@ class _Builder:
         self.owner, self.ordered = number, True
         entry = self.compile(node.body, self.add(COMMIT, number, unmoved), self.add(COMMIT, number, moved))
         self.owner, self.ordered = around
-        self.groups[number] = (self.owner, False, entry, _NONE)
-        return self.add(GROUP, number, _NONE)
+        self.groups[number] = (self.owner, False, entry, NONE)
+        return self.add(GROUP, number, NONE)
 
     def open_group(self, look: bool) -> int:
-        self.groups.append((self.owner, look, 0, _NONE))
+        self.groups.append((self.owner, look, 0, NONE))
         return len(self.groups) - 1
-
-    def concat(self, parts: tuple[Node, ...], unmoved: int, moved: int) -> int:
-        # Up to the first part that must consume something, a part is entered both ways; from there on, moved.
-        leading = 0
-        while leading < len(parts) and self.emptiness.can_be_empty(parts[leading]):
-            leading += 1
-        for index in reversed(range(len(parts))):
-            if index >= leading:
-                unmoved = moved = self.compile(parts[index], moved, moved)
-            else:
-                entry = self.compile(parts[index], unmoved, moved)
-                if index and unmoved != moved:
-                    moved = self.compile(parts[index], moved, moved)
-                elif index:
-                    moved = entry
-                unmoved = entry
-        return unmoved
 
     def joined(self, parts: tuple[Node, ...]) -> tuple[Node, ...]:
         """The parts; where order does not matter, neighbours without lookarounds as one."""
@@ -305,31 +245,6 @@ class _Builder:
         self.made.append(node)
         return node
 
-    def repeat(self, node: Repeat, unmoved: int, moved: int) -> int:
-        entry = moved
-        if node.maximum is None:
-            entry = self.add(SPLIT, _NONE, _NONE)
-            again = self.choice(node, moved, entry)
-            self.first[entry], self.second[entry] = self.first[again], self.second[again]
-            unmoved = entry if unmoved == moved else self.choice(node, unmoved, entry)
-        else:
-            for turn in reversed(range(node.maximum - node.minimum)):
-                after = entry
-                entry = self.choice(node, moved, after)
-                if turn == 0:  # the later ones follow a turn that has consumed something
-                    unmoved = entry if unmoved == moved else self.choice(node, unmoved, after)
-        for _ in range(node.minimum):  # counted even if they are empty
-            before = unmoved, entry
-            unmoved, entry = self.compile(node.body, unmoved, entry), self.compile(node.body, entry, entry)
-            if before == (unmoved, entry):
-                break  # an empty body: all turns are alike, however many
-        return unmoved
-
-    def choice(self, node: Repeat, leave: int, again: int) -> int:
-        """Between leaving the repetition and a turn that goes on at `again`, or leaves if it was empty."""
-        turn = self.compile(node.body, leave if self.emptiness.can_be_empty(node.body) else again, again)
-        return self.add(SPLIT, leave, turn) if node.lazy else self.add(SPLIT, turn, leave)
-
     # ---- regexes ------------------------------------------------------------------------------------------------
 
     def plain(self, node: Node) -> bool:
@@ -349,25 +264,10 @@ class _Builder:
             self.plains[id(node)] = known
         return known
 
-    def lower(self, node: Node) -> int:
-        """The regex of a plain node."""
-        known = self.lowered.get(id(node))
-        if known is None:
-            if isinstance(node, Repeat):
-                known = self.regexes.repeat(self.lower(node.body), node.minimum, node.maximum)
-            elif isinstance(node, Concat):
-                known = self.regexes.concat([self.lower(part) for part in node.parts])
-            elif isinstance(node, Union):
-                known = self.regexes.union([self.lower(part) for part in node.alternatives])
-            else:
-                known = lower_atom(node, self.regexes)
-            self.lowered[id(node)] = known
-        return known
-
     def oracle(self, body: Node) -> int:
         """The number of the regex for texts that end in `body`, which is plain."""
         anything = self.regexes.repeat(self.regexes.char_class(codepoints.ALL), 0)
-        return self.numbered(self.regexes.concat([anything, self.lower(body)]))
+        return self.numbered(self.regexes.concat([anything, self.shared.lower(body)]))
 
     def oracle_of(self, node: Look) -> int:
         if self.plain(node.body):
@@ -411,7 +311,7 @@ class _Builder:
                     asks[previous] |= asks[place]
                     waiting.append(previous)
         self.groups = [
-            (parent, look, places.get(body, 0), places.get(otherwise, _NONE))
+            (parent, look, places.get(body, 0), places.get(otherwise, NONE))
             for parent, look, body, otherwise in self.groups
         ]
         for place, i in enumerate(order):
@@ -419,7 +319,7 @@ class _Builder:
             if op in (SPLIT, JUMP):
                 x = places[x]
             if op in (ATOM, SPLIT, BEHIND, COMMIT):
-                y = places[y] if y >= 0 else _NONE
+                y = places[y] if y >= 0 else NONE
             self.program.append((op, x, y if op != JUMP else x, self.owners[i], asks[place]))
 
     def successors(self, i: int) -> list[int]:

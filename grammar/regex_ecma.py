@@ -18,7 +18,7 @@ from ..earley.errors import LimitError
 from . import codepoints, regex_looks
 from .errors import RegexSyntaxError
 from .regex_ast import Chars, Concat, Literal, Node, Ranges, Repeat, Union
-from .regex_syntax import MAX_COUNT, MAX_NESTING
+from .regex_syntax import MAX_NESTING, count
 
 IGNORE_CASE = 1
 MULTILINE = 2
@@ -46,6 +46,10 @@ def parse(pattern: str, flags: str = "", offset: int = 0) -> Node:
     """The node that `pattern` denotes under `flags`, letters out of "imsu"; see `regex_dialects.parse_regex`."""
     bits = 0
     for letter in flags:
+        if letter == "v":
+            raise RegexSyntaxError(
+                "flag 'v' (sets of strings in classes) is not supported", offset, "write unions as alternatives, and u"
+            )
         if letter not in _FLAGS:
             raise RegexSyntaxError(f"unknown flag {letter!r}", offset, "the flags are i, m, s and u")
         bits |= _FLAGS[letter]
@@ -130,8 +134,8 @@ class _Parser:
         if not low or not self.skip("}"):
             self.at = start
             return None
-        least = self.count(low, start)
-        most = self.count(high, start) if high else None
+        least = count(low, self.offset + start)
+        most = count(high, self.offset + start) if high else None
         if most is not None and most < least:
             raise self.error("min repeat greater than max repeat", start)
         return least, most
@@ -141,16 +145,6 @@ class _Parser:
         while self.at < self.end and "0" <= self.pattern[self.at] <= "9":
             self.at += 1
         return self.pattern[start : self.at]
-
-    def count(self, digits: str, start: int) -> int:
-        digits = digits.lstrip("0") or "0"
-        if len(digits) > 10 or int(digits) > MAX_COUNT:
-            digits = digits if len(digits) <= 20 else f"{digits[:20]}..."
-            raise LimitError(
-                f"repetition count {digits} at position {self.offset + start}, limit {MAX_COUNT}; "
-                "leave the count open, {n,}"
-            )
-        return int(digits)
 
     def term(self, start: int) -> Node:
         char = self.pattern[start]
@@ -271,9 +265,10 @@ class _Parser:
             ranges = unicode_properties.find(name, loose=False)
         except unicode_properties.UnknownProperty as error:
             raise self.error(error.args[0], start, error.args[1]) from None
-        if self.flags & IGNORE_CASE:
-            ranges = fold(ranges)
-        return codepoints.complement(ranges) if negative else ranges
+        if negative:
+            ranges = codepoints.complement(ranges)
+        # The complement first: `\P{Lu}` ignoring case matches "A", as it contains "a" (22.2.2.9; not so under `v`).
+        return fold(ranges) if self.flags & IGNORE_CASE else ranges
 
     def escaped_code(self, start: int, in_class: bool) -> int:
         """The code point of the escape at `start`; its backslash has been read."""

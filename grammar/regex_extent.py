@@ -14,8 +14,6 @@ from .regex_lookbehind import refuse
 from .regex_looks import INFINITE, behind, widths
 
 MAX_ENDINGS = 64
-_FAR = 1 << 60
-"""More code points than there are."""
 
 
 def lookaheads_outside(node: Node) -> Node:
@@ -50,7 +48,7 @@ def _same(parts: list[Node], others: tuple[Node, ...]) -> bool:
 def _first_beyond(body: Node) -> Look | None:
     """A lookahead in the body of a lookbehind that may look beyond its end."""
     extent = Extent()
-    extent.walk(body, _FAR, 0)
+    extent.walk(body, INFINITE, 0)
     return extent.first
 
 
@@ -97,7 +95,7 @@ class Extent:
         self.first: Look | None = None
         """A lookahead that may look beyond the end: the first of them that is met."""
 
-    def walk(self, node: Node, before: int, after: int) -> None:
+    def walk(self, node: Node, before: float, after: float) -> None:
         """`before`, `after`: code points of the terminal that surely stand there.
 
         Refuses lookbehinds that reach out."""
@@ -132,10 +130,10 @@ class Extent:
                 self.walk(part, before, after + following)
                 before += width
 
-    def walk_inside(self, body: Node, before: int) -> None:
+    def walk_inside(self, body: Node, before: float) -> None:
         """Lookbehinds within a lookahead."""
         outer = self.first
-        self.walk(body, before, 1 << 60)
+        self.walk(body, before, INFINITE)
         self.first = outer
 
     def reach(self, node: Node) -> float:

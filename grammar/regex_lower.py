@@ -97,7 +97,7 @@ def lower(node: Node, regexes: Regexes, contexts: list[Context] | None = None) -
     if found & _LAZY:
         return compile_threads(node, regexes)
     if found & _BEHIND:
-        return _Shared(regexes).lower(without_lookbehind(node))
+        return Shared(regexes).lower(without_lookbehind(node))
     return _plain(node, regexes)
 
 
@@ -174,7 +174,7 @@ def _plain(node: Node, regexes: Regexes) -> int:
     return regexes.union([_plain(part, regexes) for part in node.alternatives])
 
 
-class _Shared:
+class Shared:
     """`_plain` for nodes whose parts may be shared, each of which is lowered once."""
 
     def __init__(self, regexes: Regexes) -> None:

@@ -93,6 +93,17 @@ def literal(text: str, ignore_case: bool = False) -> Node:
     return parts[0] if len(parts) == 1 else Concat(tuple(parts))
 
 
+def count(digits: str, position: int) -> int:
+    """The number of a repetition that stands at `position`."""
+    digits = digits.lstrip("0") or "0"
+    if len(digits) > 10 or int(digits) > MAX_COUNT:
+        digits = digits if len(digits) <= 20 else f"{digits[:20]}..."
+        raise LimitError(
+            f"repetition count {digits} at position {position}, limit {MAX_COUNT}; leave the count open, {{n,}}"
+        )
+    return int(digits)
+
+
 class _Parser:
     """One reading of one pattern. Invariant: `pattern[at]` is the first character not read yet."""
 
@@ -262,8 +273,8 @@ class _Parser:
                 self.skip_digits()
                 high = self.pattern[comma + 1 : self.at]
             self.at += 1
-            minimum = self.count(low, start) if low else 0
-            maximum = self.count(high, start) if high else None
+            minimum = count(low, self.offset + start) if low else 0
+            maximum = count(high, self.offset + start) if high else None
             if maximum is not None and maximum < minimum:
                 raise self.error("min repeat greater than max repeat", start)
         if self.at < self.end:
@@ -274,16 +285,6 @@ class _Parser:
                 self.at += 1
                 return minimum, maximum, _POSSESSIVE
         return minimum, maximum, _GREEDY
-
-    def count(self, digits: str, start: int) -> int:
-        digits = digits.lstrip("0") or "0"
-        if len(digits) > 10 or int(digits) > MAX_COUNT:
-            digits = digits if len(digits) <= 20 else f"{digits[:20]}..."
-            raise LimitError(
-                f"repetition count {digits} at position {self.offset + start}, limit {MAX_COUNT}; "
-                "leave the count open, {n,}"
-            )
-        return int(digits)
 
     # ---- one code point -----------------------------------------------------------------------------------------
 

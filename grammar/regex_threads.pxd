@@ -3,8 +3,8 @@
 cimport cython
 
 from earleymask.earley._regex cimport Regexes
-from earleymask.grammar.regex_ast cimport Behind, Chars, Concat, Literal, Node, Repeat, Union
-from earleymask.grammar.regex_lookbehind cimport Emptiness
+from earleymask.grammar.regex_ast cimport Behind, Chars, Literal, Node
+from earleymask.grammar.regex_program cimport Program
 
 
 cdef int ATOM
@@ -12,28 +12,13 @@ cdef int SPLIT
 cdef int JUMP
 cdef int BEHIND
 cdef int MATCH
-cdef int _FAIL
 
 
-@cython.final
-cdef class _Graph:
-    cdef bytearray ops
-    cdef list first
-    cdef list second
+cdef class _Graph(Program):
     cdef bint has_behind
-    cdef dict compiled
-    cdef Emptiness emptiness
-    cdef int match
 
-    cdef int add(self, int op, first, second) except -1
-    @cython.locals(entry=int)
-    cdef int compile(self, Node node, int unmoved, int moved) except -1
-    @cython.locals(leading=Py_ssize_t, index=Py_ssize_t, entry=int)
-    cdef int concat(self, tuple parts, int unmoved, int moved) except -1
-    @cython.locals(entry=int, again=int, after=int)
-    cdef int repeat(self, Repeat node, int unmoved, int moved) except -1
-    @cython.locals(turn=int)
-    cdef int choice(self, Repeat node, int leave, int again) except -1
+    cpdef int atom(self, Node node, int after) except -1
+    cpdef int behind(self, Behind node, int after) except -1
     @cython.locals(before=list, i=Py_ssize_t)
     cdef list asking(self)
     cdef lower_atoms(self, regexes)

@@ -6,9 +6,7 @@ virtual machine approach"). Threads that meet at an instruction have the same fu
 dropped; for that to be `re`'s order, an instruction must know all that `re` knows there:
 
 - how often a repetition has turned: counts are written out;
-- whether the current turn has consumed anything: after an empty turn `re` never turns again but goes on behind the
-  repetition (`SRE_OP_MAX_UNTIL` in CPython's sre_lib.h). So every node is compiled towards two exits, one for "nothing
-  consumed since the turn began", one for "something consumed", and what may be empty is compiled once for each;
+- whether the current turn has consumed anything (`regex_program`);
 - the code point before, where a lookbehind asks: atoms before a lookbehind are split by the cells of
   `regex_lookbehind`, and the lookbehind is decided here. Then every thread can still match, and no state is a dead end.
 
@@ -18,25 +16,14 @@ repetitions, which MAX_INSTRUCTIONS bounds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..earley.errors import LimitError
-from .regex_ast import Behind, Chars, Concat, Literal, Node, Ranges, Repeat, Union
-from .regex_lookbehind import ANY_CELL, AT_START, Emptiness, allows, atom_ending, cells_of, refuse
+from .regex_ast import Behind, Chars, Literal, Node, Ranges
+from .regex_lookbehind import ANY_CELL, AT_START, allows, atom_ending, cells_of, refuse
+from .regex_program import ATOM, BEHIND, JUMP, MATCH, SPLIT, Program
 
 if TYPE_CHECKING:
     from ..earley._regex import Regexes
-
-MAX_INSTRUCTIONS = 1 << 15
-
-# The instructions of `Regexes.ordered`, and one that is taken out before.
-ATOM = 0
-SPLIT = 1
-JUMP = 2
-MATCH = 3
-BEHIND = 4
-
-_FAIL = -1
 
 
 def compile_threads(node: Node, regexes: Regexes) -> int:
@@ -52,99 +39,19 @@ def compile_threads(node: Node, regexes: Regexes) -> int:
     return regexes.ordered(graph.program(start, alive)) if alive[start] else regexes.EMPTY
 
 
-class _Graph:
-    """Instructions that name their successors, made back to front.
-
-    ATOM: `first` is a Chars or Literal (after `lower_atoms` a node id), `second` the successor. BEHIND likewise, of a
-    Behind.
-    SPLIT: both are successors, `first` preferred. MATCH: the end, instruction 0.
-    """
+class _Graph(Program):
+    """A program whose atoms and lookbehinds are nodes; `lower_atoms` makes ids of regexes of the atoms."""
 
     def __init__(self) -> None:
-        self.ops = bytearray()
-        self.first: list[Any] = []
-        self.second: list[int] = []
+        super().__init__("lazy quantifiers")
         self.has_behind = False
-        self.emptiness = Emptiness()
-        self.compiled: dict[tuple[int, int, int], int] = {}
-        self.match = self.add(MATCH, 0, _FAIL)
 
-    def add(self, op: int, first: object, second: int) -> int:
-        if len(self.ops) >= MAX_INSTRUCTIONS:
-            raise LimitError(
-                f"terminal with lazy quantifiers: more than {MAX_INSTRUCTIONS} instructions; lower its counts"
-            )
-        self.ops.append(op)
-        self.first.append(first)
-        self.second.append(second)
-        return len(self.ops) - 1
+    def atom(self, node: Node, after: int) -> int:
+        return self.add(ATOM, node, after)
 
-    # ---- from nodes ---------------------------------------------------------------------------------------------
-
-    def compile(self, node: Node, unmoved: int, moved: int) -> int:
-        """Where to enter `node`, which leaves for `moved` if it or something since the turn began has consumed."""
-        if isinstance(node, Chars) or (isinstance(node, Literal) and node.text):
-            return self.add(ATOM, node, moved)
-        if isinstance(node, Literal):
-            return unmoved
-        if isinstance(node, Behind):
-            self.has_behind = True
-            return self.add(BEHIND, node, unmoved)
-        key = (id(node), unmoved, moved)
-        known = self.compiled.get(key)
-        if known is not None:
-            return known
-        if isinstance(node, Concat):
-            entry = self.concat(node.parts, unmoved, moved)
-        elif isinstance(node, Union):
-            entry = self.compile(node.alternatives[-1], unmoved, moved)
-            for alternative in node.alternatives[-2::-1]:
-                entry = self.add(SPLIT, self.compile(alternative, unmoved, moved), entry)
-        else:
-            assert isinstance(node, Repeat)
-            entry = self.repeat(node, unmoved, moved)
-        self.compiled[key] = entry
-        return entry
-
-    def concat(self, parts: tuple[Node, ...], unmoved: int, moved: int) -> int:
-        # Up to the first part that must consume something, a part is entered both ways; from there on, moved.
-        leading = 0
-        while leading < len(parts) and self.emptiness.can_be_empty(parts[leading]):
-            leading += 1
-        for index in reversed(range(len(parts))):
-            if index >= leading:
-                unmoved = moved = self.compile(parts[index], moved, moved)
-            else:
-                entry = self.compile(parts[index], unmoved, moved)
-                if index:
-                    moved = self.compile(parts[index], moved, moved)
-                unmoved = entry
-        return unmoved
-
-    def repeat(self, node: Repeat, unmoved: int, moved: int) -> int:
-        entry = moved
-        if node.maximum is None:
-            entry = self.add(SPLIT, _FAIL, _FAIL)
-            again = self.choice(node, moved, entry)
-            self.first[entry], self.second[entry] = self.first[again], self.second[again]
-            unmoved = entry if unmoved == moved else self.choice(node, unmoved, entry)
-        else:
-            for turn in reversed(range(node.maximum - node.minimum)):
-                after = entry
-                entry = self.choice(node, moved, after)
-                if turn == 0:  # the later ones follow a turn that has consumed something
-                    unmoved = entry if unmoved == moved else self.choice(node, unmoved, after)
-        for _ in range(node.minimum):  # counted even if they are empty
-            before = unmoved, entry
-            unmoved, entry = self.compile(node.body, unmoved, entry), self.compile(node.body, entry, entry)
-            if before == (unmoved, entry):
-                break  # an empty body: all turns are alike, however many
-        return unmoved
-
-    def choice(self, node: Repeat, leave: int, again: int) -> int:
-        """Between leaving the repetition and a turn that goes on at `again`, or leaves if it was empty."""
-        turn = self.compile(node.body, leave if self.emptiness.can_be_empty(node.body) else again, again)
-        return self.add(SPLIT, leave, turn) if node.lazy else self.add(SPLIT, turn, leave)
+    def behind(self, node: Behind, after: int) -> int:
+        self.has_behind = True
+        return self.add(BEHIND, node, after)
 
     # ---- to a program -------------------------------------------------------------------------------------------
 

@@ -66,6 +66,10 @@ class GrammarLogitsProcessor(LogitsProcessor):
         eos_token_id: the ids that end a row, as `model.generation_config.eos_token_id` has them, where they are not the
             vocabulary's own; they then take the place of the vocabulary's.
         threads: how many rows' masks are made at a time.
+        temperatures: apply those that the grammar gives (the attribute `temperature` of its rules), each where its rule
+            is written: scores change there, and 0 leaves only the most probable token. For sampling with
+            `temperature=1.0`, the default, which is applied as well. Not for beam search, whose scores must stay
+            logarithms of probabilities.
 
     One processor serves one `generate` call at a time. Making one costs little; grammars and vocabularies are shared.
     """
@@ -80,6 +84,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
         prompt_length: int | None = None,
         eos_token_id: int | Sequence[int] | None = None,
         threads: int = 1,
+        temperatures: bool = False,
     ) -> None:
         if prompt_length is not None and prompt_length < 0:
             raise ValueError(f"prompt_length must not be negative, got {prompt_length}")
@@ -93,6 +98,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
         self.vocabulary = vocabulary if eos_token_id is None else _with_eos(vocabulary, eos_token_id)
         self.prompt_length = prompt_length
         self.threads = threads
+        self.temperatures = temperatures
         # Rows of the same grammar share their histories, also where it is listed several times.
         distinct = list(dict.fromkeys(self.grammars))
         self._grammar_of = [distinct.index(each) for each in self.grammars]
@@ -142,7 +148,14 @@ class GrammarLogitsProcessor(LogitsProcessor):
             raise BatchError({of_mask[at]: each for at, each in error.errors.items()}) from error.__cause__
         self._masks, self._given_up = masks, given_up
         self._mask_of = {key: at for at, key in enumerate(matchers)}
-        return self._apply(keys, scores)
+        masked = self._apply(keys, scores)
+        if self.temperatures:
+            found = {key: matcher.temperature() for key, matcher in matchers.items()}
+            for row, key in enumerate(keys):
+                temperature = found.get(key)
+                if temperature is not None:
+                    masked[row] = _tempered(masked[row], temperature)
+        return masked
 
     def _find_prompt(self, ids: npt.NDArray[np.integer[Any]]) -> int:
         """How many ids of every row are the prompt. Notes it when this is the first call of a generation.
@@ -271,6 +284,14 @@ class GrammarLogitsProcessor(LogitsProcessor):
             if missing:
                 why += f"; it cannot spell the bytes {missing!r}"
         return EmptyMaskError(f"row {row}, after {len(key[1]) // KEY_BYTES} tokens: {why}")
+
+
+def _tempered(scores: torch.Tensor, temperature: float) -> torch.Tensor:
+    """Scores of one row at a temperature. The highest one becomes 0, so that a low temperature makes none infinite."""
+    scores = scores - scores.max()
+    if temperature == 0:
+        return torch.where(scores == 0, scores, -torch.inf)
+    return scores / temperature
 
 
 def _with_eos(vocabulary: Vocabulary, eos_token_id: int | Sequence[int]) -> Vocabulary:

@@ -23,11 +23,11 @@ from campaign_cases import Case, Wrong
 from campaign_fronts import Source
 from compare import Difference, Loaded, Pair
 from mask_paths import limits, walked
-from refusals import Skipped
+from refusals import Skipped, general
 from shrinking import fewer
 from twin import Node, dict_trie, lacks
 
-from earleymask import Constraint, Grammar, RejectedTokenError, Vocabulary, VocabularyError, fill_bitmasks
+from earleymask import Constraint, Grammar, LimitError, RejectedTokenError, Vocabulary, VocabularyError, fill_bitmasks
 from earleymask.earley._masks import set_limits
 
 Call = list[Any]
@@ -118,6 +118,8 @@ class Session:
                 raise pair.fail(f"{name} {arguments} left other tokens behind")
             pair.check_ends()
         except Difference as difference:
+            if isinstance(difference.__cause__, LimitError):  # documented, typed, and counted in the summary
+                raise Skipped(f"limit: {general(str(difference.__cause__))}") from None
             raise Wrong(f"at {call}: {difference}") from difference
         if pair.loaded.twin.n_remembered > MOST_POSITIONS:
             pair.loaded.twin.forget()

@@ -68,7 +68,6 @@ def run_session(
     n_calls: int,
     choose: Callable[[Random, Session], list[Any]],
     budget: int = 1_500_000,
-    masks_from: int = 0,
 ) -> None:
     """Calls drawn by `choose`; a difference becomes a case of all calls made so far."""
     bounds = make_bounds(rng)
@@ -91,14 +90,19 @@ def run_session(
 
 
 def next_token(rng: Random, session: Session, number: int) -> int:
-    """A token of the twin's mask that is not EOS, if there is one: short ones and long ones preferred."""
+    """A token of the twin's mask that is not EOS, if there is one: short ones, long ones and parts of characters."""
     pair = session.pairs[number]
     allowed = np.flatnonzero(pair.twin.mask()).tolist()
     ordinary = [t for t in allowed if t not in session.vocabulary.eos_token_ids]
     if not ordinary:
         return int(rng.choice(allowed)) if allowed else 0
+    spelled = session.vocabulary.token_bytes
+    if rng.randrange(8) == 0 and len(ordinary) < 5000:  # into a character, where all that decides is UTF-8
+        parts = [t for t in ordinary if len(spelled(t)) == 1 and spelled(t) >= b"\x80"]
+        if parts:
+            return int(rng.choice(parts))
     some = rng.sample(ordinary, min(200, len(ordinary)))
-    return choose_token(rng, some, {t: session.vocabulary.token_bytes(t) for t in some})
+    return choose_token(rng, some, {t: spelled(t) for t in some})
 
 
 def walking(rng: Random, session: Session) -> list[Any]:

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from lark import Lark
 from lark.exceptions import LarkError, UnexpectedInput
 from sentences import accepts as we_accept
 from sentences import strings
 
-from earleymask.grammar import Grammar
+from earleymask.grammar import Grammar, GrammarError
 
-__all__ = ["assert_same", "lark_accepts", "lark_loads", "lark_parser", "lark_says", "strings", "we_accept"]
+__all__ = [
+    "assert_refused",
+    "assert_same",
+    "lark_accepts",
+    "lark_loads",
+    "lark_parser",
+    "lark_says",
+    "strings",
+    "we_accept",
+]
 
 
 def lark_parser(grammar: str, start: str = "start", **options: Any) -> Lark:
@@ -60,3 +70,13 @@ def assert_same(text: str, sentences: Iterable[str], start: str = "start", **opt
         accepted += expected
         rejected += not expected
     assert accepted and rejected, "this case cannot fail: it needs sentences that are accepted and some that are not"
+
+
+def assert_refused(text: str, line: int | None, column: int | None, message: str, **options: Any) -> GrammarError:
+    """The error of loading `text`, which says this there."""
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_lark(text, **options)
+    error = caught.value
+    assert message in error.message, error
+    assert (error.line, error.column) == (line, column), error
+    return error

@@ -55,6 +55,9 @@ def make_pattern(rng: Random, depth: int = 2, lazy: bool = True) -> str:
         return rng.choice(CLASSES)
     if roll < 7:
         return "".join(make_pattern(rng, depth - 1, lazy) for _ in range(rng.randint(2, 3)))
+    if roll < 8 and rng.randrange(4) == 0:  # counts with and without a gap between them
+        body, first, second = make_pattern(rng, depth - 1, lazy=False), rng.randint(1, 4), rng.randint(2, 6)
+        return f"(?:(?:{body}){{{first}}}|(?:{body}){{{second},{second + rng.randrange(3)}}})"
     if roll < 8:
         return "(?:" + "|".join(make_pattern(rng, depth - 1, lazy) for _ in range(rng.randint(2, 3))) + ")"
     repeated = f"(?:{make_pattern(rng, depth - 1, lazy)}){rng.choice(COUNTS)}"
@@ -473,6 +476,10 @@ def make_small_grammar(rng: Random, alphabet: str) -> GrammarSketch:
         if rng.random() < 0.6:
             alternatives.append((rng.choice(terminals),))
         rules.append((name, tuple(dict.fromkeys(alternatives))))
+    if rng.random() < 0.25:  # two rules that end with the same one, told apart by what follows
+        end, first, second, third = Ref(rng.choice(names)), *rng.sample(terminals, 3)
+        rules[0] = ("start", (*rules[0][1], (Ref("e0"), first), (Ref("e1"), second)))
+        rules += [("e0", ((end,),)), ("e1", ((third, end), (end,)))]
     ignored = rng.sample(SMALL_BLANKS, rng.choice([1, 1, 1, 2, 3])) if rng.random() < 0.35 else []
     return GrammarSketch(tuple(rules), ignored=tuple(ignored))
 

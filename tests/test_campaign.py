@@ -8,13 +8,17 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 from random import Random
 
 import campaign
 import campaign_cases
 import campaign_patterns
+import parametric_twin
 import pytest
+from boolean_twin import BooleanTwin
 from campaign_arms import ARMS, small_grammars
 from campaign_cases import Found, failure, read
 from campaign_patterns import compiled
@@ -22,6 +26,7 @@ from campaign_texts import ECMA_LETTERS, make_ecma
 from ecma_twin import as_ecma, as_re
 from mask_paths import limits
 from refusals import Skipped
+from sentences import strings
 from twin import TooMuchWork, Twin
 
 from earleymask.earley._masks import set_limits
@@ -173,3 +178,45 @@ def test_patterns_of_ecma_are_spelled_as_node_reads_them() -> None:
     for question, ours, nodes in zip(asked, expected, json.loads(done.stdout), strict=True):
         assert ours == nodes, question
     assert sum(map(sum, expected)) > 1000
+
+
+def test_rules_with_values_are_written_out_for_the_twin() -> None:
+    letters = [
+        [[f'"{letter}"', ["p", ["set_bit", i]]], ["and", ["bit_clear", i], ["lt", None, 7]]]
+        for i, letter in enumerate("abc")
+    ]
+    text = json.dumps({"start": ["p", 0], "rules": [["p", [[[], ["is_ones", [0, 3]]], *letters]]]})
+    twin = Twin.from_lark(parametric_twin.expanded(text))
+    assert [t for t in strings("abc", 4) if twin.is_sentence(t.encode())] == [*map("".join, permutations("abc"))]
+    assert '| "b" p::set_bit(1) %if and(bit_clear(1), lt(_, 7))' in parametric_twin.written(text)
+
+
+@pytest.mark.parametrize(
+    ("expression", "values"),
+    [
+        (["incr", [0, 2]], [1, 2, 3, 3, 5, 6, 7, 7]),
+        (["decr", [1, 3]], [0, 1, 0, 1, 2, 3, 4, 5]),
+        (["set_bit", 1], [2, 3, 2, 3, 6, 7, 6, 7]),
+        (["clear_bit", 0], [0, 0, 2, 2, 4, 4, 6, 6]),
+        (["bit_and", 5], [0, 1, 0, 1, 4, 5, 4, 5]),
+        (["bit_or", 4], [4, 5, 6, 7, 4, 5, 6, 7]),
+        (["constant", 9], [9] * 8),
+        (["same"], [*range(8)]),
+    ],
+)
+def test_what_the_twin_makes_of_values(expression: list[object], values: list[int]) -> None:
+    assert [parametric_twin.after(expression, value) for value in range(8)] == values
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        (["lazy", ["re", "a+b?"]], lambda text: text == "a"),
+        (["lazy", ["re", "[ab]*b"]], lambda text: text.endswith("b") and text.count("b") == 1),
+        (["suffix", ["re", "[ab]*"], ["re", "ab"]], lambda text: text.endswith("ab") and text.count("ab") == 1),
+        (["stop", ["re", "a*"], ["re", "b|aa"]], lambda text: text in ("b", "aa", "ab")),
+    ],
+)
+def test_rules_with_attributes_as_the_twin_reads_them(tree: list[object], expected: Callable[[str], bool]) -> None:
+    twin = BooleanTwin(tree)
+    assert [t for t in strings("ab", 6) if twin.matches(t.encode())] == [t for t in strings("ab", 6) if expected(t)]

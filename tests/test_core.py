@@ -297,6 +297,15 @@ def test_rows_stay_short_where_the_textbook_has_an_item_for_every_origin(rules):
     assert all(factor < 2.1 for factor in growth)
 
 
+def test_what_two_wait_for_completes_to_both():
+    """Both X and Y end with Z, so that a Z is no tail call of either, however deep."""
+    both = grammar({"S": ["X b a", "Y b b"], "X": ["Z"], "Y": ["Z"], "Z": ["a Z", "a"]}, AB, "S")
+    for text, following in (("", "a"), ("a", "ab"), ("aaa", "ab"), ("aab", "ab"), ("aaba", "$"), ("aabb", "$")):
+        matcher = Matcher(both, BYTES)
+        feed(matcher, text)
+        assert allowed(matcher) == following
+
+
 def test_brackets_cost_one_continuation_a_level():
     brackets = grammar({"S": ["a S b", "a b"]}, AB, "S")
     matcher = Matcher(brackets, BYTES)

@@ -137,3 +137,20 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_patterns(name: str) -> None:
     assert_bounded(lambda: Grammar.from_regex(HOSTILE[name]))
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(?s:.)", "[^a]", "[\u0800-\uffff]", "[\U00010000-\U0010ffff]", r"\W", "[^\u0900\U0001f600]"]
+)
+def test_the_bytes_of_a_character_are_those_of_utf_8(pattern: str) -> None:
+    """Which byte may be first, second and third, against the encodings of all characters of the class."""
+    members = re.findall(pattern, "".join(chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000))
+    expected: dict[bytes, set[int]] = {}
+    for data in map(str.encode, members):
+        for i in range(min(len(data), 3)):
+            expected.setdefault(data[:i], set()).add(data[i])
+    matcher = Matcher(Grammar.from_regex(pattern), BYTES)
+    for prefix, following in expected.items():
+        matcher.reset()
+        assert matcher.validate(list(prefix)) == len(prefix) and all(map(matcher.accept, prefix))
+        assert set(matcher.mask().nonzero()[0].tolist()) == following, prefix

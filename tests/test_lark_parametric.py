@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 
 import pytest
-from lark_oracle import strings, we_accept
+from lark_oracle import assert_refused, strings, we_accept
 
 from earleymask import LimitError, Matcher, Vocabulary
-from earleymask.grammar import Grammar, GrammarError
+from earleymask.grammar import Grammar
 
 PERMUTATIONS = """
 start    :  perm::0x0
@@ -65,6 +65,14 @@ LANGUAGES: dict[str, tuple[str, Callable[[str], bool]]] = {
         """,
         lambda text: text.removesuffix("c") in ("aa", "aba", "baa", "baba")
         or (text[:1] == "c" and set(text[1:]) == {"b"}),
+    ),
+    "counts that stop at their ends": (
+        """
+        start: up::0
+        up::_: "a" up::incr([0:1]) | "b" down::_ %if is_ones([0:1])
+        down::_: "b" down::decr([0:1]) | "c" %if eq(_, 0)
+        """,
+        lambda text: any(text == "a" * m + "b" * n + "c" for m in range(1, 5) for n in range(2, 5)),
     ),
     "what can be empty": (
         """
@@ -217,6 +225,7 @@ ERRORS = {
     "a terminal": ('start: X\nX::_: "a"', 2, 2, "terminals have no values"),
     "in a group": ('start: x::1\nx::_: ("a" %if true)', 2, 12, "behind a whole alternative"),
     "in a terminal": ('start: A\nA: "a" x::1', 2, 8, "rule `x` stands inside a terminal"),
+    "extended without a value": ('start: x::0\nx::_: "a"\n%extend x: "b"', 3, 9, "in one of its definitions only"),
     "template with a value": ('start: x{"a"}\nx{a}::_: a', 2, 1, "has attributes or a value"),
     "value in a template": ('start: x::1\nx::_: t{x::incr(_)}\nt{a}: "(" a ")" | "b"', 3, 1, "depends on a value"),
     "nested too deeply": ('start: x::1\nx::_: "a" %if ' + "not(" * 60 + "true" + ")" * 60, 2, 11, "more than 50 deep"),
@@ -228,12 +237,7 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors_show_their_place(name: str) -> None:
-    text, line, column, message = ERRORS[name]
-    with pytest.raises(GrammarError) as caught:
-        Grammar.from_lark(text)
-    error = caught.value
-    assert message in error.message, error
-    assert (error.line, error.column) == (line, column), error
+    assert_refused(*ERRORS[name])
 
 
 def test_beginnings_without_end_are_an_error_in_time() -> None:
@@ -242,3 +246,16 @@ def test_beginnings_without_end_are_an_error_in_time() -> None:
     with pytest.raises(LimitError, match="begins with itself"):
         Matcher(grammar, Vocabulary.bytes()).accept(ord("b"))
     assert time.process_time() - before < 20
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_more_alternatives(elsewhere: bool) -> None:
+    """`%extend` of a rule with a value, in the text itself and by who imports it."""
+    body = 'x::_: "." %if is_ones([0:2])\n  | "a" x::set_bit(0) %if bit_clear(0)\n'
+    more = '%extend x::_: "b" x::set_bit(1) %if bit_clear(1) | "c" %if eq(_, 0)\n'
+    modules = {"m": body}
+    text = "start: x::0\n" + ("%import m.x\n" if elsewhere else body) + more
+    grammar = Grammar.from_lark(text, loader=modules)
+    found = {text for text in strings("abc.", 3) if we_accept(grammar, text)}
+    assert found == {"ab.", "ba.", "c"}
+    assert Grammar.from_lark(text + more.replace('"b"', '"bb"'), loader=modules).engine is not None

@@ -9,7 +9,11 @@ from __future__ import annotations
 import pickle
 import threading
 import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,20 +80,130 @@ def test_a_pickled_grammar_keeps_its_limits() -> None:
 def test_a_grammar_that_is_too_large(limit: str, value: int) -> None:
     text = 'start: a "," b\na: "x" | "y"\nb: "z"'
     assert Grammar.from_lark(text, limits=Limits(**{limit: 1000}))
-    with pytest.raises(GrammarError, match=f"limit {limit} is {value}") as caught:
-        Grammar.from_lark(text, limits=Limits(**{limit: value}))
-    assert isinstance(caught.value, LimitError) and caught.value.limit == limit
+    assert_reaches(limit, value, lambda limits: Grammar.from_lark(text, limits=limits))
 
 
-def test_the_size_of_other_sources() -> None:
-    small = Limits(source_characters=4)
-    for make in (
-        lambda: Grammar.from_gbnf('root ::= "a"', limits=small),
-        lambda: Grammar.from_regex("abcde", limits=small),
-        lambda: Grammar.from_choices(["abc", "de"], limits=small),
-    ):
-        with pytest.raises(LimitError, match="source_characters is 4"):
-            make()
+def assert_reaches(limit: str, value: float, make: Callable[[Limits], object]) -> GrammarError:
+    """The error of loading with the limit, which names it; soon, and without much memory."""
+    began = time.process_time()
+    tracemalloc.start()
+    with pytest.raises(GrammarError) as caught:
+        make(Limits(**{limit: value}))  # type: ignore[arg-type]
+    assert tracemalloc.get_traced_memory()[1] < 200 << 20
+    tracemalloc.stop()
+    assert time.process_time() - began < 20
+    error = caught.value
+    assert isinstance(error, LimitError) and error.limit == limit
+    assert f"limits=Limits({limit}=...)" in str(error) and str(value) in error.message
+    again = pickle.loads(pickle.dumps(error))
+    assert again.limit == limit and str(again) == str(error)
+    return error
+
+
+FRONT_ENDS: dict[str, Callable[..., Grammar]] = {
+    "lark": Grammar.from_lark,
+    "gbnf": Grammar.from_gbnf,
+    "regex": Grammar.from_regex,
+    "choices": Grammar.from_choices,
+}
+# By front end, limit and value: one that meets it, and one that just does not.
+GRAMMAR_LIMITS: list[tuple[str, str, int, Any, Any]] = [
+    ("lark", "nesting", 3, 'start: (((("a"))))', 'start: ((("a")))'),
+    ("lark", "nesting", 3, 'start: [[[["a"] "b"] "c"] "d"]', 'start: [[["a"] "b"] "c"]'),
+    ("lark", "nesting", 3, 'start: x{x{x{x{"a"}}}}\nx{y}: y', 'start: x{x{x{"a"}}}\nx{y}: y'),
+    ("lark", "nesting", 3, 'start: %lark { start: (((("a")))) }', 'start: %lark { start: ((("a"))) }'),
+    ("lark", "nesting", 3, "start: /" + "(a" * 20 + ")+b" * 20 + "/", "start: /" + "(a" * 3 + ")+b" * 3 + "/"),
+    ("lark", "nesting", 100, "start: " + "(" * 100_000, 'start: ' + "(" * 100 + '"a"' + ")" * 100),
+    ("gbnf", "nesting", 3, 'root ::= (((("a"))))', 'root ::= ((("a")))'),
+    ("gbnf", "nesting", 100, "root ::= " + "(" * 100_000, "root ::= " + "(" * 100 + '"a"' + ")" * 100),
+    ("regex", "nesting", 3, "(a" * 20 + ")+b" * 20, "(a" * 3 + ")+b" * 3),
+    ("lark", "repetitions", 9, 'start: "a"~10', 'start: "a"~9'),
+    ("lark", "repetitions", 9, 'start: ("a" "b"){2,10}', 'start: ("a" "b"){2,9}'),
+    ("lark", "repetitions", 9, "start: /x(a{3,10})?/", "start: /x(a{3,9})?/"),
+    ("lark", "repetitions", 9, 'start: A\nA: "b" | "a"~1..10', 'start: A\nA: "b" | "a"~1..9'),
+    ("lark", "repetitions", 9, "start: ~/a{10}/ & /a+/", "start: ~/a{9}/ & /a+/"),
+    ("lark", "repetitions", 2**31 - 1, 'start: "a"~2147483648', 'start: "a"~2147483647'),
+    ("gbnf", "repetitions", 9, 'root ::= "a"{10}', 'root ::= "a"{9}'),
+    ("gbnf", "repetitions", 2**31 - 1, 'root ::= "a"{0,99999999999}', 'root ::= "a"{0,2147483647}'),
+    ("regex", "repetitions", 9, "(a|bc){10}", "(a|bc){9}"),
+    ("lark", "terminal_pieces", 5, 'start: A\nA: B B\nB: "b" /c/ "d"', 'start: A B\nA: B "a"\nB: "b" /c/ "d"'),
+    ("lark", "terminal_pieces", 5, 'start[lazy]: a a\na: "b" "c" "d"', 'start[lazy]: a\na: "b" "c"'),
+    ("lark", "template_uses", 5, 'start: x{"a"}\nx{y}: y | x{z{y}}\nz{y}: y y', 'start: x{"a"} x{"b"}\nx{y}: y'),
+    ("lark", "template_uses", 10_000, 'start: x{"a"}\nx{y}: y | x{z{y}}\nz{y}: y y', 'start: x{"a"}\nx{y}: y'),
+    ("lark", "production_symbols", 20, 'start: x{"a"} x{"b"}\nx{y}:' + ' "x" y' * 6, 'start: "a"' + ' "b"' * 15),
+    ("lark", "symbols", 50, 'start: ' + " ".join(f'"{i}"' for i in range(90)), 'start: "a"'),
+    ("gbnf", "symbols", 3, 'root ::= a b c a\na ::= "(" root ")"\nb ::= root\nc ::= root', 'root ::= "a" | "(" root'),
+    ("gbnf", "productions", 3, 'root ::= "a" root | "b" root "b" | "c" root "d" | root root "e" | "f"', 'root ::= "a"'),
+    ("lark", "source_characters", 12, 'start: "abcd"', 'start: "abc"'),
+    ("gbnf", "source_characters", 12, 'root ::= "ab"', 'root ::= "a"'),
+    ("regex", "source_characters", 4, "abcde", "abcd"),
+    ("choices", "source_characters", 8, ["abc", "defg"], ["abc", "def"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "limit", "value", "beyond", "within"), GRAMMAR_LIMITS)
+def test_a_limit_of_grammars(kind: str, limit: str, value: int, beyond: Any, within: Any) -> None:
+    make = FRONT_ENDS[kind]
+    assert_reaches(limit, value, lambda limits: make(beyond, limits=limits))
+    grammar = make(within, limits=Limits(**{limit: value}))  # type: ignore[arg-type]
+    assert pickle.loads(pickle.dumps(grammar)) == grammar == make(within)
+    assert grammar.warnings == make(within).warnings
+
+
+@pytest.mark.parametrize(("field", "most"), [("nesting", 100), ("repetitions", 2**31 - 1)])
+def test_what_can_only_be_lowered(field: str, most: int) -> None:
+    assert getattr(Limits(**{field: most}), field) == most == getattr(Limits(), field)
+    with pytest.raises(ValueError, match=f"{field} must be above 0 and at most {most}"):
+        Limits(**{field: most + 1})
+
+
+def test_all_texts_of_a_grammar_count() -> None:
+    text = "start: a B C @d\n%import x.a\n%declare B C\n%import common.DIGIT"
+    modules = {"x": 'a: "a"' + " " * 300}
+    given: dict[str, Any] = {"loader": modules, "declared": {"B": '"b"' + " " * 300, "C": '"c"'}}
+    given["grammars"] = {"d": 'start: "d"' + " " * 300}
+    assert Grammar.from_lark(text, limits=Limits(source_characters=1100), **given)
+    for value in (len(text), len(text) + 250, len(text) + 500, len(text) + 800):
+        assert_reaches("source_characters", value, lambda limits: Grammar.from_lark(text, limits=limits, **given))
+
+
+def test_files_are_not_read_beyond_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "big.lark").write_text('a: "a"\n' + "// x\n" * 1_000_000)
+
+    def make(limits: Limits) -> Grammar:
+        return Grammar.from_lark("start: a\n%import big.a", import_paths=[tmp_path], limits=limits)
+
+    error = assert_reaches("source_characters", 1000, make)
+    assert "has 1023 characters" in error.message  # of the file one more than the limit
+    assert make(Limits())
+
+
+def test_texts_that_import_many() -> None:
+    """Each text imports the one below twice: 2ⁿ scopes."""
+    modules = {f"m{i}": f"a: b c\n%import .m{i + 1}.a -> b\n%import m{i + 1}.a -> c" for i in range(90)}
+    modules["m90"] = 'a: "a"'
+
+    def make(limits: Limits) -> Grammar:
+        return Grammar.from_lark("start: a\n%import m0.a", loader=modules, limits=limits)
+
+    assert_reaches("imports", 1000, make)
+    assert_reaches("imports", 20, make)
+
+
+def test_productions_of_templates_are_bounded_while_they_are_made() -> None:
+    """One long body, and many different uses of it: the product would fill the memory."""
+    uses = "start: " + " | ".join(f'x{{"{i}"}}' for i in range(9000))
+    long = uses + "\nx{y}: " + "y " * 10_000
+    assert_reaches("production_symbols", 1_000_000, lambda limits: Grammar.from_lark(long, limits=limits))
+    wide = uses + "\nx{y}: " + " | ".join(f'y "{i}"' for i in range(1000))
+    assert_reaches("productions", 100_000, lambda limits: Grammar.from_lark(wide, limits=limits))
+
+
+def test_loading_has_an_end() -> None:
+    """Each of these terminals takes a long search for what it matches."""
+    text = 'start: "x"' + "".join(f" | T{i}" for i in range(500))
+    text += "".join(f"\nT{i}: /(a|b)*a(a|b){{12}}_{i}/ & /(a|b)*b(a|b){{12}}_{i}/" for i in range(500))
+    assert_reaches("seconds", 0.5, lambda limits: Grammar.from_lark(text, limits=limits))
 
 
 # --- what one call may take ------------------------------------------------------------------------------------------
@@ -126,7 +240,7 @@ def test_a_limit_of_one_call(text: str, sentence: bytes, limit: str, value: floa
                 assert (matcher.tokens, matcher.is_accepting()) == before
             break
     assert caught is not None and caught.limit == limit and limit in str(caught)
-    assert f"limits=Limits({limit}=...)" in str(caught) or limit == "matcher_bytes"
+    assert f"limits=Limits({limit}=...)" in str(caught)
     # Where it stands, it stands: what was accepted before is what the twin with room accepts.
     if matcher is not None:
         for token in matcher.tokens:

@@ -61,6 +61,7 @@ CASES = [
     ("(?=a)[ab]b", "", ["ab"], ["bb"]),
     ("(?!a)[ab]b", "", ["bb"], ["ab"]),
     ("[ab]*(?<=ab|b)", "", ["ab", "b"], ["a", ""]),
+    ("[ab]*(?<=(?<=a+)b)", "", ["ab", "baab"], ["b", "bb", "ba"]),
     ("[ab]*(?<!a+b)", "", ["", "b", "a"], ["ab", "aab"]),
     (r"(?=a)*b", "", ["b"], [""]),
     (r"\bab\b", "", ["ab"], ["a b"]),
@@ -72,6 +73,9 @@ CASES = [
     (r"\p{Lu}\p{Script=Greek}\P{L}[\p{Nd}_]", "", ["Aα-1", "Éω__"], ["aα-1", "Aa-1"]),
     (r"\p{General_Category=Decimal_Number}\p{ASCII_Hex_Digit}", "", ["\u0663f"], ["\u0663g"]),
     (r"\p{Lowercase}\p{Uppercase}\p{White_Space}\p{Any}", "", ["aA x"], ["Aa x"]),
+    (r"\p{Ll}[^\p{Lu}]", "i", ["a4", "A#"], ["aa", "aA", "4a"]),
+    (r"\P{Lu}[\P{Ll}]", "i", ["aA", "Aa", "4#"], [""]),  # as the complement of Lu has "a", and ignoring case "A"
+    (r"[^\P{Ll}]", "i", [], ["a", "A", "4"]),
     ("straße", "i", ["STRAßE", "straẞe"], ["STRASSE"]),
     ("[k-l]", "i", ["K", "\u212a", "L"], ["j"]),
     ("i", "i", ["i", "I"], ["\u0130", "\u0131"]),

@@ -341,6 +341,58 @@ def test_a_vocabulary_without_an_end_is_refused() -> None:
 # -- scores ---------------------------------------------------------------------------------------------------------
 
 
+TEMPERATURES = 'start: "x" cold warm "."\ncold[temperature=0]: /[a-c]/\nwarm[temperature=0.5]: /[d-f]/'
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_temperatures_of_the_grammar(dtype: torch.dtype) -> None:
+    processor = GrammarLogitsProcessor(TEMPERATURES, Vocabulary.bytes(), prompt_length=1, temperatures=True)
+    plain = GrammarLogitsProcessor(TEMPERATURES, Vocabulary.bytes(), prompt_length=1)
+    generator = torch.Generator().manual_seed(5)
+    for written, temperature in (b"", None), (b"x", 0.0), (b"xb", 0.5), (b"xbd", None):
+        ids = torch.tensor([[7, *written]])
+        scores = (4 * torch.randn((1, 257), generator=generator)).to(dtype)
+        found, masked = processor(ids, scores).float(), plain(ids, scores).float()
+        assert found.softmax(-1).isfinite().all()
+        if temperature is None:
+            assert torch.equal(found, masked)
+        elif temperature == 0.0:
+            assert found.softmax(-1).max() == 1.0
+            assert found.argmax() == masked.argmax()
+        else:
+            tolerance = 0.05 if dtype == torch.bfloat16 else 1e-2
+            assert torch.allclose(found.softmax(-1), (masked / temperature).softmax(-1), atol=tolerance)
+            assert not torch.allclose(found.softmax(-1), masked.softmax(-1), atol=tolerance)
+
+
+def test_a_low_temperature_in_half_precision_stays_finite() -> None:
+    grammar = "start: x\nx[temperature=0.0001]: /[ab]/"
+    processor = GrammarLogitsProcessor(grammar, Vocabulary.bytes(), prompt_length=1, temperatures=True)
+    scores = torch.full((1, 257), 60000.0, dtype=torch.float16)
+    scores[0, ord("b")] = 50000.0
+    assert processor(torch.tensor([[7]]), scores).softmax(-1).argmax() == ord("a")
+
+
+def test_generation_at_the_grammars_temperature(byte_model: transformers.LlamaForCausalLM) -> None:
+    """At 0 nothing is left to chance; two sequences of a batch may be at different rules."""
+    grammar = "start: x\nx[temperature=0]: /[a-z]{1,8}/"
+    texts = set()
+    for seed in range(3):
+        torch.manual_seed(seed)
+        processor = GrammarLogitsProcessor(grammar, Vocabulary.bytes(), temperatures=True)
+        output = byte_model.generate(
+            torch.tensor([[65], [65]]), do_sample=True, max_new_tokens=12, logits_processor=[processor]
+        )
+        texts |= {tuple(token for token in row if token) for row in output.tolist()}
+    greedy = byte_model.generate(
+        torch.tensor([[65]]),
+        do_sample=False,
+        max_new_tokens=12,
+        logits_processor=[GrammarLogitsProcessor(grammar, Vocabulary.bytes())],
+    )
+    assert texts == {tuple(token for token in greedy[0].tolist() if token)}
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
 def test_allowed_scores_stay_as_they_are(dtype: torch.dtype) -> None:
     constraint = Constraint(LIST)

@@ -171,7 +171,7 @@ def test_the_largest_trie() -> None:
     assert trie.n_nodes == 4_194_303
     assert trie.node(0) == (ord("r"), 1, NO_TOKEN, 4_194_303)
     trie.check()
-    with pytest.raises(VocabularyError, match=r"4,194,304 nodes, limit 4,194,303"):
+    with pytest.raises(VocabularyError, match=r"more than 4,194,303 nodes"):
         TokenTrie([*tokens, b"s"])
 
 

@@ -18,10 +18,11 @@ follows. Comparing that with the trie costs one pass, and whatever passes is the
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from ._build cimport DEBUG
+from ._memory cimport calloc, malloc, shrunk
 from ._trie cimport MAX_TOKEN_BYTES, node_byte, node_depth, node_skip, node_t, node_token
 
 from .errors import VocabularyError
@@ -252,9 +253,9 @@ cdef class Quotient:
         """Hand back the memory that was allocated for the worst, and work out everything else."""
         cdef uint32_t path[MAX_TOKEN_BYTES + 1]     # path[1:before + 1]: the nodes whose subtrees are open
         cdef uint32_t q, i, depth, before = 0, size
-        self.member_starts = <uint32_t*>_shrunk(self.member_starts, <size_t>self.n_nodes + 1, sizeof(uint32_t))
-        self.depths = <uint16_t*>_shrunk(self.depths, self.n_nodes, sizeof(uint16_t))
-        self.classes = <uint8_t*>_shrunk(self.classes, self.n_nodes, sizeof(uint8_t))
+        self.member_starts = <uint32_t*>shrunk(self.member_starts, (<size_t>self.n_nodes + 1) * sizeof(uint32_t))
+        self.depths = <uint16_t*>shrunk(self.depths, self.n_nodes * sizeof(uint16_t) + 1)
+        self.classes = <uint8_t*>shrunk(self.classes, self.n_nodes * sizeof(uint8_t) + 1)
         self.skips = <uint32_t*>_allocated(self.n_nodes, sizeof(uint32_t))
         self.sizes = <uint32_t*>_allocated(self.n_nodes, sizeof(uint32_t))
         with nogil:
@@ -474,11 +475,6 @@ cdef void* _allocated(size_t n, size_t item_size) except NULL:
     if memory is NULL:
         raise MemoryError()
     return memory
-
-
-cdef void* _shrunk(void* memory, size_t n, size_t item_size) noexcept:
-    cdef void* shrunk = realloc(memory, n * item_size + 1)
-    return memory if shrunk is NULL else shrunk
 
 
 cdef void _free_hands(Hands* hands) noexcept nogil:

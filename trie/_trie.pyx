@@ -13,10 +13,11 @@ Not here: where token bytes come from (`vocabulary` and the modules beside it), 
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
 from ._build cimport DEBUG
+from ._memory cimport malloc, shrunk
 
 from .errors import VocabularyError
 
@@ -86,11 +87,16 @@ cdef class TokenTrie:
         cdef uint32_t open_node[MAX_TOKEN_BYTES + 1]    # open_node[d]: the last node of depth d; open are 1 .. length of `before`
         cdef unsigned char* before = NULL               # the token before this one in byte order
         cdef unsigned char* data
-        cdef uint32_t before_length = 0, length, shared, depth, token_id, representative = 0, n = 0, n_pairs = 0
-        cdef uint64_t needed = 0
+        cdef uint32_t before_length = 0, length, shared, depth, token_id, representative = 0, n = 0
+        cdef uint64_t most = min(self.token_offsets[self.n_tokens], <uint64_t>MAX_NODES)
         cdef Py_ssize_t i
 
-        # First pass: how many nodes and duplicates there will be, so that each array is allocated once.
+        # Room for the most that there can be: only pages that are written are taken, and the rest is handed back.
+        self.nodes = <node_t*>malloc((<size_t>most + 1) * sizeof(node_t))
+        self.duplicates = <uint32_t*>malloc((2 * <size_t>self.n_text_tokens + 1) * sizeof(uint32_t))
+        if self.nodes is NULL or self.duplicates is NULL:
+            raise MemoryError()
+
         for i in range(len(order)):
             token_id = order[i]
             data = self.token_buffer + self.token_offsets[token_id]
@@ -99,29 +105,12 @@ cdef class TokenTrie:
                 continue
             shared = _shared_prefix(before, before_length, data, length)
             if shared == length:        # sorted, so it is the token before it once more
+                self.duplicates[2 * self.n_duplicates] = representative
+                self.duplicates[2 * self.n_duplicates + 1] = token_id
                 self.n_duplicates += 1
-            needed += length - shared
-            before, before_length = data, length
-        if needed > MAX_NODES:
-            raise VocabularyError(f"token trie of {needed:,} nodes, limit {MAX_NODES:,} (22 bits of skip in a trie node)")
-        self.nodes = <node_t*>calloc(<size_t>needed + 1, sizeof(node_t))
-        self.duplicates = <uint32_t*>malloc((2 * <size_t>self.n_duplicates + 1) * sizeof(uint32_t))
-        if self.nodes is NULL or self.duplicates is NULL:
-            raise MemoryError()
-
-        before, before_length = NULL, 0
-        for i in range(len(order)):
-            token_id = order[i]
-            data = self.token_buffer + self.token_offsets[token_id]
-            length = self.token_offsets[token_id + 1] - self.token_offsets[token_id]
-            if length == 0:
                 continue
-            shared = _shared_prefix(before, before_length, data, length)
-            if shared == length:
-                self.duplicates[2 * n_pairs] = representative
-                self.duplicates[2 * n_pairs + 1] = token_id
-                n_pairs += 1
-                continue
+            if n + <uint64_t>(length - shared) > MAX_NODES:
+                raise VocabularyError(f"token trie of more than {MAX_NODES:,} nodes (22 bits of skip in a trie node)")
             for depth in range(shared + 1, before_length + 1):
                 self.nodes[open_node[depth]] |= <uint64_t>(n - open_node[depth]) << SKIP_SHIFT
             for depth in range(shared + 1, length + 1):
@@ -133,7 +122,10 @@ cdef class TokenTrie:
             before, before_length = data, length
         for depth in range(1, before_length + 1):
             self.nodes[open_node[depth]] |= <uint64_t>(n - open_node[depth]) << SKIP_SHIFT
+        self.nodes[n] = 0
         self.n_nodes = n
+        self.nodes = <node_t*>shrunk(self.nodes, (<size_t>n + 1) * sizeof(node_t))
+        self.duplicates = <uint32_t*>shrunk(self.duplicates, (2 * <size_t>self.n_duplicates + 1) * sizeof(uint32_t))
         return 0
 
     def token_bytes(self, token_id):

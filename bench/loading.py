@@ -1,0 +1,68 @@
+"""How long a grammar of 50 rules takes from its text to the first mask, over a vocabulary of 131,072 tokens.
+
+    python -m bench.loading [--repeat 500]
+
+The vocabulary is tekken, prepared as a server would (`earleymask.prepare`). The text is read anew each time: what is
+there from before is the code, and what the vocabulary has learned about terminals. *Hot* is one after the other;
+*cold*, after 32 MB have been written, which leaves nothing in the caches of most processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+import earleymask
+
+from . import ROOT, vocabularies
+from .engines import n_words
+from .measure import no_garbage_collection
+
+GRAMMAR = ROOT / "bench" / "grammars" / "fifty.lark"
+EVICTED_BYTES = 32 << 20
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.loading", description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--repeat", type=int, default=500, help="how many times (500)")
+    parser.add_argument("--vocabulary", default="tekken", help="one of bench.vocabularies (tekken)")
+    options = parser.parse_args(arguments)
+    vocabulary, _ = vocabularies.load(options.vocabulary)
+    earleymask.prepare(vocabulary)
+    print(f"{GRAMMAR.name}, {vocabulary.size:,} tokens, microseconds")
+    for name, evicted in (("hot", 0), ("cold", EVICTED_BYTES)):
+        loads, firsts = measure(vocabulary, options.repeat, evicted)
+        for what, times in (("to the grammar", loads), ("to the first mask", firsts)):
+            microseconds = [round(time / 1000) for time in times]
+            print(f"{name}, {what}: least {min(microseconds)}, median {statistics.median(microseconds):.0f}")
+
+
+def measure(vocabulary: earleymask.Vocabulary, repeat: int, evicted: int) -> tuple[list[int], list[int]]:
+    """Nanoseconds from the text to the grammar, and to the first mask; `evicted` bytes are written before each time."""
+    text = GRAMMAR.read_text(encoding="utf-8")
+    row = np.empty(n_words(vocabulary), np.int32)
+    expected = row.copy()
+    earleymask.Matcher(earleymask.Grammar.from_lark(text), vocabulary).walk_bitmask(expected)
+    junk = np.zeros(evicted, np.uint8)
+    loads, firsts = [], []
+    with no_garbage_collection():
+        for i in range(repeat):
+            junk[:] = i & 1
+            began = time.perf_counter_ns()
+            grammar = earleymask.Grammar.from_lark(text)
+            loaded = time.perf_counter_ns()
+            earleymask.Matcher(grammar, vocabulary).fill_bitmask(row)
+            ended = time.perf_counter_ns()
+            loads.append(loaded - began)
+            firsts.append(ended - began)
+    if not np.array_equal(row, expected):
+        raise AssertionError("the first mask is wrong")
+    return loads, firsts
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,681 @@
+"""Answers: which tokens may follow, free of the stack.
+
+A *question* is (skeleton, lexer state, places): a row of this skeleton began a lexeme, its bytes so far lead the lexer to this
+state; which tokens below these nodes of the trie can go on from there? The *answer* is a set of tokens, and a short list of
+(i, places): here the row's i-th continuation is complete, and what may follow is for the row to say from which it comes.
+So an answer is worked out once per grammar, wherever in a text its question comes up.
+
+How an answer is worked out:
+
+- Below a node with many descendants, each terminal of the lexer state is asked alone, since union distributes: what is inside
+  its regex, and where tokens leave it, is known from `_parts`, whatever the grammar. Behind the exits stands the next row,
+  whose answer for these places is a question of its own (its continuations are renamed again at every step, or the
+  number of questions would be exponential).
+- Below a node with few, all terminals walk together, byte by byte, over positions of the template (`_template`).
+
+An ignored terminal leads back to the row where it began; if two of it in a row are one (`X+`), it does not begin again there.
+
+An answer takes at most one bitmap, interned by content. Answers are never changed and never dropped one by one: whoever wants
+to forget makes new ones (`_masks`). All functions need the engine's lock.
+"""
+
+from libc.stdlib cimport free
+from libc.string cimport memset
+
+from earleymask.earley._chart cimport DEAD, MET, NO_TABLE, UNKNOWN, path_allocate, path_free
+from earleymask.earley._lexer cimport DEAD_STATE
+from earleymask.earley._meter cimport spend_steps
+from earleymask.earley._nodes cimport K_REPEAT
+from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, folded, parts_of, union_members
+from earleymask.earley._tables cimport (
+    NONE, byteset_has, reserve, sequence, sequence_length, sort_u64, words_extend, words_free, words_push,
+)
+from earleymask.earley._template cimport marks_at
+from earleymask.trie._build cimport DEBUG
+from earleymask.trie._memory cimport calloc, malloc
+from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
+
+from earleymask.earley.errors import LimitError
+
+cdef enum:
+    PLACES = 0                  # the children of these nodes of the trie
+    EXITS = 1                   # the exits of this part
+    MAX_LEVELS = 256            # questions within questions
+    MAX_ITEMS = 32              # of a row that is asked item by item
+    MANY = 16                   # open nodes
+    MAX_VISITS = 64             # of one visit, in a list; more are in a map
+    GROWTH = 32 << 20           # bytes by which one mask may add to what is remembered
+    STEP = 16                   # what a question or a part costs by itself, in nodes of the trie
+
+# Trie nodes below a node from which on each terminal is asked alone.
+# PERF: the first 100 masks of SQL with Llama 3 took 8 ms with 1,000 and with 3,000, 15 with 8,000, 18 with 20,000.
+cdef uint32_t SPLIT_NODES = 8 if DEBUG else 1000
+# Trie nodes that one mask may visit before the merged walk takes over.
+cdef uint64_t BUDGET = 1 << 22
+
+
+cdef class Answers:
+    """The answers of one grammar over one vocabulary. `before`: those that are dropped; their counters go on."""
+
+    def __cinit__(self, Engine engine not None, TokenTrie trie not None, Answers before=None):
+        cdef uint32_t words[2]
+        self.rules = engine.rules
+        self.lexer = engine.lexer
+        self.skeletons = engine.skeletons
+        self.regexes = engine.regexes
+        self.trie = trie
+        self.parts = parts_of(trie)
+        self.template = Template(engine)
+        self.template.engine = None                     # no cycle: the engine keeps us
+        self.part_of = Map()
+        self.places = Sequences("places")
+        self.questions = Sequences("questions")
+        self.starts = Map()
+        self.bitmaps = Bitmaps(trie.n_words)
+        self.states_without = Map()
+        self.states_of_items = Map()
+        self.visited = Map()
+        words[0] = PLACES
+        words[1] = ROOT_NODE
+        self.places.intern(words, 2)
+        self.levels = <Level*> calloc(MAX_LEVELS, sizeof(Level))
+        path_allocate(&self.path, <size_t> trie.max_depth + 1)
+        if self.levels == NULL:
+            raise MemoryError("answers")
+        if before is not None:
+            self.n_asked, self.n_answered, self.n_nodes = before.n_asked, before.n_answered, before.n_nodes
+
+    def __dealloc__(self):
+        cdef size_t i
+        if self.levels != NULL:
+            for i in range(self.n_levels):
+                free_level(self.levels + i)
+        free(self.levels)
+        free(self.visits)
+        path_free(&self.path)
+        free(self.my_parts)
+        free(self.my_rests)
+        free(self.entries)
+        words_free(&self.adopted)
+        words_free(&self.answer_of)
+        words_free(&self.tokens)
+        words_free(&self.pops)
+        words_free(&self.items)
+        words_free(&self.waiting)
+        words_free(&self.state_words)
+
+    # ---- what one mask may take, and where it has been ----------------------------------------------------------
+
+    cdef int begin(self) except -1 nogil:
+        self.depth = 0
+        self.budget = BUDGET
+        self.most_bytes = self.parts.n_bytes() + self.bitmaps.n_bytes() + GROWTH
+        if self.visited.n > 1 << 14:
+            self.visited.clear()
+        self.n_visits = 0
+        return self.new_visit()
+
+    cdef int spend(self, uint64_t n) except -1 nogil:
+        """Takes so many steps, each about a node of the trie, from what a mask may cost."""
+        if n > self.budget:
+            with gil:
+                raise LimitError(f"mask: more than {BUDGET} steps")
+        self.budget -= n
+        return spend_steps(self.regexes.meter, n)
+
+    cdef int look_at_memory(self) except -1 nogil:
+        """To be called where a part, rests or a bitmap may be new."""
+        if self.parts.n_bytes() + self.bitmaps.n_bytes() > self.most_bytes:
+            with gil:
+                raise LimitError(f"mask: more than {GROWTH} bytes to be remembered for one")
+        return 0
+
+    cdef int new_visit(self) except -1 nogil:
+        self.last_visit += 1
+        if self.last_visit == NONE:                     # what `visited` says of continuations that it does not have
+            self.visited.clear()
+            self.last_visit = 1
+        self.visit = self.last_visit
+        self.visit_start = self.n_visits
+        return 0
+
+    cdef bint is_visited(self, uint32_t continuation, uint32_t places) except -1 nogil:
+        """Whether this visit has been here before; it has from now on."""
+        cdef uint64_t key = (<uint64_t> continuation << 32) | places
+        cdef size_t i
+        for i in range(self.visit_start, self.n_visits):
+            if self.visits[i] == key:
+                return True
+        if self.n_visits - self.visit_start < MAX_VISITS:
+            reserve(<void**> &self.visits, &self.visits_capacity, self.n_visits + 1, sizeof(uint64_t))
+            self.visits[self.n_visits] = key
+            self.n_visits += 1
+            return False
+        if self.visited.get(key) == self.visit:
+            return True
+        self.visited.put(key, self.visit)
+        return False
+
+    cdef uint32_t at_start(self, uint32_t skeleton, uint32_t places) except? 0xFFFFFFFE nogil:
+        """The answer for a row where no lexeme has begun; NONE where none can."""
+        cdef uint64_t key = (<uint64_t> skeleton << 32) | places
+        cdef uint32_t answer = self.starts.get(key), state
+        if answer != NONE:
+            self.n_asked += 1
+            return answer
+        state = self.skeletons.closure(skeleton).start_state
+        if state == DEAD_STATE:
+            return NONE
+        answer = self.evaluate(skeleton, state, places)
+        self.starts.put(key, answer)
+        return answer
+
+    cdef uint32_t evaluate(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil:
+        cdef uint32_t words[3]
+        cdef uint32_t question, answer
+        words[0] = skeleton
+        words[1] = state
+        words[2] = places
+        question = self.questions.intern(words, 3)
+        self.n_asked += 1
+        while self.answer_of.n <= question:
+            words_push(&self.answer_of, NONE)
+        if self.answer_of.data[question] != NONE:
+            return self.answer_of.data[question]
+        answer = self.work_out(skeleton, state, places)
+        self.answer_of.data[question] = answer
+        return answer
+
+    cdef uint32_t work_out(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil:
+        cdef size_t i, n = sequence_length(self.places, places)
+        cdef uint32_t answer, outer = self.visit
+        cdef size_t outer_start = self.visit_start
+        self.spend(STEP)
+        self.push_level()
+        self.new_visit()
+        # Each item has lexer states of its own: a grammar that has many does without.
+        if 1 < self.n_items(skeleton) <= MAX_ITEMS and not self.lexer.half_full():
+            self.by_item(skeleton, state, places)
+        elif sequence(self.places, places)[0] == EXITS:
+            self.start_at(skeleton, state)
+            self.at_exits(skeleton, state, self.my_parts[sequence(self.places, places)[1]])
+        else:
+            self.start_at(skeleton, state)
+            for i in range(1, n):
+                self.at_place(skeleton, state, sequence(self.places, places)[i])
+        answer = self.record()
+        self.depth -= 1
+        self.n_visits = self.visit_start
+        self.visit_start = outer_start
+        self.visit = outer
+        self.n_answered += 1
+        return answer
+
+    cdef Level* push_level(self) except NULL nogil:
+        cdef Level* level
+        if self.depth == MAX_LEVELS:
+            with gil:
+                raise LimitError(f"mask: more than {MAX_LEVELS} questions within each other")
+        level = self.levels + self.depth
+        if level.bits == NULL:
+            level.bits = <uint32_t*> calloc(<size_t> self.trie.n_words + 1, sizeof(uint32_t))
+            if level.bits == NULL:
+                with gil:
+                    raise MemoryError("mask")
+        elif level.dense:                               # left by an error
+            memset(level.bits, 0, self.trie.n_words * sizeof(uint32_t))
+        level.dense = False
+        level.tokens.n = level.marks.n = level.pops.n = 0
+        self.depth += 1
+        self.n_levels = max(self.n_levels, self.depth)
+        return level
+
+    cdef int start_at(self, uint32_t skeleton, uint32_t state) except -1 nogil:
+        cdef uint32_t row = self.template.abstract_row(skeleton)
+        self.levels[self.depth - 1].position = self.template.position(row, state)
+        return 0
+
+    cdef int by_item(self, uint32_t skeleton, uint32_t state, uint32_t places) except -1 nogil:
+        """What the items of a row allow, each alone."""
+        cdef size_t i
+        cdef uint32_t own, answer, item, row = self.template.abstract_row(skeleton)
+        for i in range(self.n_items(skeleton)):
+            item = self.item_row(row, i)
+            own = self.state_of_item(state, sequence(self.template.rows, item)[0])
+            if own != DEAD_STATE:
+                answer = self.evaluate(sequence(self.template.rows, item)[0], own, places)
+                self.take(answer, item)
+        return 0
+
+    cdef size_t n_items(self, uint32_t skeleton) noexcept nogil:
+        return sequence_length(self.skeletons.skeletons, skeleton) // 2
+
+    cdef uint32_t item_row(self, uint32_t row, size_t i) except? 0xFFFFFFFF nogil:
+        """The row of the template that has only the i-th item of this one."""
+        cdef const uint32_t* item = sequence(self.skeletons.skeletons, sequence(self.template.rows, row)[0]) + 1 + 2 * i
+        cdef uint32_t words[2]
+        words[1] = sequence(self.template.rows, row)[1 + item[1]]
+        words[0] = self.item_skeleton(item[0])
+        return self.template.rows.intern(words, 2)
+
+    cdef uint32_t item_skeleton(self, uint32_t dot) except? 0xFFFFFFFF nogil:
+        """The skeleton of a row that has this item only."""
+        cdef uint32_t words[3]
+        cdef uint32_t skeleton
+        if dot < self.items.n and self.items.data[dot] != NONE:
+            return self.items.data[dot]
+        words[0] = 0
+        words[1] = dot
+        words[2] = 0
+        skeleton = self.skeletons.skeleton(words, 3)
+        while self.items.n <= dot:
+            words_push(&self.items, NONE)
+        self.items.data[dot] = skeleton
+        return skeleton
+
+    cdef uint32_t state_of_item(self, uint32_t state, uint32_t skeleton) except? 0xFFFFFFFF nogil:
+        """The lexer state without the terminals that only other items expect."""
+        cdef uint64_t key = (<uint64_t> state << 32) | skeleton
+        cdef uint32_t own = self.states_of_items.get(key), terminal
+        cdef size_t i
+        if own != NONE:
+            return own
+        self.state_words.n = 0
+        for i in range(0, sequence_length(self.lexer.states, state), 2):
+            terminal = sequence(self.lexer.states, state)[i]
+            if self.rules.symbols[terminal].ignored or self.scans(skeleton, terminal):
+                words_push(&self.state_words, terminal)
+                words_push(&self.state_words, sequence(self.lexer.states, state)[i + 1])
+        own = self.lexer.state(self.state_words.data, self.state_words.n)
+        self.states_of_items.put(key, own)
+        return own
+
+    cdef int at_place(self, uint32_t skeleton, uint32_t state, uint32_t place) except -1 nogil:
+        """The tokens below a node of the trie, or of a trie of rests."""
+        cdef uint32_t first = 0, end = self.trie.n_nodes, depth = 0
+        cdef uint32_t position = self.levels[self.depth - 1].position
+        cdef const RestTrie* rests = NULL
+        cdef const node_t* nodes = self.trie.nodes
+        if place != ROOT_NODE:
+            if place >= self.trie.n_nodes:
+                rests = self.rests_at(place)
+                place -= rests.base
+                nodes = rests.nodes
+            first = place + 1
+            end = place + node_skip(nodes[place])
+            depth = node_depth(nodes[place])
+        if end - first >= SPLIT_NODES and rests == NULL:
+            return self.by_terminal(skeleton, state, place)
+        first = self.first_alive(nodes, first, end, position)
+        return self.walk(nodes, first, end, depth, position, rests) if first < end else 0
+
+    cdef uint64_t alive_bytes(self, uint32_t position) except? 0 nogil:
+        """The bytes that a position of the template can take, as in `folded`."""
+        cdef uint64_t alive = 0
+        cdef uint32_t byte
+        self.spend(256)
+        for byte in range(256):
+            if self.template.advance(position, byte) != DEAD:
+                alive |= folded(byte)
+        return alive
+
+    cdef uint32_t first_alive(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t position) except? 0 nogil:
+        """The first of these siblings that `position` does not rule out; `end` if there is none.
+
+        Most places of a list go on with bytes that the row cannot take, and a walk has more to set up than to do there.
+        """
+        cdef uint32_t table = self.template.table(position), n = 0
+        cdef const uint32_t* targets = self.template.tables + table * <size_t> 256
+        if table == NO_TABLE:
+            return i
+        while i < end and targets[node_byte(nodes[i])] == DEAD:
+            i += node_skip(nodes[i])
+            n += 1
+        self.n_nodes += n
+        self.spend(n)
+        return i
+
+    cdef int by_terminal(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil:
+        """What the terminals of a lexer state allow below a node of the trie, each alone; of a union each member alone."""
+        cdef size_t k, i, n_members
+        cdef uint32_t terminal, regex, members[MAX_MEMBERS]
+        for k in range(0, sequence_length(self.lexer.states, state), 2):
+            terminal = sequence(self.lexer.states, state)[k]
+            regex = sequence(self.lexer.states, state)[k + 1]
+            n_members = union_members(self.regexes, regex, members)
+            for i in range(n_members):
+                self.by_regex(skeleton, terminal, node, members[i])
+        return 0
+
+    cdef int by_regex(self, uint32_t skeleton, uint32_t terminal, uint32_t node, uint32_t regex) except -1 nogil:
+        cdef uint32_t outcome, places, other, row, words[2]
+        cdef Part* part = self.part(node, regex)
+        self.add_tokens(part.bits, part.tokens, part.n_tokens)
+        if part.exits.n == 0 and part.n_open == 0 and part.n_late == 0:
+            return 0
+        words[0] = EXITS
+        words[1] = part.index
+        places = self.places.intern(words, 2)
+        row = self.template.abstract_row(skeleton)
+        outcome = self.skeletons.scan(skeleton, terminal)
+        if outcome != NONE:
+            other = self.template.row_of_outcome(outcome, row)
+            self.follow(other, places)
+        if self.rules.symbols[terminal].ignored:
+            other = self.state_without(skeleton, terminal)
+            if other != DEAD_STATE:
+                other = self.evaluate(skeleton, other, places)
+                self.take(other, row)
+        return 0
+
+    cdef int at_exits(self, uint32_t skeleton, uint32_t state, Part* part) except -1 nogil:
+        """The tokens beyond the exits of a part."""
+        cdef uint32_t position = self.levels[self.depth - 1].position, i, byte
+        cdef uint64_t alive = <uint64_t> -1
+        self.walk_exits(position, part, &part.exits)
+        if part.n_open > MANY:                          # of many open nodes few go on with what may follow
+            alive = self.alive_bytes(position)
+        for i in range(part.n_open):
+            if part.open_bytes[i] & alive:
+                self.at_place(skeleton, state, part.open[i])
+        if part.n_late:
+            for byte in range(256):
+                if byteset_has(&part.live_bytes, byte) and self.template.advance(position, byte) != DEAD:
+                    self.spend(part.n_late)
+                    self.parts.need_live(part)
+                    self.walk_exits(position, part, &part.live)
+                    break
+        return 0
+
+    cdef int walk_exits(self, uint32_t position, Part* part, Exits* exits) except -1 nogil:
+        cdef uint32_t k, target
+        cdef const RestTrie* rests
+        for k in range(exits.n_bytes):
+            target = self.template.advance(position, exits.bytes[k])
+            if target != DEAD:
+                rests = self.rests(part, exits, k)
+                self.take_list(rests, rests.nodes[0])
+                if rests.n_nodes > 1:
+                    self.note_marks(target, rests.base)
+                    self.walk(rests.nodes, 1, rests.n_nodes, 1, target, rests)
+        return 0
+
+    cdef inline int take_list(self, const RestTrie* rests, node_t node) except -1 nogil:
+        """The tokens that end with the rest which leads to this node."""
+        cdef uint32_t k = node_token(node)
+        if k:
+            words_extend(&self.levels[self.depth - 1].tokens, rests.tokens + rests.starts[k - 1],
+                         rests.starts[k] - rests.starts[k - 1])
+        return 0
+
+    cdef RestTrie* rests(self, Part* part, Exits* exits, uint32_t k) except NULL nogil:
+        """The rests that begin with the k-th byte of these exits, noted so that `rests_at` finds them."""
+        cdef RestTrie* rests = self.parts.need_rests(part, exits, k)
+        cdef size_t at = self.rest_index(rests.base), i
+        if at == self.n_rests or self.my_rests[at] != rests:
+            reserve(<void**> &self.my_rests, &self.my_rests_capacity, self.n_rests + 1, sizeof(RestTrie*))
+            for i in range(self.n_rests, at, -1):
+                self.my_rests[i] = self.my_rests[i - 1]
+            self.my_rests[at] = rests
+            self.n_rests += 1
+            self.spend(rests.n_nodes)
+            self.look_at_memory()
+        return rests
+
+    cdef size_t rest_index(self, uint32_t place) noexcept nogil:
+        """Index of the first trie of rests that ends after the place."""
+        cdef size_t low = 0, high = self.n_rests, middle
+        while low < high:
+            middle = (low + high) // 2
+            if self.my_rests[middle].base + self.my_rests[middle].n_nodes <= place:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    cdef RestTrie* rests_at(self, uint32_t place) noexcept nogil:
+        return self.my_rests[self.rest_index(place)]
+
+    cdef inline int note_marks(self, uint32_t position, uint32_t place) except -1 nogil:
+        cdef uint32_t at = marks_at(self.template, position), i
+        if at != NONE:
+            for i in range(self.template.splits.data[at + 1]):
+                words_push(&self.levels[self.depth - 1].marks, self.template.splits.data[at + 2 + i])
+                words_push(&self.levels[self.depth - 1].marks, place)
+        return 0
+
+    cdef int follow(self, uint32_t row, uint32_t places) except -1 nogil:
+        """Asks a row of the template about these places, and takes the answers."""
+        cdef uint32_t at = self.template.split(row), rest = self.template.splits.data[at]
+        cdef size_t i
+        for i in range(self.template.splits.data[at + 1]):
+            words_push(&self.levels[self.depth - 1].pops, self.template.splits.data[at + 2 + i])
+            words_push(&self.levels[self.depth - 1].pops, places)
+        if rest == NONE:
+            return 0
+        if self.n_items(sequence(self.template.rows, rest)[0]) > MAX_ITEMS:
+            return self.ask(rest, places)
+        for i in range(self.n_items(sequence(self.template.rows, rest)[0])):
+            self.ask(self.item_row(rest, i), places)
+        return 0
+
+    cdef int ask(self, uint32_t row, uint32_t places) except -1 nogil:
+        cdef uint32_t answer = self.at_start(sequence(self.template.rows, row)[0], places)
+        return self.take(answer, row) if answer != NONE else 0
+
+    cdef int take(self, uint32_t answer, uint32_t row) except -1 nogil:
+        """Adds an answer about a row of the template to the one being worked out."""
+        cdef Answer a = self.entries[answer]
+        cdef Level* level = self.levels + self.depth - 1
+        cdef uint32_t i, continuation, places, variable
+        self.add_tokens(a.bits, self.tokens.data + a.tokens, a.n_tokens)
+        for i in range(a.n_pops):
+            continuation = sequence(self.template.rows, row)[1 + self.pops.data[a.pops + 2 * i]]
+            places = self.pops.data[a.pops + 2 * i + 1]
+            variable = self.template.variable_index(continuation)
+            if variable != NONE:
+                words_push(&level.pops, variable)
+                words_push(&level.pops, places)
+            elif not self.is_visited(continuation, places):
+                self.follow(self.template.popped_row(continuation), places)
+        return 0
+
+    cdef inline int add_tokens(self, const uint32_t* bits, const uint32_t* tokens, uint32_t n_tokens) except -1 nogil:
+        """Adds a bitmap, or else a list, to the tokens of the answer being worked out."""
+        cdef Level* level = self.levels + self.depth - 1
+        cdef uint32_t* united = level.bits
+        cdef size_t w
+        if bits == NULL:
+            return words_extend(&level.tokens, tokens, n_tokens)
+        level.dense = True
+        for w in range(self.trie.n_words):
+            united[w] |= bits[w]
+        return 0
+
+    cdef uint32_t record(self) except? 0xFFFFFFFF nogil:
+        """The answer in the topmost level."""
+        cdef Level* level = self.levels + self.depth - 1
+        cdef Answer answer
+        cdef uint32_t i, token
+        self.group_marks(level)
+        reserve(<void**> &self.entries, &self.entries_capacity, self.n_entries + 1, sizeof(Answer))
+        memset(&answer, 0, sizeof(Answer))
+        if level.dense or level.tokens.n > FEW:
+            level.dense = True
+            for i in range(level.tokens.n):
+                token = level.tokens.data[i]
+                level.bits[token >> 5] |= <uint32_t> 1 << (token & 31)
+            answer.bits = self.bitmaps.intern(level.bits)
+            self.look_at_memory()
+            memset(level.bits, 0, self.trie.n_words * sizeof(uint32_t))
+            level.dense = False
+        else:
+            answer.tokens = <uint32_t> self.tokens.n
+            answer.n_tokens = <uint32_t> level.tokens.n
+            words_extend(&self.tokens, level.tokens.data, level.tokens.n)
+        sort_unique_pairs(&level.pops)
+        answer.pops = <uint32_t> self.pops.n
+        answer.n_pops = <uint32_t> (level.pops.n // 2)
+        words_extend(&self.pops, level.pops.data, level.pops.n)
+        self.entries[self.n_entries] = answer
+        self.n_entries += 1
+        return <uint32_t> (self.n_entries - 1)
+
+    cdef int group_marks(self, Level* level) except -1 nogil:
+        """Marks of the same continuation become one list of places."""
+        cdef size_t i = 0
+        cdef uint32_t index, places
+        sort_unique_pairs(&level.marks)
+        while i < level.marks.n:
+            index = level.marks.data[i]
+            self.waiting.n = 0
+            words_push(&self.waiting, PLACES)
+            while i < level.marks.n and level.marks.data[i] == index:
+                words_push(&self.waiting, level.marks.data[i + 1])
+                i += 2
+            places = self.places.intern(self.waiting.data, self.waiting.n)
+            words_push(&level.pops, index)
+            words_push(&level.pops, places)
+        return 0
+
+    cdef Part* part(self, uint32_t node, uint32_t regex) except NULL nogil:
+        cdef uint64_t key = (<uint64_t> <uint32_t> (node + 1) << 32) | regex
+        cdef uint32_t index = self.part_of.get(key)
+        cdef uint64_t n_nodes
+        cdef Part* part
+        if index != NONE:
+            return self.my_parts[index]
+        n_nodes = self.parts.n_nodes
+        part = self.parts.part(node, self.regexes, regex, &self.adopted)
+        self.spend(STEP + self.parts.n_nodes - n_nodes)
+        self.look_at_memory()
+        reserve(<void**> &self.my_parts, &self.my_parts_capacity, <size_t> part.index + 1, sizeof(Part*))
+        self.my_parts[part.index] = part
+        self.part_of.put(key, part.index)
+        return part
+
+    cdef uint32_t state_without(self, uint32_t skeleton, uint32_t terminal) except? 0xFFFFFFFF nogil:
+        """The lexer state at the start of a row where an ignored terminal has just ended."""
+        cdef uint32_t state = self.skeletons.closure(skeleton).start_state, other
+        cdef uint64_t key = (<uint64_t> state << 32) | terminal
+        cdef const uint32_t* node = sequence(self.regexes.nodes, self.rules.symbols[terminal].node)
+        cdef size_t i
+        if node[0] != K_REPEAT or node[2] > 1 or node[3] != NONE or self.scans(skeleton, terminal):
+            return state
+        other = self.states_without.get(key)
+        if other == NONE:
+            self.state_words.n = 0
+            for i in range(0, sequence_length(self.lexer.states, state), 2):
+                if sequence(self.lexer.states, state)[i] != terminal:
+                    words_push(&self.state_words, sequence(self.lexer.states, state)[i])
+                    words_push(&self.state_words, sequence(self.lexer.states, state)[i + 1])
+            other = self.lexer.state(self.state_words.data, self.state_words.n)
+            self.states_without.put(key, other)
+        return other
+
+    cdef bint scans(self, uint32_t skeleton, uint32_t terminal) except -1 nogil:
+        return self.skeletons.scan(skeleton, terminal) != NONE
+
+    # ---- the walk below small nodes -----------------------------------------------------------------------------
+
+    cdef int walk(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t start, uint32_t position,
+                  const RestTrie* rests) except -1 nogil:
+        """The nodes from i to end, which hang below one of depth `start` that is reached in `position`.
+
+        They are of the vocabulary's trie, or of the rests, where these are not NULL. The loop is that of `_walk`, which
+        has bits to write and no marks to note.
+        """
+        cdef uint32_t* path_tables = self.path.tables
+        cdef uint32_t* tables = self.template.tables
+        cdef Level* level = self.levels + self.depth - 1
+        cdef uint32_t depth, target, table, base = rests.base if rests != NULL else 0
+        cdef uint64_t n_visited = 0
+        cdef node_t node
+        self.template.enter(&self.path, start, start, position)
+        while i < end:
+            node = nodes[i]
+            n_visited += 1
+            depth = node_depth(node)
+            target = tables[path_tables[depth - 1] + node_byte(node)]
+            if target == UNKNOWN:
+                target = self.template.fill(self.path.positions[depth - 1], path_tables[depth - 1] >> 8, node_byte(node))
+            if target == DEAD:
+                i += node_skip(node)
+                continue
+            if rests != NULL:
+                self.take_list(rests, node)
+            elif node_token(node):
+                words_push(&level.tokens, node_token(node) - 1)
+            if node_skip(node) != 1:
+                self.note_marks(target, base + i)
+                self.path.positions[depth] = target
+                table = self.template.table_of.data[target]
+                path_tables[depth] = table << 8 if table < MET else self.template.enter(&self.path, start, depth, target)
+            i += 1
+        self.n_nodes += n_visited
+        self.spend(n_visited)
+        return 0
+
+    cdef size_t n_bytes(self) noexcept nogil:
+        return (self.bitmaps.n_bytes() + self.places.n_bytes() + self.questions.n_bytes() + self.starts.n_bytes()
+                + self.states_without.n_bytes() + self.states_of_items.n_bytes() + self.part_of.n_bytes()
+                + (self.answer_of.n + self.tokens.n + self.pops.n + self.items.n + self.adopted.n) * sizeof(uint32_t)
+                + self.n_entries * sizeof(Answer) + self.template.n_words() * sizeof(uint32_t) + self.template.n_tables * 1024
+                + self.n_levels * self.trie.n_words * sizeof(uint32_t))
+
+    def stats(self) -> dict[str, int]:
+        return {
+            "questions_asked": self.n_asked,
+            "questions_answered": self.n_answered,
+            "answers": self.n_entries,
+            "pops": self.pops.n // 2,
+            "answer_tokens": self.tokens.n,
+            "places": self.places.n,
+            "bitmaps": self.bitmaps.n,
+            "template_rows": self.template.rows.n,
+            "template_positions": self.template.positions.n,
+            "template_steps": self.template.n_steps,
+            "template_flushes": self.template.n_flushes,
+        }
+
+
+cdef void free_level(Level* level) noexcept nogil:
+    free(level.bits)
+    words_free(&level.tokens)
+    words_free(&level.marks)
+    words_free(&level.pops)
+    memset(level, 0, sizeof(Level))
+
+
+cdef int sort_unique_pairs(Words* words) except -1 nogil:
+    """Sorts pairs of words, the first one first, and leaves out repeated ones."""
+    cdef size_t i, n = 0, n_pairs = words.n // 2
+    cdef uint64_t* keys
+    if n_pairs < 2:
+        return 0
+    keys = <uint64_t*> malloc(n_pairs * sizeof(uint64_t))
+    if keys == NULL:
+        with gil:
+            raise MemoryError("mask")
+    for i in range(n_pairs):
+        keys[i] = (<uint64_t> words.data[2 * i] << 32) | words.data[2 * i + 1]
+    sort_u64(keys, n_pairs)
+    for i in range(n_pairs):
+        if n == 0 or keys[i] != keys[i - 1]:
+            words.data[2 * n] = <uint32_t> (keys[i] >> 32)
+            words.data[2 * n + 1] = <uint32_t> keys[i]
+            n += 1
+    words.n = 2 * n
+    free(keys)
+    return 0
+
+
+def set_limits(*, split_nodes=None, budget=None) -> dict[str, int]:
+    """Changes the bounds of all answers made from now on, for tests; returns what they were."""
+    global SPLIT_NODES, BUDGET
+    before = {"split_nodes": SPLIT_NODES, "budget": BUDGET}
+    if split_nodes is not None:
+        SPLIT_NODES = split_nodes
+    if budget is not None:
+        BUDGET = budget
+    return before

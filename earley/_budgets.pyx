@@ -1,0 +1,164 @@
+"""Budgets: how many tokens a lexeme may take (`max_tokens`), along one sequence.
+
+A budget is of tokens, while positions are of bytes: the same bytes in fewer tokens leave more of it. So nothing of it is in
+rows, positions or masks. What is counted, for every live pair of every position of the sequence, is when its lexeme began.
+When a token is accepted and a lexeme has spent its budget, the position after the token is replaced by another one, which
+the rest of the engine takes like any other:
+
+- a terminal that accepts there is taken out of the pair: what follows the lexeme stands in the position already, so
+  something always remains;
+- else the regex that is left of it, r, becomes r minus r S+, with S the bytes: the lexeme goes on, and ends at the
+  first byte at which it may. Such texts exist where r has any;
+- a terminal whose lexemes end with a text that says so, `stop` or `suffix`, would not end before the model writes that. Here
+  r becomes those of its texts that are as short as the shortest such end, as soon as there are any: then nothing but
+  the end is left to be written.
+
+Pairs whose lexemes began at different places may be the same, since rows recur. The latest beginning counts: a sequence
+is allowed if some reading of it keeps to the budgets.
+"""
+
+from libc.stdint cimport uint64_t
+
+from earleymask.earley._chart cimport FINISHED, NO_ROW, row_at
+from earleymask.earley._lexer cimport DEAD_STATE
+from earleymask.earley._meter cimport spend_steps
+from earleymask.earley._nodes cimport R_EMPTY, nullable
+from earleymask.earley._regex cimport Regexes
+from earleymask.earley._tables cimport reserve, sequence, sequence_length, words_extend, words_free, words_push
+
+
+cdef class Budgets:
+
+    def __cinit__(self, Chart chart not None, dict most not None):
+        self.chart = chart
+        self.most = most
+
+    def __dealloc__(self):
+        words_free(&self.begun)
+        words_free(&self.ends)
+        words_free(&self.coming)
+
+    cdef int push(self) except -1:
+        reserve(<void**> &self.ends.data, &self.ends.capacity, self.ends.n + 1, sizeof(uint32_t))
+        words_extend(&self.begun, self.coming.data, self.coming.n)
+        words_push(&self.ends, <uint32_t> self.begun.n)
+        return 0
+
+    cdef int truncate(self, size_t n_tokens) except -1:
+        self.ends.n = n_tokens
+        self.begun.n = self.ends.data[n_tokens - 1] if n_tokens else 0
+        return 0
+
+    cdef Budgets copy(self):
+        cdef Budgets other = Budgets(self.chart, self.most)
+        words_extend(&other.begun, self.begun.data, self.begun.n)
+        words_extend(&other.ends, self.ends.data, self.ends.n)
+        return other
+
+    cdef uint32_t spend(self, uint32_t before, uint32_t after, const unsigned char* data, size_t n) except? 0xFFFFFFFF:
+        cdef Chart chart = self.chart
+        cdef uint32_t token = <uint32_t> self.ends.n, position = before, target, row, state, start
+        cdef size_t i, first = self.ends.data[token - 1] - sequence_length(chart.positions, before) // 2 if token else 0
+        cdef bint changed = False
+        cdef dict begun = {}, kept = {}
+        self.coming.n = 0
+        if after == FINISHED:
+            return after
+        if n:                                   # a special token ends all lexemes
+            for i in range(sequence_length(chart.positions, before) // 2):
+                begun[pair(chart, before, i)] = self.begun.data[first + i] if token else 0
+        for i in range(n):
+            target = chart.advance(position, data[i])
+            begun = self.moved(begun, position, data[i], target, token if i + 1 < n else token + 1)
+            position = target
+        for i in range(sequence_length(chart.positions, after) // 2):
+            key = pair(chart, after, i)
+            row, state = <uint32_t> (<uint64_t> key >> 32), <uint32_t> <uint64_t> key
+            start = begun.get(key, token + 1)
+            target = self.spent_state(state, token + 1 - start)
+            changed |= target != state
+            if target != DEAD_STATE:
+                key = (<uint64_t> row << 32) | target
+                kept[key] = max(kept.get(key, 0), start)
+        if changed:
+            chart.n_pairs = 0
+            for key in kept:
+                chart.push_pair(<uint32_t> (<uint64_t> key >> 32), <uint32_t> <uint64_t> key)
+            after = chart.intern_position(row_at(chart, after))
+        for i in range(sequence_length(chart.positions, after) // 2):
+            words_push(&self.coming, kept[pair(chart, after, i)])
+        return after
+
+    cdef object moved(self, dict begun, uint32_t position, uint32_t byte, uint32_t target, uint32_t fresh):
+        """When the lexemes of `target` began, which a byte leads to from `position`; new ones begin with token `fresh`."""
+        cdef Chart chart = self.chart
+        cdef uint32_t row, state
+        cdef size_t i
+        cdef dict found = {}
+        spend_steps(chart.meter, 100 * (1 + sequence_length(chart.positions, position)))
+        for i in range(sequence_length(chart.positions, position) // 2):
+            key = pair(chart, position, i)
+            row = <uint32_t> (<uint64_t> key >> 32)
+            state = chart.lexer.transitions[chart.lexer.transition(<uint32_t> <uint64_t> key, byte)].target
+            if state != DEAD_STATE:
+                moved = (<uint64_t> row << 32) | state
+                found[moved] = max(found.get(moved, 0), begun.get(key, fresh))
+        row = row_at(chart, target)
+        if row != NO_ROW:
+            state = chart.skeletons.closure(sequence(chart.rows, row)[0]).start_state
+            if state != DEAD_STATE:
+                found[(<uint64_t> row << 32) | state] = fresh
+        return found
+
+    cdef uint32_t spent_state(self, uint32_t state, uint32_t n_tokens) except? 0xFFFFFFFF:
+        """What remains of a lexer state after so many tokens."""
+        cdef uint32_t terminal, node, rest
+        cdef size_t i
+        cdef bint changed = False
+        cdef list pairs = []
+        cdef Words words
+        for i in range(0, sequence_length(self.chart.lexer.states, state), 2):
+            terminal = sequence(self.chart.lexer.states, state)[i]
+            node = sequence(self.chart.lexer.states, state)[i + 1]
+            rest = node
+            if terminal in self.most:
+                rest = self.spent_node(terminal, node, n_tokens)
+            changed |= rest != node
+            pairs.append((terminal, rest))
+        if not changed:
+            return state
+        words.data = NULL
+        words.n = words.capacity = 0
+        try:
+            for terminal, node in pairs:
+                words_push(&words, terminal)
+                words_push(&words, node)
+            return self.chart.lexer.state(words.data, words.n)
+        finally:
+            words_free(&words)
+
+    cdef uint32_t spent_node(self, uint32_t terminal, uint32_t node, uint32_t n_tokens) except? 0xFFFFFFFF:
+        """What remains to be matched of a terminal after so many tokens."""
+        cdef Regexes regexes = self.chart.lexer.regexes
+        cdef uint32_t most, n_ending, rest
+        most, n_ending = self.most[terminal]
+        if n_tokens < most:
+            return node
+        regexes.meter.derivations = regexes.meter.most_derivations
+        if nullable(regexes, node):
+            return R_EMPTY
+        byte = regexes.byte_set(range(256))
+        if n_ending:
+            rest = regexes.intersection([node, regexes.repeat(byte, 0, n_ending)])
+            return node if regexes.empty(rest) else rest
+        if n_tokens > most:                     # it has become this before
+            return node
+        # Not `complement`, which is relative to whole characters: the token may have ended within one.
+        rest = regexes.make_not(regexes.concat([node, regexes.repeat(byte, 1)]))
+        return regexes.intersection([node, rest])
+
+
+cdef inline object pair(Chart chart, uint32_t position, size_t i):
+    """The i-th live pair of a position: row << 32 | lexer state."""
+    cdef const uint32_t* words = sequence(chart.positions, position) + 1 + 2 * i
+    return (<uint64_t> words[0] << 32) | words[1]

@@ -1,0 +1,658 @@
+"""Captures: which texts the captured rules have matched, by reading the accepted text once more.
+
+The parser of masks forgets where rules began: its rows recur because of that (`_skeletons`). Captures are asked for
+seldom, so nothing of them is kept while masks are made. Here the whole text is parsed by the textbook's chart (Earley 1970)
+with origins, nullable symbols advanced at prediction (Aycock and Horspool 2002), over lexemes that end wherever they
+can. Ignored text belongs to the lexeme after it: an item stays in the row where it came about, and that row *stands* at
+every place that only ignored text leads to from there.
+
+Then, from the end back, only what is part of a reading of the whole text is looked at. Readings differ in what they
+capture; of several one is reported, by an order over sets of captures (with repetitions), each (begin, end, name):
+
+1. Sort those that are not empty: earlier begin, then later end, then name. The first place where two lists differ decides;
+   a list that goes on comes before one that has ended.
+2. Then fewer empty captures come first, then those at earlier places.
+
+This order is *monotone*: what is best for a part is best in every whole, since adding the same captures to two sets does not
+change which one comes first. So one value per item is enough, or more exactly one per item and place at which its first
+lexeme begins and its last one ends, which a capture around it depends on. Cycles of rules that derive each other alone
+settle by repetition; they never improve anything but by captures on the cycle, which front ends refuse.
+
+A text that is no sentence yet is read as the beginning of one: rules that have ended in it count. A lexeme that may go
+on at its end is taken to go on.
+
+Cost: that of Earley's parser, linear in the text for most grammars, quadratic for right recursion, cubic at worst.
+"""
+
+from libc.stdlib cimport free
+
+from heapq import heappop, heappush
+
+from earleymask.earley._lexer cimport DEAD_STATE
+from earleymask.earley._meter cimport spend_steps
+from earleymask.earley._nodes cimport R_EPSILON
+from earleymask.earley._rules cimport S_LAZY, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
+from earleymask.earley._tables cimport (
+    NONE, reserve, sequence, sequence_length, sort_u64, sort_unique, words_extend, words_free, words_push,
+)
+
+cdef enum:
+    NO_BYTE = 0x100         # the token has none
+    NAMED = 0x200           # a token that ends here is a symbol
+    MAX_SEEN = 1 << 16
+
+NOTHING = (-1, -1)      # where the first lexeme begins and the last one ends, of what has none
+
+
+def find_captures(Engine engine not None, list tokens not None, size_t n_least):
+    """Names and texts of the captures of `tokens`: of each its bytes, and the symbols that it may be.
+
+    If fewer tokens are a sentence, but at least `n_least` of them, the others are not part of the text. The caller holds
+    the engine's lock.
+    """
+    cdef Reading reading
+    cdef size_t n
+    for n in range(n_least, len(tokens) + 1):
+        reading = Reading(engine, tokens[:n])
+        with nogil:
+            reading.read()
+        if n == <size_t> len(tokens) or reading.rows_at_end():
+            return reading.report()
+
+
+cdef class Reading:
+    """All readings of one text. Not used after an error."""
+
+    def __cinit__(self, Engine engine not None, list tokens not None):
+        cdef uint32_t place = 0, byte
+        self.engine = engine
+        self.rules = engine.rules
+        self.lexer = engine.lexer
+        self.meter = engine.regexes.meter
+        self.named = {}
+        self.edges = {}
+        self.values = {}
+        self.pairs = {}
+        self.ends = {}
+        self.captured = {}
+        self.seen = Map()
+        self.stands = Sequences("places of a text", 1 << 27)
+        self.stands.limit = min(self.stands.limit, self.meter.most_matcher_bytes // sizeof(uint32_t))
+        self.stands.limited_by = "matcher_bytes"
+        for spelled, symbols in tokens:
+            for byte in <bytes> spelled:
+                words_push(&self.steps, byte)
+            if not spelled:
+                words_push(&self.steps, NO_BYTE)
+            if symbols:
+                self.named[self.steps.n] = (place, symbols)
+                self.steps.data[self.steps.n - 1] |= NAMED
+            place = <uint32_t> self.steps.n
+
+    def __dealloc__(self):
+        free(self.items)
+        free(self.scanners)
+        words_free(&self.steps)
+        words_free(&self.rows)
+        words_free(&self.stand_at)
+        words_free(&self.lexemes)
+        words_free(&self.lexeme_starts)
+        words_free(&self.lhs)
+        words_free(&self.predicted)
+        words_free(&self.arrivals)
+        words_free(&self.words)
+
+    # ---- the chart, from left to right --------------------------------------------------------------------------
+
+    cdef int read(self) except -1 nogil:
+        cdef uint32_t place
+        for place in range(<uint32_t> self.steps.n + 1):
+            words_push(&self.rows, <uint32_t> self.n_items)
+            words_push(&self.lexeme_starts, <uint32_t> self.lexemes.n)
+            self.arrivals.n = 0
+            if self.seen.n > MAX_SEEN:
+                self.seen.clear()
+            if place == 0:
+                self.add(self.rules.start, 0, 0)
+            else:
+                self.scan_byte(place, self.steps.data[place - 1] & ~<uint32_t> NAMED)
+                if self.steps.data[place - 1] & NAMED:
+                    self.scan_named(place)
+            self.close(place)
+            self.stand(place)
+            self.start_scanner(place)
+        words_push(&self.rows, <uint32_t> self.n_items)
+        words_push(&self.lexeme_starts, <uint32_t> self.lexemes.n)
+        return 0
+
+    cdef int scan_byte(self, uint32_t place, uint32_t byte) except -1 nogil:
+        """Moves the scanners to `place`, and notes the lexemes that end there."""
+        cdef Scanner scanner
+        cdef size_t i, k, n = 0
+        cdef uint32_t terminal
+        cdef uint64_t key
+        if byte == NO_BYTE:
+            self.n_scanners = 0
+            return 0
+        spend_steps(self.meter, 4 * self.n_scanners)
+        for i in range(self.n_scanners):
+            scanner = self.scanners[i]
+            scanner.state = self.lexer.transitions[self.lexer.transition(scanner.state, byte)].target
+            if scanner.state == DEAD_STATE:
+                continue
+            # Of lexemes that do the same from here on, the one that began first takes in all text of the other.
+            key = <uint64_t> 1 << 63 | <uint64_t> scanner.stand << 32 | scanner.state
+            if self.seen.get(key) == place + 1:
+                continue
+            self.seen.put(key, place + 1)
+            self.scanners[n] = scanner
+            n += 1
+            for k in range(self.lexer.accepted_starts[scanner.state], self.lexer.accepted_starts[scanner.state + 1]):
+                terminal = self.lexer.accepted.data[k]
+                self.add_lexeme(terminal, scanner.begin, scanner.stand, place)
+                if self.rules.symbols[terminal].ignored:
+                    words_extend(&self.arrivals, sequence(self.stands, scanner.stand),
+                                 sequence_length(self.stands, scanner.stand))
+        self.n_scanners = n
+        return 0
+
+    cdef int scan_named(self, uint32_t place) except -1 nogil:
+        cdef uint32_t before, symbol
+        with gil:
+            before, symbols = self.named[place]
+            if self.stand_at.data[before] != NONE:
+                for symbol in symbols:
+                    self.add_lexeme(symbol, before, self.stand_at.data[before], place)
+        return 0
+
+    cdef int add_lexeme(self, uint32_t terminal, uint32_t begin, uint32_t stand, uint32_t place) except -1 nogil:
+        """Adds what the lexeme makes of the rows that stood at its beginning to the row at `place`."""
+        cdef size_t i, k
+        cdef uint32_t row
+        cdef bint expected = False
+        for i in range(sequence_length(self.stands, stand)):
+            row = sequence(self.stands, stand)[i]
+            spend_steps(self.meter, self.rows.data[row + 1] - self.rows.data[row])
+            for k in range(self.rows.data[row], self.rows.data[row + 1]):
+                if self.rules.dots.data[self.items[k] >> 32] == terminal:
+                    self.add(<uint32_t> (self.items[k] >> 32) + 1, <uint32_t> self.items[k], place)
+                    expected = True
+        if expected:
+            words_push(&self.lexemes, terminal)
+            words_push(&self.lexemes, begin)
+            words_push(&self.lexemes, stand)
+        return 0
+
+    cdef int add(self, uint32_t dot, uint32_t origin, uint32_t place) except -1 nogil:
+        cdef uint64_t key = <uint64_t> dot << 32 | origin
+        if self.seen.get(key) == place + 1:
+            return 0
+        if self.n_items - self.rows.data[place] >= self.meter.most_row_items:
+            with gil:
+                self.meter.exceeded("row_items", "a row of the parser has more items")
+        if self.n_items * sizeof(uint64_t) >= self.meter.most_matcher_bytes or self.n_items == NONE:
+            with gil:
+                self.meter.exceeded("matcher_bytes", "the readings of the text take more memory")
+        self.seen.put(key, place + 1)
+        reserve(<void**> &self.items, &self.items_capacity, self.n_items + 1, sizeof(uint64_t))
+        self.items[self.n_items] = key
+        self.n_items += 1
+        return 0
+
+    cdef int close(self, uint32_t place) except -1 nogil:
+        """Completes and predicts until the row at `place` does not grow any more."""
+        cdef size_t i = self.rows.data[place], k
+        cdef uint32_t dot, origin, symbol
+        while i < self.n_items:
+            dot, origin = <uint32_t> (self.items[i] >> 32), <uint32_t> self.items[i]
+            symbol = self.rules.dots.data[dot]
+            i += 1
+            spend_steps(self.meter, 2)
+            if symbol != NONE:
+                if self.rules.symbols[symbol].kind == S_LAZY:
+                    self.rules.expand(symbol)
+                if self.rules.symbols[symbol].kind == S_NONTERMINAL:
+                    self.predict(symbol, place)
+                if self.rules.symbols[symbol].nullable:
+                    self.add(dot + 1, origin, place)
+            elif origin != place and dot != self.rules.start + 1:   # what is empty has been advanced over
+                symbol = self.lhs.data[dot]
+                spend_steps(self.meter, self.rows.data[origin + 1] - self.rows.data[origin])
+                for k in range(self.rows.data[origin], self.rows.data[origin + 1]):
+                    if self.rules.dots.data[self.items[k] >> 32] == symbol:
+                        self.add(<uint32_t> (self.items[k] >> 32) + 1, <uint32_t> self.items[k], place)
+        sort_u64(self.items + self.rows.data[place], self.n_items - self.rows.data[place])
+        return 0
+
+    cdef int predict(self, uint32_t symbol, uint32_t place) except -1 nogil:
+        cdef uint32_t production = self.rules.symbols[symbol].first, dot
+        cdef bint is_new
+        while self.predicted.n <= symbol:
+            words_push(&self.predicted, 0)
+        if self.predicted.data[symbol] == place + 1:
+            return 0
+        is_new = self.predicted.data[symbol] == 0
+        self.predicted.data[symbol] = place + 1
+        while production != NONE:
+            dot = self.rules.productions[production].start
+            self.add(dot, place, place)
+            if is_new:
+                while self.rules.dots.data[dot] != NONE:
+                    dot += 1
+                while self.lhs.n <= dot:
+                    words_push(&self.lhs, NONE)
+                self.lhs.data[dot] = symbol
+            production = self.rules.productions[production].next
+        return 0
+
+    cdef int stand(self, uint32_t place) except -1 nogil:
+        """Notes which rows stand at `place`: its own, and those in `arrivals`."""
+        if self.n_items > self.rows.data[place]:
+            words_push(&self.arrivals, place)
+        sort_unique(&self.arrivals)
+        words_push(&self.stand_at, NONE)
+        if self.arrivals.n:
+            self.stand_at.data[place] = self.stands.intern(self.arrivals.data, self.arrivals.n)
+        return 0
+
+    cdef int start_scanner(self, uint32_t place) except -1 nogil:
+        """Lets lexemes begin at `place`: whatever terminal one of the rows expects, and ignored ones."""
+        cdef uint32_t stand = self.stand_at.data[place], row, symbol, state
+        cdef size_t i, k, n
+        if stand == NONE:
+            return 0
+        words_push(&self.rows, <uint32_t> self.n_items)     # as if the row had ended: it has
+        self.arrivals.n = 0
+        for i in range(sequence_length(self.stands, stand)):
+            row = sequence(self.stands, stand)[i]
+            for k in range(self.rows.data[row], self.rows.data[row + 1]):
+                symbol = self.rules.dots.data[self.items[k] >> 32]
+                if symbol != NONE and self.rules.symbols[symbol].kind == S_TERMINAL:
+                    words_push(&self.arrivals, symbol)
+        self.rows.n -= 1
+        words_extend(&self.arrivals, self.rules.ignored.data, self.rules.ignored.n)
+        sort_unique(&self.arrivals)
+        self.words.n = 0
+        for i in range(self.arrivals.n):
+            words_push(&self.words, self.arrivals.data[i])
+            words_push(&self.words, self.rules.symbols[self.arrivals.data[i]].node)
+        state = self.lexer.state(self.words.data, self.words.n)
+        if state != DEAD_STATE:
+            n = self.n_scanners
+            reserve(<void**> &self.scanners, &self.scanners_capacity, n + 1, sizeof(Scanner))
+            self.scanners[n] = Scanner(place, stand, state)
+            self.n_scanners = n + 1
+        return 0
+
+    # ---- the readings, from right to left -----------------------------------------------------------------------
+    #
+    # A node is an item or a symbol between two places: (dot, begin, end), or (-1 - symbol, begin, end). Its value says
+    # what is captured within it at best, by where its first lexeme begins and its last one ends. Captures are a tree: None
+    # where there is none, a list of (begin, -end, name), or two trees after the number of their pair, which counts up.
+
+    def report(self) -> list:
+        """Names and texts of the captures of the best reading."""
+        cdef uint32_t place
+        roots = [(self.rules.start + 1, 0, place) for place in self.rows_at_end()]
+        if roots:
+            self.explore(roots)
+            best = {}
+            for root in roots:
+                for captures in self.values[root].values():
+                    self.keep(best, NOTHING, captures)
+            captures = best[NOTHING]
+        else:
+            captures = self.contexts(self.hanging())
+        return [(name, self.text(begin, -end)) for begin, end, name in self.flat(captures)]
+
+    cdef list rows_at_end(self):
+        """The places whose rows stand at the end of the text and end a sentence."""
+        cdef uint32_t stand = self.stand_at.data[self.steps.n]
+        if stand == NONE:
+            return []
+        return [place for place in self.places_of(stand) if self.has(self.rules.start + 1, 0, place)]
+
+    cdef list hanging(self):
+        """The items that the next lexeme of a text goes on with, or the one under way."""
+        cdef uint32_t symbol, stand = self.stand_at.data[self.steps.n]
+        cdef size_t i, k
+        cdef Scanner scanner
+        nodes, stands = [], set() if stand == NONE else {stand}
+        for i in range(self.n_scanners):
+            scanner = self.scanners[i]
+            if scanner.begin == self.steps.n:
+                continue
+            for k in range(0, sequence_length(self.lexer.states, scanner.state), 2):
+                symbol = sequence(self.lexer.states, scanner.state)[k]
+                if sequence(self.lexer.states, scanner.state)[k + 1] == R_EPSILON:
+                    continue
+                if self.rules.symbols[symbol].ignored:
+                    stands.add(scanner.stand)
+                for place in self.places_of(scanner.stand):
+                    nodes += self.waiting_for(place, symbol)
+        if not nodes:
+            for place in sorted({place for each in stands for place in self.places_of(each)}):
+                for i in range(self.rows.data[<uint32_t> place], self.rows.data[<uint32_t> place + 1]):
+                    symbol = self.rules.dots.data[self.items[i] >> 32]
+                    if symbol != NONE and self.rules.symbols[symbol].kind in (S_TERMINAL, S_SPECIAL):
+                        nodes.append((self.items[i] >> 32, self.items[i] & NONE, place))
+        return nodes
+
+    cdef int explore(self, list nodes) except -1:
+        """Finds the values of the nodes, and of all that they are made of."""
+        cdef list order = []
+        agenda = list(nodes)
+        while agenda:
+            node = agenda.pop()
+            if node in self.edges:
+                continue
+            spend_steps(self.meter, 100)
+            made = self.edges[node] = self.made_from(node)
+            self.values[node] = {}
+            order.append(node)
+            for left, right in made:
+                if left is not None:
+                    agenda.append(left)
+                if type(right) is tuple:
+                    agenda.append(right)
+        # What a node is made of lies within it: shorter ones first. Nodes between the same two places may need each other.
+        order.reverse()
+        order.sort(key=extent)
+        groups = {}
+        for node in order:
+            groups.setdefault(node[1:], []).append(node)
+        for group in groups.values():
+            changed = True
+            while changed:
+                changed = False
+                spend_steps(self.meter, 100 * <uint64_t> len(group))
+                for node in group:
+                    for extents, captures in self.value_of(node).items():
+                        changed |= self.keep(self.values[node], extents, captures)
+                changed &= len(group) > 1
+        return 0
+
+    cdef list made_from(self, node):
+        """How a node is made: pairs of the node before (None: nothing) and what comes last.
+
+        That is a node, the place where a lexeme begins, or None, for a terminal that matches the empty text.
+        """
+        cdef long long first = node[0]
+        cdef uint32_t origin = node[1], place = node[2], dot, symbol
+        cdef dict begun
+        if first < 0:
+            return [((item, origin, place), None) for item in self.ended(place)[-1 - first][origin]]
+        dot = <uint32_t> first
+        if self.is_start(dot):
+            return []
+        dot -= 1
+        symbol = self.rules.dots.data[dot]
+        begun = self.ended(place).get(symbol, {})
+        # A production has begun where its first symbol has.
+        rows = [origin] if self.is_start(dot) else [row for row in begun if row >= origin]
+        rows = [row for row in rows if row in begun and self.has(dot, origin, row)]
+        if self.rules.symbols[symbol].kind in (S_TERMINAL, S_SPECIAL):
+            pairs = [((dot, origin, row), begun[row]) for row in rows]
+            if self.rules.symbols[symbol].nullable and self.has(dot, origin, place):
+                pairs.append(((dot, origin, place), None))
+            return pairs
+        return [((dot, origin, row), (-1 - <long long> symbol, row, place)) for row in rows]
+
+    cdef dict ended(self, uint32_t place):
+        """What has ended at a place, by symbol: {row after which it began: what is known of it}.
+
+        That is the place where the lexeme began, ignored text behind it, at the earliest, for a terminal; the complete dotted
+        rules, for a nonterminal.
+        """
+        cdef size_t i
+        cdef uint32_t symbol, row
+        known = self.ends.get(place)
+        if known is not None:
+            return known
+        known = self.ends[place] = {}
+        for i in range(self.lexeme_starts.data[place], self.lexeme_starts.data[place + 1], 3):
+            begun = known.setdefault(self.lexemes.data[i], {})
+            for row in self.places_of(self.lexemes.data[i + 2]):
+                begun[row] = min(begun.get(row, place), self.lexemes.data[i + 1])
+        for i in range(self.rows.data[place], self.rows.data[place + 1]):
+            dot = self.items[i] >> 32
+            if self.rules.dots.data[<uint32_t> dot] == NONE and dot != self.rules.start + 1:
+                symbol = self.lhs.data[<uint32_t> dot]
+                known.setdefault(symbol, {}).setdefault(self.items[i] & NONE, []).append(dot)
+        return known
+
+    def is_start(self, uint32_t dot) -> bool:
+        """Whether a dotted rule has the dot in front."""
+        return dot == 0 or self.rules.dots.data[dot - 1] == NONE
+
+    cdef dict value_of(self, node):
+        """The value of a node, by what is known of those that it is made of."""
+        cdef dict found = {}
+        cdef long long first = node[0]
+        cdef bint is_ignored
+        if first < 0:
+            symbol = -1 - first
+            is_captured = symbol in self.engine.captures
+            for item, _ in self.edges[node]:
+                for extents, captures in self.values[item].items():
+                    if is_captured:
+                        captures = self.joined(self.entries(symbol, extents, node[1]), captures)
+                    self.keep(found, extents, captures)
+            return found
+        if self.is_start(<uint32_t> first):
+            return {NOTHING: None}
+        is_ignored = self.engine.ignored_text is not None and self.rules.dots.data[first - 1] in self.engine.ignored_text
+        for left, right in self.edges[node]:
+            for extents, captures in self.values[left].items():
+                if type(right) is tuple:
+                    for more, others in self.values[right].items():
+                        self.keep(found, (extents[0] if extents[0] >= 0 else more[0], max(extents[1], more[1])),
+                                  self.joined(captures, others))
+                elif right is None or is_ignored:
+                    self.keep(found, extents, captures)
+                else:
+                    self.keep(found, (extents[0] if extents[0] >= 0 else right, node[2]), captures)
+        return found
+
+    cdef list entries(self, uint32_t symbol, object extents, uint32_t origin):
+        """What is captured where a captured nonterminal has been found."""
+        key = (symbol, extents, origin)
+        if key in self.captured:
+            return self.captured[key]
+        name, end_name, body, end, inside = self.engine.captures[symbol]
+        first, last = extents if extents[0] >= 0 else (origin, origin)
+        found = self.captured[key] = []
+        split = last
+        if body is not None:
+            split = self.split(first, last, body, end)
+            if end_name is not None:
+                found.append((split, -last, end_name))
+        if name is not None:
+            found.append((first, -(last if inside else split), name))
+        return found
+
+    cdef object split(self, uint32_t first, uint32_t last, uint32_t body, uint32_t end):
+        """Where the body of a lexeme ends, at the earliest, such that the rest of it is its end."""
+        cdef uint32_t words[2]
+        cdef uint32_t state, place
+        cdef uint32_t body_state, end_state
+        words[0] = 0
+        words[1] = body
+        body_state = self.lexer.state(words, 2)
+        words[1] = end
+        end_state = self.lexer.state(words, 2)
+        for place in range(first, last + 1):
+            # A state accepts by itself, also before any byte: whether its node is nullable.
+            if self.accepts(body_state):
+                state = end_state
+                for i in range(place, last):
+                    state = self.lexer.transitions[self.lexer.transition(state, self.steps.data[<uint32_t> i] & 0xFF)].target
+                    if state == DEAD_STATE:
+                        break
+                if self.accepts(state):
+                    return place
+            if place < last:
+                body_state = self.lexer.transitions[self.lexer.transition(body_state, self.steps.data[place] & 0xFF)].target
+        raise AssertionError("this is a bug in earleymask: a lexeme with an end does not end with it")
+
+    def accepts(self, uint32_t state) -> bool:
+        return self.lexer.accepted_starts[state] < self.lexer.accepted_starts[state + 1]
+
+    # ---- texts that are no sentence yet -------------------------------------------------------------------------
+
+    cdef object contexts(self, list nodes):
+        """The captures of the best reading that goes on with one of the items `nodes`.
+
+        A context (symbol, place) stands for everything before a production of the symbol that began at the place.
+        """
+        edges = {}
+        ends = [(node, self.context_of(node)) for node in nodes]
+        agenda = [context for _, context in ends]
+        while agenda:
+            context = agenda.pop()
+            if context is None or context in edges:
+                continue
+            items = [(item, self.context_of(item)) for item in self.waiting_for(context[1], context[0])]
+            edges[context] = items
+            agenda += [other for _, other in items]
+        self.explore([item for items in edges.values() for item, _ in items] + nodes)
+        best = {None: {NOTHING: None}}      # the start rule began with nothing before it
+        groups = {}
+        for context in sorted(edges, key=place_of):
+            groups.setdefault(context[1], []).append(context)
+            best[context] = {}
+        for group in groups.values():
+            changed = True
+            while changed:
+                changed = False
+                for context in group:
+                    for item, other in edges[context]:
+                        changed |= self.extend(best[context], item, best[other])
+        found = {}
+        for node, context in ends:
+            self.extend(found, node, best[context])
+        return found[NOTHING]
+
+    def extend(self, dict values, item, dict before) -> bool:
+        """Keeps what a context and the captures of an item in it make."""
+        changed = False
+        if before:
+            for captures in self.values[item].values():
+                changed |= self.keep(values, NOTHING, self.joined(before[NOTHING], captures))
+        return changed
+
+    def context_of(self, node):
+        """What an item stands in, None for the start rule."""
+        symbol = self.left_hand_side(node[0])
+        return None if symbol is None else (symbol, node[1])
+
+    cdef object left_hand_side(self, uint32_t dot):
+        while self.rules.dots.data[dot] != NONE:
+            dot += 1
+        return None if dot == self.rules.start + 1 else self.lhs.data[dot]
+
+    cdef list waiting_for(self, uint32_t place, uint32_t symbol):
+        """The items of a row before a symbol."""
+        cdef size_t i
+        return [(self.items[i] >> 32, self.items[i] & NONE, place)
+                for i in range(self.rows.data[place], self.rows.data[place + 1])
+                if self.rules.dots.data[self.items[i] >> 32] == symbol]
+
+    # ---- small things -------------------------------------------------------------------------------------------
+
+    cdef bint has(self, uint32_t dot, uint32_t origin, uint32_t place) noexcept nogil:
+        """Whether the row at `place` has the item."""
+        cdef uint64_t key = <uint64_t> dot << 32 | origin
+        cdef size_t low = self.rows.data[place], high = self.rows.data[place + 1], middle
+        while low < high:
+            middle = (low + high) // 2
+            if self.items[middle] < key:
+                low = middle + 1
+            else:
+                high = middle
+        return low < self.rows.data[place + 1] and self.items[low] == key
+
+    cdef list places_of(self, uint32_t stand):
+        cdef size_t i
+        return [sequence(self.stands, stand)[i] for i in range(sequence_length(self.stands, stand))]
+
+    cdef bytes text(self, size_t first, size_t last):
+        cdef size_t i
+        return bytes([self.steps.data[i] & 0xFF for i in range(first, last) if not self.steps.data[i] & NO_BYTE])
+
+    cdef bint keep(self, dict values, extents, captures) except -1:
+        """Enters captures that are better than those known; whether they are."""
+        if extents in values and not self.better(captures, values[extents]):
+            return False
+        values[extents] = captures
+        return True
+
+    cdef bint better(self, left, right) except -1:
+        """Whether one set of captures comes before another in the order above.
+
+        What counts is in which captures they differ. Trees that are part of both are not looked into: the younger of two
+        trees is never within the older one, so the youngest first, each is met before its parts.
+        """
+        if left is right:
+            return False
+        cdef dict surplus = {}                  # number of a tree -> how often it is in `left` more than in `right`
+        cdef dict trees = {}
+        cdef dict captures = {}                 # the same for captures
+        cdef list youngest = []
+        agenda = [(left, 1), (right, -1)]
+        while agenda or youngest:
+            while agenda:
+                tree, n = agenda.pop()
+                spend_steps(self.meter, 20)
+                if type(tree) is list:
+                    for entry in tree:
+                        captures[entry] = captures.get(entry, 0) + n
+                elif tree is not None:
+                    if tree[0] not in trees:
+                        trees[tree[0]] = tree
+                        heappush(youngest, -tree[0])
+                    surplus[tree[0]] = surplus.get(tree[0], 0) + n
+            if youngest:
+                number = -heappop(youngest)
+                n = surplus[number]
+                if n:
+                    agenda += [(trees[number][1], n), (trees[number][2], n)]
+        differing = sorted([entry for entry, n in captures.items() if n])
+        found = [entry for entry in differing if entry[0] < -entry[1]]
+        if found:
+            return captures[found[0]] > 0
+        n = sum([captures[entry] for entry in differing])
+        return n < 0 or n == 0 and len(differing) > 0 and captures[differing[0]] > 0
+
+    cdef object joined(self, left, right):
+        """Two trees of captures as one; of the same two, the same one, so that looking again costs no comparison."""
+        if left is None:
+            return right
+        if right is None:
+            return left
+        key = (id(left), id(right))             # both live as long as the pair does
+        pair = self.pairs.get(key)
+        if pair is None:
+            pair = self.pairs[key] = (len(self.pairs), left, right)
+        return pair
+
+    cdef list flat(self, captures):
+        """The captures of a tree, sorted."""
+        found = []
+        agenda = [captures]
+        while agenda:
+            each = agenda.pop()
+            spend_steps(self.meter, 20)
+            if type(each) is tuple:
+                agenda += each[1:]
+            elif each is not None:
+                found += each
+        return sorted(found)
+
+
+def extent(node):
+    return node[2] - node[1]
+
+
+def place_of(context):
+    return context[1]

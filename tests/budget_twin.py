@@ -1,0 +1,136 @@
+"""`max_tokens` by its definition: a textbook recogniser over lexemes that obey their budgets, tokens tried one by one.
+
+Slow, for tests alone. A lexeme that began in token s, counting from 0, has spent a budget of N tokens when token
+s + N - 1 is accepted. If it may end there, it does; else it ends at the first place after that at which it may. Where
+it ends with a text that says so (`stop`), it is looked at after that token and each later one, and as soon as it can
+end within the length of that text, it does.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import accumulate, product
+from typing import NamedTuple
+
+LETTERS = "ab."
+MORE = 4  # letters that a lexeme under way may need to come to its end
+
+
+class Terminal(NamedTuple):
+    """What one terminal matches."""
+
+    pattern: str
+    most: int = 0  # tokens; 0: as many as one likes
+    stop: str = ""
+
+    def written(self, name: str) -> str:
+        attributes = ([f"max_tokens={self.most}"] if self.most else []) + ([f'stop="{self.stop}"'] if self.stop else [])
+        return f"{name}{'[' + ', '.join(attributes) + ']' if attributes else ''}: /{self.pattern}/"
+
+
+@cache
+def matches(terminal: Terminal, text: str) -> bool:
+    if not terminal.stop:
+        return text != "" and re.fullmatch(terminal.pattern, text) is not None
+    n = len(text) - len(terminal.stop)
+    return text.find(terminal.stop) == n >= 0 and re.fullmatch(terminal.pattern, text[:n]) is not None
+
+
+@cache
+def ends_within(terminal: Terminal, text: str, n: int) -> bool:
+    """Whether some text of at most `n` letters, but one at least, completes this one."""
+    return any(matches(terminal, text + "".join(more)) for k in range(1, n + 1) for more in product(LETTERS, repeat=k))
+
+
+class Twin:
+    """One sequence. Rules are tuples of names of rules and terminals; `start` is the first of them."""
+
+    def __init__(
+        self, rules: dict[str, list[tuple[str, ...]]], terminals: dict[str, Terminal], ignored: Terminal | None
+    ) -> None:
+        self.rules = rules
+        self.terminals = terminals
+        self.ignored = ignored
+
+    def lark_text(self) -> str:
+        lines = [f"{name}: {' | '.join(' '.join(rhs) for rhs in rhss)}" for name, rhss in self.rules.items()]
+        lines += [terminal.written(name) for name, terminal in self.terminals.items()]
+        return "\n".join(lines + ([f"%ignore /{self.ignored.pattern}/"] if self.ignored else []))
+
+    def allowed(self, tokens: list[str], token: str) -> bool:
+        """Whether the token may come after these; they are what was accepted before."""
+        return self.read([*tokens, token], len(tokens))[0]
+
+    def is_sentence(self, tokens: list[str]) -> bool:
+        return self.read(tokens, len(tokens))[1]
+
+    def read(self, tokens: list[str], n_accepted: int) -> tuple[bool, bool]:
+        """Whether the text can go on or be a sentence; whether it is one. Accepted tokens count for budgets."""
+        text = "".join(tokens)
+        ends = list(accumulate(map(len, tokens)))
+        rows: list[set[tuple[str, tuple[str, ...], int, int]]] = []
+        under_way = False
+        for place in range(len(text) + 1):
+            row = {("", ("start",), 0, 0)} if place == 0 else set()
+            for begin in range(place):
+                expected = {rhs[dot] for _, rhs, dot, _ in rows[begin] if dot < len(rhs)}
+                for name in expected & set(self.terminals):
+                    if self.may_end(self.terminals[name], text[begin:place], begin, ends, n_accepted):
+                        row |= {
+                            (lhs, rhs, dot + 1, origin)
+                            for lhs, rhs, dot, origin in rows[begin]
+                            if rhs[dot : dot + 1] == (name,)
+                        }
+                    if place == len(text):
+                        under_way |= self.may_go_on(self.terminals[name], text[begin:], begin, ends, n_accepted)
+                if self.ignored and rows[begin]:
+                    if matches(self.ignored, text[begin:place]):
+                        row |= rows[begin]
+                    under_way |= place == len(text) and ends_within(self.ignored, text[begin:], 1)
+            self.close(row, rows, place)
+            rows.append(row)
+        is_sentence = ("", ("start",), 1, 0) in rows[-1]
+        return under_way or bool(rows[-1]), is_sentence
+
+    def close(self, row: set[tuple[str, tuple[str, ...], int, int]], rows: list[set], place: int) -> None:  # type: ignore[type-arg]
+        n = -1
+        while n != len(row):
+            n = len(row)
+            for lhs, rhs, dot, origin in list(row):
+                if dot == len(rhs):
+                    for item in list(row if origin == place else rows[origin]):
+                        if item[1][item[2] : item[2] + 1] == (lhs,):
+                            row.add((item[0], item[1], item[2] + 1, item[3]))
+                elif rhs[dot] in self.rules:
+                    row |= {(rhs[dot], alternative, 0, place) for alternative in self.rules[rhs[dot]]}
+
+    def spent(self, terminal: Terminal, begin: int, ends: list[int], n_accepted: int) -> list[int]:
+        """The places after accepted tokens at which a lexeme that began at `begin` has no tokens left."""
+        if not terminal.most:
+            return []
+        first = sum(end <= begin for end in ends)
+        return ends[first + terminal.most - 1 : n_accepted]
+
+    def may_end(self, terminal: Terminal, text: str, begin: int, ends: list[int], n_accepted: int) -> bool:
+        if not matches(terminal, text):
+            return False
+        spent = [end for end in self.spent(terminal, begin, ends, n_accepted) if end < begin + len(text)]
+        if terminal.stop:
+            return len(text) <= self.latest(terminal, text, begin, spent)
+        return not spent or not any(matches(terminal, text[:k]) for k in range(spent[0] - begin, len(text)))
+
+    def may_go_on(self, terminal: Terminal, text: str, begin: int, ends: list[int], n_accepted: int) -> bool:
+        spent = self.spent(terminal, begin, ends, n_accepted)
+        if terminal.stop:
+            most = min(self.latest(terminal, text, begin, spent) - len(text), MORE)
+            return ends_within(terminal, text, most)
+        if spent and any(matches(terminal, text[:k]) for k in range(spent[0] - begin, len(text) + 1)):
+            return False
+        return ends_within(terminal, text, MORE)
+
+    def latest(self, terminal: Terminal, text: str, begin: int, spent: list[int]) -> int:
+        """The most letters that a lexeme may come to have."""
+        n = len(terminal.stop)
+        found = [end - begin + n for end in spent if ends_within(terminal, text[: end - begin], n)]
+        return min(found, default=1000)
