@@ -70,7 +70,8 @@ cdef class Rules:
             for item in rhs:
                 words_push(&self.dots, self.checked(item))
             words_push(&self.dots, NONE)
-            self.check_followed(start)
+            if self.has_followed:
+                self.check_followed(start)
         except:
             self.dots.n = start
             raise
