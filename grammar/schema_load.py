@@ -16,7 +16,7 @@ import json
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..earley._engine import Engine
 from ..earley._regex import Regexes

@@ -1,13 +1,14 @@
 """Objects: one symbol for each state that the members so far can have led to.
 
-Some named keys come in an order, that of the schema: of those a state knows how many have been passed, and each is written
-or, unless it is required, left out. Behind them stand all other keys in any order; with `property_order="any"`, all keys.
-Of the named ones among these the state knows which have been written. Those that are not named are sorted into *atoms*:
-the sets of keys about which the same is demanded. Beside that a state knows how many members there are, where that matters,
-and which demands for some member (`Exists`) have been met: a member may meet one, and then its value is also what that
-demand says.
+Some named keys come in an order, that of the schema: of those a state knows how many have been passed, and each is
+written or, unless it is required, left out. Behind them stand all other keys in any order; with
+`property_order="any"`, all keys. Of the named ones among these the state knows which have been written. Those that
+are not named are sorted into *atoms*: the sets of keys about which the same is demanded. Beside that a state knows
+how many members there are, where that matters, and which demands for some member (`Exists`) have been met: a member
+may meet one, and then its value is also what that demand says.
 
-No key repeats: of the named ones the state knows which are left, and the others that were written are part of it, too.
+No key repeats: of the named ones the state knows which are left, and the others that were written are part of it,
+too.
 """
 
 from __future__ import annotations
