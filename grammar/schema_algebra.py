@@ -144,6 +144,7 @@ class Algebra:
         self.documents = documents
         self.options = options
         self.is_draft_4 = documents.root.draft == DRAFT_4
+        self.decimals: set[object] = set()  # constants of draft 4 that are written with a fraction or an exponent
         self.shapes = Shapes(self)
         # By term // 2: what it is, and of what.
         self.kinds: list[int] = [BOTH]
@@ -337,9 +338,11 @@ class Algebra:
                 arrays.append(ArrayShape(items, FALSE, len(items), len(items)))
             elif isinstance(value, dict):
                 members = tuple([(name, self.constant(member)) for name, member in value.items()])
-                objects.append(ObjectShape(members, (ForAll(ALL_TEXTS, FALSE),), frozenset(value)))
+                objects.append(ObjectShape(members, (ForAll(ALL_TEXTS, FALSE),), frozenset(value), is_constant=True))
             else:
                 numbers.append(value)
+                if self.is_draft_4 and not isinstance(value, int):
+                    self.decimals.add(exact(value))
         return Values(
             null,
             booleans,
@@ -658,20 +661,23 @@ class Algebra:
         self._order(term, found, required, set())
         return list(found | required)
 
-    def in_order(self, shapes: tuple[ObjectShape, ...], term: int) -> tuple[ObjectShape, ...]:
-        """The shapes of a term with their names in the order of the document, and with names that only others have."""
+    def in_order(self, shapes: tuple[ObjectShape, ...], term: int) -> list[tuple[ObjectShape, int]]:
+        """The shapes of a term with their names in the order of the document, and with names that only others have; and
+        how many names have such an order. Constants have their own."""
         if len(shapes) == 1 and self.is_shallow(term):
-            return shapes
+            return [(shapes[0], len(shapes[0].named))]
         order = self.order(term)
         found = []
         for shape in shapes:
-            if [name for name, _ in shape.named] != order:
+            n_ordered = len(shape.named)
+            if not shape.is_constant:
+                n_ordered = len(order)
                 known = dict(shape.named)
                 named = [(name, known[name] if name in known else self.shapes.value_of(shape, name)) for name in order]
                 named += [(name, value) for name, value in shape.named if name not in order]
                 shape = shape._replace(named=tuple(named))
-            found.append(shape)
-        return tuple(found)
+            found.append((shape, n_ordered))
+        return found
 
     def _order(self, term: int, found: dict[str, bool], required: dict[str, bool], met: set[int]) -> None:
         if term >> 1 in met:
@@ -682,13 +688,7 @@ class Algebra:
         if kind == BOTH:
             for one in part:
                 self._order(one, found, required, met)
-        elif kind == CONSTANT:
-            if isinstance(part, dict):
-                required |= dict.fromkeys(part, True)
-        elif kind == VALUES:
-            for shape in part.objects:
-                required |= dict.fromkeys([name for name, _ in shape.named], True)
-        else:
+        elif kind == PLACE:
             self._order_of_place(part, found, required, met)
 
     def _order_of_place(self, place: Place, found: dict[str, bool], required: dict[str, bool], met: set[int]) -> None:
@@ -702,10 +702,6 @@ class Algebra:
                     self._order(term, found, required, met)
         if isinstance(schema.get("required"), list):
             required |= dict.fromkeys(schema["required"], True)
-        if "enum" in schema or "const" in schema:
-            for value in [*schema.get("enum", ()), schema.get("const")]:
-                if isinstance(value, dict):
-                    required |= dict.fromkeys(value, True)
 
 
 def is_nothing(values: Values) -> bool:

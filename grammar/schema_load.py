@@ -16,7 +16,7 @@ import json
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..earley._engine import Engine
 from ..earley._regex import Regexes
@@ -30,7 +30,7 @@ from .schema_algebra import Algebra, is_nothing
 from .schema_arrays import ArrayRules
 from .schema_objects import ObjectRules
 from .schema_report import Scan
-from .schema_shapes import FALSE, TRUE, Values
+from .schema_shapes import FALSE, TRUE, ArrayShape, ObjectShape, Values
 from .schema_strings import NO_TEXTS, Texts
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class SchemaLoader:
     def number_tree(self, numbers: NumberSet) -> Node:
         options = self.options
         # In draft 4 an integer is a number that is written without a fraction and an exponent.
-        is_whole = self.algebra.is_draft_4 and numbers.multiple is not None and numbers.multiple % 1 == 0
+        is_whole = self.algebra.is_draft_4 and are_whole(numbers, self.algebra.decimals)
         return number_tree(numbers, options.number_digits, options.number_shift, options.number_plain or is_whole)
 
     def key(self, texts: Texts, name: str) -> int | None:
@@ -203,11 +203,12 @@ class SchemaLoader:
         values = self.algebra.values(term)
         scalars = values._replace(arrays=(), objects=())
         found = [] if is_nothing(scalars) else [[self.scalar(scalars)]]
-        objects = values.objects
-        if objects:
+        if values.objects:
             if self.options.property_order == "schema":
-                objects = self.algebra.in_order(objects, term)
-            found += [[self.mark("{"), self.members(shape)] for shape in objects]
+                objects = self.algebra.in_order(values.objects, term)
+            else:
+                objects = [(shape, 0) for shape in values.objects]
+            found += [[self.mark("{"), self.members(shape, n_ordered)] for shape, n_ordered in objects]
         found += [[self.mark("["), self.items(shape)] for shape in values.arrays]
         return found
 
@@ -225,19 +226,26 @@ class SchemaLoader:
             found.append(self.string(values.texts))
         return [[symbol] for symbol in found if symbol is not None]
 
-    def members(self, shape: Any) -> int:
-        """What follows the brace of an object of this shape."""
-        symbol = self.rules.get(shape)
+    def members(self, shape: ObjectShape, n_ordered: int) -> int:
+        """What follows the brace of an object of this shape, whose first `n_ordered` names come in their order."""
+        symbol = self.rules.get((shape, n_ordered))
         if symbol is None:
-            symbol = self.rules[shape] = ObjectRules(self, shape).start()
+            symbol = self.rules[shape, n_ordered] = ObjectRules(self, shape, n_ordered).start()
         return symbol
 
-    def items(self, shape: Any) -> int:
+    def items(self, shape: ArrayShape) -> int:
         """What follows the bracket of an array of this shape."""
         symbol = self.rules.get(shape)
         if symbol is None:
             symbol = self.rules[shape] = ArrayRules(self, shape).start()
         return symbol
+
+
+def are_whole(numbers: NumberSet, decimals: set[object]) -> bool:
+    """Whether all of the numbers are integers, and none is among `decimals`."""
+    if numbers.listed is not None:
+        return all(number % 1 == 0 and number not in decimals for number in numbers.listed)
+    return numbers.multiple is not None and numbers.multiple % 1 == 0
 
 
 @cache

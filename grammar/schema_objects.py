@@ -1,12 +1,14 @@
 """Objects: one symbol for each state that the members so far can have led to.
 
-With `property_order="schema"` a state knows how many of the named keys have been passed, in their order: each is
-written or, unless it is required, left out. With `property_order="any"` it knows which ones have been written. Behind
-the named keys (or, in any order, between them) stand the others, sorted into *atoms*: the sets of keys about which
-the same is demanded. Beside that a state knows how many members there are, where that matters, and which demands for
-some member (`Exists`) have been met: a member may meet one, and then its value is also what that demand says.
+Some named keys come in an order, that of the schema: of those a state knows how many have been passed, and each is
+written or, unless it is required, left out. Behind them stand all other keys in any order; with
+`property_order="any"`, all keys. Of the named ones among these the state knows which have been written. Those that
+are not named are sorted into *atoms*: the sets of keys about which the same is demanded. Beside that a state knows
+how many members there are, where that matters, and which demands for some member (`Exists`) have been met: a member
+may meet one, and then its value is also what that demand says.
 
-No key repeats: of the named ones the state knows which are left, and the others that were written are part of it, too.
+No key repeats: of the named ones the state knows which are left, and the others that were written are part of it,
+too.
 """
 
 from __future__ import annotations
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 class State(NamedTuple):
     """What the members so far have led to.
 
-    passed: with the schema's order, how many of the named keys; in any order, those written, bit by bit.
+    passed: how many of the named keys that have an order; and, when all of them are passed, added to their number the
+        other named ones that have been written, bit by bit.
     size: members so far, as far as it matters; 0 only for none.
     missing: bits of the demands for some member that are not met yet.
     others: keys written that are not named.
@@ -50,12 +53,12 @@ class Atom(NamedTuple):
 class ObjectRules:
     """The symbols of one shape of object."""
 
-    def __init__(self, loader: SchemaLoader, shape: ObjectShape) -> None:
+    def __init__(self, loader: SchemaLoader, shape: ObjectShape, n_ordered: int) -> None:
         self.loader = loader
         self.shape = shape
-        self.in_order = loader.options.property_order == "schema"
         self.known: dict[State, int] = {}
         self.names = [(name, value) for name, value in shape.named if value != FALSE]
+        self.n_ordered = sum(value != FALSE for _, value in shape.named[:n_ordered])
         self.required = sum([1 << bit for bit, (name, _) in enumerate(self.names) if name in shape.required])
         # Where the number of members stops to matter: all states behind are one.
         self.settled = max(shape.least, 1) if shape.most is None else shape.most + 1
@@ -96,26 +99,25 @@ class ObjectRules:
     def expand(self, state: State) -> list[list[int]]:
         """What may follow this state: the end, or a member and what follows it."""
         found: list[list[int]] = []
-        if self.in_order:
-            if state.passed < len(self.names):
-                if not self.required >> state.passed & 1:
-                    found.append([self.symbol(state._replace(passed=state.passed + 1))])
-                self.add_named(state, state.passed, state.passed + 1, found)
-                return found
-            is_complete = True
-        else:
-            for bit in range(len(self.names)):
-                if not state.passed >> bit & 1:
-                    self.add_named(state, bit, state.passed | 1 << bit, found)
-            is_complete = not self.required & ~state.passed
+        n_ordered = self.n_ordered
+        if state.passed < n_ordered:
+            if not self.required >> state.passed & 1:
+                found.append([self.symbol(state._replace(passed=state.passed + 1))])
+            self.add_named(state, state.passed, state.passed + 1, found)
+            return found
+        written = state.passed - n_ordered
+        for bit in range(len(self.names) - n_ordered):
+            if not written >> bit & 1:
+                self.add_named(state, n_ordered + bit, n_ordered + (written | 1 << bit), found)
+        is_complete = not self.required >> n_ordered & ~written
         if is_complete and not state.missing and state.size >= min(self.shape.least, self.settled):
             found.append([self.loader.mark("}" if state.size else "empty }")])
         self.add_others(state, found)
         return found
 
-    def add_named(self, state: State, bit: int, passed: int, found: list[list[int]]) -> None:
+    def add_named(self, state: State, index: int, passed: int, found: list[list[int]]) -> None:
         """A member with one of the named keys."""
-        name, value = self.names[bit]
+        name, value = self.names[index]
         key = self.key(name)
         if key is not None:
             meets = 0
@@ -172,7 +174,10 @@ class ObjectRules:
     def has_room(self, state: State, passed: int) -> bool:
         """Whether there may be one member more, and all required ones that are missing then."""
         assert self.shape.most is not None
-        missing = self.required >> passed if self.in_order else self.required & ~passed
+        if passed < self.n_ordered:
+            missing = self.required >> passed
+        else:
+            missing = self.required >> self.n_ordered & ~(passed - self.n_ordered)
         return state.size + 1 + missing.bit_count() <= self.shape.most
 
     def other(self, keys: Texts, value: int, after: State) -> int:

@@ -84,6 +84,8 @@ class ObjectShape(NamedTuple):
     - `required` keys, which are named, are there,
     - `exists`: members that are there, of any key,
     - there are from `least` to `most` members.
+
+    is_constant: it is one constant, maybe with more demanded of it, and names are in the order of the constant.
     """
 
     named: tuple[tuple[str, int], ...] = ()
@@ -92,6 +94,7 @@ class ObjectShape(NamedTuple):
     exists: tuple[Exists, ...] = ()
     least: int = 0
     most: int | None = None
+    is_constant: bool = False
 
 
 ANY_NUMBER = ALL
@@ -287,6 +290,8 @@ class Shapes:
         return value
 
     def both_objects(self, left: ObjectShape, right: ObjectShape) -> ObjectShape | None:
+        if right.is_constant and not left.is_constant:
+            return self.both_objects(right, left)
         both = self.algebra.both
         in_left = dict(left.named)
         in_right = dict(right.named)
@@ -306,6 +311,7 @@ class Shapes:
             exists,
             max(left.least, right.least),
             smaller(left.most, right.most),
+            left.is_constant,
         )
 
     def object(
@@ -316,6 +322,7 @@ class Shapes:
         exists: tuple[Exists, ...],
         least: int,
         most: int | None,
+        is_constant: bool = False,
     ) -> ObjectShape | None:
         """The shape in a simple form; None if no object has it, as far as is seen at once."""
         is_nothing = self.algebra.is_nothing
@@ -330,7 +337,7 @@ class Shapes:
         least = max(least, len(required))
         if least == len(required):
             least = 0  # said by `required`
-        return ObjectShape(tuple(named.items()), for_all, required, exists, least, most)
+        return ObjectShape(tuple(named.items()), for_all, required, exists, least, most, is_constant)
 
     def not_object(self, shape: ObjectShape) -> tuple[ObjectShape, ...]:
         """Objects that are not of the shape."""
