@@ -143,6 +143,7 @@ cdef class Chart:
     cdef void renumber(self, const uint32_t* states, const uint32_t* skeletons, const uint32_t* shapes) noexcept nogil
     cdef int mark(self, uint8_t** marks) except -1 nogil
     cdef uint32_t position_of(self, uint32_t row) except? 0xFFFFFFFF nogil
+    cdef uint32_t without_memory(self, uint32_t position) except? 0xFFFFFFFF nogil
     cdef uint32_t start_state(self, uint32_t row) except? 0xFFFFFFFF nogil
     cdef uint32_t scan_followed(self, uint32_t row, uint32_t state, uint32_t terminal) except? 0xFFFFFFFE nogil
     cdef uint32_t next_row(self) except? 0xFFFFFFFF nogil

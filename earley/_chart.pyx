@@ -183,7 +183,7 @@ cdef class Chart:
             self.push_pair(row, state)
             for k in range(self.lexer.accepted_starts[state], self.lexer.accepted_starts[state + 1]):
                 terminal = self.lexer.accepted.data[k]
-                if self.rules.symbols[terminal].followed and not self.has_variables:
+                if self.rules.symbols[terminal].followed and self.lexer.has_read(state):
                     outcome = self.scan_followed(row, state, terminal)
                 else:
                     outcome = self.skeletons.scan(sequence(self.rows, row)[0], terminal)
@@ -239,6 +239,16 @@ cdef class Chart:
         if position == self.table_of.n:
             words_push(&self.table_of, NO_TABLE)
         return position
+
+    cdef uint32_t without_memory(self, uint32_t position) except? 0xFFFFFFFF nogil:
+        """The position at which it is forgotten what followed terminals have read."""
+        cdef size_t i, n = sequence_length(self.positions, position)
+        cdef uint32_t row
+        self.n_pairs = 0
+        for i in range(1, n, 2):
+            row = sequence(self.positions, position)[i]
+            self.push_pair(row, self.lexer.without_memory(sequence(self.positions, position)[i + 1]))
+        return self.intern_position(row_at(self, position))
 
     # ---- special tokens and the end -----------------------------------------------------------------------------
 

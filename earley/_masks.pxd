@@ -50,6 +50,10 @@ cdef class Masks:
     cdef void free_masks(self) noexcept
     cdef Mask* lone_mask(self, const uint32_t* words) except NULL nogil
     cdef Mask* look_through(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil
+    # The same for the words of a mask in which no extras are yet.
+    cdef int look_through_words(self, Chart chart, uint32_t position, uint32_t* words) except -1 nogil
+    cdef int find_refused(self, Chart chart, uint32_t position, const Mask* mask) except -1 nogil
+    cdef void clear_refused(self, uint32_t* words) noexcept nogil
     cdef int find_doubtful(self) except -1
     cdef bint is_extra(self, uint32_t token) noexcept nogil
     cdef bint leads_on(self, Chart chart, uint32_t position, uint32_t token) except? -1 nogil

@@ -181,6 +181,28 @@ cdef class Masks:
 
     cdef Mask* look_through(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil:
         """The mask without those of the doubtful tokens that the rows of the chart refuse, see `_doubtful`."""
+        cdef size_t i
+        self.find_refused(chart, position, mask)
+        if self.tokens.n == 0:
+            return mask
+        memset(self.scratch, 0, self.trie.n_words * sizeof(uint32_t))
+        if mask.bits != NULL:
+            memcpy(self.scratch, mask.bits, self.trie.n_words * sizeof(uint32_t))
+        for i in range(mask.n_tokens):
+            self.scratch[mask.tokens[i] >> 5] |= <uint32_t> 1 << (mask.tokens[i] & 31)
+        self.clear_refused(self.scratch)
+        return self.lone_mask(self.scratch)
+
+    cdef int look_through_words(self, Chart chart, uint32_t position, uint32_t* words) except -1 nogil:
+        """The same for the words of a mask in which no extras are yet."""
+        cdef Mask mask
+        mask.bits, mask.tokens, mask.n_tokens = words, NULL, 0
+        self.find_refused(chart, position, &mask)
+        self.clear_refused(words)
+        return 0
+
+    cdef int find_refused(self, Chart chart, uint32_t position, const Mask* mask) except -1 nogil:
+        """`tokens` becomes the doubtful ones in the mask that the rows refuse."""
         cdef const Words* doubtful
         cdef uint32_t token
         cdef size_t i
@@ -196,16 +218,12 @@ cdef class Masks:
             token = doubtful.data[i]
             if allows(mask, token) and not self.is_extra(token) and not self.leads_on(chart, position, token):
                 words_push(&self.tokens, token)
-        if self.tokens.n == 0:
-            return mask
-        memset(self.scratch, 0, self.trie.n_words * sizeof(uint32_t))
-        if mask.bits != NULL:
-            memcpy(self.scratch, mask.bits, self.trie.n_words * sizeof(uint32_t))
-        for i in range(mask.n_tokens):
-            self.scratch[mask.tokens[i] >> 5] |= <uint32_t> 1 << (mask.tokens[i] & 31)
+        return 0
+
+    cdef void clear_refused(self, uint32_t* words) noexcept nogil:
+        cdef size_t i
         for i in range(self.tokens.n):
-            self.scratch[self.tokens.data[i] >> 5] &= ~(<uint32_t> 1 << (self.tokens.data[i] & 31))
-        return self.lone_mask(self.scratch)
+            words[self.tokens.data[i] >> 5] &= ~(<uint32_t> 1 << (self.tokens.data[i] & 31))
 
     cdef int find_doubtful(self) except -1:
         cdef Engine engine = self.engine()

@@ -251,7 +251,11 @@ cdef class Matcher:
         self.find_extras(position)
         if position != FINISHED and self.trie.n_words:
             with nogil:
-                self.walk.fill(position, words)
+                if self.engine.rules.has_followed:      # one position for each text would be too many
+                    self.walk.fill(self.chart.without_memory(position), words)
+                    self.masks.look_through_words(self.chart, position, words)
+                else:
+                    self.walk.fill(position, words)
         self.chart.n_nodes += self.walk.n_nodes - n_nodes
         for i in range(self.masks.extras.n):
             token = self.masks.extras.data[i]

@@ -7,6 +7,7 @@ import random
 import re
 from types import SimpleNamespace
 
+import mask_paths
 import numpy as np
 import pytest
 
@@ -78,7 +79,16 @@ def vocabulary() -> Vocabulary:
     return Vocabulary.from_tokens([*tokens, b"", b"a,b"], eos_token_id=len(tokens))
 
 
-def test_lists_of_different_words() -> None:
+WAYS = [{}, {"split_nodes": 1}, {"split_nodes": mask_paths.NEVER}, {"budget": 1}]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["usual", "each terminal alone", "all together", "by the walk"])
+def test_lists_of_different_words(way: dict[str, int]) -> None:
+    with mask_paths.limits(**way):
+        check_lists_of_different_words()
+
+
+def check_lists_of_different_words() -> None:
     vocab = vocabulary()
     tokens = [vocab.token_bytes(token).decode("latin-1") for token in range(vocab.size)]
     grammar = all_different()
