@@ -24,6 +24,7 @@ cdef class Engine:
     cdef dict masks                 # TokenTrie -> Masks over it
     cdef list charts                # weak references to the charts of matchers
     cdef size_t prune_charts_at     # length of that list
+    cdef uint32_t n_base_symbols    # of the grammar itself; what lazy and followed symbols bring comes after them
     cdef uint32_t n_base_nodes      # regex nodes that the grammar itself has
     cdef size_t collect_bytes, collect_states, collect_nodes    # of what is learned, that start a collection
     cdef uint64_t n_collections     # by `_forget`

@@ -150,6 +150,10 @@ class Engine:
         """Terminals, nonterminals and special tokens."""
 
     @property
+    def n_added(self) -> int:
+        """Symbols that came with texts, since the grammar was finished. They stay as long as the engine."""
+
+    @property
     def n_productions(self) -> int:
         """Productions of all nonterminals."""
 

@@ -173,6 +173,8 @@ cdef class Engine:
         self.skeletons = Skeletons(self.rules, self.lexer)
         self.regexes.meter.use(self.regexes.meter.limits)
         self.n_base_nodes = self.regexes.nodes.n
+        self.n_base_symbols = self.rules.n_symbols
+        self.rules.most_symbols = max(self.n_base_symbols, self.regexes.meter.most_symbols)
         self.set_marks()
 
     def set_limits(self, limits not None) -> None:
@@ -181,6 +183,7 @@ cdef class Engine:
         try:
             self.regexes.meter.use(limits)
             if self.lexer is not None:
+                self.rules.most_symbols = max(self.n_base_symbols, self.regexes.meter.most_symbols)
                 self.set_marks()
         finally:
             self.release()
@@ -203,6 +206,11 @@ cdef class Engine:
     def n_symbols(self) -> int:
         """Terminals, nonterminals and special tokens."""
         return self.rules.n_symbols
+
+    @property
+    def n_added(self) -> int:
+        """Symbols that came with texts, since the grammar was finished. They stay as long as the engine."""
+        return self.rules.n_symbols - self.n_base_symbols if self.lexer is not None else 0
 
     @property
     def n_productions(self) -> int:

@@ -14,6 +14,7 @@ cdef class Meter:
     cdef readonly object limits
     # Of `limits`, for loops without the GIL:
     cdef int64_t most_derivations
+    cdef uint32_t most_symbols
     cdef uint32_t most_lexer_states, most_regex_nodes, most_row_items
     cdef size_t most_grammar_bytes, most_matcher_bytes
 

@@ -38,6 +38,7 @@ cdef class Meter:
         self.most_ns = <int64_t> min(limits.seconds * 1e9, 9e18)
         self.most_derivations = limits.derivations
         self.derivations = limits.derivations
+        self.most_symbols = min(limits.symbols, 0xFFFFFFF0)
         self.most_lexer_states = min(limits.lexer_states, 0xFFFFFFF0)
         self.most_regex_nodes = min(limits.regex_nodes, 0xFFFFFFF0)
         self.most_row_items = min(limits.row_items, 0xFFFFFFF0)

@@ -27,6 +27,7 @@ cdef class Rules:
     cdef Symbol* symbols
     cdef size_t symbols_capacity
     cdef readonly uint32_t n_symbols
+    cdef uint32_t most_symbols      # that there may be
     cdef Production* productions
     cdef size_t productions_capacity
     cdef readonly uint32_t n_productions

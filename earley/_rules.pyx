@@ -31,6 +31,7 @@ cdef class Rules:
         self.followers = {}
         self.follow_dots = {}
         self.start = NONE
+        self.most_symbols = NONE - 1
 
     def __dealloc__(self):
         free(self.symbols)
@@ -43,6 +44,9 @@ cdef class Rules:
         cdef uint32_t symbol = self.n_symbols
         if name is None:
             raise TypeError("a symbol needs a name, not None")
+        if symbol >= self.most_symbols:
+            raise LimitError(f"what texts ask for takes more symbols than the limit symbols={self.most_symbols}; begin a new "
+                             "matcher, or give the grammar limits=Limits(symbols=...)", limit="symbols")
         reserve(<void**> &self.symbols, &self.symbols_capacity, symbol + 1, sizeof(Symbol))
         self.symbols[symbol] = Symbol(kind, nullable, ignored, False, node, NONE, NONE)
         self.n_symbols += 1

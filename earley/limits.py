@@ -25,7 +25,8 @@ class Limits:
         repetitions: the counts of `x{m,n}` and `x~n`.
         terminal_pieces: strings and regexps that one terminal is composed of, those of terminals in it included.
         template_uses: different lists of things that templates are used with.
-        symbols: terminals, rules, and helpers that operators such as `*` become.
+        symbols: terminals, rules, and helpers that operators such as `*` become; and what texts bring: keys of objects
+            that were met, rules for values.
         productions: alternatives of all rules and helpers.
         production_symbols: symbols that these consist of.
         lexer_states: sets of terminals being matched at once that are known at a time; each takes over 1,024 bytes.

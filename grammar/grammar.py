@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _FORMAT = b"earleymask grammar 1\0"
 """Put before everything that is hashed, so that fingerprints of another reading of the same text differ."""
 
+MAX_ADDED = 20_000
+"""Symbols that texts may add to an engine (keys, rules for values) before new matchers get another one."""
+
 
 class Grammar:
     """A context-free grammar over bytes, ready for matchers. Make one with a class method such as `from_lark`.
@@ -45,8 +48,8 @@ class Grammar:
         engine: the compiled form, for matchers.
     """
 
-    __slots__ = ("_fingerprint", "_kept", "_schema", "_warnings", "engine", "kind", "options", "start")
-    engine: Engine
+    __slots__ = ("_engine", "_fingerprint", "_kept", "_schema", "_warnings", "kind", "options", "start")
+    _engine: Engine
     kind: str
     options: str
     start: str
@@ -278,7 +281,7 @@ class Grammar:
             "_fingerprint": None,
             "_kept": kept,
             "_warnings": warnings,
-            "engine": engine,
+            "_engine": engine,
             "kind": kind,
             "options": options,
             "_schema": source,
@@ -295,9 +298,16 @@ class Grammar:
         if known is None:
             from .lark_warnings import find_warnings
 
-            known = find_warnings(self.source, self.start, self._kept, self.engine.limits)
+            known = find_warnings(self.source, self.start, self._kept, self._engine.limits)
             object.__setattr__(self, "_warnings", known)
         return known
+
+    @property
+    def engine(self) -> Engine:
+        """Made anew, for matchers to come, where texts have added too many symbols to it."""
+        if self._engine.n_added > MAX_ADDED:
+            object.__setattr__(self, "_engine", _unpickle(*self._content())._engine)
+        return self._engine
 
     @property
     def source(self) -> str:
@@ -318,7 +328,7 @@ class Grammar:
 
     def stats(self) -> dict[str, int]:
         """What has been learned about the grammar so far, in numbers of things and bytes (see `Engine.stats`)."""
-        return self.engine.stats()
+        return self._engine.stats()
 
     @property
     def fingerprint(self) -> str:
@@ -356,12 +366,16 @@ class Grammar:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
+        return _unpickle, self._content()
+
+    def _content(self) -> tuple[Any, ...]:
+        """What `_unpickle` makes it from."""
         content = (self.kind, self.source, self.start, self.fingerprint)
-        if self.engine.limits != DEFAULT:
-            return _unpickle, (*content, self.options, self._kept, self.engine.limits)
+        if self._engine.limits != DEFAULT:
+            return *content, self.options, self._kept, self._engine.limits
         if self._kept is not None:
-            return _unpickle, (*content, self.options, self._kept)
-        return _unpickle, (*content, self.options) if self.options else content
+            return *content, self.options, self._kept
+        return (*content, self.options) if self.options else content
 
 
 def _check_size(n_characters: int, limits: Limits) -> None:

@@ -83,18 +83,27 @@ def failure(case: Case) -> str | None:
 
 
 def shrunk(case: Case, seconds: float = 60.0) -> Case:
-    """The smallest case that goes wrong in any way, found greedily: the first smaller one that fails is taken."""
+    """The smallest case that goes wrong, found greedily: the first smaller one that fails is taken.
+
+    It may fail in any way but one: what is left of a grammar may be none, which each side says in its own way.
+    """
     ends = time.monotonic() + seconds
+    at_loading = is_about_loading(failure(case))
     progress = True
     while progress:
         progress = False
         for candidate in case.smaller():
             if time.monotonic() > ends:
                 return case
-            if failure(candidate) is not None:
+            what = failure(candidate)
+            if what is not None and is_about_loading(what) == at_loading:
                 case, progress = candidate, True
                 break
     return case
+
+
+def is_about_loading(what: str | None) -> bool:
+    return what is not None and what.startswith(("the engine does not load", "the engine loads", "the engine finds"))
 
 
 def write(case: Case, path: Path, what: str) -> None:

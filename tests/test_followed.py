@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import random
 import re
 from types import SimpleNamespace
@@ -11,10 +12,11 @@ import mask_paths
 import numpy as np
 import pytest
 
-from earleymask import Matcher, Vocabulary
+from earleymask import Grammar, LimitError, Limits, Matcher, Vocabulary
 from earleymask.earley import Engine
 from earleymask.earley._forget import forget_now
 from earleymask.earley._regex import Regexes
+from earleymask.grammar import grammar as grammars
 
 LETTERS = "ab"
 LONGEST = 2
@@ -156,3 +158,30 @@ def test_where_a_followed_terminal_may_stand() -> None:
     engine.finish(start)
     with pytest.raises(ValueError, match="set_doubtful"):
         Matcher(SimpleNamespace(engine=engine), Vocabulary.bytes()).mask()
+
+
+def test_what_texts_add_is_bounded() -> None:
+    """Keys that were met become symbols: an engine with many is left to its matchers, and one text may have so many."""
+    schema = {"additionalProperties": {"type": "null"}}
+    grammar = Grammar.from_json_schema(schema)
+    begun = grammar.engine
+    old = Matcher(grammar, Vocabulary.bytes())
+    n_keys = 0
+    while begun.n_added <= grammars.MAX_ADDED:
+        text = "{" + ",".join(f'"{key}":null' for key in range(n_keys, n_keys + 50))
+        old.reset()
+        assert old.validate(text.encode()) == len(text)
+        n_keys += 50
+    assert grammar.engine is not begun and grammar.engine.n_added == 0
+    new = Matcher(grammar, Vocabulary.bytes())
+    for matcher in (old, new):
+        matcher.reset()
+        assert matcher.validate(b'{"a":null,"b":null}') == 19
+        assert matcher.validate(b'{"a":null,"a"') == 12
+    assert pickle.loads(pickle.dumps(new)).validate(b'{"a":null}') == 10
+
+    few = Matcher(Grammar.from_json_schema(schema, limits=Limits(symbols=400)), Vocabulary.bytes())
+    with pytest.raises(LimitError, match="symbols=400") as caught:
+        few.validate(b"{" + b",".join(b'"%d":null' % key for key in range(1000)))
+    assert caught.value.limit == "symbols"
+    assert few.n_tokens == 0 and few.validate(b"{}") == 2
