@@ -28,6 +28,8 @@ cdef enum:
     P_PAIR_DIGITS = 8               # and `u` and P - P_PAIR_DIGITS digits
 
     N_DIGITS = 4
+    DELETE = 0x7F
+    BOTH_STYLES = STYLE_ASCII | STYLE_SHORTEST
     HIGH_SURROGATES = 0xD800
     LOW_SURROGATES = 0xDC00
     LAST_SURROGATE = 0xDFFF
@@ -132,7 +134,7 @@ cdef bint can_end(Nodes nodes, uint32_t body, uint32_t style, uint32_t phase, ui
                         return True
             if not style & STYLE_ASCII:
                 return False
-            least = max(least, 0x80)
+            least = max(least, DELETE)
         if least <= most and (goes_on(nodes, body, least, min(most, HIGH_SURROGATES - 1))
                               or goes_on(nodes, body, max(least, LAST_SURROGATE + 1), most)):
             return True
@@ -186,6 +188,8 @@ cdef bint goes_on_between(Nodes nodes, uint32_t body, const uint32_t* first, con
 
 
 cdef inline bint stands_for_itself(uint32_t byte, uint32_t style) noexcept nogil:
+    if byte == DELETE:                                      # ASCII, but `json.dumps` takes no chances
+        return style & BOTH_STYLES != BOTH_STYLES
     return byte >= 0x20 and byte != c'"' and byte != c'\\' and (byte < 0x80 or not style & STYLE_ASCII)
 
 
@@ -202,7 +206,7 @@ cdef inline bint may_come(uint32_t byte, uint32_t style, uint32_t phase) noexcep
 
 cdef inline bint needs_digits(uint32_t point, uint32_t style) noexcept nogil:
     """Whether the shortest style spells the character by its number."""
-    if point >= 0x80:
+    if point >= DELETE:
         return style & STYLE_ASCII
     return point < 0x20 and not (8 <= point <= 13 and point != 11)
 

@@ -327,6 +327,11 @@ cdef class Regexes(Unions):
             state = self.derive(state, byte, &same)
         return bool(nullable(self, state))
 
+    def derivative(self, node, unsigned char byte) -> int:
+        """What may follow `byte` in the node. For deciding questions about small languages."""
+        cdef ByteSet same
+        return self.derive(self.known(node), byte, &same)
+
     cdef int empty(self, uint32_t node) except -1 nogil:
         cdef uint8_t flags = self.flags[node]
         if not flags & F_SEARCH:

@@ -38,10 +38,15 @@ class Style(NamedTuple):
 
 # By style: what stands for itself; what follows a backslash. As in `earleymask/prepare`, whose parts they share.
 _ITSELF = {False: r'[^"\\\x00-\x1f]', True: r'[^"\\\x00-\x1f\x80-\U0010ffff]'}
+_ITSELF_SHORTEST_ASCII = r'[^"\\\x00-\x1f\x7f-\U0010ffff]'  # `json.dumps` escapes DEL as well
 _SHORT = {False: r'["\\\/bfnrt]', True: r'["\\bfnrt]'}
 _HEX = {False: "[0-9a-fA-F]", True: "[0-9a-f]"}
 _CONTROL = "u00(?:0[0-7be-f]|1[0-9a-f])"
 """The controls without a letter of their own, as the shortest style writes them."""
+
+
+def _itself(style: Style) -> str:
+    return _ITSELF_SHORTEST_ASCII if style.shortest and style.ascii else _ITSELF[style.ascii]
 
 
 @cache
@@ -50,10 +55,10 @@ def _any_text(style: Style) -> Node:
     if not style.shortest:
         digits = "u[0-9a-fA-F]{4}"
     elif style.ascii:
-        digits = f"{_CONTROL}|u(?:00[89a-f]|0[1-9a-f][0-9a-f]|[1-9a-f][0-9a-f]{{2}})[0-9a-f]"
+        digits = f"{_CONTROL}|u007f|u(?:00[89a-f]|0[1-9a-f][0-9a-f]|[1-9a-f][0-9a-f]{{2}})[0-9a-f]"
     else:
         digits = _CONTROL  # a lone surrogate has no such spelling
-    return parse(f"(?:{_ITSELF[style.ascii]}|\\\\(?:{_SHORT[style.shortest]}|{digits}))*")
+    return parse(f"(?:{_itself(style)}|\\\\(?:{_SHORT[style.shortest]}|{digits}))*")
 
 
 @cache
@@ -65,10 +70,10 @@ def _character(style: Style) -> Node:
     if not style.shortest:
         digits = f"u(?:[0-9abcefABCEF]{x}{{3}}|{d}[0-7]{x}{{2}})|{pair}"
     elif style.ascii:
-        digits = f"{_CONTROL}|u(?:00[89a-f]{x}|0[1-9a-f]{x}{{2}}|[1-9abcef]{x}{{3}}|d[0-7]{x}{{2}})|{pair}"
+        digits = f"{_CONTROL}|u007f|u(?:00[89a-f]{x}|0[1-9a-f]{x}{{2}}|[1-9abcef]{x}{{3}}|d[0-7]{x}{{2}})|{pair}"
     else:
         digits = _CONTROL
-    return parse(f"(?:{_ITSELF[style.ascii]}|\\\\(?:{_SHORT[style.shortest]}|{digits}))")
+    return parse(f"(?:{_itself(style)}|\\\\(?:{_SHORT[style.shortest]}|{digits}))")
 
 
 def any_text(regexes: Regexes, style: Style) -> int:

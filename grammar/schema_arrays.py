@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import GrammarLimitError
 from .schema_algebra import canonical
+from .schema_counting import ENOUGH, TOO_FEW, differing
 from .schema_shapes import REPEATS, UNIQUE
 
 if TYPE_CHECKING:
@@ -54,6 +55,12 @@ class ArrayRules:
         self.others: dict[tuple[Values, State], int] = {}  # items that must differ from those before
 
     def start(self) -> int:
+        if self.shape.unique == UNIQUE:
+            verdict = differing(self.loader.algebra, self.shape)
+            if verdict == TOO_FEW:
+                return int(self.loader.engine.add_lazy("nothing", list))
+            if verdict != ENOUGH:
+                raise GrammarLimitError("whether there are enough items that differ is not known; demand fewer of them")
         return self.symbol(State(0, (0,) * len(self.shape.contains), NONE_USED))
 
     def symbol(self, state: State) -> int:
@@ -146,7 +153,9 @@ class ArrayRules:
             if count < part.begin:
                 choices.append([(None, n)])
             elif part.most is None:
-                choices.append([(None, n)] if n >= part.least else [(part.item, n + 1), (None, n)])
+                # Of items that must differ, none that is meant may be used up without being counted.
+                other = part.item ^ 1 if self.shape.unique == UNIQUE else None
+                choices.append([(None, n)] if n >= part.least else [(part.item, n + 1), (other, n)])
             elif n < part.most:
                 choices.append([(part.item, n + 1), (part.item ^ 1, n)])
             else:

@@ -18,12 +18,17 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
+from .errors import GrammarLimitError
+from .schema_counting import n_texts, words
 from .schema_shapes import FALSE, TRUE
-from .schema_strings import ALL_TEXTS, NO_WORDS, Texts, Words
+from .schema_strings import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words
 
 if TYPE_CHECKING:
     from .schema_load import SchemaLoader
     from .schema_shapes import ObjectShape
+
+MAX_NAMED = 256
+"""Keys of a pattern that become names where they can run out."""
 
 
 class State(NamedTuple):
@@ -68,6 +73,45 @@ class ObjectRules:
         self.is_plain = not shape.exists and not (shape.least and shape.for_all)
         self.possible: tuple[int, ...] | None = None
         self.rests: dict[tuple[int, State], int] = {}
+        self.others = self.other_keys()
+        if shape.exists or shape.least:
+            self.name_few()
+
+    def other_keys(self) -> Texts:
+        """The keys that may be there and are not named."""
+        shape = self.shape
+        others = Texts(but=frozenset([name for name, _ in shape.named])) if shape.named else ALL_TEXTS
+        for keys, value in shape.for_all:
+            if value == FALSE:
+                others = others & ~keys
+        return others
+
+    def name_few(self) -> None:
+        """Names other keys where they can run out before all demands are met: the state knows which names are left."""
+        few = words(self.others, MAX_NAMED)
+        if few is None:
+            found: set[str] = set()
+            for exist in self.shape.exists:
+                found.update(words(exist.keys & self.others, MAX_NAMED) or ())
+            self.others = self.others & Texts(but=frozenset(found)) if found else self.others
+            least = self.shape.least
+            if least and n_texts(self.others, least) < least:
+                raise GrammarLimitError(f"whether there are {least} keys is not known; demand fewer members")
+            few = list(found)
+        else:
+            self.others = NO_TEXTS
+        self.names += [(name, self.loader.algebra.shapes.value_of(self.shape, name)) for name in sorted(few)]
+
+    def is_hopeless(self, state: State) -> bool:
+        """Whether there are not as many names left as members must come."""
+        if self.others is not NO_TEXTS or state.size >= self.shape.least:
+            return False
+        written = 0
+        passed = state.passed
+        if passed > self.n_ordered:
+            written = (passed - self.n_ordered).bit_count()
+            passed = self.n_ordered
+        return state.size + len(self.names) - passed - written < self.shape.least
 
     def witness(self) -> tuple[int, ...]:
         """What shows that all states can be finished: a symbol that derives something if all required values do."""
@@ -100,6 +144,8 @@ class ObjectRules:
         """What may follow this state: the end, or a member and what follows it."""
         found: list[list[int]] = []
         n_ordered = self.n_ordered
+        if self.is_hopeless(state):
+            return found
         if state.passed < n_ordered:
             if not self.required >> state.passed & 1:
                 found.append([self.symbol(state._replace(passed=state.passed + 1))])
@@ -134,9 +180,20 @@ class ObjectRules:
         """A member with a key that is not named."""
         if self.atoms is None:
             self.atoms = self.make_atoms()
+        if state.missing and len(state.others) >= MAX_NAMED:
+            self.check_left(state)
         for atom in self.atoms:
             keys = atom.keys & ~Texts(state.others) if state.others else atom.keys
             self.add(state, 0, atom.value, atom.meets, state.passed, found, keys)
+
+    def check_left(self, state: State) -> None:
+        """Makes sure that keys are left for each demand that is not met."""
+        n = len(state.others) + 2
+        for bit, exist in enumerate(self.shape.exists):
+            if state.missing >> bit & 1:
+                keys = exist.keys & self.others
+                if n_texts(keys, 1) and n_texts(keys, n) < n:
+                    raise GrammarLimitError(f"more than {MAX_NAMED} keys before one that is demanded")
 
     def add(
         self,
@@ -210,10 +267,7 @@ class ObjectRules:
     def make_atoms(self) -> list[Atom]:
         shape = self.shape
         both = self.loader.algebra.both
-        others = Texts(but=frozenset([name for name, _ in shape.named])) if shape.named else ALL_TEXTS
-        for keys, value in shape.for_all:
-            if value == FALSE:
-                others = others & ~keys
+        others = self.others
         if others.words is not None and not others.words:
             return []
         atoms = [Atom(others, TRUE, 0)]

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..earley._regex import Regexes
 from ..earley.errors import LimitError
 from .errors import GrammarError, RegexSyntaxError, together
+from .json_formats import NARROWED as NARROWED_FORMATS
 from .json_formats import FormatRefusal
 from .json_number_trees import number_tree
 from .regex_lower import lower
 from .schema_algebra import format_tree, numbers_of
+from .schema_counting import UNKNOWN, differing
 from .schema_documents import Place
 from .schema_errors import Path, at, pointer_of
-from .schema_keywords import ANNOTATION, DRAFT_7, IDENTITY, KNOWN_ELSEWHERE, rows
+from .schema_keywords import ANNOTATION, DRAFT_4, DRAFT_7, IDENTITY, KNOWN_ELSEWHERE, is_number, rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,6 +64,9 @@ _CHECKED = frozenset(
         "uniqueItems",
         "enum",
         "const",
+        "minItems",
+        "minProperties",
+        "minContains",
     ]
 )
 _IN_PLACE = frozenset(
@@ -80,6 +85,10 @@ _IN_PLACE = frozenset(
         "dependencies",
     ]
 )
+_LEAST = ("minItems", "minProperties", "minContains")
+MAX_LEAST = 1 << 11
+"""Items or members that may be demanded: that so many can come is shown before the first of them."""
+_TEXTS = ("minLength", "maxLength", "pattern", "patternProperties", "propertyNames")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 
@@ -96,6 +105,7 @@ class Scan:
         self.edges: dict[int, list[int]] = {}  # from schemas to those that apply to the same value, by `id`
         self.places: dict[int, tuple[Resource, Path]] = {}  # of the schemas in `edges`
         self.unique: list[tuple[dict[str, Any], Resource, Path]] = []
+        self.narrowed: list[tuple[dict[str, Any], Resource, Path]] = []  # with formats of which some texts are left out
         self.endless: dict[int, bool] = {}  # those of `unique` whose items are out of very many values
         self.negations: list[list[Any]] = []  # schemas that may have to be negated
         self.targets: dict[int, list[Any]] = {}  # what references in a schema lead to
@@ -109,6 +119,7 @@ class Scan:
         self.documents.scan(self.visit)
         self.find_circle()
         self.check_unique()
+        self.check_narrowed()
 
     def visit(self, schema: dict[str, Any], resource: Resource, path: Path) -> None:
         keys = schema.keys()
@@ -145,8 +156,13 @@ class Scan:
             elif keyword == "patternProperties":
                 for pattern in value:
                     self.check_pattern(pattern)
+            elif keyword in _LEAST:
+                if value > MAX_LEAST:
+                    return f"more than {MAX_LEAST} items or members are not counted"
             elif keyword == "format":
                 if self.algebra.asserts_format(resource):
+                    if value in NARROWED_FORMATS:
+                        self.narrowed.append((schema, resource, path))
                     tree = format_tree(value, resource.draft)
                     if tree is not None:
                         self.algebra.inhabited.add(id(tree))  # all formats match something, and are kept
@@ -237,6 +253,8 @@ class Scan:
             why = ""
             if any(values.arrays or values.objects for values in items):
                 why = "items that are arrays or objects cannot be told apart"
+            elif self.items_may_run_out(place):
+                why = "whether there are enough items that differ cannot be told"
             elif any(self.algebra.members(values) is None for values in items):
                 self.endless[id(schema)] = True
                 if id(schema) in self.negated():
@@ -250,6 +268,20 @@ class Scan:
                     errors.append(error)
         if errors:
             raise together(errors)
+
+    def check_narrowed(self) -> None:
+        """Of what is left out of a format it is not known whether it belongs there: it may not be negated."""
+        for schema, resource, path in self.narrowed:
+            if id(schema) in self.negated():
+                why = (
+                    f"it may stand under a negation, and of format '{schema['format']}' "
+                    + (NARROWED_FORMATS[schema["format"]])
+                )
+                self.refuse(schema, "format", resource, (path, "format"), why)
+
+    def items_may_run_out(self, place: Place) -> bool:
+        shape = self.algebra.array_shape(place)
+        return shape is not None and differing(self.algebra, shape) == UNKNOWN
 
     def negated(self) -> set[int]:
         """The schemas, by `id`, whose negation may be needed."""
@@ -333,16 +365,49 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
                 why = "asserts nothing"
             elif keyword == "format":
                 why = _format(schema[keyword], resource, algebra)
-            elif keyword in _BOUNDS and not options.number_plain:
+                if not why and schema[keyword] in NARROWED_FORMATS:
+                    status, why = NARROWED, NARROWED_FORMATS[schema[keyword]]
+            elif keyword in _TEXTS:
+                status, why = NARROWED, NO_SURROGATES
+            elif keyword == "uniqueItems":
+                if schema[keyword] and _tells_numbers_apart(Place(schema, resource, path, (), documents), algebra):
+                    status, why = NARROWED, "numbers that must differ are written without an exponent"
+            elif _is_about_numbers(keyword, schema[keyword], resource.draft) and not options.number_plain:
                 status = NARROWED
                 why = (
                     f"number_digits={options.number_digits}, number_shift={options.number_shift}: beside an exponent "
                     "no more digits are written"
                 )
+                if resource.draft == DRAFT_4:
+                    why += "; where numbers must be whole, neither a fraction nor an exponent"
             found.append(Row(pointer, keyword, status, why))
 
     documents.scan(visit)
     return tuple(sorted(found))
+
+
+NO_SURROGATES = "lone surrogates are written only in strings of which nothing is demanded"
+
+
+def _is_about_numbers(keyword: str, value: Any, draft: int) -> bool:
+    """Whether the keyword demands something of a number, so that not all spellings of it are written."""
+    if keyword == "type":
+        return draft != DRAFT_4 and "integer" in value  # an integer of draft 4 has one spelling
+    if keyword == "enum" or keyword == "const":
+        return _holds_number(value)
+    return keyword in _BOUNDS
+
+
+def _holds_number(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_holds_number, value))
+    if isinstance(value, dict):
+        return any(map(_holds_number, value.values()))
+    return is_number(value)
+
+
+def _tells_numbers_apart(place: Place, algebra: Algebra) -> bool:
+    return any(values.numbers and algebra.members(values) is None for values in algebra.distinguished(place))
 
 
 def _format(name: str, resource: Resource, algebra: Algebra) -> str:

@@ -20,7 +20,7 @@ STYLES = [(shortest, ascii_) for shortest in (False, True) for ascii_ in (False,
 def spellings(letter: str, shortest: bool, ascii_: bool) -> list[str]:
     """By RFC 8259, section 7."""
     if shortest:
-        return [json.dumps(letter, ensure_ascii=ascii_)[1:-1] if letter != "\x7f" else letter]
+        return [json.dumps(letter, ensure_ascii=ascii_)[1:-1]]
     found = set()
     if ord(letter) >= 0x20 and letter not in '"\\' and not (ascii_ and ord(letter) >= 0x80):
         found.add(letter)

@@ -13,6 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+pytest.importorskip("regress")
+pytest.importorskip("jsonschema")
+
 from schema_oracle import Oracle
 
 import earleymask
@@ -466,6 +470,40 @@ def test_report_has_a_row_for_each_keyword() -> None:
         "/properties/a/format": ("format", "exact"),
     }
     assert accepts(grammar, '{"a": [1, 1]}')
+
+
+DRAFT_4 = {"$schema": "http://json-schema.org/draft-04/schema#"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "narrowed", "not_written"),
+    [
+        ({"type": "string", "minLength": 1}, {"/minLength"}, r'"\ud800"'),
+        ({"pattern": "."}, {"/pattern"}, r'"\ud800"'),
+        ({"format": "hostname"}, {"/format"}, '"xn--ihqwcrb4cv8a8dqg056pqjye"'),
+        ({"items": {"type": "number"}, "uniqueItems": True}, {"/uniqueItems"}, "[1e0]"),
+        ({"type": "integer"}, {"/type"}, "0." + 30 * "0" + "1e31"),
+        ({"enum": ["a", [1]]}, {"/enum"}, "[0." + 30 * "0" + "1e31]"),
+        ({"const": {"a": 1}}, {"/const"}, '{"a": 0.' + 30 * "0" + "1e31}"),
+        ({"multipleOf": 7}, {"/multipleOf"}, "0." + 30 * "0" + "7e31"),
+        (DRAFT_4 | {"enum": [1, 2]}, {"/enum"}, "1.0"),
+        (DRAFT_4 | {"multipleOf": 2}, {"/multipleOf"}, "2.0"),
+    ],
+)
+def test_what_is_valid_and_not_written_has_its_row(schema: Any, narrowed: set[str], not_written: str) -> None:
+    grammar = Grammar.from_json_schema(schema)
+    assert {row.pointer for row in grammar.report if row.status == "narrowed" and row.keyword} == narrowed
+    assert all(row.why for row in grammar.report if row.status == "narrowed")
+    if "format" not in schema:  # the oracle does not decode Punycode either
+        assert Oracle(schema).accepts(not_written)
+    assert not accepts(grammar, not_written)
+
+
+def test_a_format_of_which_some_is_left_out_is_not_negated() -> None:
+    for schema in ({"not": {"format": "hostname"}}, {"oneOf": [{"$ref": "#/$defs/a"}, {"minLength": 3}]}):
+        with pytest.raises(GrammarError, match="under a negation"):
+            Grammar.from_json_schema(schema | {"$defs": {"a": {"format": "hostname"}}})
+    Grammar.from_json_schema({"anyOf": [{"format": "hostname"}, {"format": "ipv4"}]})
 
 
 def test_pickles_read_the_schema_again() -> None:

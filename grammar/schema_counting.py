@@ -1,0 +1,153 @@
+"""How many values there are: whether items that must differ, or keys, can run out.
+
+A parser that has read three different keys out of three opens no fourth. For that it must be known, before anything is
+written, that a set has as many members as are demanded: counting stops there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from ..earley._regex import Regexes
+from ..earley.errors import LimitError
+from .regex_lower import lower
+from .schema_shapes import UNIQUE
+
+if TYPE_CHECKING:
+    from .json_numbers import NumberSet
+    from .schema_algebra import Algebra
+    from .schema_shapes import ArrayShape, Values
+    from .schema_strings import Texts
+
+MAX_COUNTED = 1 << 12
+"""Texts of a pattern, and numbers: of how many it is found out whether they are there."""
+MAX_STEPS = 1 << 16
+"""Letters that are looked at to find texts of a pattern."""
+N_CHARACTERS = 0x110000 - 0x800
+"""Without surrogates."""
+
+ENOUGH, TOO_FEW, UNKNOWN = 0, 1, 2
+
+
+def words(texts: Texts, limit: int) -> list[str] | None:
+    """All texts of a set, or None where they are more than `limit`. Raises LimitError where that takes too long."""
+    if texts.words is not None:
+        found = [word for word in texts.words if not any("\ud800" <= char <= "\udfff" for char in word)]
+        return found if len(found) <= limit else None
+    if not texts.trees:
+        if texts.most == 0 and "" not in texts.but:
+            return [""] if limit else None
+        if texts.most != 0:
+            if limit >= N_CHARACTERS - len(texts.but):
+                _unknown()
+            return None
+        return []
+    regexes = Regexes()
+    node = lower(texts.tree(), regexes)
+    if regexes.is_empty(node):
+        return []
+    found = [""] if regexes.is_nullable(node) else []
+    # Depth first; a node that is met again on the way to itself can be gone around in, so the texts have no end.
+    path = [(node, iter(range(256)))]
+    on_path = {node}
+    text = bytearray()
+    n_steps = 0
+    while path and len(found) <= limit:
+        node, letters = path[-1]
+        for byte in letters:
+            target = regexes.derivative(node, byte)
+            if target == Regexes.EMPTY or regexes.is_empty(target):
+                continue
+            if target in on_path:
+                return None
+            n_steps += 1
+            if n_steps > MAX_STEPS:
+                _unknown()
+            text.append(byte)
+            path.append((target, iter(range(256))))
+            on_path.add(target)
+            if regexes.is_nullable(target):
+                found.append(text.decode())
+            break
+        else:
+            on_path.discard(path.pop()[0])
+            if text:
+                text.pop()
+    return found if len(found) <= limit else None
+
+
+def n_texts(texts: Texts, limit: int) -> int:
+    """The number of texts, or `limit` if it is greater. Raises LimitError where that takes too long."""
+    if texts.words is None and not texts.trees:
+        if texts.most is None:
+            return limit
+        n = -sum(texts.least <= len(word) <= texts.most for word in texts.but)
+        for length in range(texts.least, texts.most + 1):
+            n += N_CHARACTERS**length
+            if n >= limit:
+                return limit
+        return n
+    if texts.words is None and limit > MAX_COUNTED:
+        _unknown()
+    found = words(texts, limit)
+    return limit if found is None else len(found)
+
+
+def _unknown() -> NoReturn:
+    raise LimitError(f"whether there are so many texts takes too long to find out (more than {MAX_COUNTED})")
+
+
+def n_values(values: Values, limit: int) -> int:
+    """The number of scalars among the values, or `limit` if it is greater; where numbers are a union of several sets,
+    at least so many. Raises LimitError where that takes too long."""
+    n = int(values.null) + values.booleans.bit_count()
+    n += max([n_numbers(numbers, limit) for numbers in values.numbers], default=0)
+    return n + n_texts(values.texts, limit - n) if n < limit else limit
+
+
+def n_numbers(numbers: NumberSet, limit: int) -> int:
+    if numbers.listed is not None:
+        return min(len(numbers.listed), limit)
+    if numbers.multiple is None or numbers.minimum is None or numbers.maximum is None:
+        return limit
+    if limit > MAX_COUNTED:
+        raise LimitError(f"whether there are more than {MAX_COUNTED} numbers takes too long to find out")
+    known = numbers.values(limit)
+    return limit if known is None else len(known)
+
+
+def differing(algebra: Algebra, shape: ArrayShape) -> int:
+    """Whether items that must differ never run out before an array may end: ENOUGH; TOO_FEW, there is no such array;
+    UNKNOWN.
+
+    It is enough if for each item that must be there more values are left than can have been used, and if as many
+    satisfy `contains` as must: an item that does is counted (`ArrayRules.claims`). Where all items are out of few
+    values, this is left to the state.
+    """
+    least = shape.least
+    counted = [part for part in shape.contains if part.least or part.most is not None]
+    if shape.unique != UNIQUE or (least < 2 and not counted):
+        return ENOUGH
+    n_prefix = len(shape.prefix)
+    places = range(n_prefix + 1 if shape.most is None or shape.most > n_prefix else shape.most)
+    items = [algebra.values(shape.item(index)) for index in places]
+    if all(algebra.members(values) is not None for values in items):
+        return ENOUGH
+    if counted and (n_prefix or len(counted) > 1 or counted[0].begin):
+        return UNKNOWN
+    try:
+        for index, values in enumerate(items):
+            needed = min(index + 1, least) if index < n_prefix else least
+            if n_values(values, needed) < needed:
+                return UNKNOWN if n_prefix or len(values.numbers) > 1 else TOO_FEW
+        for part in counted:
+            is_it = algebra.values(algebra.both(shape.rest, part.item))
+            if n_values(is_it, part.least) < part.least:
+                return UNKNOWN if len(is_it.numbers) > 1 else TOO_FEW
+            if part.most is not None:
+                is_not = algebra.values(algebra.both(shape.rest, part.item ^ 1))
+                if n_values(is_not, least) < least:
+                    return UNKNOWN
+    except LimitError:
+        return UNKNOWN
+    return ENOUGH
