@@ -579,12 +579,11 @@ class Algebra:
         """The terms of what else applies to the value, in the order of the document."""
         if _APPLIED.isdisjoint(place.schema):
             return []
-        return [term for terms in self.applied_by_keyword(place) for term in terms]
-
-    def applied_by_keyword(self, place: Place) -> list[list[int]]:
-        """The terms of each of the keywords in `_APPLIED`, in the order of the document."""
-        schema = self.keywords(place)
-        return [self.applied_by(place, keyword) for keyword in schema if keyword in _APPLIED]
+        found: list[int] = []
+        for keyword in self.keywords(place):
+            if keyword in _APPLIED:
+                found += self.applied_by(place, keyword)
+        return found
 
     def target(self, place: Place, keyword: str) -> int:
         """What a reference leads to."""
@@ -693,13 +692,22 @@ class Algebra:
 
     def _order_of_place(self, place: Place, found: dict[str, bool], required: dict[str, bool], met: set[int]) -> None:
         schema = self.keywords(place)
-        applied = iter(self.applied_by_keyword(place))
         for keyword, value in schema.items():
+            # Not `applied_by`: what a keyword means may speak of its schemas in another order, as `oneOf` does.
+            terms: list[int] = []
             if keyword == "properties":
                 found |= dict.fromkeys(value, True)
-            elif keyword in _APPLIED:
-                for term in next(applied):
-                    self._order(term, found, required, met)
+            elif keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+                terms = [self.target(place, keyword)]
+            elif keyword in ("allOf", "anyOf", "oneOf"):
+                terms = self.children(place, keyword, range(len(value)))
+            elif keyword in ("not", "if", "then", "else"):
+                terms = [self.child(place, keyword)]
+            elif keyword in ("dependentSchemas", "dependencies"):
+                names = [name for name, one in value.items() if not isinstance(one, (list, str))]
+                terms = self.children(place, keyword, names)
+            for term in terms:
+                self._order(term, found, required, met)
         if isinstance(schema.get("required"), list):
             required |= dict.fromkeys(schema["required"], True)
 

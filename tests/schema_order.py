@@ -28,11 +28,16 @@ class _Walk:
     schemas: list[dict[str, Any]] = field(default_factory=list)
     seen: dict[int, Any] = field(default_factory=dict)  # by `id`; kept, so that no other object gets that id
 
-    def go(self, schema: Any) -> None:
+    constants: list[Any] = field(default_factory=list)
+
+    def go(self, schema: Any, asserted: bool = True) -> None:
+        """`asserted`: values are as the schema says, which under `not` and `if` they need not be."""
         if not isinstance(schema, dict) or id(schema) in self.seen:
             return
         self.seen[id(schema)] = schema
         self.schemas.append(schema)
+        if asserted:
+            self.constants += [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else [])]
         for keyword, value in schema.items():
             if keyword == "properties":
                 self.names += value
@@ -40,14 +45,14 @@ class _Walk:
                 self.required += value
             elif keyword in LISTS:
                 for branch in value:
-                    self.go(branch)
+                    self.go(branch, asserted)
             elif keyword in SINGLE:
-                self.go(value)
+                self.go(value, asserted and keyword not in ("not", "if"))
             elif keyword in MAPS:
                 for branch in value.values():
-                    self.go(branch)
+                    self.go(branch, asserted)
             elif keyword in REFERENCES:
-                self.go(target(self.root, value))
+                self.go(target(self.root, value), asserted)
 
 
 def target(root: Any, reference: str) -> Any:
@@ -75,10 +80,9 @@ def _put(data: Any, schemas: list[Any], root: Any) -> Any:
     walk = _Walk(root)
     for schema in schemas:
         walk.go(schema)
-    for schema in walk.schemas:
-        for constant in [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else [])]:
-            if json.dumps(constant, sort_keys=True) == json.dumps(data, sort_keys=True):
-                return constant
+    for constant in walk.constants:
+        if json.dumps(constant, sort_keys=True) == json.dumps(data, sort_keys=True):
+            return constant
     if isinstance(data, list):
         return [_put(item, _of_item(index, walk.schemas), root) for index, item in enumerate(data)]
     first = [name for name in dict.fromkeys([*walk.names, *walk.required]) if name in data]

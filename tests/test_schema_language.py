@@ -472,6 +472,25 @@ def test_report_has_a_row_for_each_keyword() -> None:
     assert accepts(grammar, '{"a": [1, 1]}')
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {
+            "oneOf": [
+                {"type": "object"},
+                {"enum": [1], "properties": {"b": {}}},
+                {"properties": {"a": {}}, "required": ["c"]},
+            ]
+        },
+        {"else": {"properties": {"b": {}}}, "if": {"required": ["c"], "properties": {"a": {}}}},
+    ],
+)
+def test_the_order_of_branches_is_that_of_the_document(schema: Any) -> None:
+    grammar = Grammar.from_json_schema(schema)
+    assert accepts(grammar, '{"b": 1, "a": 1}')
+    assert not accepts(grammar, '{"a": 1, "b": 1}')
+
+
 DRAFT_4 = {"$schema": "http://json-schema.org/draft-04/schema#"}
 
 
