@@ -53,6 +53,8 @@ MAX_LOOKED = 4
 """References that are followed to see that something satisfies a schema."""
 MAX_LISTED = 256
 """Values that are told apart by state, for `uniqueItems`."""
+MAX_NEAR = 8
+"""Branches, or parts of a conjunction, that are looked at to see that a combination is empty."""
 MAX_UNFOLDED = 200
 """Applicators in place, and references, within each other."""
 
@@ -241,6 +243,11 @@ class Algebra:
         self.enter(term)
         try:
             known = self._values(term)
+        except GrammarLimitError as error:
+            place = self.place_of(term & ~1)
+            if place is not None and error.pointer is None:
+                error.pointer = place.pointer
+            raise
         finally:
             self.leave(term)
         self.meanings[term] = known
@@ -366,6 +373,38 @@ class Algebra:
 
     def is_empty(self, values: Values) -> bool:
         return is_nothing(values)
+
+    def meant(self, term: int) -> int:
+        """The term; of a place that is a mere reference, what that leads to. (There are no circles: see `Scan`.)"""
+        place = self.place_of(term & ~1)
+        if place is None or len(place.schema) != 1 or "$ref" not in place.schema:
+            return term
+        return self.meant(self.place(place.ref()) ^ (term & 1))
+
+    def is_surely_nothing(self, term: int) -> bool:
+        """As `is_nothing`; more is looked at, for combinations that become large otherwise."""
+        if term <= FALSE:
+            return term == FALSE
+        return self.is_near(term) and is_nothing(self.values(term))
+
+    def is_near(self, term: int) -> bool:
+        """Whether the meaning can be worked out with what stands in the branches of an `anyOf` or `oneOf` at most."""
+        if (term, "values") in self.in_work or (term ^ 1, "values") in self.in_work:
+            return False
+        kind = self.kinds[term >> 1]
+        part = self.parts[term >> 1]
+        if kind == BOTH:
+            return len(part) <= MAX_NEAR and all(self.is_near(one) for one in part)
+        if kind != PLACE or _APPLIED.isdisjoint(part.schema):
+            return True
+        schema = self.keywords(part)
+        for keyword in _APPLIED & schema.keys():
+            branches = schema[keyword]
+            if keyword not in ("anyOf", "oneOf") or len(branches) > MAX_NEAR:
+                return False
+            if not all(isinstance(one, bool) or _APPLIED.isdisjoint(one) for one in branches):
+                return False
+        return True
 
     def place_of(self, term: int) -> Place | None:
         """The place that the term is, if it is one."""

@@ -29,6 +29,10 @@ T = TypeVar("T")
 MAX_SHAPES = 1 << 10
 """Of one type, of one schema: in a union that a conjunction or a negation makes."""
 
+MANY_SHAPES = 8
+"""Where a conjunction makes more shapes of objects, those within others are looked for. Their number may double
+before that is done again."""
+
 TRUE, FALSE = 0, 1
 """The terms that allow everything and nothing. The negation of a term `t` is `t ^ 1`."""
 
@@ -177,12 +181,17 @@ class Shapes:
         if right == (anything,):
             return left
         found: dict[T, bool] = {}
+        many = MANY_SHAPES
         for one in left:
             for other in right:
                 shape = one if one == other else both(one, other)
                 if shape is not None:
                     found[shape] = True
-            bounded(tuple(found))
+            if len(found) > many:
+                if anything is ANY_OBJECT:
+                    found = dict.fromkeys(self.maximal(list(found)), True)  # type: ignore[arg-type]
+                many = max(MANY_SHAPES, 2 * len(found))
+                bounded(tuple(found))
         return tuple(found)
 
     # Arrays.
@@ -292,7 +301,7 @@ class Shapes:
     def both_objects(self, left: ObjectShape, right: ObjectShape) -> ObjectShape | None:
         if right.is_constant and not left.is_constant:
             return self.both_objects(right, left)
-        both = self.algebra.both
+        both = self.narrowed
         in_left = dict(left.named)
         in_right = dict(right.named)
         named = {}
@@ -329,6 +338,15 @@ class Shapes:
         for name in required:
             if is_nothing(named[name]):
                 return None
+        if exists:
+            for keys, value in for_all:
+                if any(value ^ 1 == exist.value and keys == exist.keys for exist in exists):
+                    return None
+            if any(value == FALSE and keys.is_all() for keys, value in for_all):
+                met = self.met_by_names(named, required, exists)
+                if met is None:
+                    return None
+                required, exists = met
         if most is not None and (least > most or len(required) > most):
             return None
         for exist in exists:
@@ -338,6 +356,82 @@ class Shapes:
         if least == len(required):
             least = 0  # said by `required`
         return ObjectShape(tuple(named.items()), for_all, required, exists, least, most, is_constant)
+
+    def met_by_names(
+        self, named: dict[str, int], required: Words, exists: tuple[Exists, ...]
+    ) -> tuple[Words, tuple[Exists, ...]] | None:
+        """`required` and `exists` in a simple form, where there are only named members; `named` is changed with them.
+        None if no object is so.
+
+        What oneOf makes of closed objects is mostly of this kind: one has a member whose name another does not know.
+        """
+        both = self.narrowed
+        is_nothing = self.algebra.is_nothing
+        left: dict[Exists, bool] = {}
+        for keys, value in exists:
+            words = [name for name, own in named.items() if keys.has(name) and not is_nothing(both(own, value))]
+            if not words:
+                return None
+            if len(words) == 1:
+                named[words[0]] = both(named[words[0]], value)
+                required |= {words[0]}
+            else:
+                left[Exists(Texts(frozenset(words)), value)] = True
+        return required, tuple([part for part in left if not self.is_met(part, named, required)])
+
+    def is_met(self, exist: Exists, named: dict[str, int], required: Words) -> bool:
+        """Whether a required member is as demanded of some."""
+        return any(exist.keys.has(name) and self.implies(named[name], exist.value) for name in required)
+
+    def narrowed(self, term: int, other: int) -> int:
+        """What is in both terms: one of them, where a negation says nothing more than it. So a value is one of "a" and
+        not one of "b", "c" and "d" in as many shapes as it is one of "a"."""
+        both = self.algebra.both(term, other)
+        if (term | other) & 1 and term > FALSE and other > FALSE:
+            if self.algebra.meant(term) == self.algebra.meant(other) ^ 1 or self.algebra.is_surely_nothing(both):
+                return FALSE
+            if other & 1 and self.implies(term, other):
+                return term
+            if term & 1 and self.implies(other, term):
+                return other
+        return both
+
+    def implies(self, term: int, other: int) -> bool:
+        """Whether all values of a term are in the other, as far as that is seen soon."""
+        return term == other or other == TRUE or self.algebra.is_surely_nothing(self.algebra.both(term, other ^ 1))
+
+    def maximal(self, shapes: list[ObjectShape]) -> list[ObjectShape]:
+        """The shapes without those that are within others, as far as that is seen at once.
+
+        Branches of a oneOf with a discriminator that is not required need it: where there is one, and a value is told
+        by it, nothing else that tells it from the other branches matters.
+        """
+        found: list[ObjectShape] = []
+        for shape in sorted(shapes, key=lambda shape: (len(shape.exists), len(shape.required))):
+            if not any(self.is_within(shape, other) for other in found):
+                found.append(shape)
+        kept = frozenset(found)
+        return [shape for shape in shapes if shape in kept]
+
+    def is_within(self, shape: ObjectShape, other: ObjectShape) -> bool:
+        """Whether all objects of the shape have the other one, as far as that is seen at once."""
+        if not other.required <= shape.required or shape.is_constant != other.is_constant:
+            return False
+        if other.least > max(shape.least, len(shape.required)):
+            return False
+        if other.most is not None and (shape.most is None or shape.most > other.most):
+            return False
+        if not all(part in shape.for_all for part in other.for_all):
+            return False
+        named = dict(shape.named)
+        if not all(part in shape.exists or self.is_met(part, named, shape.required) for part in other.exists):
+            return False
+        wanted = dict(other.named)
+        for name, value in shape.named:
+            demanded = wanted.pop(name, None)
+            if not self.implies(value, self.value_of(other, name) if demanded is None else demanded):
+                return False
+        return all(self.implies(self.value_of(shape, name), value) for name, value in wanted.items())
 
     def not_object(self, shape: ObjectShape) -> tuple[ObjectShape, ...]:
         """Objects that are not of the shape."""

@@ -595,3 +595,32 @@ def test_what_is_learned_is_forgotten_and_learned_again() -> None:
         document["k7"] = "b" * 60
         assert not accepts(grammar, json.dumps(document))
     assert grammar.stats()["grammar_collections"]
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_branches_are_told_apart_by_a_key_that_is_not_required(closed: bool) -> None:
+    # Written out as a union, what only one branch allows has far more than 1,024 cases before those within others are
+    # left out. A reference stands in all of them, and is no way to tell them apart.
+    branches = [
+        {
+            "properties": {
+                "kind": {"const": f"k{index}"},
+                "size": {"$ref": "#/$defs/size"},
+                f"p{index}": {"type": "integer"},
+            },
+            **({"additionalProperties": False} if closed else {}),
+        }
+        for index in range(12)
+    ]
+    schema = {"$defs": {"size": {"type": "integer", "minimum": 1}}, "type": "object", "oneOf": branches}
+    oracle = Oracle(schema)
+    grammar = Grammar.from_json_schema(schema, property_order="any")
+    kinds = ({}, {"kind": "k1"}, {"kind": "x"})
+    sizes = ({}, {"size": 3}, {"size": 0})
+    others = ({}, {"p1": 1}, {"p2": 1}, {"p2": "a"})
+    found = set()
+    for members in product(kinds, sizes, others):
+        text = json.dumps({name: value for part in members for name, value in part.items()})
+        assert accepts(grammar, text) == oracle.accepts(text), text
+        found.add(accepts(grammar, text))
+    assert found == {False, True}
