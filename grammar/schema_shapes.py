@@ -188,7 +188,7 @@ class Shapes:
                 if shape is not None:
                     found[shape] = True
             if len(found) > many:
-                if anything is ANY_OBJECT:
+                if anything is ANY_OBJECT and len(found) <= MANY_SHAPES**2:
                     found = dict.fromkeys(self.maximal(list(found)), True)  # type: ignore[arg-type]
                 many = max(MANY_SHAPES, 2 * len(found))
                 bounded(tuple(found))
