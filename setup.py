@@ -14,6 +14,7 @@ This file is the one place for compiler directives and flags. Environment variab
 """
 
 import importlib.util
+import multiprocessing
 import os
 import shutil
 import sysconfig
@@ -66,8 +67,12 @@ UNIX_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3", "-g0
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZE else []
 UNIX_FLAGS += SANITIZERS
 FLAGS = {"unix": UNIX_FLAGS, "mingw32": UNIX_FLAGS, "msvc": ["/Od", "/Zi"] if DEBUG else ["/O2"]}
+# For modules without types of C (no .pxd): calls into the interpreter, which gain nothing from minutes of -O3.
+PLAIN_FLAGS = {kind: ["-O1" if flag == "-O3" else flag for flag in flags] for kind, flags in FLAGS.items()}
+# Processes that translate and compile.
+N_JOBS = min(os.cpu_count() or 1, 8)
 # What a build was made with; where it differs from what an earlier one left behind, everything is made anew.
-RECIPE = repr((VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, MACROS, FLAGS))
+RECIPE = repr((VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, MACROS, FLAGS, PLAIN_FLAGS))
 
 
 def extensions() -> list[Extension]:
@@ -128,6 +133,8 @@ def translate(modules: list[Extension]) -> None:
                 compiler_directives=directives,
                 annotate=ANNOTATE,
                 force=force,
+                # Other ways of starting a process would run this file once more in each.
+                nthreads=N_JOBS if multiprocessing.get_start_method() == "fork" else 0,
                 show_all_warnings=False,
             )
     finally:
@@ -169,7 +176,8 @@ class BuildExtensions(build_ext):
         self.force = self.force or not recipe.exists() or recipe.read_text() != RECIPE
         translate(self.extensions)
         for module in self.extensions:
-            module.extra_compile_args = FLAGS.get(self.compiler.compiler_type, [])
+            typed = ROOT.joinpath(*module.name.split(".")[1:]).with_suffix(".pxd").exists()
+            module.extra_compile_args = (FLAGS if typed else PLAIN_FLAGS).get(self.compiler.compiler_type, [])
             module.extra_link_args = SANITIZERS
         self.remove_stale()
         super().build_extensions()
@@ -194,7 +202,7 @@ class BuildExtensions(build_ext):
         super().finalize_options()
         self.inplace_requested = bool(self.inplace)  # setuptools clears `inplace` while it builds
         if self.parallel is None:
-            self.parallel = min(os.cpu_count() or 1, 8)
+            self.parallel = N_JOBS
 
 
 setup(ext_modules=extensions(), cmdclass={"build_py": BuildModules, "build_ext": BuildExtensions})
