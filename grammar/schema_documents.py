@@ -73,20 +73,11 @@ class Resource:
         keywords: name -> kind of those that are known here, given the draft and the vocabularies of a metaschema.
         asserts_format: whether the metaschema says that `format` is asserted; None where it leaves that open.
         dynamic: the names of its dynamic anchors; complete once the document is indexed.
+
+    It knows nothing of other resources, so that none refers to itself: what a request has made is freed with it.
     """
 
-    __slots__ = (
-        "anchors",
-        "asserts_format",
-        "document",
-        "draft",
-        "dynamic",
-        "keywords",
-        "path",
-        "schema",
-        "targets",
-        "uri",
-    )
+    __slots__ = ("anchors", "asserts_format", "document", "draft", "dynamic", "keywords", "path", "schema", "uri")
 
     def __init__(self, uri: str, schema: Any, path: Path, document: Document) -> None:
         self.uri = uri
@@ -98,21 +89,16 @@ class Resource:
         self.asserts_format: bool | None = None
         self.anchors: dict[str, tuple[Any, Path]] = {}
         self.dynamic: set[str] = set()
-        self.targets: dict[str, tuple[Any, Resource, Path]] = {}  # what references were found to mean
 
 
 class Document:
     """One JSON value that holds schemas. `uri`: where it was found; empty for the one that was given."""
 
-    __slots__ = ("embedded", "indexed", "root", "uri")
+    __slots__ = ("indexed", "uri")
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
         self.indexed = False
-        self.root: Resource
-        # Resources other than the root, by the `id` of their schema and that of the resource around it: the same
-        # Python object may stand in two resources.
-        self.embedded: dict[tuple[int, int], Resource] = {}
 
 
 class Place:
@@ -217,7 +203,7 @@ class Documents:
         is_dynamic: whether anything refers dynamically, so that scopes must be kept.
     """
 
-    __slots__ = ("_by_uri", "_draft", "_registry", "_root", "is_dynamic", "remote")
+    __slots__ = ("_by_uri", "_draft", "_embedded", "_registry", "_root", "_targets", "is_dynamic", "remote")
 
     def __init__(self, schema: Any, *, draft: int = DRAFT_2020, registry: Registry | None = None) -> None:
         """`schema`: a dict of JSON values, or a bool. `draft`: for schemas without `$schema`.
@@ -227,6 +213,10 @@ class Documents:
         self._draft = draft
         self._registry = registry
         self._by_uri: dict[str, Resource] = {}
+        # Resources within documents, by the `id` of their schema and that of the resource around it: the same Python
+        # object may stand in two resources.
+        self._embedded: dict[tuple[int, int], Resource] = {}
+        self._targets: dict[tuple[int, str], tuple[Any, Resource, Path]] = {}  # what references were found to mean
         self.remote: dict[str, Any] = {}
         self.is_dynamic = False
         self._root = self._document(schema, "", draft)
@@ -242,8 +232,7 @@ class Documents:
         if type(schema) is not dict and schema is not True and schema is not False:
             where = f"the schema at {uri}" if uri else "a schema"
             raise GrammarError(f"{where} must be an object, true or false, not {shown(schema)}")
-        document = Document(uri)
-        root = document.root = Resource(uri, schema, (), document)
+        root = Resource(uri, schema, (), Document(uri))
         self._describe(root, draft)
         if type(schema) is dict:
             name = identifier(schema, root.draft)
@@ -259,8 +248,7 @@ class Documents:
         """The resource that a schema is in, which may be one of its own."""
         if schema is around.schema:
             return around
-        document = around.document
-        known = document.embedded.get((id(schema), id(around)))
+        known = self._embedded.get((id(schema), id(around)))
         if known is not None:
             return known
         draft = around.draft
@@ -270,8 +258,8 @@ class Documents:
         name = identifier(schema, draft)
         if name is None:
             return around
-        resource = Resource(absolute(around.uri, name), schema, path, document)
-        document.embedded[id(schema), id(around)] = resource
+        resource = Resource(absolute(around.uri, name), schema, path, around.document)
+        self._embedded[id(schema), id(around)] = resource
         self._describe(resource, around.draft)
         if resource.keywords is keywords(around.draft):
             resource.keywords = around.keywords
@@ -344,9 +332,10 @@ class Documents:
 
         `path`: of the reference, for errors.
         """
-        known = resource.targets.get(reference)
+        key = (id(resource), reference)
+        known = self._targets.get(key)
         if known is None:
-            known = resource.targets[reference] = self._resolve(reference, resource, path)
+            known = self._targets[key] = self._resolve(reference, resource, path)
         return known
 
     def _resolve(self, reference: str, resource: Resource, path: Path) -> tuple[Any, Resource, Path]:
@@ -447,7 +436,8 @@ class Documents:
         if document.indexed:
             return
         document.indexed = True
-        stack: list[tuple[Any, Resource, Path]] = [(document.root.schema, document.root, ())]
+        root = self._by_uri[document.uri] if document.uri else self._root
+        stack: list[tuple[Any, Resource, Path]] = [(root.schema, root, ())]
         seen: set[tuple[int, int]] = set()
         while stack:
             schema, resource, path = stack.pop()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import ref
 
 from .errors import GrammarLimitError
 from .schema_keywords import DRAFT_2020
@@ -44,11 +45,17 @@ Cases = dict[tuple[Values, Evaluated], bool]
 
 
 class Evaluation:
-    """Works out the cases of places."""
+    """Works out the cases of places. The algebra has it, and not the other way round."""
 
     def __init__(self, algebra: Algebra) -> None:
-        self.algebra = algebra
+        self.the_algebra = ref(algebra)
         self.known: dict[int, list[tuple[Values, Evaluated]]] = {}
+
+    @property
+    def algebra(self) -> Algebra:
+        algebra = self.the_algebra()
+        assert algebra is not None
+        return algebra
 
     def values(self, place: Place) -> Values:
         """What a place means that has one of the two keywords."""

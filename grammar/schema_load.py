@@ -17,6 +17,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from ..earley._engine import Engine
 from ..earley._regex import Regexes
@@ -46,9 +47,9 @@ QUOTE = b'"'
 def load(documents: Documents, options: Options) -> tuple[Engine, Algebra]:
     """The engine for the documents that a schema allows, and the algebra that knows what has been left out of it."""
     algebra = scanned(documents, options)
-    loader = SchemaLoader(algebra, Engine(Regexes()))
-    loader.engine.finish(loader.start(algebra.place(documents.root)))
-    return loader.engine, algebra
+    engine = Engine(Regexes())
+    engine.finish(SchemaLoader(algebra, engine).start(algebra.place(documents.root)))
+    return engine, algebra
 
 
 def scanned(documents: Documents, options: Options) -> Algebra:
@@ -63,14 +64,18 @@ def scanned(documents: Documents, options: Options) -> Algebra:
 
 
 class SchemaLoader:
-    """Makes the symbols of one engine, the lazy ones for as long as it lives."""
+    """Makes the symbols of one engine, the lazy ones for as long as it lives.
+
+    The engine keeps the loader, and not the other way round: nothing that is made of a schema refers to itself, so all
+    of it is freed with the last reference to its grammar and its matchers.
+    """
 
     def __init__(self, algebra: Algebra, engine: Engine) -> None:
         options = self.options = algebra.options
         self.style = options.style
         self.algebra = algebra
         self.regexes = engine.regexes
-        self.engine = engine
+        self.the_engine = ref(engine)
         self.terminals: dict[object, int | None] = {}  # by what they stand for
         self.scalar_symbols: dict[Values, int] = {}
         self.symbols: dict[int, int | None] = {FALSE: None}  # of terms; None: nothing is in them
@@ -78,6 +83,12 @@ class SchemaLoader:
         self.marks = marks(options)
         self.quote = self.regexes.literal(QUOTE)
         self.key_end = self.regexes.concat([self.quote, lower(self.marks["colon"], self.regexes)])
+
+    @property
+    def engine(self) -> Engine:
+        engine = self.the_engine()
+        assert engine is not None  # it is what asks for productions
+        return engine
 
     def start(self, root: int) -> int:
         """The symbol for the values of a term, which is not empty."""

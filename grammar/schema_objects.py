@@ -243,26 +243,28 @@ class ObjectRules:
         What follows the key depends on its text: the parser asks for it when it has read the key. Masks are made with
         what follows whatever the key is.
         """
-        engine = self.loader.engine
+        return self.loader.engine.add_lazy("member", partial(self.expand_other, keys, value, after))
 
-        def follow(text: bytes) -> int:
-            key = json.loads(text[: text.rindex(b'"') + 1])
-            return self.rest(value, after._replace(others=after.others | {key}))
+    def expand_other(self, keys: Texts, value: int, after: State) -> list[list[int]]:
+        key = self.loader.followed_key(keys, partial(self.follow, value, after))
+        return [] if key is None else [[key, self.rest(value, after)]]
 
-        def expand() -> list[list[int]]:
-            key = self.loader.followed_key(keys, follow)
-            return [] if key is None else [[key, self.rest(value, after)]]
-
-        return engine.add_lazy("member", expand)
+    def follow(self, value: int, after: State, text: bytes) -> int:
+        """What follows a key that is written as `text`, colon included."""
+        key = json.loads(text[: text.rindex(b'"') + 1])
+        return self.rest(value, after._replace(others=after.others | {key}))
 
     def rest(self, value: int, after: State) -> int:
         """A value, and what follows it."""
         symbol = self.rests.get((value, after))
         if symbol is None:
             symbol = self.rests[value, after] = self.loader.engine.add_lazy(
-                "rest", lambda: [[value, self.symbol(after)]]
+                "rest", partial(self.expand_rest, value, after)
             )
         return symbol
+
+    def expand_rest(self, value: int, after: State) -> list[list[int]]:
+        return [[value, self.symbol(after)]]
 
     def make_atoms(self) -> list[Atom]:
         shape = self.shape

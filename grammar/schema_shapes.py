@@ -14,6 +14,7 @@ text or another shape comes to it. So recursion closes: the shapes of a schema r
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from weakref import ref
 
 from .errors import GrammarLimitError
 from .json_numbers import ALL, NumberSet
@@ -122,10 +123,16 @@ NO_VALUES = Values(False, 0, (), NO_TEXTS, (), ())
 
 
 class Shapes:
-    """The operations on values, which make terms of terms."""
+    """The operations on values, which make terms of terms. The algebra has them, and not the other way round."""
 
     def __init__(self, algebra: Algebra) -> None:
-        self.algebra = algebra
+        self.the_algebra = ref(algebra)
+
+    @property
+    def algebra(self) -> Algebra:
+        algebra = self.the_algebra()
+        assert algebra is not None
+        return algebra
 
     def both(self, left: Values, right: Values) -> Values:
         if left is ALL_VALUES:

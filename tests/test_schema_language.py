@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import pickle
 import random
 import re
+import weakref
 from itertools import permutations, product
 from typing import Any
 
@@ -624,3 +626,41 @@ def test_branches_are_told_apart_by_a_key_that_is_not_required(closed: bool) -> 
         assert accepts(grammar, text) == oracle.accepts(text), text
         found.add(accepts(grammar, text))
     assert found == {False, True}
+
+
+def test_what_is_made_of_a_schema_is_freed_with_it() -> None:
+    # Not by the garbage collector: nothing refers to itself, but for what is kept for all grammars.
+    schema = {
+        "$id": "https://example.org/root",
+        "$defs": {
+            "node": {"properties": {"next": {"$ref": "#/$defs/node"}}, "unevaluatedProperties": False},
+            "leaf": {"$anchor": "leaf", "$id": "leaf", "pattern": "^a+$"},
+        },
+        "properties": {
+            "node": {"$ref": "#/$defs/node"},
+            "leaf": {"$ref": "leaf"},
+            "few": {"items": {"type": "string"}, "uniqueItems": True, "minItems": 2},
+            "one": {"oneOf": [{"type": "object", "required": ["b"]}, {"minimum": 2}, {"not": {"type": "number"}}]},
+        },
+        "patternProperties": {"^x": {"enum": [1, [2], {"a": 3}]}},
+        "propertyNames": {"maxLength": 9},
+    }
+    text = json.dumps({"node": {"next": {}}, "leaf": "aa", "few": ["a", "b"], "one": 3, "x1": [2], "y": 1})
+
+    def engine() -> weakref.ref[Any]:
+        grammar = Grammar.from_json_schema(schema, registry={})
+        assert accepts(grammar, text)
+        matcher = Matcher(grammar, BYTES)
+        for byte in text.encode():
+            matcher.mask()
+            assert matcher.accept(byte)
+        return weakref.ref(grammar.engine)
+
+    engine()
+    gc.collect()
+    gc.disable()
+    try:
+        assert engine()() is None
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
