@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,11 @@ Record = dict[str, Any]
 """What JSON can say."""
 
 CURVE_PERCENT = [0.0, *range(1, 100), 99.2, 99.4, 99.6, 99.8, 99.9, 99.95, 99.99, 100.0]
+
+
+def write_json(record: Record, file: Path) -> None:
+    """One line of JSON: for programs, beside a table for people."""
+    file.write_text(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 def distribution(times_ns: Sequence[int]) -> Record:

@@ -32,7 +32,7 @@ from tqdm import tqdm
 from . import ROOT, vocabularies
 from .engines import Engine, Session, engines
 from .environment import environment
-from .figures import Record, distribution
+from .figures import Record, distribution, write_json
 from .measure import no_garbage_collection
 
 RESULTS = ROOT / "bench" / "results"
@@ -289,7 +289,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     output = given.output or RESULTS / f"maskbench-{given.order}.md"
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(text, encoding="utf-8")
-    output.with_suffix(".json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_json(record, output.with_suffix(".json"))
     print(text)
 
 

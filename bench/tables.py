@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from . import plots
 from .checks import MAX_ASKED
-from .figures import Record, ratio
+from .figures import Record, ratio, write_json
 from .pool import BREADTHS, N_FIRST
 from .targets import PEER, fraction, kept_bytes, megabytes, targets
 from .ways import NAMES
@@ -45,7 +44,7 @@ def write(record: Record, folder: Path, name: str) -> str:
     plot = f"{name}.png" if any("engines" in case for case in record["cases"]) else None
     if plot:
         plots.draw(record, folder / plot)
-    (folder / f"{name}.json").write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_json(record, folder / f"{name}.json")
     text = markdown(record, plot)
     (folder / f"{name}.md").write_text(text, encoding="utf-8")
     return text
