@@ -166,8 +166,11 @@ def shortened(reason: str) -> str:
 
 
 def kind_of(reason: str) -> str:
-    """A reason without the places, values and numbers of one schema, so that alike ones are counted together."""
-    line = next((line for line in reason.strip().splitlines() if line.strip()), "")
+    """A reason, the first of several, without what belongs to one schema: alike ones are counted together."""
+    lines = [line for line in reason.splitlines() if line.strip()]
+    if lines and re.fullmatch(r"\d+ errors in the grammar", lines[0]):
+        del lines[0]
+    line = next(iter(lines), "")
     line = re.sub(r"\bat #\S*: ", "", line)
     line = re.sub(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'', '"…"', line)
     return shortened(re.sub(r"-?\d+(?:\.\d+)?", "N", line))

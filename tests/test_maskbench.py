@@ -165,3 +165,17 @@ def test_the_report_counts_reasons_of_a_kind_together() -> None:
     assert '- 2: `pattern` has "…" at N' in text
     assert "| passing | 0 of 2 (0.0%) |" in text and "| compile errors | 2 |" in text
     assert "| TBM mean, µs | – |" in text
+
+
+def test_alike_reasons_are_counted_together_by_the_first_of_several() -> None:
+    import earleymask
+
+    items = {"type": "array", "items": {"type": "object"}, "uniqueItems": True}
+    reasons = []
+    for schema in (items, {"properties": {"a": items, "b": items}}):
+        with pytest.raises(earleymask.GrammarError) as refused:
+            earleymask.Grammar.from_json_schema(schema)
+        reasons.append(str(refused.value))
+    assert reasons[1].startswith("2 errors")
+    assert maskbench.kind_of(reasons[0]) == maskbench.kind_of(reasons[1])
+    assert "uniqueItems" in maskbench.kind_of(reasons[0])
