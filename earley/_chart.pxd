@@ -86,6 +86,7 @@ cdef class Chart:
     # scratch
     cdef uint64_t* items            # of the row being made: dotted rule << 32 | continuation
     cdef size_t n_items, items_capacity
+    cdef size_t base                # items before it wait until the pop under way is worked out
     cdef bint accepts
     cdef uint32_t* stamps           # per continuation: epoch in which it was last met
     cdef uint32_t* locals           # and the number it got then
@@ -157,11 +158,14 @@ cdef class Chart:
     cdef int remember_mask(self, uint32_t position, Mask* mask) except -1 nogil
     cdef uint32_t pop(self, uint32_t continuation) except? 0xFFFFFFFF nogil
     cdef int load_frame(self, Sequences table, uint32_t entry) except -1 nogil
-    cdef int reduce(self, size_t base) except -1 nogil
+    cdef int begin_items(self) except -1 nogil
+    cdef int sort_items(self) except -1 nogil
+    cdef int reduce(self) except -1 nogil
     cdef int absorb_row(self, uint32_t row) except -1 nogil
     cdef int make_continuations(self, uint32_t outcome) except -1 nogil
     cdef int new_epoch(self) except -1 nogil
     cdef int push_item(self, uint32_t dot, uint32_t continuation) except -1 nogil
+    cdef int make_room(self) except -1 nogil
     cdef uint32_t intern_position(self, uint32_t row) except? 0xFFFFFFFF nogil
 
 

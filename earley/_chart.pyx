@@ -26,8 +26,8 @@ from earleymask.earley._skeletons cimport (
 from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._tables cimport (
-    NONE, byteset_and, byteset_fill, keep_marked, lowest_bit, rehash, reserve, sequence, sequence_length, sort_u64, words_extend,
-    words_free, words_push,
+    NONE, byteset_and, byteset_fill, keep_marked, lowest_bit, rehash, reserve, sequence, sequence_length, sort_u64, sort_unique,
+    words_extend, words_free, words_push,
 )
 from earleymask.trie._build cimport DEBUG
 from earleymask.trie._memory cimport calloc, malloc
@@ -107,7 +107,7 @@ cdef class Chart:
     # ---- bytes --------------------------------------------------------------------------------------------------
 
     cdef uint32_t initial(self) except? 0xFFFFFFFF nogil:
-        self.n_items = 0
+        self.begin_items()
         self.accepts = self.rules.symbols[self.rules.dots.data[self.rules.start]].nullable
         self.push_item(self.rules.start, 0)
         return self.position_of(self.row_of_items())
@@ -320,7 +320,7 @@ cdef class Chart:
         self.n_rows_made += 1
         if self.sources.n == 2:
             return self.row_of_outcome(self.sources.data[0], self.sources.data[1])
-        self.n_items = self.pops.n = 0
+        self.begin_items()
         self.accepts = False
         for i in range(0, self.sources.n, 2):
             row = self.sources.data[i + 1]
@@ -363,7 +363,7 @@ cdef class Chart:
             else:
                 self.n_rows_static += 1
                 return self.rows.intern(self.words.data, self.words.n)
-        self.n_items = self.pops.n = 0
+        self.begin_items()
         self.accepts = False
         self.absorb(outcome)
         self.absorb_pops()
@@ -406,6 +406,7 @@ cdef class Chart:
     cdef int absorb_pops(self) except -1 nogil:
         """Adds what popping the continuations in `pops` brings."""
         cdef uint32_t at, i
+        sort_unique(&self.pops)
         while self.pops.n:
             self.pops.n -= 1
             at = self.pop(self.pops.data[self.pops.n])
@@ -420,9 +421,10 @@ cdef class Chart:
         Each continuation is worked out once, after those that it pops, so a long chain of them costs its length once.
         """
         cdef uint32_t goal = continuation, outcome, at, i, p
-        cdef size_t base = self.n_items, floor = self.pops.n
+        cdef size_t outer = self.base, base = self.n_items, floor = self.pops.n
         cdef const uint32_t* w
         cdef bint accepts = self.accepts, ready
+        self.base = base
         self.waiting.n = 0
         words_push(&self.waiting, goal)
         while self.waiting.n:
@@ -450,7 +452,7 @@ cdef class Chart:
                 self.accepts |= self.popped.data[at] != 0
                 for i in range(self.popped.data[at + 1]):
                     self.push_item(self.popped.data[at + 2 + 2 * i], self.popped.data[at + 3 + 2 * i])
-            self.reduce(base)
+            self.reduce()
             if self.popped.n * sizeof(uint32_t) > self.meter.most_matcher_bytes:
                 with gil:
                     self.meter.exceeded("matcher_bytes", "what completed symbols lead to takes more memory")
@@ -464,6 +466,7 @@ cdef class Chart:
                 words_push(&self.popped, <uint32_t> self.items[i])
             self.popped_at.data[continuation] = at
             self.n_items = base
+        self.base = outer
         self.accepts = accepts
         return self.popped_at.data[goal]
 
@@ -471,7 +474,7 @@ cdef class Chart:
         cdef uint32_t at, i, row
         if continuation < self.popped_rows.n and self.popped_rows.data[continuation] != NONE:
             return self.popped_rows.data[continuation]
-        self.n_items = self.pops.n = 0
+        self.begin_items()
         at = self.pop(continuation)
         self.accepts = self.popped.data[at] != 0
         for i in range(self.popped.data[at + 1]):
@@ -490,7 +493,23 @@ cdef class Chart:
         self.mask_of[position] = mask
         return 0
 
-    cdef int reduce(self, size_t base) except -1 nogil:
+    cdef int begin_items(self) except -1 nogil:
+        self.n_items = self.base = self.pops.n = 0
+        return 0
+
+    cdef int sort_items(self) except -1 nogil:
+        """Sorts items[base:], each once."""
+        cdef size_t i, n = self.base
+        spend_steps(self.meter, 4 * (self.n_items - n))
+        sort_u64(self.items + n, self.n_items - n)
+        for i in range(n, self.n_items):
+            if n == self.base or self.items[n - 1] != self.items[i]:
+                self.items[n] = self.items[i]
+                n += 1
+        self.n_items = n
+        return 0
+
+    cdef int reduce(self) except -1 nogil:
         """Sorts items[base:], and leaves out duplicates and what other items say already.
 
         Where completing `c` at once completes `d` (`c` pops `d`), all that may follow `d` may follow `c`; then an item
@@ -498,17 +517,11 @@ cdef class Chart:
         with a nullable tail (list: "a" list ws) and an ambiguous one (e: e "+" e) have rows as long as the text.
         A continuation pops only older ones, so no two make each other redundant.
         """
-        cdef size_t i, n = base, start, end, k
+        cdef size_t i, n, start, end, k
         cdef uint32_t continuation, outcome, p
         cdef const uint32_t* w
-        spend_steps(self.meter, 4 * (self.n_items - base))
-        sort_u64(self.items + base, self.n_items - base)
-        for i in range(base, self.n_items):
-            if n == base or self.items[n - 1] != self.items[i]:
-                self.items[n] = self.items[i]
-                n += 1
-        self.n_items = n
-        n = start = base
+        self.sort_items()
+        n = start = self.base
         while start < self.n_items:
             end = start + 1
             while end < self.n_items and self.items[end] >> 32 == self.items[start] >> 32:
@@ -547,19 +560,26 @@ cdef class Chart:
         return 0
 
     cdef int push_item(self, uint32_t dot, uint32_t continuation) except -1 nogil:
-        if self.n_items >= self.meter.most_row_items:
-            with gil:
-                self.meter.exceeded("row_items", "a row of the parser has more items")
+        if self.n_items - self.base >= self.meter.most_row_items:
+            self.make_room()
         reserve(<void**> &self.items, &self.items_capacity, self.n_items + 1, sizeof(uint64_t))
         self.items[self.n_items] = (<uint64_t> dot << 32) | continuation
         self.n_items += 1
+        return 0
+
+    cdef int make_room(self) except -1 nogil:
+        """One item may come in many ways: it is the different ones that are limited."""
+        self.sort_items()
+        if self.n_items - self.base > self.meter.most_row_items - self.meter.most_row_items // 4:
+            with gil:
+                self.meter.exceeded("row_items", "a row of the parser has more items")
         return 0
 
     cdef uint32_t row_of_items(self) except? 0xFFFFFFFF nogil:
         """The row of `items` and `accepts`: continuations are numbered as they appear in the sorted items."""
         cdef size_t i
         cdef uint32_t continuation, skeleton
-        self.reduce(0)
+        self.reduce()
         self.new_epoch()
         self.words.n = self.vector.n = 0
         words_push(&self.words, self.accepts)

@@ -77,7 +77,7 @@ cdef class Template(Chart):
         words_push(&self.splits, 0)
         skeleton = sequence(self.rows, row)[0]
         n = sequence_length(self.skeletons.skeletons, skeleton)
-        self.n_items = 0
+        self.begin_items()
         self.accepts = sequence(self.skeletons.skeletons, skeleton)[0] != 0
         for i in range(1, n, 2):
             dot = sequence(self.skeletons.skeletons, skeleton)[i]

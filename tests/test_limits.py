@@ -253,6 +253,16 @@ def test_a_limit_of_one_call(text: str, sentence: bytes, limit: str, value: floa
     assert time.monotonic() - began < 20
 
 
+def test_an_item_that_comes_in_many_ways_counts_once() -> None:
+    """Rows of this grammar have three continuations a letter; what leads to them grows with its square."""
+    text = 'start: r r\nr: | start /-+/*'
+    few = Matcher(Grammar.from_lark(text, limits=Limits(row_items=300)), BYTES)
+    many = Matcher(Grammar.from_lark(text), BYTES)
+    for _ in range(40):
+        assert few.accept(ord("-")) and many.accept(ord("-"))
+        assert np.array_equal(filled(few), filled(many))
+
+
 def test_time_is_of_one_call_and_not_of_all() -> None:
     grammar = Grammar.from_lark(PALINDROMES, limits=Limits(seconds=2.0))
     matcher = Matcher(grammar, BYTES)
