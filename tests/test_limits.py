@@ -255,7 +255,7 @@ def test_a_limit_of_one_call(text: str, sentence: bytes, limit: str, value: floa
 
 def test_an_item_that_comes_in_many_ways_counts_once() -> None:
     """Rows of this grammar have three continuations a letter; what leads to them grows with its square."""
-    text = 'start: r r\nr: | start /-+/*'
+    text = "start: r r\nr: | start /-+/*"
     few = Matcher(Grammar.from_lark(text, limits=Limits(row_items=300)), BYTES)
     many = Matcher(Grammar.from_lark(text), BYTES)
     for _ in range(40):
