@@ -136,16 +136,35 @@ def choices(data: bytes) -> None:
         assert accepts(grammar, text + "a") == (text + "a" in texts)
 
 
+LETTERS = b"aaazx019\xc3\xa9\xa9\xe2\x00\xff "
+WORDS_OR_NUMBER = re.compile(rb"(?:[a-z]|\xc3\xa9)*|[0-9]+x")
+BEGUN = re.compile(rb"(?:[a-z]|\xc3\xa9)*\xc3?|[0-9]+x?")
+"""What begins one of these texts."""
+
+
 def tokens(data: bytes) -> None:
-    """A vocabulary of any tokens, the first byte saying where to cut."""
-    parts = data[1:].split(data[:1]) if data else []
+    """A vocabulary of any tokens. The core shows the fuzzer no coverage, so each input is also a seed."""
+    rng = random.Random(zlib.crc32(data))
+    parts = [part for part in data.split(b"\0") if part or rng.random() < 0.1]
+    parts += [
+        bytes(rng.choices(LETTERS, k=rng.choice((1, 1, 2, 3, 5, 9, 40)))) for _ in range(rng.choice((0, 3, 30, 300)))
+    ]
+    rng.shuffle(parts)
     try:
         made = Vocabulary.from_tokens([*parts, b"</s>"], eos_token_id=len(parts))
-        matcher = Matcher(Grammar.from_regex("[a-zé]*|[0-9]+x", flags=re.A), made)
-        for token in matcher.mask().nonzero()[0].tolist()[:8]:
-            assert matcher.validate([token]) == 1
     except EarleymaskError:
         return
+    matcher = Matcher(Grammar.from_regex("[a-zé]*|[0-9]+x", flags=re.A), made)
+    text = b""
+    for _ in range(STEPS):
+        *allowed, ends = matcher.mask().tolist()
+        assert allowed == [bool(part and BEGUN.fullmatch(text + part)) for part in parts], text
+        assert ends == bool(WORDS_OR_NUMBER.fullmatch(text)), text
+        if not any(allowed):
+            return
+        token = rng.choice([token for token, is_allowed in enumerate(allowed) if is_allowed])
+        assert matcher.accept(token)
+        text += parts[token]
 
 
 @cache
@@ -167,9 +186,17 @@ def expected_tokens(made: Vocabulary) -> list[int]:
 
 
 def prepared(data: bytes) -> None:
-    """A file of what was prepared, with the input written over it: (place, byte) again and again, and a checksum."""
+    """A file of what was prepared, with the input written over it: (place, byte) again and again, and a checksum.
+
+    As for `tokens`, the input is also a seed: of other places."""
     original, expected = saved()
     file = bytearray(original)
+    rng = random.Random(zlib.crc32(data))
+    for _ in range(rng.choice((0, 0, 1, 3, 30))):
+        place = rng.randrange(len(file) - 3)
+        word = rng.choice((0, 1, rng.randrange(256), 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, rng.getrandbits(32)))
+        width = rng.choice((1, 4))
+        file[place : place + width] = (word & (256**width - 1)).to_bytes(width, "little")
     for at in range(0, len(data) - 3, 4):
         place = int.from_bytes(data[at : at + 3], "little") % len(file)
         file[place] = data[at + 3]
