@@ -72,7 +72,7 @@ class _Finder:
         self.model = loader.model
         self.regexes = Regexes()
         self.nodes = {
-            symbol: lower(tree, self.regexes) for symbol, tree in enumerate(self.model.trees) if tree is not None
+            symbol: lower(tree, self.regexes, []) for symbol, tree in enumerate(self.model.trees) if tree is not None
         }
         self.nullable = nullable_symbols(
             self.model,

@@ -65,9 +65,9 @@ def cycles(model: Model, nullable: set[int]) -> list[list[int]]:
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[symbol])
                 if low[symbol] == order[symbol]:
-                    begin = stack.index(symbol)
-                    component = stack[begin:]
-                    del stack[begin:]
+                    component = [stack.pop()]
+                    while component[-1] != symbol:
+                        component.append(stack.pop())
                     on_stack.difference_update(component)
                     if len(component) > 1 or symbol in edges[symbol]:
                         found.append(sorted(component))

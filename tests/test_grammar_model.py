@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -73,6 +74,27 @@ def test_unreachable_and_unused_definitions_are_named_and_nothing_else() -> None
         (3, "rule `y` is not reached from `start`"),
         (10, "terminal `F` is not used"),
     ]
+
+
+def test_warnings_about_grammars_that_look_at_what_follows() -> None:
+    """Terminals whose language depends on the text after them are read for warnings like others."""
+    text = 'start: KEYWORD* | sum | B\nsum: sum "+" sum | KEYWORD\nKEYWORD: /if\\b/\nB: /b?(?!c)/\nC: "c"\n%ignore " "'
+    assert [
+        (warning.line, warning.message.split(",")[0].split(":")[0]) for warning in Grammar.from_lark(text).warnings
+    ] == [
+        (2, "an alternative of `sum` begins and ends with `sum`"),
+        (4, "terminal `B` can match the empty text"),
+        (5, "terminal `C` is not used"),
+        (6, "`ignored 1` lets white space without end stand between any two lexemes"),
+    ]
+
+
+def test_a_long_chain_of_rules_is_looked_at_in_linear_time() -> None:
+    n = 50_000
+    grammar = Grammar.from_lark("start: r0\n" + "".join(f"r{i}: r{i + 1}\n" for i in range(n)) + f'r{n}: "a"')
+    began = time.monotonic()
+    assert grammar.warnings == ()
+    assert time.monotonic() - began < 20
 
 
 def test_a_tidy_grammar_has_no_warnings() -> None:
