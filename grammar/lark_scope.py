@@ -15,13 +15,14 @@ Two imports of one text by the same text are one scope; imports by different tex
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .errors import GrammarError, GrammarLimitError
 from .lark_hints import MIXED_CASE_HINT, mixed_case
 from .lark_library import Library, library
 from .lark_modules import MAX_CHAIN, Module, ModuleError, Modules
+from .lark_parse import MAX_ERRORS
 from .lark_parsed import ParsedGrammar
 from .lark_tree import (
     DECLARED,
@@ -120,15 +121,29 @@ class Scope:
 
     def _mangled(self, name: str) -> Found | None:
         """The definition that Lark calls `name` after importing what it stands in."""
+        for child, inner in self._within(name):
+            found = child.own(inner)
+            if found is not None:
+                return found
+        return None
+
+    def _hand_down(self, name: str) -> None:
+        """Let the text whose definition Lark calls `name` mean this text's by it, as if it had been imported."""
+        for child, inner in self._within(name):
+            if child.own(inner) is not None:
+                child.exported[inner] = name
+                if inner not in child.definitions and inner not in child.imported:
+                    child._hand_down(inner)
+                return
+
+    def _within(self, name: str) -> Iterator[tuple[Scope, str]]:
+        """The imported texts of which Lark may call something `name`, and what it is called there."""
         underscore = "_" if name[0] == "_" else ""
         rest = name[len(underscore) :]
         for module, child in self.children.items():
             prefix = module.lstrip(".").replace(".", "__") + "__"
             if rest.startswith(prefix):
-                found = child.own(underscore + rest[len(prefix) :])
-                if found is not None:
-                    return found
-        return None
+                yield child, underscore + rest[len(prefix) :]
 
     def names(self) -> list[str]:
         """The names that can be used here, for hints."""
@@ -137,7 +152,7 @@ class Scope:
     # Filling.
 
     def collect(self, errors: list[GrammarError] | None = None) -> None:
-        """Read the imports, definitions and changes of the text. With `errors`, those go there, and it goes on."""
+        """Read the imports, definitions and changes of the text. With `errors`, up to MAX_ERRORS go there."""
         imports = self.parsed.imports if self.parsed is not None else self.library.imports if self.library else ()
         for node in imports:
             self._try(self._import, node, errors)
@@ -169,7 +184,7 @@ class Scope:
         try:
             step(node)
         except GrammarError as error:
-            if errors is None:
+            if errors is None or len(errors) >= MAX_ERRORS:
                 raise
             errors.append(error)
             if isinstance(node, Change):
@@ -254,6 +269,8 @@ class Scope:
             raise self.error(f"there is no `{name}` that `{operator}` could change", definition, hint)
         owner, before = found
         if operator == "%override":
+            if owner is not self and name not in self.imported:
+                self._hand_down(name)
             self.definitions[name] = definition
             return
         added, problem = self._added(before.tree, definition.tree)

@@ -43,11 +43,12 @@ class GrammarWarning(NamedTuple):
 class SourceText:
     """A grammar text that can say where an offset is. `name`: of an imported one, for messages."""
 
-    __slots__ = ("name", "text")
+    __slots__ = ("_line", "name", "text")
 
     def __init__(self, text: str, name: str | None = None) -> None:
         self.text = text
         self.name = name
+        self._line = (-1, "")  # the last line that was asked for, and where it begins: many errors may share a long one
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
         """Line and column of the character at `offset`, both counted from 1."""
@@ -56,8 +57,12 @@ class SourceText:
     def line_at(self, offset: int) -> str:
         """The whole line that `offset` is in, without its line ending."""
         begin = self.text.rfind("\n", 0, offset) + 1
-        end = self.text.find("\n", offset)
-        return self.text[begin : len(self.text) if end < 0 else end].rstrip("\r")
+        known, line = self._line
+        if known != begin:
+            end = self.text.find("\n", offset)
+            line = self.text[begin : len(self.text) if end < 0 else end].rstrip("\r")
+            self._line = begin, line
+        return line
 
     def error(self, message: str, offset: int, hint: str | None = None) -> GrammarError:
         """The error to raise about the text at `offset`."""

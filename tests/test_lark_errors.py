@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 
 import pytest
 from lark_oracle import lark_loads
@@ -148,6 +149,24 @@ def test_message_cuts_long_lines_and_hides_control_characters() -> None:
     assert "\x1b" not in str(caught.value)
     assert shown[1][shown[2].index("^")] == "x"
     assert caught.value.column == 8 + 7 * 1000
+
+
+def test_errors_of_one_line_share_it() -> None:
+    """A text may be one line of millions of characters."""
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_lark("start: " + " ".join(f"x{i}" for i in range(1000)))
+    assert len(caught.value.errors) == 100
+    assert len({id(error.text) for error in caught.value.errors}) == 1
+
+
+def test_no_more_errors_are_looked_for_than_told() -> None:
+    """The place of each is found in time linear in the text: more of them would cost its square."""
+    text = 'start: "x"\n' + "a:\n" * 100_000
+    began = time.monotonic()
+    with pytest.raises(GrammarError, match="`a` is defined more than once") as caught:
+        Grammar.from_lark(text)
+    assert len(caught.value.errors) == 100
+    assert time.monotonic() - began < 20
 
 
 def test_arguments_are_checked() -> None:

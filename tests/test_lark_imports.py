@@ -64,6 +64,11 @@ SAME = {
     "mangled name with underscore": ("start: _start _odd__x | a_odd\na_odd: _start\n%import odd._start", "ab", 4),
     "override": ('start: x\n%import ab.x\n%import ab.y\n%override y: "c"', "abc", 3),
     "override of a terminal": ('start: x W\n%import ab (x, A, W)\n%override A: "c"', "abc", 5),
+    "override by a mangled name": ('start: x W\n%import ab (x, W)\n%override ab__y: "c" | A\nA: "cb"', "abc", 5),
+    "override by a name mangled twice": (
+        'start: own\n%import outer.own\n%override outer__inner__deep__z: "b"', "abc", 4
+    ),
+    "extend by a mangled name": ('start: x\n%import ab.x\n%extend ab__y: "c"', "abc", 3),
     "override of one's own": ('start: x\nx: "a"\ny: x\n%override x: "b" | y "c"', "abc", 3),
     "override of one's own terminal": ('start: A T\nA: "a"\nT: A "b"\n%override A: "c"', "abc", 4),
     "override twice": ('start: x\n%import ab.x\n%override x: "a"\n%override x: "b"', "abc", 3),
