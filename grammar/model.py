@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 MAX_WARNINGS = 100
 
+MAX_TOKEN_SETS = 4096
+"""Different sets of token ids in a grammar: each becomes a bitmap of a vocabulary."""
+
 Symbols = tuple[int, ...]
 
 TERMINAL, IGNORED, SPECIAL, RULE, HELPER = range(5)
@@ -122,6 +125,8 @@ class Model:
 
     def token_ids(self, name: str, ranges: Any, names: Any, negated: bool, origin: Any) -> int:
         """One token out of a set, as `Engine.add_token_ids` takes it."""
+        if len(self._token_sets) == MAX_TOKEN_SETS:
+            raise self._reporter.limit_error(f"more than {MAX_TOKEN_SETS} different sets of token ids", origin)
         symbol = self._add(SPECIAL, name, origin, None)
         self._token_sets[symbol] = (ranges, names, negated)
         return symbol

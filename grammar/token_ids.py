@@ -34,4 +34,15 @@ def parse(written: str) -> tuple[list[tuple[int, int]], bool]:
         if low > high:
             raise ValueError(f"the range {low}-{high} has its ends the wrong way round")
         ranges.append((low, high))
-    return ranges, negated
+    return _merged(ranges), negated
+
+
+def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same ids, those of ranges once each: strangers may repeat wide ones. Single ids stay, for they must exist."""
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(pair for pair in ranges if pair[0] < pair[1]):
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return merged + [pair for pair in ranges if pair[0] == pair[1]]

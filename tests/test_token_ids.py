@@ -11,9 +11,10 @@ from mask_paths import SPLITS, agreed, filled, limits
 from strategies import make_small_grammar
 from twin import EmptyLanguage, TooMuchWork, Twin
 
-from earleymask import Grammar, GrammarError, Matcher, Vocabulary, VocabularyError
+from earleymask import Grammar, GrammarError, LimitError, Matcher, Vocabulary, VocabularyError
 from earleymask.earley import Engine
 from earleymask.earley._regex import Regexes
+from earleymask.grammar import token_ids
 
 TOKENS = [b"a", b"b", b"ab", b"ba", b"aa", b" ", b"a ", b"", b"", b"", b"b", b"aab"]
 """7 is EOS, 8 is `<|x|>`, 9 is a gap, 10 is spelled as 1 is."""
@@ -227,3 +228,19 @@ def test_large_sets_in_a_large_vocabulary() -> None:
     # Seen again, it is one look-up; new positions take the bitmaps as they are.
     before = matcher.stats()["nodes_visited"]
     assert filled(matcher).any() and matcher.stats()["nodes_visited"] == before
+
+
+@pytest.mark.parametrize("load", ["from_lark", "from_gbnf"])
+def test_so_many_sets_at_most(load: str) -> None:
+    """Each is a bitmap of the vocabulary: 16 KB for 131,072 tokens."""
+    begin = "start: " if load == "from_lark" else "root ::= "
+    make = getattr(Grammar, load)
+    make(begin + " ".join(f"<[{i}-9999]>" for i in range(4096)))
+    with pytest.raises(LimitError, match="more than 4096 different sets of token ids") as caught:
+        make(begin + " ".join(f"<[{i}-9999]>" for i in range(4097)))
+    assert caught.value.line == 1
+
+
+def test_overlapping_ranges_are_one() -> None:
+    """A wide range written many times costs what it costs once; single ids stay, for they must exist."""
+    assert token_ids.parse("<[5-9,0-6,6-8,12-13,3,3-4]>") == ([(0, 9), (12, 13), (3, 3)], False)
