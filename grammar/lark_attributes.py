@@ -123,7 +123,7 @@ class _Attributes:
             self.max_tokens = int(number)
             self.of_terminal = attribute
         elif name == "temperature":
-            if attribute.value is not None or not attribute.number:
+            if attribute.value is not None or not attribute.number or attribute.number[0] == "-":
                 raise self.error("`temperature` takes a number, 0 or more", attribute, "write temperature=0.7")
             self.temperature = float(attribute.number)
             self.of_terminal = attribute

@@ -117,6 +117,7 @@ ERRORS = {
     "max_tokens of rules": ('start[max_tokens=3]: "a" "b"', 1, 7, "in a rule that is not a single terminal"),
     "of a special token": ("start[max_tokens=3]: A\nA: <|a|>", 1, 7, "in a rule that is not a single terminal"),
     "temperature": ('start[temperature="x"]: "a"', 1, 7, "`temperature` takes a number"),
+    "temperature below 0": ('start[temperature=-1]: "a"', 1, 7, "`temperature` takes a number, 0 or more"),
     "temperature of rules": ('start[temperature=1]: x\nx: "a"', 1, 7, "not a single terminal"),
     "capture": ('start[capture=1]: "a"', 1, 7, "`capture` takes a name in quotes"),
     "capture without a name": ('start[capture=""]: "a"', 1, 15, "`capture` takes a name"),
