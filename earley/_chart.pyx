@@ -695,7 +695,7 @@ cdef class Chart:
         cdef uint32_t* maps[3]
         cdef History* history
         cdef uint32_t* w
-        cdef size_t i
+        cdef size_t i, n_popped
         self.free_dropped()
         maps[0] = maps[1] = maps[2] = NULL
         try:
@@ -734,6 +734,7 @@ cdef class Chart:
             free(maps[2])
         self.table_of.n = self.positions.n
         self.ends.clear()
+        n_popped = self.popped.n
         self.row_after.n = self.popped.n = self.popped_at.n = self.popped_rows.n = self.n_mask_of = 0
         self.n_checked = self.n_checked_rows = self.n_checked_continuations = 0
         self.flush_tables()
@@ -741,7 +742,8 @@ cdef class Chart:
             memset(self.stamps, 0, self.stamps_capacity * sizeof(uint32_t))
         self.epoch = 0
         self.n_collections += 1
-        self.collect_at = 2 * self.n_words()
+        # What the live continuations lead to will be worked out again, and must not start another collection then.
+        self.collect_at = 2 * self.n_words() + n_popped
         if self.collect_at < COLLECT_WORDS:
             self.collect_at = COLLECT_WORDS
         return 0
