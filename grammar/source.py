@@ -85,8 +85,10 @@ class SourceText:
 
 
 def shortened(message: str) -> str:
-    """`message`, which may hold names out of the text, at a length to be read."""
-    return message if len(message) <= MAX_MESSAGE else message[:MAX_MESSAGE] + "..."
+    """`message`, which may hold names and literals out of the text, at a length and in characters to be read."""
+    if len(message) > MAX_MESSAGE:
+        message = message[:MAX_MESSAGE] + "..."
+    return message if message.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in message)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

@@ -151,6 +151,13 @@ def test_message_cuts_long_lines_and_hides_control_characters() -> None:
     assert caught.value.column == 8 + 7 * 1000
 
 
+@pytest.mark.parametrize("character", ["\x1b", "\x07", "\u202e"])
+def test_messages_hide_control_characters_of_literals(character: str) -> None:
+    with pytest.raises(GrammarError, match="matches nothing") as caught:
+        Grammar.from_lark(f'start: "a" & "{character}"')
+    assert character not in str(caught.value)
+
+
 def test_errors_of_one_line_share_it() -> None:
     """A text may be one line of millions of characters."""
     with pytest.raises(GrammarError) as caught:
