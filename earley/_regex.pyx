@@ -61,11 +61,12 @@ cdef class Regexes(Unions):
     def byte_set(self, values) -> int:
         """One byte out of `values` (ints 0..255)."""
         cdef ByteSet s
+        cdef long value
         byteset_fill(&s, 0)
         for value in values:
             if not 0 <= value <= 255:
                 raise ValueError(f"byte_set: {value!r} is not a byte value (0..255)")
-            byteset_add(&s, value)
+            byteset_add(&s, <uint32_t> value)
         return self.make_bytes(&s)
 
     cpdef uint32_t literal(self, bytes data) except? 0xFFFFFFFF:

@@ -1,7 +1,7 @@
 # Makes the nodes of regex_ast.py extension types: half the time to make one, and read-only from Python.
 
 cdef class Node:
-    pass
+    cdef Py_hash_t _hash
 
 cdef class Chars(Node):
     cdef readonly tuple ranges

@@ -26,16 +26,26 @@ MAX_DEPTH = 400
 class Node:
     """Base of the kinds of node."""
 
-    __slots__ = ()
+    __slots__ = ("_hash",)
+    _hash: int
 
     def _fields(self) -> tuple[object, ...]:
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         return type(self) is type(other) and self._fields() == other._fields()  # type: ignore[attr-defined, unused-ignore]
 
     def __hash__(self) -> int:
-        return hash((type(self).__name__, self._fields()))
+        # Worked out once: the tree of a pattern or a format stands in many keys.
+        try:
+            known = self._hash
+        except AttributeError:  # as compiled it is 0 at first
+            known = 0
+        if not known:
+            known = self._hash = hash((type(self).__name__, self._fields()))
+        return known
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self._fields()))})"
