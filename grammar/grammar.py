@@ -249,7 +249,7 @@ class Grammar:
             _check_size(len(schema), limits)
         elif not isinstance(limits, Limits):
             raise TypeError(f"limits must be Limits, not {type(limits).__name__}")
-        return cls._of_schema(schema_source.ReadSchema(schema, options, registry), limits)
+        return cls._of_schema(schema_source.ReadSchema(schema, options, registry, limits), limits)
 
     @classmethod
     def _of_schema(cls, schema: ReadSchema, limits: Limits) -> Grammar:

@@ -60,8 +60,8 @@ def exact(value: Any) -> Number:
         assert isinstance(exponent, int)
         if not any(digits):
             return 0
-        if abs(exponent) > MAX_EXPONENT:
-            raise LimitError(f"number {value}: an exponent beyond {MAX_EXPONENT}")
+        if abs(exponent) > MAX_EXPONENT or len(digits) > MAX_EXPONENT:
+            raise LimitError(f"number {value:.10e}: an exponent or a number of digits beyond {MAX_EXPONENT}")
         whole = 0
         for digit in digits:
             whole = whole * 10 + digit

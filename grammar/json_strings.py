@@ -12,6 +12,7 @@ repetition.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -89,6 +90,22 @@ def text_of_length(least: int, most: int | None, regexes: Regexes, style: Style)
 def spelled_literal(text: str, regexes: Regexes, style: Style) -> int:
     """All spellings of one text. Raises UnicodeEncodeError for a lone surrogate."""
     return regexes.escaped(regexes.literal(text.encode()), style.shortest, style.ascii)
+
+
+def spelled_surrogates(text: str, regexes: Regexes, style: Style) -> int:
+    """All spellings of a text with lone surrogates, each of which is an escape; none where a high one stands before a
+    low one, for that is read as a pair."""
+    parts = []
+    for part in re.split("([\ud800-\udfff])", text):
+        if "\ud800" <= part <= "\udfff":
+            digits = f"{ord(part):04x}"
+            upper = digits if style.shortest else digits.upper()
+            parts.append(regexes.literal(b"\\u"))
+            parts += [regexes.byte_set({ord(one), ord(other)}) for one, other in zip(digits, upper, strict=True)]
+        elif part:
+            parts.append(spelled_literal(part, regexes, style))
+    is_pair = re.search("[\ud800-\udbff][\udc00-\udfff]", text)
+    return regexes.union([]) if is_pair else regexes.concat(parts)
 
 
 def spelled(node: int, regexes: Regexes, style: Style) -> int:

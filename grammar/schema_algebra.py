@@ -15,12 +15,13 @@ place must be united with it.
 from __future__ import annotations
 
 from functools import reduce
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from .errors import GrammarError, GrammarLimitError
 from .json_numbers import INTEGERS, NumberSet, exact, listed, number_set
 from .regex_dialects import parse_regex, whole_text
-from .schema_keywords import DRAFT_4, DRAFT_NAMES
+from .schema_keywords import DRAFT_4, DRAFT_NAMES, count
 from .schema_shapes import (
     ALL_VALUES,
     ANY_ARRAY,
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
 MAX_TERMS = 1 << 20
 MAX_LOOKED = 4
 """References that are followed to see that something satisfies a schema."""
+MAX_LENGTH = 1 << 31
+"""Code points: no text of so many is written."""
 MAX_LISTED = 256
 """Values that are told apart by state, for `uniqueItems`."""
 MAX_NEAR = 8
@@ -142,7 +145,12 @@ PLACE, BOTH, CONSTANT, VALUES = range(4)
 class Algebra:
     """The terms of one schema."""
 
-    def __init__(self, documents: Documents, options: Options, dropped: Mapping[tuple[int, str], str]) -> None:
+    def __init__(
+        self, documents: Documents, options: Options, dropped: Mapping[tuple[int, str], str], seconds: float
+    ) -> None:
+        self.seconds = seconds  # for loading, and then for each symbol that is worked out
+        self.deadline = monotonic() + seconds
+        self.is_loading = True
         self.documents = documents
         self.options = options
         self.is_draft_4 = documents.root.draft == DRAFT_4
@@ -160,6 +168,19 @@ class Algebra:
         self.applicable: dict[object, dict[str, Any]] = {}
         self.meanings: dict[int, Values] = {TRUE: ALL_VALUES, FALSE: NO_VALUES}
         self.in_work: set[tuple[int, str]] = set()
+
+    # Time.
+
+    def begin(self) -> None:
+        """A symbol is worked out from here on."""
+        if not self.is_loading:
+            self.deadline = monotonic() + self.seconds
+        self.look()
+
+    def look(self) -> None:
+        """Raises GrammarLimitError where the work takes too long. What a schema means may be far larger than it."""
+        if monotonic() > self.deadline:
+            raise GrammarLimitError(f"working out the schema takes longer than {self.seconds} seconds").of("seconds")
 
     # Terms.
 
@@ -240,6 +261,7 @@ class Algebra:
         known = self.meanings.get(term)
         if known is not None:
             return known
+        self.look()
         self.enter(term)
         try:
             known = self._values(term)
@@ -567,8 +589,8 @@ class Algebra:
                     if keys.has(name):
                         value = self.both(value, demanded)
                 named[name] = value
-        least = int(schema.get("minProperties", 0))
-        most = int(schema["maxProperties"]) if "maxProperties" in schema else None
+        least = count(schema.get("minProperties", 0))
+        most = count(schema["maxProperties"]) if "maxProperties" in schema else None
         return self.shapes.object(named, tuple(for_all), required, (), least, most)
 
     def array_shape(self, place: Place) -> ArrayShape | None:
@@ -587,23 +609,25 @@ class Algebra:
             rest = self.child(place, "items")
         contains: tuple[Contains, ...] = ()
         if "contains" in schema:
-            least = int(schema.get("minContains", 1))
-            most = int(schema["maxContains"]) if "maxContains" in schema else None
+            least = count(schema.get("minContains", 1))
+            most = count(schema["maxContains"]) if "maxContains" in schema else None
             contains = (Contains(self.child(place, "contains"), least, most, 0),)
         return self.shapes.array(
             prefix,
             rest,
-            int(schema.get("minItems", 0)),
-            int(schema["maxItems"]) if "maxItems" in schema else None,
+            count(schema.get("minItems", 0)),
+            count(schema["maxItems"]) if "maxItems" in schema else None,
             contains,
             UNIQUE if schema.get("uniqueItems") is True else 0,
         )
 
     def texts(self, place: Place) -> Texts:
         schema = self.keywords(place)
-        least = int(schema.get("minLength", 0))
-        most = int(schema["maxLength"]) if "maxLength" in schema else None
-        if most is not None and least > most:
+        least = count(schema.get("minLength", 0))
+        most = count(schema["maxLength"]) if "maxLength" in schema else None
+        if most is not None and most >= MAX_LENGTH:
+            most = None
+        if least >= MAX_LENGTH or (most is not None and least > most):
             return NO_TEXTS
         found = Texts(least=least, most=most) if least or most is not None else ALL_TEXTS
         if "pattern" in schema:
@@ -677,6 +701,7 @@ class Algebra:
         within = [self.shapes.both(around, self.values(term)) for term in terms]
         cases = []
         for index, term in enumerate(terms):
+            self.look()
             others = [
                 other ^ 1
                 for at, other in enumerate(terms)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .errors import GrammarLimitError
 from .schema_algebra import canonical
 from .schema_counting import ENOUGH, TOO_FEW, differing
-from .schema_shapes import REPEATS, UNIQUE
+from .schema_shapes import FALSE, REPEATS, UNIQUE
 
 if TYPE_CHECKING:
     from .schema_load import SchemaLoader
@@ -52,6 +52,7 @@ class ArrayRules:
         # Where the number of items stops to matter: all states behind are one.
         self.settled = max(shape.least, len(shape.prefix), *[part.begin for part in shape.contains], 1)
 
+        self.is_endless = False  # where items must differ, some are always left
         self.others: dict[tuple[Values, State], int] = {}  # items that must differ from those before
 
     def start(self) -> int:
@@ -61,13 +62,22 @@ class ArrayRules:
                 return int(self.loader.engine.add_lazy("nothing", list))
             if verdict != ENOUGH:
                 raise GrammarLimitError("whether there are enough items that differ is not known; demand fewer of them")
+            self.is_endless = self.shape.least > 1 and not self.shape.contains and self.are_enough()
         return self.symbol(State(0, (0,) * len(self.shape.contains), NONE_USED))
+
+    def are_enough(self) -> bool:
+        """Whether items that differ are enough whichever come first, given that they are for some choice."""
+        shape = self.shape
+        items = [self.loader.algebra.values(term) for term in {*shape.prefix, shape.rest} if term != FALSE]
+        known = [self.loader.algebra.members(values) for values in items]
+        return None in known or (len(known) == 1 and not shape.prefix and len(known[0] or ()) >= shape.least)
 
     def symbol(self, state: State) -> int:
         symbol = self.known.get(state)
         if symbol is None:
             # Behind the least number of items an array may end, if nothing else is demanded of it.
             is_done = state.length >= self.shape.least and not self.shape.contains and self.shape.unique != REPEATS
+            is_done = is_done or self.is_endless
             symbol = self.known[state] = self.loader.engine.add_lazy(
                 "items", partial(self.expand, state), witness=() if is_done else None
             )
@@ -76,6 +86,7 @@ class ArrayRules:
     def expand(self, state: State) -> list[list[int]]:
         """What may follow this state: the end, or an item and what follows it."""
         loader = self.loader
+        loader.algebra.begin()
         shape = self.shape
         count, claimed, used = state
         found = []
@@ -109,6 +120,7 @@ class ArrayRules:
         if values.arrays or values.objects:
             raise GrammarLimitError("items that must differ cannot be arrays or objects")
         known = loader.algebra.members(values)
+        loader.algebra.begin()
         found = []
         if known is not None:
             for value in known:
@@ -162,6 +174,7 @@ class ArrayRules:
                 choices.append([(part.item ^ 1, n)])
         found = []
         for chosen in product(*choices):
+            self.loader.algebra.look()
             value = item
             for demanded, _ in chosen:
                 if demanded is not None:

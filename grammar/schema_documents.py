@@ -42,7 +42,7 @@ from .schema_keywords import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     Visitor = Callable[[dict[str, Any], "Resource", Path], None]
     Registry = Mapping[str, Any]  # or a `referencing.Registry`, which is one too
@@ -436,6 +436,15 @@ class Documents:
         if document.indexed:
             return
         document.indexed = True
+        for schema, resource, path in self._schemas(document):
+            _note_anchors(schema, resource, path)
+
+    def all_schemas(self) -> Iterator[tuple[dict[str, Any], Resource, Path]]:
+        """All schemas of all documents that are known, whether something reaches them or not, but for bools."""
+        for document in {id(resource.document): resource.document for resource in self._resources()}.values():
+            yield from self._schemas(document)
+
+    def _schemas(self, document: Document) -> Iterator[tuple[dict[str, Any], Resource, Path]]:
         root = self._by_uri[document.uri] if document.uri else self._root
         stack: list[tuple[Any, Resource, Path]] = [(root.schema, root, ())]
         seen: set[tuple[int, int]] = set()
@@ -446,7 +455,7 @@ class Documents:
             if "$id" in schema or "id" in schema:
                 resource = self.entered(schema, resource, path)
             seen.add((id(schema), id(resource)))
-            _note_anchors(schema, resource, path)
+            yield schema, resource, path
             for keyword, value in schema.items():
                 kind = resource.keywords.get(keyword, ANY)
                 if kind <= LAST_APPLICATOR:
@@ -537,6 +546,8 @@ class Documents:
                 wrong = fault(kind, value, draft)
                 if wrong:
                     raise at((path, keyword), resource, f"`{keyword}` {wrong}", value)
+                if kind in (SCHEMA_MAP, PATTERN_MAP, DEPENDENCIES):
+                    _check_map(value, kind, resource, (path, keyword))
                 _push(stack, kind, value, resource, (path, keyword))
                 continue
             wrong = fault(kind, value, draft)
@@ -566,13 +577,27 @@ def _push(stack: list[Any], kind: int, value: Any, resource: Resource, path: Pat
             for name, schema in value.items():
                 if type(schema) is not list:
                     stack.append((schema, resource, (path, name)))
-                elif not all(isinstance(other, str) for other in schema):
-                    raise at((path, name), resource, "a dependency must be a schema or a list of strings", schema)
     elif kind in (SCHEMA_LIST, SCHEMA_OR_LIST) and type(value) is list:
         for index, schema in enumerate(value):
             stack.append((schema, resource, (path, index)))
     else:
         stack.append((value, resource, path))
+
+
+def _check_map(value: dict[Any, Any], kind: int, resource: Resource, path: Path) -> None:
+    """Raise GrammarError unless the names of a map are strings, and its dependencies schemas or lists of names."""
+    for name in value:
+        if type(name) is not str:
+            _check_name(name, resource, path)
+    if kind == DEPENDENCIES:
+        for name, names in value.items():
+            if type(names) is list and not all(isinstance(other, str) for other in names):
+                raise at((path, name), resource, "a dependency must be a schema or a list of strings", names)
+
+
+def _check_name(name: Any, resource: Resource, path: Path) -> None:
+    if not isinstance(name, str):
+        raise at(path, resource, "the names in an object must be strings", name)
 
 
 def check_value(value: Any, resource: Resource, path: Path) -> None:
@@ -587,8 +612,7 @@ def check_value(value: Any, resource: Resource, path: Path) -> None:
             stack.extend((item, (path, index)) for index, item in enumerate(value))
         elif type(value) is dict:
             for name, item in value.items():
-                if not isinstance(name, str):
-                    raise at(path, resource, "the names in an object must be strings", name)
+                _check_name(name, resource, path)
                 stack.append((item, (path, name)))
         elif not (value is None or isinstance(value, (str, bool)) or is_number(value)):
             raise at(path, resource, "must be a value of JSON", value)

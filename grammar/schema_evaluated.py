@@ -140,6 +140,7 @@ class Evaluation:
     ) -> Cases:
         found: Cases = {}
         for values, evaluated in left:
+            self.algebra.look()
             for other, also in right:
                 both = self.algebra.shapes.both(values, other)
                 if not self.algebra.is_empty(both):

@@ -175,6 +175,8 @@ def keywords(draft: int, vocabularies: frozenset[str] | None = None) -> dict[str
     return {row.name: row.kind for row in found if row.vocabulary in used}
 
 
+MAX_COUNT = 1 << 62
+
 TYPES = frozenset(("null", "boolean", "integer", "number", "string", "array", "object"))
 
 
@@ -214,7 +216,7 @@ def fault(kind: int, value: object, draft: int) -> str:
     if kind in (SCHEMA_MAP, PATTERN_MAP, DEFINITIONS, DEPENDENCIES):
         return "" if isinstance(value, dict) else "must be an object whose values are schemas"
     if kind == NAMES_MAP:
-        ok = isinstance(value, dict) and all(map(_is_names, value.values()))
+        ok = isinstance(value, dict) and all(map(_is_names, value.values())) and _is_names(list(value))
         return "" if ok else "must be an object whose values are lists of strings"
     if kind == FLAGS:
         ok = isinstance(value, dict) and all(isinstance(flag, bool) for flag in value.values())
@@ -230,13 +232,20 @@ def is_whole(value: int | float | Decimal) -> bool:
     return isinstance(value, int) or value.is_integer()
 
 
+def count(value: int | float | Decimal) -> int:
+    """A whole number from 0 up; one beyond all that can be counted is MAX_COUNT, whatever its exponent."""
+    return int(value) if value < MAX_COUNT else MAX_COUNT
+
+
 def is_number(value: object) -> TypeGuard[int | float | Decimal]:
     """Whether a value is a number of JSON. Python counts True and False as numbers too."""
     if type(value) is int:
         return True
     if isinstance(value, float):
         return isfinite(value)
-    return isinstance(value, Decimal) and value.is_finite()
+    if isinstance(value, Decimal):
+        return value.is_finite()
+    return isinstance(value, int) and not isinstance(value, bool)  # such as members of an IntEnum
 
 
 def _is_names(value: object) -> bool:

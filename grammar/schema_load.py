@@ -44,21 +44,21 @@ if TYPE_CHECKING:
 QUOTE = b'"'
 
 
-def load(documents: Documents, options: Options) -> tuple[Engine, Algebra]:
+def load(documents: Documents, options: Options, seconds: float) -> tuple[Engine, Algebra]:
     """The engine for the documents that a schema allows, and the algebra that knows what has been left out of it."""
-    algebra = scanned(documents, options)
+    algebra = scanned(documents, options, seconds)
     engine = Engine(Regexes())
     engine.finish(SchemaLoader(algebra, engine).start(algebra.place(documents.root)))
     return engine, algebra
 
 
-def scanned(documents: Documents, options: Options) -> Algebra:
+def scanned(documents: Documents, options: Options, seconds: float) -> Algebra:
     """The algebra of what the scan has left of a schema."""
-    algebra = Algebra(documents, options, {})
+    algebra = Algebra(documents, options, {}, seconds)
     scan = Scan(documents, algebra)
     scan.run()
     if scan.dropped:
-        algebra = Algebra(documents, options, scan.dropped)
+        algebra = Algebra(documents, options, scan.dropped, seconds)
     algebra.has_unique_items = bool(scan.endless)
     return algebra
 
@@ -96,6 +96,7 @@ class SchemaLoader:
         if symbol is None or not self.engine.is_productive(symbol):
             raise GrammarError("no document satisfies the schema")
         self.engine.set_doubtful(*self.doubtful())
+        self.algebra.is_loading = False
         return symbol
 
     def doubtful(self) -> tuple[int, int]:
@@ -211,6 +212,7 @@ class SchemaLoader:
 
     def expand(self, term: int) -> list[list[int]]:
         """The productions of a value."""
+        self.algebra.begin()
         values = self.algebra.values(term)
         scalars = values._replace(arrays=(), objects=())
         found = [] if is_nothing(scalars) else [[self.scalar(scalars)]]

@@ -142,6 +142,7 @@ class ObjectRules:
 
     def expand(self, state: State) -> list[list[int]]:
         """What may follow this state: the end, or a member and what follows it."""
+        self.loader.algebra.begin()
         found: list[list[int]] = []
         n_ordered = self.n_ordered
         if self.is_hopeless(state):
@@ -214,6 +215,7 @@ class ObjectRules:
         open_demands = [bit for bit in range(len(self.shape.exists)) if meets & state.missing & 1 << bit]
         for n in range(len(open_demands) + 1):
             for chosen in combinations(open_demands, n):
+                loader.algebra.look()
                 what = value
                 missing = state.missing
                 for bit in chosen:
@@ -278,6 +280,7 @@ class ObjectRules:
         for keys, value, meets in demands:
             parts = []
             for atom in atoms:
+                self.loader.algebra.look()
                 within = atom._replace(keys=atom.keys & keys, value=both(atom.value, value), meets=atom.meets | meets)
                 if keys.is_all():
                     parts.append(within)

@@ -8,6 +8,7 @@ keyword, known or not; it goes over the schema once more and is made when somebo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..earley._regex import Regexes
@@ -16,12 +17,14 @@ from .errors import GrammarError, RegexSyntaxError, together
 from .json_formats import NARROWED as NARROWED_FORMATS
 from .json_formats import FormatRefusal
 from .json_number_trees import number_tree
+from .json_numbers import listed
 from .regex_lower import lower
 from .schema_algebra import format_tree, numbers_of
 from .schema_counting import UNKNOWN, differing
 from .schema_documents import Place
 from .schema_errors import Path, at, pointer_of
 from .schema_keywords import ANNOTATION, DRAFT_4, DRAFT_7, IDENTITY, KNOWN_ELSEWHERE, is_number, rows
+from .schema_strings import has_surrogate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,6 +70,9 @@ _CHECKED = frozenset(
         "minItems",
         "minProperties",
         "minContains",
+        "maxItems",
+        "maxProperties",
+        "maxContains",
     ]
 )
 _IN_PLACE = frozenset(
@@ -85,6 +91,9 @@ _IN_PLACE = frozenset(
         "dependencies",
     ]
 )
+LONG = 100
+"""Digits of numbers that no limit can refuse."""
+_MOST = ("maxItems", "maxProperties", "maxContains")
 _LEAST = ("minItems", "minProperties", "minContains")
 MAX_LEAST = 1 << 11
 """Items or members that may be demanded: that so many can come is shown before the first of them."""
@@ -106,6 +115,7 @@ class Scan:
         self.places: dict[int, tuple[Resource, Path]] = {}  # of the schemas in `edges`
         self.unique: list[tuple[dict[str, Any], Resource, Path]] = []
         self.narrowed: list[tuple[dict[str, Any], Resource, Path]] = []  # with formats of which some texts are left out
+        self.large: list[tuple[dict[str, Any], str, Resource, Path]] = []  # with keywords that allow very many
         self.endless: dict[int, bool] = {}  # those of `unique` whose items are out of very many values
         self.negations: list[list[Any]] = []  # schemas that may have to be negated
         self.targets: dict[int, list[Any]] = {}  # what references in a schema lead to
@@ -120,6 +130,7 @@ class Scan:
         self.find_circle()
         self.check_unique()
         self.check_narrowed()
+        self.check_large()
 
     def visit(self, schema: dict[str, Any], resource: Resource, path: Path) -> None:
         keys = schema.keys()
@@ -170,14 +181,12 @@ class Scan:
                 if value is True:
                     self.unique.append((schema, resource, path))
             elif keyword == "enum" or keyword == "const":
-                if any(map(has_lone_surrogate, value if keyword == "enum" else [value])):
-                    return "a lone surrogate is no character of a text that a model writes"
+                return self.why_no_constants(value if keyword == "enum" else [value])
+            elif keyword in _MOST:
+                if value > MAX_LEAST:
+                    self.large.append((schema, keyword, resource, path))
             elif keyword == "multipleOf" or is_long(value):
-                numbers = numbers_of(schema, resource.draft)
-                if numbers not in self.tried:
-                    options = self.algebra.options
-                    number_tree(numbers, options.number_digits, options.number_shift, options.number_plain)
-                    self.tried.add(numbers)
+                self.check_numbers(numbers_of(schema, resource.draft))
         except RegexSyntaxError as error:
             return str(error)
         except (LimitError, FormatRefusal, ValueError) as error:
@@ -188,6 +197,29 @@ class Scan:
         for tree in self.algebra.pattern(pattern).trees:
             if not self.regexes.is_empty(lower(tree, self.regexes)):
                 self.algebra.inhabited.add(id(tree))
+
+    def check_numbers(self, numbers: NumberSet) -> None:
+        if numbers not in self.tried:
+            options = self.algebra.options
+            number_tree(numbers, options.number_digits, options.number_shift, options.number_plain)
+            self.tried.add(numbers)
+
+    def why_no_constants(self, values: list[Any]) -> str:
+        """Why some of the values cannot be written; empty if all can."""
+        stack = list(values)
+        while stack:
+            value = stack.pop()
+            if isinstance(value, str):
+                if has_surrogate(value):
+                    return "a lone surrogate is no character of a text that a model writes"
+            elif isinstance(value, list):
+                stack += value
+            elif isinstance(value, dict):
+                stack += value
+                stack += value.values()
+            elif is_long(value):
+                self.check_numbers(listed([value]))
+        return ""
 
     # Circles: a schema that applies to a value only if it does.
 
@@ -279,6 +311,13 @@ class Scan:
                 )
                 self.refuse(schema, "format", resource, (path, "format"), why)
 
+    def check_large(self) -> None:
+        """Where more than very many items or members are not allowed, a negation demands as many."""
+        for schema, keyword, resource, path in self.large:
+            if id(schema) in self.negated():
+                why = f"it may stand under a negation, and more than {MAX_LEAST} items or members are not counted"
+                self.refuse(schema, keyword, resource, (path, keyword), why)
+
     def items_may_run_out(self, place: Place) -> bool:
         shape = self.algebra.array_shape(place)
         return shape is not None and differing(self.algebra, shape) == UNKNOWN
@@ -317,21 +356,18 @@ def are_apart(branches: list[Any]) -> bool:
     return True
 
 
-def has_lone_surrogate(value: Any) -> bool:
-    if isinstance(value, str):
-        return not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value)
-    if isinstance(value, list):
-        return any(map(has_lone_surrogate, value))
-    return isinstance(value, dict) and any(map(has_lone_surrogate, [*value, *value.values()]))
-
-
 def is_long(value: object) -> bool:
-    """Whether a bound may have so many digits that it meets a limit."""
-    return not isinstance(value, bool) and len(repr(value)) > 100
+    """Whether a number may have so many digits, written without an exponent, that it meets a limit."""
+    if isinstance(value, Decimal):
+        _, digits, exponent = value.as_tuple()
+        return len(digits) > LONG or not isinstance(exponent, int) or abs(exponent) > LONG
+    if isinstance(value, float):
+        return bool(value) and not 1e-100 < abs(value) < 1e100
+    return isinstance(value, int) and value.bit_length() > 3 * LONG
 
 
 def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Row, ...]:
-    """What became of each keyword of each schema that can be reached, by pointer."""
+    """What became of each keyword of each schema, by pointer."""
     options = algebra.options
     found = [Row("", "", NARROWED, f"whitespace={options.whitespace!r}: no other white space is written")]
     if options.property_order == "schema":
@@ -343,7 +379,10 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
     if options.number_plain:
         found.append(Row("", "", NARROWED, "number_plain=True: no exponents are written"))
 
+    reached: set[int] = set()
+
     def visit(schema: dict[str, Any], resource: Resource, path: Path) -> None:
+        reached.add(id(schema))
         known = rows(resource.draft)
         for keyword in schema:
             pointer = pointer_of((path, keyword), resource)
@@ -383,7 +422,13 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
             found.append(Row(pointer, keyword, status, why))
 
     documents.scan(visit)
+    for schema, resource, path in documents.all_schemas():
+        if id(schema) not in reached:
+            found += [Row(pointer_of((path, name), resource), name, EXACT, UNREACHED) for name in schema]
     return tuple(sorted(found))
+
+
+UNREACHED = "in a schema that nothing applies, asserts nothing"
 
 
 NO_SURROGATES = "lone surrogates are written only in strings of which nothing is demanded"

@@ -190,6 +190,7 @@ class Shapes:
         found: dict[T, bool] = {}
         many = MANY_SHAPES
         for one in left:
+            self.algebra.look()
             for other in right:
                 shape = one if one == other else both(one, other)
                 if shape is not None:

@@ -6,6 +6,8 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from ..earley.limits import DEFAULT
+from .errors import GrammarLimitError
 from .schema_documents import Documents
 from .schema_load import SchemaLoader, load, scanned
 from .schema_options import DEFAULT_OPTIONS, Options, check
@@ -13,18 +15,24 @@ from .schema_sources import read
 
 if TYPE_CHECKING:
     from ..earley import Engine
+    from ..earley.limits import Limits
     from .schema_report import Row
 
 
 class ReadSchema:
     """One schema, its options, and the engine that was made of them."""
 
-    def __init__(self, given: Any, options: Options, registry: Any = None) -> None:
+    def __init__(self, given: Any, options: Options, registry: Any = None, limits: Limits = DEFAULT) -> None:
         self.options = check(options)
         self.given = given if isinstance(given, str) else None
-        self.schema = read(given)
-        self.documents = Documents(self.schema, registry=registry)
-        self.engine, self.algebra = load(self.documents, self.options)
+        try:
+            self.schema = read(given)
+            self.documents = Documents(self.schema, registry=registry)
+            self.engine, self.algebra = load(self.documents, self.options, limits.seconds)
+        except RecursionError:
+            raise GrammarLimitError(
+                "the schema is nested too deeply to be read, or this is called too deeply"
+            ) from None
 
     def text(self) -> str:
         """The JSON text of the schema: the one that was given, if it was one."""
@@ -60,7 +68,7 @@ def embed(schema: Any, written_options: str, engine: Engine) -> int:
     """The symbol for the documents of a schema, in the engine of another grammar."""
     options, registry = read_options(written_options)
     documents = Documents(read(schema), registry=registry)
-    algebra = scanned(documents, options)
+    algebra = scanned(documents, options, DEFAULT.seconds)
     algebra.has_unique_items = True  # more tokens are looked through, which is right for other schemas beside it
     return SchemaLoader(algebra, engine).start(algebra.place(documents.root))
 
@@ -74,15 +82,18 @@ def read_options(options: str) -> tuple[Options, Any]:
 
 
 def written(value: Any) -> str:
-    """JSON text of a value, in which Decimals are numbers with all their digits."""
+    """JSON text of a value, in which Decimals are numbers with all their digits.
+
+    Annotations may hold what JSON has not, and integers that Python does not read: null stands for that.
+    """
     try:
-        return json.dumps(value, ensure_ascii=False)
-    except TypeError:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError):
         pass
-    if isinstance(value, Decimal):
+    if isinstance(value, Decimal) and value.is_finite():
         return str(value)
     if isinstance(value, dict):
         return f"{{{', '.join([f'{json.dumps(name)}: {written(member)}' for name, member in value.items()])}}}"
     if isinstance(value, list):
         return f"[{', '.join(map(written, value))}]"
-    return json.dumps(value, ensure_ascii=False)
+    return "null"

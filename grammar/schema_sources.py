@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from .errors import GrammarError, GrammarLimitError
 
-MAX_DEPTH = 10_000
-"""Of objects and lists within one another."""
+MAX_DEPTH = 500
+"""Of objects and lists within one another. What reads and writes JSON text does not go much deeper."""
 
 
 def read(given: Any) -> Any:
@@ -57,6 +57,8 @@ def read_text(text: str) -> Any:
         ) from None
     except GrammarError:
         raise
+    except InvalidOperation:
+        raise GrammarLimitError("a number in the schema has an exponent beyond what Python reads") from None
     except ValueError as error:  # what `int` refuses: digits beyond `sys.get_int_max_str_digits()`
         raise GrammarLimitError(f"a number in the schema has too many digits: {error}") from None
 

@@ -10,13 +10,17 @@ from __future__ import annotations
 from ..earley._regex import Regexes
 from .choices import trie
 from .codepoints import ALL
-from .json_strings import Style, any_text, spelled, text_of_length
+from .errors import GrammarLimitError
+from .json_strings import Style, any_text, spelled, spelled_surrogates, text_of_length
 from .regex_ast import And, Chars, Literal, Node, Not, Repeat, Union
 from .regex_lower import lower
 
 Words = frozenset[str]
 
 NO_WORDS: Words = frozenset()
+
+MAX_WEIGHT = 1 << 12
+"""Sets that one is combined of: parts that it has in common with itself are written out."""
 
 
 class Texts:
@@ -27,9 +31,10 @@ class Texts:
         least, most: code points of a text, at least and at most; `most` None: without bound.
         trees: regex trees over texts, all of which a text is in.
         but: words that are not in the set.
+        weight: how many trees these have been made of.
     """
 
-    __slots__ = ("_hash", "_lowered", "but", "least", "most", "trees", "words")
+    __slots__ = ("_hash", "_lowered", "but", "least", "most", "trees", "weight", "words")
     words: Words | None
     least: int
     most: int | None
@@ -43,7 +48,11 @@ class Texts:
         most: int | None = None,
         trees: tuple[Node, ...] = (),
         but: Words = NO_WORDS,
+        weight: int = 1,
     ) -> None:
+        if weight > MAX_WEIGHT:
+            raise GrammarLimitError(f"a combination of schemas becomes one of more than {MAX_WEIGHT} sets of strings")
+        self.weight = weight
         self.words = words
         self.least = least
         self.most = most
@@ -100,7 +109,7 @@ class Texts:
         least = max(self.least, other.least)
         if most is not None and least > most:
             return NO_TEXTS
-        return Texts(None, least, most, trees, self.but | other.but)
+        return Texts(None, least, most, trees, self.but | other.but, self.weight + other.weight)
 
     def __or__(self, other: Texts) -> Texts:
         if self == other or self.is_all() or other.words == NO_WORDS:
@@ -114,7 +123,8 @@ class Texts:
         if other.words is not None and not self.trees and self.least == 0 and self.most is None:
             return Texts(but=self.but - other.words)
         # An `And` of one part: that part as a language, whatever is in it.
-        return Texts(trees=(Union((And((self.tree(),)), And((other.tree(),)))),))
+        either = Union((And((self.tree(),)), And((other.tree(),))))
+        return Texts(trees=(either,), weight=self.weight + other.weight)
 
     def __invert__(self) -> Texts:
         if self.words is not None:
@@ -128,8 +138,8 @@ class Texts:
             return Texts(self.but)
         if len(self.trees) == 1 and not self.but and self.least == 0 and self.most is None:
             tree = self.trees[0]
-            return Texts(trees=(tree.body if isinstance(tree, Not) else Not(tree),))
-        return Texts(trees=(Not(self.tree()),))
+            return Texts(trees=(tree.body if isinstance(tree, Not) else Not(tree),), weight=self.weight)
+        return Texts(trees=(Not(self.tree()),), weight=self.weight)
 
     def tree(self) -> Node:
         """The set as one regex tree."""
@@ -172,13 +182,20 @@ ALL_TEXTS = Texts()
 NO_TEXTS = Texts(NO_WORDS)
 
 
+def has_surrogate(word: str) -> bool:
+    return not word.isascii() and any("\ud800" <= char <= "\udfff" for char in word)
+
+
 def _words_tree(words: Words) -> Node:
-    return Union(tuple([Literal(word) for word in sorted(words)]))
+    """Words as a language of texts, in which there are no lone surrogates."""
+    return Union(tuple([Literal(word) for word in sorted(words) if not has_surrogate(word)]))
 
 
 def spelled_words(words: Words, regexes: Regexes, style: Style) -> int:
-    """All spellings of some words. One with a lone surrogate has none."""
-    spellable = [word.encode() for word in words if word.isascii() or not any("\ud800" <= c <= "\udfff" for c in word)]
-    if not spellable:
-        return regexes.union([])
-    return spelled(trie(sorted(spellable), regexes), regexes, style)
+    """All spellings of some words."""
+    found = [spelled_surrogates(word, regexes, style) for word in words if has_surrogate(word)]
+    texts = [word.encode() for word in words if not has_surrogate(word)] if found else map(str.encode, words)
+    ordered = sorted(texts)
+    if ordered:
+        found.append(spelled(trie(ordered, regexes), regexes, style))
+    return found[0] if len(found) == 1 else regexes.union(found)

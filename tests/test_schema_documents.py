@@ -7,6 +7,7 @@ import pickle
 from collections import OrderedDict
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import IntEnum
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ import schema_suite
 from jsonschema.validators import validator_for
 from referencing.jsonschema import DRAFT202012
 
+import earleymask
 from earleymask.grammar.errors import GrammarError, GrammarLimitError
 from earleymask.grammar.schema_documents import Documents, Place, Resource
 from earleymask.grammar.schema_errors import Path
@@ -479,3 +481,65 @@ def test_every_schema_of_the_suite_is_well_formed(draft: str, number: int) -> No
         scanned(group.schema, registry=schema_suite.remotes(SUITE), draft=number)
         n += 1
     assert n > 200
+
+
+def deep(n: int) -> Any:
+    value: Any = 1
+    for _ in range(n):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "said"),
+    [
+        ({"properties": {1: True}}, "/properties", "names in an object must be strings, not 1"),
+        ({"dependencies": {None: ["a"]}}, "/dependencies", "names in an object must be strings, not null"),
+        ({"dependentRequired": {1: ["a"]}}, "/dependentRequired", "lists of strings"),
+        ('{"const": 1e99999999999999999999}', None, "beyond what Python reads"),
+        ('{"properties": {"a": {"const": [1e20000]}}}', "/properties/a/const", "beyond 10000"),
+        ('{"items": {"maximum": 1e20000}}', "/items/maximum", "beyond 10000"),
+        ('{"items": {"maximum": 1' + "1" * 20_000 + ".5}}", "/items/maximum", "beyond 10000"),
+        ({"items": {"enum": ["a", {"b": 10**3000}]}}, "/items/enum", "2000 digits"),
+        ({"items": {"const": 7**20_000}}, "/items/const", "2000 digits"),
+        ({"items": {"not": {"maxItems": 10**9}}}, "/items/not/maxItems", "may stand under a negation"),
+        ({"if": {"maxProperties": 10**9}, "then": True}, "/if/maxProperties", "may stand under a negation"),
+        ('{"minItems": 1e2000000000}', "/minItems", "are not counted"),
+        ({"const": deep(1000)}, None, "nested"),
+        ({"default": deep(1000)}, None, "nested"),
+        ('{"const": ' + "[" * 100_000 + "]" * 100_000 + "}", None, "nested"),
+    ],
+)
+def test_what_is_out_of_bounds_is_refused_before_anything_is_written(
+    schema: Any, pointer: str | None, said: str
+) -> None:
+    with pytest.raises(GrammarError, match=said) as caught:
+        earleymask.Grammar.from_json_schema(schema)
+    assert caught.value.pointer == pointer
+
+
+@pytest.mark.parametrize(
+    "annotation", [float("nan"), [float("inf")], {"a": 7**20_000}, {1, 2}, Decimal("1.10"), "\ud800"]
+)
+def test_annotations_may_be_what_no_text_holds(annotation: Any) -> None:
+    grammar = earleymask.Grammar.from_json_schema({"type": "null", "default": annotation})
+    copy = pickle.loads(pickle.dumps(grammar))
+    assert copy == grammar
+    assert [row.pointer for row in copy.report] == [row.pointer for row in grammar.report]
+
+
+def test_counts_are_numbers_of_all_kinds() -> None:
+    class Size(IntEnum):
+        TWO = 2
+
+    vocabulary = earleymask.Vocabulary.bytes()
+    for schema in ({"maxLength": Size.TWO}, {"maxLength": 2.0}, '{"maxLength": 0.2e1}'):
+        grammar = earleymask.Grammar.from_json_schema(schema)
+        assert earleymask.Matcher(grammar, vocabulary).validate(b'"ab"') == 4
+        assert earleymask.Matcher(grammar, vocabulary).validate(b'"abc"') == 3
+    for schema in ('{"maxLength": 1e2000000000}', {"maxItems": 1e300, "maxLength": 10**12}):
+        grammar = earleymask.Grammar.from_json_schema(schema)
+        assert earleymask.Matcher(grammar, vocabulary).validate(b'"abc"') == 5
+    for schema in ({"type": "string", "minLength": 10**12}, {"type": "string", "not": {"maxLength": 10**12}}):
+        with pytest.raises(GrammarError, match="no document satisfies"):
+            earleymask.Grammar.from_json_schema(schema)

@@ -7,6 +7,7 @@ import json
 import pickle
 import random
 import re
+import time
 import weakref
 from itertools import permutations, product
 from typing import Any
@@ -294,6 +295,73 @@ def test_no_key_repeats(schema: Any, order: str) -> None:
     if schema is True:
         assert accepts(grammar, nested)
         assert not accepts(grammar, nested.replace('"l":{"k":1}', '"l":{"k":1,"k":1}'))
+
+
+LONE = [r'"\ud800"', r'"\uD800"', r'"a\udc00b"', r'"\udc00"', r'"\ud83d\ude00"', '"a"']
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        r'{"properties": {"\ud800": {"const": 1}}}',
+        r'{"properties": {"a\udc00b": {"const": 2}}, "additionalProperties": {"const": 1}}',
+        r'{"required": ["\ud800"]}',
+        r'{"type": "object", "not": {"required": ["\udc00"]}}',
+        r'{"dependentRequired": {"\ud800": ["a"]}}',
+        '{"additionalProperties": {"type": "integer"}, "minProperties": 2}',
+        '{"items": {"type": "string"}, "uniqueItems": true}',
+    ],
+)
+def test_lone_surrogates_in_keys_and_in_items_that_differ(schema: str) -> None:
+    texts = [f"[{one}, {other}]" for one, other in product(LONE, repeat=2)]
+    texts += [f"{{{one}: 1, {other}: {value}}}" for one, other in product(LONE, repeat=2) for value in (1, 2)]
+    texts += [f"{{{one}: {value}}}" for one in LONE for value in (1, 2)]
+    assert wrong(schema, texts) == []
+
+
+def test_names_with_lone_surrogates_beside_patterns() -> None:
+    schema = r'{"properties": {"\ud800": true}, "patternProperties": {"^a": true}, "additionalProperties": false}'
+    assert wrong(schema, [f"{{{key}: 1}}" for key in LONE if "b" not in key]) == []
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"patternProperties": {f"p{i}": {"type": "integer"} for i in range(40)}},
+        {"type": "array", "allOf": [{"contains": {"const": i}} for i in range(30)]},
+        {"dependentRequired": {f"p{i}": [f"p{i + 1}"] for i in range(300)}},
+    ],
+)
+def test_a_schema_that_means_too_much_is_given_up_in_time(schema: Any) -> None:
+    begin = time.monotonic()
+    with pytest.raises(earleymask.LimitError) as caught:
+        Matcher(Grammar.from_json_schema(schema, limits=earleymask.Limits(seconds=0.5)), BYTES).validate(b'{"')
+    assert caught.value.limit == "seconds" and "seconds" in str(caught.value)
+    assert time.monotonic() - begin < 20
+
+
+def test_combinations_of_strings_are_bounded() -> None:
+    """Each of them has the one before it twice, so that all of it is far larger than what it is made of."""
+    definitions = {f"d{i}": {"oneOf": [{"$ref": f"#/$defs/d{i + 1}"}, {"minLength": i}]} for i in range(60)}
+    for i in range(60):
+        definitions[f"d{i}"]["oneOf"][1]["not"] = {"$ref": f"#/$defs/d{i + 1}"}
+    with pytest.raises(earleymask.LimitError, match="sets of strings"):
+        Grammar.from_json_schema({"$ref": "#/$defs/d0", "$defs": {**definitions, "d60": {"type": "null"}}})
+
+
+def test_many_items_that_differ_are_no_work() -> None:
+    items = {"type": "integer", "minimum": 1, "maximum": 256}
+    grammar = Grammar.from_json_schema({"type": "array", "minItems": 200, "uniqueItems": True, "items": items})
+    for n, repeated in ((199, 0), (200, 0), (256, 0), (200, 7)):
+        text = json.dumps([*range(1, n + 1), *([repeated] if repeated else [])])
+        assert accepts(grammar, text) == (n >= 200 and not repeated)
+    left = {"type": "array", "minItems": 200, "uniqueItems": True, "items": items}
+    matcher = Matcher(Grammar.from_json_schema(left, number_plain=True), BYTES)
+    text = json.dumps(list(range(2, 257)))[:-1] + ", "
+    assert matcher.validate(text.encode()) == len(text)
+    for token in text.encode():
+        assert matcher.accept(token)
+    assert [chr(token) for token in matcher.mask().nonzero()[0]] == ["1"]
 
 
 def test_integers_of_draft_4_are_written_as_such() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections import Counter
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -17,7 +19,7 @@ import hypothesis_jsonschema
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from schema_oracle import Oracle
-from schema_random import Report, Schemas, check, near, random_schema
+from schema_random import Report, Schemas, check, mutated, near, random_schema
 from schema_suite import DRAFTS, open_earleymask
 
 import earleymask
@@ -46,25 +48,103 @@ def test_random_schemas(draft: str) -> None:
 
 
 @needs_schemas
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.integers(0, 10_000), st.data())
-def test_instances_of_hypothesis_jsonschema(number: int, data: st.DataObject) -> None:
-    schema = Schemas(Random(number), "7").whole()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+def test_instances_of_hypothesis_jsonschema() -> None:
+    """Theirs, and theirs with something changed, are accepted exactly when the oracle says valid."""
+    counts: Counter[bool] = Counter()
+
+    @settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.integers(0, 10_000), st.sampled_from(["4", "6", "7"]), st.data())
+    def compare(number: int, draft: str, data: st.DataObject) -> None:
+        rng = Random(number)
+        schema = Schemas(rng, draft).whole()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                strategy = hypothesis_jsonschema.from_schema(schema, allow_x00=False)
+                instance = data.draw(strategy)
+            except Exception:  # recursive references, or what it finds out to be unsatisfiable, in many ways
+                assume(False)
+                raise
         try:
-            strategy = hypothesis_jsonschema.from_schema(schema, allow_x00=False)
-            instance = data.draw(strategy)
-        except Exception:  # recursive references, or what it finds out to be unsatisfiable, in many ways
+            accepts = open_earleymask(schema, property_order="any")
+        except earleymask.GrammarError:
             assume(False)
             raise
-    text = json.dumps(instance)
-    try:
-        accepts = open_earleymask(schema, property_order="any")
-    except earleymask.GrammarError:
-        assume(False)
-        raise
-    assert accepts(text) == Oracle(schema).accepts(text)
+        oracle = Oracle(schema)
+        for one in (instance, mutated(rng, instance), mutated(rng, instance)):
+            text = json.dumps(one)
+            valid = oracle.accepts(text)
+            assert accepts(text) == valid, (schema, text)
+            counts[valid] += 1
+
+    compare()
+    assert counts[True] > 100 and counts[False] > 40, counts
+
+
+# The report.
+
+HOLD_ONE = ("not", "if", "then", "else", "contains", "propertyNames", "additionalProperties", "additionalItems")
+HOLD_ONE += ("unevaluatedItems", "unevaluatedProperties", "items", "contentSchema")
+HOLD_LIST = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
+HOLD_MAP = ("properties", "patternProperties", "dependentSchemas", "dependencies", "definitions", "$defs")
+
+
+def pointers(schema: Any, known: Any, at: str = "") -> Iterator[str]:
+    """The JSON pointers of all keywords in a schema, given which ones its draft knows."""
+    if not isinstance(schema, dict):
+        return
+    for keyword, value in schema.items():
+        here = f"{at}/{escaped(keyword)}"
+        yield here
+        if keyword not in known:
+            continue
+        inside: dict[str, Any] = {}
+        if keyword in HOLD_LIST and isinstance(value, list):
+            inside = {str(index): one for index, one in enumerate(value)}
+        elif keyword in HOLD_MAP:
+            inside = value
+        elif keyword in HOLD_ONE:
+            yield from pointers(value, known, here)
+        for name, one in inside.items():
+            yield from pointers(one, known, f"{here}/{escaped(name)}")
+
+
+def escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def strewn(rng: Random, schema: Any) -> Any:
+    """The schema with annotations, keywords of other drafts and unknown ones here and there."""
+    if isinstance(schema, list):
+        return [strewn(rng, one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {name: strewn(rng, value) if isinstance(value, (dict, list)) else value for name, value in schema.items()}
+    if "type" in found or "allOf" in found:
+        for keyword in rng.sample(["title", "x-own", "$comment", "prefixItem", "contentEncoding", "a/b~c"], 2):
+            found[keyword] = rng.choice([{"type": "nonsense"}, "text", None])
+    return found
+
+
+@needs_schemas
+@pytest.mark.parametrize(("draft", "number"), list(zip(reversed(DRAFTS), NUMBERS, strict=True)))
+def test_the_report_has_one_row_for_each_keyword(draft: str, number: int) -> None:
+    n_loaded = 0
+    for i in range(60):
+        rng, schema = random_schema(SEED + 1, i, draft)
+        schema = strewn(rng, schema)
+        unused = {"pattern": "(", "x": 1, "not": {"multipleOf": -1, "properties": {"a": True, "b": {"type": 5}}}}
+        schema["definitions"] = {"unused~/": unused, **schema.get("definitions", {})}
+        try:
+            grammar = earleymask.Grammar.from_json_schema(schema, strict=False)
+        except earleymask.GrammarError:
+            continue
+        n_loaded += 1
+        found = [row.pointer for row in grammar.report if row.keyword]
+        assert sorted(found) == sorted(pointers(schema, rows(number))), schema
+        assert {row.status for row in grammar.report} <= {"exact", "narrowed", "widened"}
+        assert all(row.why for row in grammar.report if row.status != "exact")
+    assert n_loaded > 20
 
 
 # The generator itself.
