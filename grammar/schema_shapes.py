@@ -243,6 +243,10 @@ class Shapes:
             del prefix[most:]
             if len(prefix) == most:
                 rest = FALSE
+            if unique and most <= 1:
+                if unique == REPEATS:
+                    return None
+                unique = 0
         while prefix and prefix[-1] == rest:
             del prefix[-1]
         needed = []

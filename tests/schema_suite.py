@@ -4,7 +4,8 @@ A group is one schema with several instances. It is *right* where every instance
 valid, *empty* where the schema is refused because no document satisfies it, and none of the instances does, *refused*
 where it is refused for another reason, else wrong: *wrong accept* or *wrong reject*. Instances are
 serialised with `json.dumps` and walked byte by byte; formats are annotations but in the tests of formats, as the suite
-has it. The suite lies in `../shared/data/json-schema-test-suite`, or where EARLEYMASK_SCHEMA_SUITE says.
+has it. The suite is where EARLEYMASK_SCHEMA_SUITE says; else in `build/json-schema-test-suite`, where `.ci/suite` puts
+the one of the source distribution of `jsonschema`; else in `../shared/data/json-schema-test-suite`.
 
 The exit code is 1 if anything is wrong.
 """
@@ -68,10 +69,15 @@ Open = Callable[..., Accepts]
 """From a schema and `property_order`, `format_assertion` and `registry` to what it accepts; GrammarError: refused."""
 
 
-def folder() -> Path:
-    """Where the suite is; it need not be there."""
+def folder(draft: str = "2020-12") -> Path:
+    """Where the suite for a draft is; it need not be there."""
     given = os.environ.get("EARLEYMASK_SCHEMA_SUITE")
-    return Path(given) if given else HERE.parent.parent / "shared" / "data" / "json-schema-test-suite"
+    if given:
+        return Path(given)
+    name = "json-schema-test-suite"
+    fetched = HERE.parent / "build" / name
+    has_draft = (fetched / "tests" / f"draft{draft}").is_dir()
+    return fetched if has_draft else HERE.parent.parent / "shared" / "data" / name
 
 
 def groups(suite: Path, draft: str) -> Iterator[Group]:
@@ -155,9 +161,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", metavar="TEXT", default="", help="files and groups whose names contain this")
     parser.add_argument("--required", action="store_true", help="leave the optional tests out")
     given = parser.parse_args(arguments)
-    suite = folder()
+    suite = folder(given.draft)
     if not (suite / "tests" / f"draft{given.draft}").is_dir():
-        parser.error(f"no draft {given.draft} in {suite}; set EARLEYMASK_SCHEMA_SUITE")
+        parser.error(f"no draft {given.draft} in {suite}; run .ci/suite, or set EARLEYMASK_SCHEMA_SUITE")
     outcomes = []
     for group in groups(suite, given.draft):
         optional = group.file.startswith("optional/")

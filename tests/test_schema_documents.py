@@ -25,8 +25,6 @@ from earleymask.grammar.schema_errors import Path
 from earleymask.grammar.schema_keywords import DRAFTS, KEYWORDS, METASCHEMAS, keywords, rows
 from earleymask.grammar.schema_sources import read
 
-SUITE = schema_suite.folder()
-
 
 def scanned(schema: Any, **options: Any) -> Documents:
     documents = Documents(read(schema), **options)
@@ -473,14 +471,16 @@ def test_keywords_are_looked_up_by_draft() -> None:
         assert name not in keywords(draft)
 
 
-@pytest.mark.skipif(not (SUITE / "tests").is_dir(), reason="no JSON-Schema-Test-Suite")
-@pytest.mark.parametrize(("draft", "number"), [("2020-12", 2020), ("7", 7)])
+@pytest.mark.parametrize(("draft", "number"), list(zip(reversed(schema_suite.DRAFTS), DRAFTS, strict=True)))
 def test_every_schema_of_the_suite_is_well_formed(draft: str, number: int) -> None:
+    suite = schema_suite.folder(draft)
     n = 0
-    for group in schema_suite.groups(SUITE, draft):
-        scanned(group.schema, registry=schema_suite.remotes(SUITE), draft=number)
+    for group in schema_suite.groups(suite, draft):
+        scanned(group.schema, registry=schema_suite.remotes(suite), draft=number)
         n += 1
-    assert n > 200
+    if not n:
+        pytest.skip(f"no tests of draft {draft} in {suite}; .ci/suite fetches them")
+    assert n > 150
 
 
 def deep(n: int) -> Any:

@@ -149,6 +149,9 @@ SCHEMAS: dict[str, list[Any]] = {
         {"items": {"type": "string", "minLength": 1}, "uniqueItems": True, "minItems": 2},
         {"prefixItems": [{"const": 1}, {"const": "a"}], "items": {"type": ["integer", "string"]}, "uniqueItems": True},
         {"$schema": "http://json-schema.org/draft-07/schema#", "items": [A, B], "additionalItems": False},
+        {"uniqueItems": True, "maxItems": 1},
+        {"uniqueItems": True, "prefixItems": [True, False]},
+        {"not": {"uniqueItems": True, "maxItems": 1}},
     ],
     "combinations": [
         {"allOf": [{"properties": {"a": A}}, {"required": ["a"]}]},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -15,14 +16,12 @@ import schema_suite
 from schema_formats import FORMATS
 from schema_oracle import Oracle, same
 
-SUITE = schema_suite.folder()
 NOT_JUDGED = {
     "vocabulary": "jsonschema knows no vocabularies",
     "optional/format-assertion": "the same",
     "optional/content": "what a string contains is an annotation for us",
     "optional/format/idn-hostname": "not a format of the oracle",
 }
-needs_suite = pytest.mark.skipif(not (SUITE / "tests").is_dir(), reason=f"no JSON-Schema-Test-Suite in {SUITE}")
 
 # (schema, texts that are valid, texts that are not)
 CASES: list[tuple[Any, list[str], list[str]]] = [
@@ -89,21 +88,30 @@ def test_equality() -> None:
     assert not same("1", 1) and not same(None, False) and not same({}, []) and not same([1], [1, 1])
 
 
-@needs_suite
-@pytest.mark.parametrize("draft", ["2020-12", "7"])
+@pytest.mark.parametrize("draft", schema_suite.DRAFTS)
 def test_the_official_suite(draft: str) -> None:
     wrong = []
     n = 0
-    for group in schema_suite.groups(SUITE, draft):
+    suite = schema_suite.folder(draft)
+    registry = schema_suite.remotes(suite)
+    if draft == "4":  # `referencing` fails where it looks through schemas of later drafts for the names in draft 4
+        registry = {
+            uri: schema
+            for uri, schema in registry.items()
+            if "/draft4/" in uri or ("/draft" not in uri and re.search("true|false", json.dumps(schema)) is None)
+        }
+    for group in schema_suite.groups(suite, draft):
         if group.file in NOT_JUDGED:
             continue
         asserted = group.file.startswith("optional/format/")
-        oracle = Oracle(group.schema, registry=schema_suite.remotes(SUITE), format_assertion=asserted)
+        oracle = Oracle(group.schema, registry=registry, format_assertion=asserted)
         for test in group.tests:
             n += 1
             if oracle.accepts(json.dumps(test["data"])) != test["valid"]:
                 wrong.append((group.file, group.description, test["description"], test["data"]))
-    assert n > 1000
+    if not n:
+        pytest.skip(f"no tests of draft {draft} in {suite}; .ci/suite fetches them")
+    assert n > 800
     assert wrong == []
 
 
