@@ -19,6 +19,7 @@ cdef class Meter:
     cdef size_t most_grammar_bytes, most_matcher_bytes
 
     cdef int use(self, object limits) except -1
+    cdef int allow(self, object limits, double seconds) except -1
     cdef int look(self) except -1 nogil
     cdef int exceeded(self, str limit, str what) except -1
 

@@ -46,6 +46,14 @@ cdef class Meter:
         self.most_matcher_bytes = limits.matcher_bytes
         return 0
 
+    cdef int allow(self, object limits, double seconds) except -1:
+        """So much time is left of `limits` until the grammar is finished."""
+        self.limits = limits
+        self.most_ns = <int64_t> min(max(seconds, 0) * 1e9, 9e18)
+        self.left = STEPS
+        self.started = now()
+        return 0
+
     cdef int look(self) except -1 nogil:
         cdef int64_t time = now()
         self.left = STEPS

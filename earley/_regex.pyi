@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from .limits import Limits
+
 class Regexes:
     """An arena of regex nodes. A node is an int; equal languages in normal form are the same int.
 
@@ -97,6 +99,10 @@ class Regexes:
 
     def is_nullable(self, node: int) -> bool:
         """Whether the node contains the empty string."""
+
+    def limit_time(self, limits: Limits, seconds: float) -> None:
+        """Searches may take so many seconds together (`LimitError`) until a grammar over the nodes is finished: what is
+        left of the time that `limits` gives for loading."""
 
     def is_empty(self, node: int) -> bool:
         """Whether the node contains no string at all. Exact; raises `LimitError` when that takes too long a search."""

@@ -315,6 +315,11 @@ cdef class Regexes(Unions):
         """Whether the node contains the empty string."""
         return nullable(self, self.known(node))
 
+    def limit_time(self, limits, double seconds):
+        """Searches may take so many seconds together (`LimitError`) until a grammar over the nodes is finished: what is
+        left of the time that `limits`, a `Limits`, gives for loading."""
+        self.meter.allow(limits, seconds)
+
     cpdef bint is_empty(self, node) except -1:
         """Whether the node contains no string at all. Exact; raises `LimitError` when that takes too long a search."""
         return self.empty(self.known(node))

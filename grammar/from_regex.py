@@ -54,6 +54,7 @@ def load(pattern: str, flags: str, dialect: str, limits: Limits) -> Engine:
         raise GrammarLimitError(f"the pattern has {len(pattern)} characters, the limit is {MAX_PATTERN}")
     source = SourceText(pattern)
     regexes = Regexes()
+    regexes.limit_time(limits, limits.seconds)
     try:
         tree = parse_regex(pattern, dialect, flags)
         limit = exceeded(tree, limits) if limits is not DEFAULT else ""
@@ -66,7 +67,9 @@ def load(pattern: str, flags: str, dialect: str, limits: Limits) -> Engine:
     except GrammarLimitError:
         raise
     except LimitError as error:
-        raise source.limit_error(str(error), 0) from error
+        placed = source.limit_error(str(error), 0)
+        placed.limit = error.limit
+        raise placed from error
     if empty:
         raise source.error("the pattern matches nothing", 0)
     return single_terminal(terminal_name(pattern), node, regexes)

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..earley._regex import Regexes
 from ..earley.errors import LimitError
 from .codepoints import ALL
 from .errors import GrammarError, RegexSyntaxError
@@ -238,7 +237,7 @@ class _Body:
                 f"`{name}` is empty", attribute.value, "a text ends at EOS anyway; to ask for a token, write <|name|>"
             )
         regex = self.loader.terminals.build(attribute.value)
-        regexes = Regexes()
+        regexes = self.loader.model.new_regexes()
         try:
             stop = lower(regex, regexes)
             if regexes.is_empty(stop):

@@ -10,7 +10,6 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ..earley._regex import Regexes
 from .lark_errors import leaves
 from .lark_literals import string_text
 from .lark_load import LarkLoader, literal_key, modules_again
@@ -70,7 +69,7 @@ class _Finder:
         self.loader = loader
         self.top = loader.top
         self.model = loader.model
-        self.regexes = Regexes()
+        self.regexes = self.model.new_regexes()
         self.nodes = {
             symbol: lower(tree, self.regexes, []) for symbol, tree in enumerate(self.model.trees) if tree is not None
         }

@@ -187,6 +187,12 @@ class Model:
             seconds = self._limits.seconds
             raise GrammarLimitError(f"loading the grammar takes longer than {seconds} seconds").of("seconds")
 
+    def new_regexes(self) -> Regexes:
+        """An arena whose searches take what is left of the time for loading, and no longer."""
+        regexes = Regexes()
+        regexes.limit_time(self._limits, self._deadline - monotonic())
+        return regexes
+
     def compile(self, start: int) -> Engine:
         """The engine for the language of `start`. Raises GrammarError where that is empty."""
         productions = self.productions
@@ -196,7 +202,7 @@ class Model:
             elif alternatives and alternatives[0] == (lhs,):
                 productions[lhs] = []
         reached = self._reachable(start)
-        regexes = Regexes()
+        regexes = self.new_regexes()
         nodes: dict[int, int] = {}
         for symbol in reached:
             tree = self.trees[symbol]
@@ -254,7 +260,7 @@ class Model:
                 "only the rule with the value, name::_, can use it",
             ) from None
         except LimitError as error:
-            raise self._reporter.limit_error(str(error), self.origins[start]) from error
+            raise self._met(error, start) from error
         if not is_productive:
             raise self._reporter.error(
                 "the grammar has no sentence: the conditions of its rules keep them from coming to an end",
@@ -289,7 +295,7 @@ class Model:
         try:
             result = split(self, start, productions, Terminals(nodes, self._contexts, ignored, specials), regexes)
         except LimitError as error:
-            raise self._reporter.limit_error(str(error), self.origins[next(iter(self._contexts))]) from error
+            raise self._met(error, next(iter(self._contexts))) from error
         nodes.update(result.nodes)
         reached = self._reachable(result.start)
         productive = self._productive(reached, set(nodes))
@@ -333,7 +339,13 @@ class Model:
         except RegexSyntaxError as error:
             raise self._reporter.regex_error(error, self.origins[symbol]) from error
         except LimitError as error:
-            raise self._reporter.limit_error(str(error), self.origins[symbol]) from error
+            raise self._met(error, symbol) from error
+
+    def _met(self, error: LimitError, symbol: int) -> GrammarLimitError:
+        """The core's error with the place of a symbol."""
+        placed = self._reporter.limit_error(str(error), self.origins[symbol])
+        placed.limit = error.limit
+        return placed
 
     def _check_tree(self, symbol: int, tree: Node) -> None:
         """Hold a terminal against limits that are lower than usual; the front ends see to the usual ones."""
@@ -349,7 +361,7 @@ class Model:
         try:
             return regexes.is_empty(node)
         except LimitError as error:
-            raise self._reporter.limit_error(str(error), self.origins[symbol]) from error
+            raise self._met(error, symbol) from error
 
     def _productive(self, reached: Iterable[int], terminals: set[int]) -> set[int]:
         """The reached symbols that derive some text; `terminals` are those that match any."""
@@ -437,7 +449,7 @@ class Model:
         except RegexSyntaxError as error:
             raise self._reporter.regex_error(error, self.origins[symbol]) from error
         except LimitError as error:
-            raise self._reporter.limit_error(str(error), self.origins[symbol]) from error
+            raise self._met(error, symbol) from error
 
     def _no_sentence(self, start: int, productive: set[int]) -> GrammarError:
         """The error about an empty language, naming a cause: from the start down to a symbol that all depends on."""

@@ -206,6 +206,11 @@ def test_loading_has_an_end() -> None:
     assert_reaches("seconds", 0.5, lambda limits: Grammar.from_lark(text, limits=limits))
 
 
+def test_one_terminal_does_not_take_longer() -> None:
+    text = 'start: a+\na[suffix="' + "ab" * 2000 + 'c"]: /(?s:.*)/'
+    assert_reaches("seconds", 0.5, lambda limits: Grammar.from_lark(text, limits=limits))
+
+
 # --- what one call may take ------------------------------------------------------------------------------------------
 
 ONE_CALL = [
