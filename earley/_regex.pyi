@@ -102,7 +102,7 @@ class Regexes:
 
     def limit_time(self, limits: Limits, seconds: float) -> None:
         """Searches may take so many seconds together (`LimitError`) until a grammar over the nodes is finished: what is
-        left of the time that `limits` gives for loading."""
+        left of the time that `limits`, a `Limits`, gives for loading."""
 
     def is_empty(self, node: int) -> bool:
         """Whether the node contains no string at all. Exact; raises `LimitError` when that takes too long a search."""
