@@ -157,19 +157,25 @@ def _copied(given: Any) -> Any:
 def _of_model(given: Any) -> Any:
     """The schema of a pydantic model, a dataclass, or an instance of either."""
     kind = given if isinstance(given, type) else type(given)
-    if hasattr(kind, "model_json_schema"):
-        return kind.model_json_schema()
-    if kind.__module__.startswith("pydantic.") and hasattr(given, "json_schema"):
-        return given.json_schema()  # a TypeAdapter
-    if hasattr(kind, "__dataclass_fields__"):
-        try:
+    try:
+        if hasattr(kind, "model_json_schema"):
+            return kind.model_json_schema()
+        if kind.__module__.startswith("pydantic.") and hasattr(given, "json_schema"):
+            return given.json_schema()  # a TypeAdapter
+        if hasattr(kind, "__dataclass_fields__"):
             from pydantic import TypeAdapter
-        except ImportError:
-            raise GrammarError(
-                f"the schema of the dataclass {kind.__name__} is made by pydantic, which is not installed",
-                hint="pip install pydantic, or give the schema itself",
-            ) from None
-        return TypeAdapter(kind).json_schema()
+
+            return TypeAdapter(kind).json_schema()
+    except ImportError as error:
+        if error.name != "pydantic":
+            raise
+        raise GrammarError(
+            f"the schema of the dataclass {kind.__name__} is made by pydantic, which is not installed",
+            hint="pip install pydantic, or give the schema itself",
+        ) from None
+    except Exception as error:  # of pydantic, which has many: types without a schema, names that are not defined
+        raise GrammarError(f"pydantic makes no schema of {kind.__name__}: {error}") from error
     raise TypeError(
-        "a schema must be a dict, JSON text, True, False, a pydantic model or a dataclass, not " + type(given).__name__
+        "a schema must be a dict, JSON text, True, False, a pydantic model or a dataclass, not "
+        f"{type(given).__name__}; pydantic.TypeAdapter(...) makes one of other types"
     )

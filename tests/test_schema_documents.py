@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import pickle
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
-from enum import IntEnum
+from enum import Enum, IntEnum
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import jsonschema
 import pytest
@@ -529,11 +531,8 @@ def test_annotations_may_be_what_no_text_holds(annotation: Any) -> None:
 
 
 def test_counts_are_numbers_of_all_kinds() -> None:
-    class Size(IntEnum):
-        TWO = 2
-
     vocabulary = earleymask.Vocabulary.bytes()
-    for schema in ({"maxLength": Size.TWO}, {"maxLength": 2.0}, '{"maxLength": 0.2e1}'):
+    for schema in ({"maxLength": Size.LARGE}, {"maxLength": 2.0}, '{"maxLength": 0.2e1}'):
         grammar = earleymask.Grammar.from_json_schema(schema)
         assert earleymask.Matcher(grammar, vocabulary).validate(b'"ab"') == 4
         assert earleymask.Matcher(grammar, vocabulary).validate(b'"abc"') == 3
@@ -543,3 +542,72 @@ def test_counts_are_numbers_of_all_kinds() -> None:
     for schema in ({"type": "string", "minLength": 10**12}, {"type": "string", "not": {"maxLength": 10**12}}):
         with pytest.raises(GrammarError, match="no document satisfies"):
             earleymask.Grammar.from_json_schema(schema)
+
+
+def test_what_pydantic_makes_no_schema_of_is_an_error_of_the_grammar() -> None:
+    pydantic = pytest.importorskip("pydantic")
+    odd = pydantic.create_model("Odd", x=("NotThere", ...))
+
+    @dataclass
+    class WithFunction:
+        function: Callable[[int], int]
+
+    for given in (odd, WithFunction, WithFunction(abs)):
+        with pytest.raises(GrammarError, match="pydantic makes no schema of "):
+            read(given)
+    for given in (list[int], int, None):
+        with pytest.raises(TypeError, match="TypeAdapter"):
+            read(given)
+
+
+def test_dataclasses_of_all_that_they_may_hold() -> None:
+    pytest.importorskip("pydantic")
+    vocabulary = earleymask.Vocabulary.bytes()
+    grammar = earleymask.Grammar.from_json_schema(Whole)
+    for text, is_valid in [
+        ('{"name":"a","part":{"x":1}}', True),
+        (
+            '{"name":"a","part":{"x":1,"next":{"x":2,"next":null}},"color":"blue","kind":3,"size":2,"more":{"k":{"x":1}}}',
+            True,
+        ),
+        ('{"name":"a","part":{"x":1},"pair":[1,"a"],"distinct":[1,2],"day":"2024-02-29"}', True),
+        ('{"name":"a"}', False),
+        ('{"name":"a","part":{"x":1,"next":{}}}', False),
+        ('{"name":"a","part":{"x":1},"color":"green"}', False),
+        ('{"name":"a","part":{"x":1},"size":3}', False),
+        ('{"name":"a","part":{"x":1},"pair":[1]}', False),
+        ('{"name":"a","part":{"x":1},"distinct":[1,1]}', False),
+        ('{"name":"a","part":{"x":1},"day":"2023-02-29"}', False),
+    ]:
+        data = text.encode()
+        matcher = earleymask.Matcher(grammar, vocabulary)
+        assert (matcher.validate([*data, 256]) == len(data) + 1) == is_valid, text
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Size(IntEnum):
+    SMALL = 1
+    LARGE = 2
+
+
+@dataclass
+class Part:
+    x: int
+    next: Part | None = None
+
+
+@dataclass
+class Whole:
+    name: str
+    part: Part
+    color: Color = Color.RED
+    kind: Literal["a", "b", 3] = "a"
+    size: Size = Size.SMALL
+    more: dict[str, Part] = field(default_factory=dict)
+    pair: tuple[int, str] = (1, "a")
+    distinct: set[int] = field(default_factory=set)
+    day: date | None = None

@@ -6,7 +6,6 @@ import gc
 import json
 import pickle
 import random
-import re
 import time
 import weakref
 from itertools import permutations, product
@@ -20,7 +19,7 @@ from hypothesis import strategies as st
 pytest.importorskip("regress")
 pytest.importorskip("jsonschema")
 
-from schema_oracle import Oracle
+from schema_oracle import Oracle, is_judged
 
 import earleymask
 from earleymask import Grammar, GrammarError, Matcher, Vocabulary
@@ -276,7 +275,7 @@ def test_walks_are_valid(keyword: str, order: str) -> None:
         oracle = Oracle(schema)
         for _ in range(4):
             text = walk(grammar, rng)
-            if text is not None and not re.search("[eE][+-]?[0-9]{6}", text):  # beyond what Decimal reads
+            if text is not None and is_judged(text):
                 n_whole += 1
                 assert oracle.accepts(text), (schema, text)
     assert n_whole > len(SCHEMAS[keyword])
