@@ -9,7 +9,7 @@ class LimitError(EarleymaskError):
     The object that raised it is as it was before the call.
 
     Attributes:
-        limit: the field of `Limits` that was met; empty where it is a bound that nobody sets.
+        limit: the field of `Limits` that was met; "" where it is a constant (docs/limits.md lists them).
     """
 
     limit = ""

@@ -95,6 +95,11 @@ class GrammarLimitError(GrammarError, LimitError):
         self.hint = f"{self.hint or 'simplify the grammar'}, or give limits=Limits({limit}=...)"
         return self
 
+    def like(self, error: LimitError) -> GrammarLimitError:
+        """This error, which says what `error` says, met by the same field, if it is one."""
+        self.limit = error.limit
+        return self
+
 
 def too_long(n_characters: int, limits: Limits) -> GrammarLimitError:
     """The error about texts of at least so many characters together."""

@@ -67,9 +67,7 @@ def load(pattern: str, flags: str, dialect: str, limits: Limits) -> Engine:
     except GrammarLimitError:
         raise
     except LimitError as error:
-        placed = source.limit_error(str(error), 0)
-        placed.limit = error.limit
-        raise placed from error
+        raise source.limit_error(str(error), 0).like(error) from error
     if empty:
         raise source.error("the pattern matches nothing", 0)
     return single_terminal(terminal_name(pattern), node, regexes)

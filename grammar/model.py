@@ -343,9 +343,7 @@ class Model:
 
     def _met(self, error: LimitError, symbol: int) -> GrammarLimitError:
         """The core's error with the place of a symbol."""
-        placed = self._reporter.limit_error(str(error), self.origins[symbol])
-        placed.limit = error.limit
-        return placed
+        return self._reporter.limit_error(str(error), self.origins[symbol]).like(error)
 
     def _check_tree(self, symbol: int, tree: Node) -> None:
         """Hold a terminal against limits that are lower than usual; the front ends see to the usual ones."""

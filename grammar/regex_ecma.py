@@ -205,7 +205,8 @@ class _Parser:
     def contents(self, start: int) -> Node:
         if self.depth >= MAX_NESTING:
             raise LimitError(
-                f"groups nested deeper than {MAX_NESTING} at position {self.offset + start}; take inner groups apart"
+                f"groups nested deeper than {MAX_NESTING} at position {self.offset + start}; take inner groups apart",
+                limit="nesting",
             )
         self.depth += 1
         node = self.disjunction()

@@ -99,7 +99,8 @@ def count(digits: str, position: int) -> int:
     if len(digits) > 10 or int(digits) > MAX_COUNT:
         digits = digits if len(digits) <= 20 else f"{digits[:20]}..."
         raise LimitError(
-            f"repetition count {digits} at position {position}, limit {MAX_COUNT}; leave the count open, {{n,}}"
+            f"repetition count {digits} at position {position}, limit {MAX_COUNT}; leave the count open, {{n,}}",
+            limit="repetitions",
         )
     return int(digits)
 
@@ -498,7 +499,8 @@ class _Parser:
         """The inside of the group opened at `start`, read under `flags`, and its closing parenthesis."""
         if self.depth >= MAX_NESTING:
             raise LimitError(
-                f"groups nested deeper than {MAX_NESTING} at position {self.offset + start}; take inner groups apart"
+                f"groups nested deeper than {MAX_NESTING} at position {self.offset + start}; take inner groups apart",
+                limit="nesting",
             )
         outside = self.flags
         self.flags = flags
