@@ -32,7 +32,7 @@ from earleymask.trie._build cimport DEBUG
 from earleymask.trie._memory cimport calloc
 
 from earleymask.earley.errors import LimitError, RejectedTokenError
-from earleymask.trie.errors import VocabularyError
+from earleymask.trie.errors import VocabularyError, shortened
 
 MAX_FORCED_BYTES = 1 << 16
 FINAL = ("seconds", "derivations", "row_items")   # limits of one call, whatever has been learned before
@@ -70,7 +70,7 @@ cdef class Matcher:
         for name in self.engine.special_names:
             token_id = vocabulary.special_tokens.get(name)
             if token_id is None:
-                raise VocabularyError(f"the grammar names the special token {name!r}, which the vocabulary does not have")
+                raise VocabularyError(f"the grammar names the special token {shortened(name)!r}, which the vocabulary does not have")
             self.special_symbols[token_id] = self.engine.add_special(name)
         if self.engine.token_sets:
             self.token_ids = token_ids_of(self.engine.token_sets, vocabulary)

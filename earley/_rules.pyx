@@ -16,6 +16,7 @@ from earleymask.earley._tables cimport NONE, reserve, words_free, words_push
 from earleymask.trie._memory cimport malloc
 
 from earleymask.earley.errors import LimitError
+from earleymask.trie.errors import shortened
 
 MAX_LAZY_PROOF = 10_000     # lazy symbols expanded to prove one productive
 
@@ -247,7 +248,7 @@ cdef class Rules:
                     self.productive.setdefault(symbol, False)
                 return
             if n_expanded >= MAX_LAZY_PROOF:
-                raise LimitError(f"{self.names[goal]!r}: more than {MAX_LAZY_PROOF} lazy symbols expanded to find one sentence")
+                raise LimitError(f"{shortened(self.names[goal])!r}: more than {MAX_LAZY_PROOF} lazy symbols expanded to find one sentence")
             if n_expanded & 1 and newest:
                 deep = True
                 symbol = newest.pop()

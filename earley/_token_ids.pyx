@@ -10,7 +10,7 @@ from libc.stdlib cimport free
 from earleymask.trie._memory cimport calloc
 from earleymask.trie._trie cimport TokenTrie
 
-from earleymask.trie.errors import VocabularyError
+from earleymask.trie.errors import VocabularyError, shortened
 
 cdef enum:
     FEW_IDS = 32                # so many ids at most are put into masks one by one
@@ -80,15 +80,15 @@ cdef TokenIds token_ids_of(list token_sets, object vocabulary):
         within = []
         for low, high in ranges:
             if low == high and (low >= last or not has_id(existing, 0, low)):
-                raise VocabularyError(f"the grammar names token {low} in {name!r}, which the vocabulary of {last} ids does not have")
+                raise VocabularyError(f"the grammar names token {low} in {shortened(name)!r}, which the vocabulary of {last} ids does not have")
             if low < last:
                 within.append((low, min(high, last - 1)))
         for special in names:
             token_id = vocabulary.special_tokens.get(special)
             if token_id is None:
-                raise VocabularyError(f"the grammar names the special token {special!r}, which the vocabulary does not have")
+                raise VocabularyError(f"the grammar names the special token {shortened(special)!r}, which the vocabulary does not have")
             within.append((token_id, token_id))
         sets.fill(i, within, existing.bits, negated)
         if sets.n_ids[i] == 0:
-            raise VocabularyError(f"the grammar asks for a token of {name!r}, and the vocabulary of {last} ids has none")
+            raise VocabularyError(f"the grammar asks for a token of {shortened(name)!r}, and the vocabulary of {last} ids has none")
     return sets

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..trie.errors import shortened
 from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from .gbnf_parse import parse
 from .gbnf_regular import concat, find_terminals
@@ -92,7 +93,7 @@ class GbnfLoader:
         hint = did_you_mean(start, self.definitions)
         raise GrammarError(
             f"the start rule `{start}` is not defined",
-            hint=hint or f"give another start rule, such as start={next(iter(self.definitions))!r}",
+            hint=hint or f"give another start rule, such as start={shortened(next(iter(self.definitions)))!r}",
         )
 
     def reach(self, start: str) -> dict[str, Definition]:

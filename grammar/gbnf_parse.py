@@ -22,7 +22,7 @@ from . import codepoints
 from .errors import GrammarError
 from .gbnf_tree import Choice, Definition, Node, Reference, Repeat, Sequence, Text, Token
 from .regex_ast import Chars, Literal
-from .source import SourceText
+from .source import BYTE_ORDER_MARK, SourceText
 
 MAX_HEIGHT = 250
 """Of a rule's expression: groups, sequences and repetitions within each other. Bounds the recursion over trees."""
@@ -43,6 +43,7 @@ _ANY = Chars(codepoints.ALL)
 _ESCAPE_HINT = 'the escapes are \\n \\r \\t \\\\ \\" \\[ \\] \\xHH \\uHHHH and \\UHHHHHHHH'
 _GROUP_HINT = "put the rest of the rule into parentheses, or end the line with `|`"
 _RULE_HINT = "rules are written `name ::= ...`"
+_FIRST_HINTS = {"<": "names are written without brackets: `name ::= ...`", "\ufeff": BYTE_ORDER_MARK}
 
 
 def parse(source: SourceText, limits: Limits = DEFAULT) -> list[Definition]:
@@ -360,7 +361,7 @@ class _Parser:
             return self.source.error("an alternative stands before the first rule", self.at, _RULE_HINT)
         if char in '"[(.*+?{)':
             return self.source.error("a rule is expected here", self.at, _GROUP_HINT)
-        hint = "names are written without brackets: `name ::= ...`" if char == "<" else _RULE_HINT
+        hint = _FIRST_HINTS.get(char, _RULE_HINT)
         return self.source.error(f"a rule is expected here, but {char!r} stands", self.at, hint)
 
     def missing_sign(self, begin: int, name: str) -> GrammarError:

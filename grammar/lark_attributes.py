@@ -44,6 +44,7 @@ from .lark_tree import (
     String,
     TemplateUse,
     TerminalName,
+    special_of,
 )
 from .regex_ast import And, Chars, Concat, Literal, Not, Union
 from .regex_ast import Node as Regex
@@ -58,6 +59,9 @@ if TYPE_CHECKING:
 
 OF_LANGUAGE = ("lazy", "stop", "suffix")
 BESIDE = ("capture", "stop_capture", "max_tokens", "temperature")
+
+MAX_TOKENS = 2**31 - 1
+"""The most that `max_tokens` takes, as much as counts may be."""
 
 _ANY = RegexRepeat(Chars(ALL), 0, None)
 _MORE = RegexRepeat(Chars(ALL), 1, None)
@@ -117,8 +121,9 @@ class _Attributes:
             self.end_capture = self.text(attribute)
         elif name == "max_tokens":
             number = attribute.number
-            if attribute.value is not None or not number.isdecimal() or int(number) < 1:
-                raise self.error("`max_tokens` takes a whole number, 1 or more", attribute, "write max_tokens=20")
+            if attribute.value is not None or not number.isdecimal() or not 1 <= int(number) <= MAX_TOKENS:
+                message = f"`max_tokens` takes a whole number from 1 to {MAX_TOKENS}"
+                raise self.error(message, attribute, "write max_tokens=20")
             self.max_tokens = int(number)
             self.of_terminal = attribute
         elif name == "temperature":
@@ -176,9 +181,7 @@ class _Attributes:
         loader = self.loader
         tree = self.node.body
         if isinstance(tree, TerminalName):
-            definition = loader.find(tree)[1]
-            if isinstance(definition.tree, SpecialToken):
-                tree = definition.tree
+            tree = special_of(loader.find(tree)[1].tree) or tree
         is_terminal = isinstance(tree, (String, Regexp, Range, TerminalName, Intersection, Complement))
         if not is_terminal and not (isinstance(tree, Block) and tree.raw.startswith("%regex")):
             assert self.of_terminal is not None
@@ -249,7 +252,7 @@ class _Body:
         except RegexSyntaxError as error:
             raise scope.error(error.message, attribute.value, error.hint) from error
         except LimitError as error:
-            raise scope.limit_error(str(error), attribute.value) from error
+            raise scope.limit_error(str(error), attribute.value).like(error) from error
         return And((regex,))
 
     def compose(self, tree: Node, depth: int) -> Regex:

@@ -29,6 +29,7 @@ from .lark_tree import (
     Sequence,
     TemplateUse,
     TerminalName,
+    special_of,
 )
 
 
@@ -123,6 +124,8 @@ class _Collector:
                 inner = where.own(leaf.name)
                 if inner is None or inner[1].tree is DECLARED:
                     self.attempt(partial(loader.find_terminal, leaf))
+                elif special_of(inner[1].tree) is not None:  # right where it is defined
+                    self.attempt(partial(loader.terminals.build, leaf))
                 else:
                     told = told or inner in self.told
                     self.check_terminal(inner)

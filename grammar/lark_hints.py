@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .source import BYTE_ORDER_MARK
+
 NEXT_LINE = (
     "a definition ends with its line, unless the next one begins with `|`; to go on without, end the line with `\\`"
 )
@@ -16,15 +18,16 @@ CHARACTER_HINTS = {
     "?": "leave a blank between `?` and the name that follows",
     "!": "`!` stands only directly before the name of the rule that is being defined",
     "_": "names begin with a letter, or with one underscore and a letter",
-    "\ufeff": "the text begins with a byte order mark; decode it with 'utf-8-sig'",
+    "\ufeff": BYTE_ORDER_MARK,
     "<": "special tokens are written <|name|>, without blanks",
 }
 # Directives of relatives of Lark, and what to do without them.
 DIRECTIVE_HINTS = {
-    "%json": "write rules for the JSON that is wanted",
-    "%regex": "write a regular expression, /.../",
     "%llguidance": "leave the line out",
 }
+
+BLOCKS = ("%json", "%lark", "%regex")
+"""What stands in rules, with braces behind it."""
 
 MIXED_CASE_HINT = "names of rules are in lower case, of terminals in upper case, letters of ASCII both"
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..earley.limits import DEFAULT, Limits
+from ..trie.errors import shortened
 from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from .lark_modules import NO_OPTIONS, Kept, Module, Modules, Options
 from .lark_parsed import ParsedGrammar
@@ -38,6 +39,7 @@ from .lark_tree import (
     String,
     TemplateUse,
     TerminalName,
+    special_of,
 )
 from .model import Model, Symbols
 from .repetition import Alternatives, counted, group, repeat_into
@@ -100,6 +102,11 @@ class LarkLoader:
     def load(self, start: str) -> Engine:
         self.collect()
         start_symbol = self.read_rules(start)
+        if self.modules.unused:
+            raise GrammarError(
+                f"nothing uses `@{min(self.modules.unused)}`, which the argument grammars= gives",
+                hint="write `@name` where the grammar of that name belongs",
+            )
         if self.extensions is not None and self.extensions.embedded is not None:
             start_symbol = self.extensions.embedded.lay_out(self, start_symbol)
         else:
@@ -150,7 +157,7 @@ class LarkLoader:
             rules = [name for name, definition in definitions.items() if not definition.is_terminal]
             if not rules:
                 raise GrammarError("the grammar has no rules", hint="write `start: ...`")
-            hint = did_you_mean(start, rules) or f"give another start rule, such as start={rules[0]!r}"
+            hint = did_you_mean(start, rules) or f"give another start rule, such as start={shortened(rules[0])!r}"
             raise GrammarError(f"the start rule `{start}` is not defined", hint=hint)
         definition = found[1]
         if definition.is_terminal:
@@ -214,10 +221,9 @@ class LarkLoader:
     def named_symbol(self, found: Found, tree: Node) -> int:
         """The symbol of the terminal `found`, whose expression is `tree`."""
         scope, definition = found
-        if isinstance(tree, Elsewhere) and isinstance(tree.tree, SpecialToken):
-            tree = tree.tree
-        if isinstance(tree, SpecialToken):  # a name for it
-            return self.special_symbol(tree)
+        special = special_of(tree)
+        if special is not None:
+            return self.special_symbol(special)
         key = literal_key(tree)
         symbol = self.literals.get(key) if key is not None else None
         if symbol is None:

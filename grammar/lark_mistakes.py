@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from .errors import GrammarError
-from .lark_hints import CHARACTER_HINTS, MIXED_CASE_HINT, NEXT_LINE, mixed_case
+from .lark_hints import BLOCKS, CHARACTER_HINTS, MIXED_CASE_HINT, NEXT_LINE, mixed_case
 from .lark_parsed import ParsedGrammar
 from .lark_scan import BAR, DIRECTIVE, END, LINE, NOTHING, TERMINAL
 
@@ -42,12 +42,20 @@ def misplaced(parsed: ParsedGrammar, at: int, follows_item: bool) -> GrammarErro
         return parsed.error(f"there is nothing before `{lexeme}` that it could repeat", at)
     if lexeme == ":":
         return parsed.error("a definition begins inside another one", at, NEXT_LINE)
+    if lexeme in BLOCKS:
+        return needs_braces(parsed, at)
     if parsed.kinds[at] == DIRECTIVE:
         return parsed.error(f"`{lexeme}` must begin a line", at)
     if lexeme == ",":
         hint = "what follows each other is written with blanks between"
         return unexpected(parsed, at, "no comma belongs here", hint)
     return unexpected(parsed, at, "this cannot go on here", None)
+
+
+def needs_braces(parsed: ParsedGrammar, at: int) -> GrammarError:
+    """The error about `%json` and the like without a block behind it."""
+    lexeme = parsed.lexemes[at]
+    return parsed.error(f"`{lexeme}` has no braces behind it", at, f"write `name: {lexeme} {{...}}`")
 
 
 def missing_colon(parsed: ParsedGrammar, at: int, begin: int, name: str) -> GrammarError:

@@ -9,6 +9,7 @@ which import found which text, so that a grammar can be pickled and read again w
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ from .lark_library import LIBRARIES, Library, library
 from .lark_parse import parse
 from .lark_parsed import ParsedGrammar
 from .lark_tree import Import
+
+_GRAMMAR_NAME = re.compile(r"@([\w-]+)")
 
 MAX_CHAIN = 100
 """Texts that import each other in a row: they are read recursively."""
@@ -132,6 +135,7 @@ class Modules:
         self.links: dict[tuple[int, str], Module] = {}
         self.declared = dict(options.declared)  # what the caller says that declared names are
         self.unbound = set(self.declared)  # those that no text has declared so far
+        self.unused = {name for name, _ in options.grammars}  # those that no text names so far
         self.n_scopes = 0
         self._known: dict[Any, Module] = {}  # by where it was found
         self._size = 0  # characters of all texts
@@ -141,7 +145,21 @@ class Modules:
         self._size += len(text)
         if self._size > self.limits.source_characters:
             raise too_long(self._size, self.limits)
-        return parse(text, name, self.limits)
+        parsed = parse(text, name, self.limits)
+        if self.unused:
+            self._note_used(parsed)
+        return parsed
+
+    def _note_used(self, parsed: ParsedGrammar) -> None:
+        """Grammars that a text names, in blocks as well, and those that the texts given for them name."""
+        given = dict(self.options.grammars)
+        texts = [lexeme for lexeme in parsed.lexemes if lexeme[:1] == "@" or lexeme[:5] == "%lark"]
+        for text in texts:  # grows while it is read
+            for name in _GRAMMAR_NAME.findall(text):
+                if name in self.unused:
+                    self.unused.discard(name)
+                    if isinstance(given[name], str):
+                        texts.append(given[name])
 
     def top(self, parsed: ParsedGrammar) -> Module:
         """The grammar itself."""

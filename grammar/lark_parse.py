@@ -13,8 +13,8 @@ from __future__ import annotations
 from ..earley.limits import DEFAULT, Limits
 from .errors import GrammarError
 from .lark_expressions import IN_LIBRARY, ExpressionReader
-from .lark_hints import CHARACTER_HINTS, DIRECTIVE_HINTS, NEXT_LINE
-from .lark_mistakes import missing_colon
+from .lark_hints import BLOCKS, CHARACTER_HINTS, DIRECTIVE_HINTS, NEXT_LINE
+from .lark_mistakes import missing_colon, needs_braces
 from .lark_parsed import ParsedGrammar
 from .lark_scan import DIRECTIVE, LINE, NOTHING, NUMBER, REGEXP, RULE, STRING, TERMINAL
 from .lark_tree import DECLARED, Attribute, Attributed, Change, Definition, Import, Node, Parametric, Sequence
@@ -209,6 +209,8 @@ class _Parser(ExpressionReader):
             self.parsed.changes.append(Change(at, lexeme, self.definition(name, kind == TERMINAL)))
         elif lexeme == "%declare":
             self.declaration()
+        elif lexeme in BLOCKS:
+            raise needs_braces(self.parsed, at)
         elif lexeme in DIRECTIVE_HINTS:
             raise self.parsed.error(f"`{lexeme}` is not supported", at, DIRECTIVE_HINTS[lexeme])
         else:

@@ -122,6 +122,8 @@ class Scope:
     def _mangled(self, name: str) -> Found | None:
         """The definition that Lark calls `name` after importing what it stands in."""
         for child, inner in self._within(name):
+            if inner in child.exported:  # its name is the alias
+                continue
             found = child.own(inner)
             if found is not None:
                 return found

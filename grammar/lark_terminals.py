@@ -35,6 +35,7 @@ from .lark_tree import (
     String,
     TemplateUse,
     TerminalName,
+    special_of,
 )
 from .regex_ast import Chars, Concat, Literal, Union
 from .regex_ast import Node as Regex
@@ -192,6 +193,7 @@ class TerminalBuilder:
         if known is None:
             before = self._pieces
             definition = found[1]
+            self._check_text(definition.tree, node)
             outer = self._enter(found, node, depth)
             regex = self.compose(definition.tree, depth + 1)
             self._leave(outer)
@@ -208,6 +210,7 @@ class TerminalBuilder:
         flags = ""
         if isinstance(tree, TerminalName):
             found = self._context.find_terminal(tree)
+            self._check_text(found[1].tree, tree)
             outer = self._enter(found, tree, depth)
             pattern = self.pattern(found[1].tree, depth + 1)
             self._leave(outer)
@@ -297,7 +300,7 @@ class TerminalBuilder:
         except RegexSyntaxError as error:
             raise self.regex_error(error, tree) from error
         except LimitError as error:
-            raise self._limit_error(str(error), tree) from error
+            raise self._limit_error(str(error), tree).like(error) from error
 
     def _count(self, node: Node, pieces: int) -> None:
         self._pieces += pieces
@@ -309,6 +312,13 @@ class TerminalBuilder:
     def _check_depth(self, node: Node, depth: int) -> None:
         if depth > MAX_DEPTH:
             raise self._limit_error(f"a terminal is more than {MAX_DEPTH} levels deep", node, "make it a rule")
+
+    def _check_text(self, tree: Node, node: TerminalName) -> None:
+        """Refuse a name for a special token where it stands: in a rule it would be right."""
+        special = special_of(tree)
+        if special is not None:
+            message = f"special token `{special.name}` stands inside a terminal, as `{node.name}`"
+            raise self._error(message, node, "use it in a rule")
 
     def _not_here(self, node: Node) -> GrammarError:
         if isinstance(node, SpecialToken):

@@ -340,6 +340,13 @@ class Import(Node):
         self.alias = alias
 
 
+def special_of(tree: Node) -> SpecialToken | None:
+    """The special token that a terminal with this expression is a name for, if it is."""
+    if isinstance(tree, Elsewhere):
+        tree = tree.tree
+    return tree if isinstance(tree, SpecialToken) else None
+
+
 def contents(tree: Node) -> Node:
     """The alternatives in a rule's whole expression, whatever else that says about the rule."""
     while isinstance(tree, (Attributed, Parametric)):

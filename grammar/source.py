@@ -10,13 +10,14 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..trie.errors import shortened
 from .errors import GrammarError, GrammarLimitError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-MAX_MESSAGE = 300
-"""Characters of a message, without the excerpt and the hint."""
+BYTE_ORDER_MARK = "the text begins with a byte order mark; decode it with 'utf-8-sig'"
+"""The hint about one."""
 
 MAX_SUGGESTION_CANDIDATES = 2000
 MAX_SUGGESTION_LENGTH = 80
@@ -68,27 +69,30 @@ class SourceText:
         """The error to raise about the text at `offset`."""
         line, column = self.line_and_column(offset)
         return GrammarError(
-            shortened(message), line=line, column=column, text=self.line_at(offset), hint=hint, source=self.name
+            shortened(message),
+            line=line,
+            column=column,
+            text=self.line_at(offset),
+            hint=hint and shortened(hint),
+            source=self.name,
         )
 
     def limit_error(self, message: str, offset: int, hint: str | None = None) -> GrammarLimitError:
         """The error to raise where the text at `offset` goes beyond a limit."""
         line, column = self.line_and_column(offset)
         return GrammarLimitError(
-            shortened(message), line=line, column=column, text=self.line_at(offset), hint=hint, source=self.name
+            shortened(message),
+            line=line,
+            column=column,
+            text=self.line_at(offset),
+            hint=hint and shortened(hint),
+            source=self.name,
         )
 
     def warning(self, message: str, offset: int) -> GrammarWarning:
         """The warning about the text at `offset`."""
         line, column = self.line_and_column(offset)
         return GrammarWarning(shortened(message), line, column, self.line_at(offset), self.name)
-
-
-def shortened(message: str) -> str:
-    """`message`, which may hold names and literals out of the text, at a length and in characters to be read."""
-    if len(message) > MAX_MESSAGE:
-        message = message[:MAX_MESSAGE] + "..."
-    return message if message.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in message)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:

@@ -230,6 +230,13 @@ ERRORS = [
 ]
 
 
+def test_a_byte_order_mark_is_named() -> None:
+    with pytest.raises(GrammarError, match="a rule is expected here") as caught:
+        Grammar.from_gbnf('\ufeffroot ::= "a"')
+    assert (caught.value.line, caught.value.column) == (1, 1)
+    assert "utf-8-sig" in (caught.value.hint or "")
+
+
 @pytest.mark.parametrize(("text", "line", "column", "message"), ERRORS, ids=range(len(ERRORS)))
 def test_errors(text: str, line: int | None, column: int | None, message: str) -> None:
     with pytest.raises(GrammarError) as caught:

@@ -114,6 +114,7 @@ ERRORS = {
     "max_tokens": ("start[lazy, max_tokens=0]: A\nA: /a/", 1, 13, "`max_tokens` takes a whole number"),
     "max_tokens with a fraction": ("start[max_tokens=1.5]: A\nA: /a/", 1, 7, "`max_tokens` takes a whole number"),
     "max_tokens without": ("start[max_tokens]: A\nA: /a/", 1, 7, "`max_tokens` takes a whole number"),
+    "max_tokens beyond 31 bits": ("start[max_tokens=2147483648]: A\nA: /a/", 1, 7, "from 1 to 2147483647"),
     "max_tokens of rules": ('start[max_tokens=3]: "a" "b"', 1, 7, "in a rule that is not a single terminal"),
     "of a special token": ("start[max_tokens=3]: A\nA: <|a|>", 1, 7, "in a rule that is not a single terminal"),
     "temperature": ('start[temperature="x"]: "a"', 1, 7, "`temperature` takes a number"),

@@ -130,7 +130,9 @@ ERRORS = {
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors_show_their_place(name: str) -> None:
-    assert_refused(*ERRORS[name], grammars={"inner": 'start: "x"', "gbnf": Grammar.from_gbnf('root ::= "x"')})
+    given = {"inner": 'start: "x"', "gbnf": Grammar.from_gbnf('root ::= "x"')}
+    text = ERRORS[name][0]
+    assert_refused(*ERRORS[name], grammars={key: grammar for key, grammar in given.items() if f"@{key}" in text})
 
 
 def test_errors_in_given_texts_name_them() -> None:
@@ -138,6 +140,27 @@ def test_errors_in_given_texts_name_them() -> None:
         Grammar.from_lark("start: @x", grammars={"x": "start: y\ny: z"})
     with pytest.raises(TypeError, match="must map names"):
         Grammar.from_lark("start: @x", grammars={"x": 3})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    ("text", "grammars", "unused"),
+    [
+        ('start: "a"', {"x": 'start: "b"'}, "x"),
+        ("start: @y // @x", {"x": 'start: "b"', "y": 'start: "c"'}, "x"),
+        ('start: "@x"', {"x": Grammar.from_regex("b")}, "x"),
+        ('start: "a"', {"x": 'start: "b" @x?'}, "x"),
+        ("start: @x", {"x": 'start: "b" @y', "y": 'start: "c"'}, None),
+        ('start: "a"\nother: @x', {"x": "start: %lark { start: @y }", "y": 'start: "c"'}, None),
+        ('start: "a"\nother: %lark { start: @x }', {"x": 'start: "b"'}, None),
+    ],
+)
+def test_grammars_that_no_text_names_are_refused(text: str, grammars: dict[str, str], unused: str | None) -> None:
+    if unused is None:
+        grammar = Grammar.from_lark(text, grammars=grammars)
+        assert pickle.loads(pickle.dumps(grammar)) == grammar
+        return
+    with pytest.raises(GrammarError, match=f"nothing uses `@{unused}`, which the argument grammars= gives"):
+        Grammar.from_lark(text, grammars=grammars)
 
 
 def test_files_name_grammars_too(tmp_path: Path) -> None:

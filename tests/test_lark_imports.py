@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 from lark import Lark
+from lark.exceptions import GrammarError as LarkGrammarError
 from lark.load_grammar import FromPackageLoader
-from lark_oracle import assert_same, lark_accepts, lark_loads, strings, we_accept
+from lark_oracle import assert_same, lark_accepts, lark_loads, lark_parser, strings, we_accept
 
 from earleymask import Constraint, Grammar, GrammarError, LimitError, Matcher, Vocabulary
 from earleymask.grammar.grammar import _unpickle
@@ -218,8 +219,31 @@ REFUSED = {
     "declared a string": ('start: "a"\n%declare "a"', 2, 10, "a name is expected here", None),
     "nothing to override": ("start: x\n%override", 2, 10, "a definition is expected after `%override`", None),
     "import of a string": ('start: "a"\n%import "a"', 2, 9, "a name is expected here", None),
+    "mangled name of what has one": ("start: w ab__x\n%import ab.x -> w", 1, 10, "`ab__x` is not defined", None),
+    "mangled name beside the name": ("start: x ab__x\n%import ab.x", 1, 10, "`ab__x` is not defined", None),
+    "override by a mangled name of what has one": (
+        'start: w\n%import ab.x -> w\n%override ab__x: "b"', 3, 11, "there is no `ab__x` that `%override` could", None
+    ),
     "in a circle": ("start: y\n%import circle.y", None, None, "imports itself", "a text of its own"),
 }  # fmt: skip
+
+
+def test_extending_an_imported_template(folder: Path) -> None:
+    text = 'start: list{"c"}\n%import lists.list\n%extend list{x}: x "c"'
+    with pytest.raises(LarkGrammarError, match="different parameters"):  # it has renamed them
+        lark_parser(text, import_paths=[str(folder)])
+    grammar = Grammar.from_lark(text, import_paths=[folder])
+    assert [we_accept(grammar, written) for written in ("acb", "cc", "acc")] == [True, True, False]
+
+
+def test_a_name_that_is_only_declared_in_a_file_stays_so(folder: Path) -> None:
+    text = 'start: s X\nX: "x"\n%import declares.start -> s'
+    assert lark_parser(text, import_paths=[str(folder)])
+    with pytest.raises(GrammarError, match="`X` is only declared") as caught:
+        Grammar.from_lark(text, import_paths=[folder])
+    assert (caught.value.line, caught.value.column) == (1, 10)
+    grammar = Grammar.from_lark(text, import_paths=[folder], declared={"X": '"b"'})
+    assert we_accept(grammar, "abx") and not we_accept(grammar, "axx")
 
 
 @pytest.mark.parametrize("name", REFUSED)

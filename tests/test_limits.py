@@ -73,6 +73,24 @@ def test_a_pickled_grammar_keeps_its_limits() -> None:
     assert Grammar.from_lark('start: "a"').engine.limits == Limits()
 
 
+@pytest.mark.parametrize(
+    ("make", "limit"),
+    [
+        (lambda: Grammar.from_regex("(" * 101 + "a" + ")" * 101), "nesting"),
+        (lambda: Grammar.from_regex("(" * 101 + "a" + ")" * 101, dialect="ecma"), "nesting"),
+        (lambda: Grammar.from_lark(f"start: /{'(' * 101}a{')' * 101}/"), "nesting"),
+        (lambda: Grammar.from_regex("a{9999999999}"), "repetitions"),
+        (lambda: Grammar.from_lark('start[stop=/a{9999999999}/]: "b"'), "repetitions"),
+        (lambda: Grammar.from_lark("start: " + " | ".join(f"<[{n}-{n + 1}]>" for n in range(4097))), ""),
+        (lambda: Grammar.from_regex("a" * (1 << 20) + "b"), ""),
+    ],
+)
+def test_an_error_names_a_field_where_there_is_one(make: Callable[[], Grammar], limit: str) -> None:
+    with pytest.raises(LimitError) as caught:
+        make()
+    assert isinstance(caught.value, GrammarError) and caught.value.limit == limit
+
+
 # --- grammars --------------------------------------------------------------------------------------------------------
 
 

@@ -136,6 +136,21 @@ def test_ids_that_the_vocabulary_does_not_have(written: str) -> None:
         Matcher(grammar, SMALL)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"start: <[{','.join(map(str, range(100_000)))}]>",
+        f"start: <[^{','.join(map(str, range(100_000)))}]>",
+        f"start: <|{'x' * 100_000}|>",
+    ],
+)
+def test_messages_are_short_whatever_they_quote(text: str) -> None:
+    vocabulary = Vocabulary.from_tokens([b"a", b""], eos_token_id=1)
+    with pytest.raises(VocabularyError) as caught:
+        Matcher(Grammar.from_lark(text), vocabulary)
+    assert len(str(caught.value)) < 500 and "vocabulary" in str(caught.value)
+
+
 def test_the_engine_checks_what_it_is_given() -> None:
     engine = Engine(Regexes())
     assert engine.add_token_ids("x", [(1, 3)]) == engine.add_token_ids("y", [(1, 3), (1, 3)])
