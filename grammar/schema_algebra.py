@@ -727,7 +727,8 @@ class Algebra:
     def in_order(self, shapes: tuple[ObjectShape, ...], term: int) -> list[tuple[ObjectShape, int]]:
         """The shapes of a term with their names in the order of the document, and with names that only others have; and
         how many names have such an order. Constants have their own."""
-        if len(shapes) == 1 and self.is_shallow(term):
+        # (In the shape of a conjunction, the required names of one schema stand before the properties of the next.)
+        if len(shapes) == 1 and self.kinds[term >> 1] == PLACE and self.is_shallow(term):
             return [(shapes[0], len(shapes[0].named))]
         order = self.order(term)
         found = []

@@ -12,6 +12,7 @@ What is changed, each with a test of its own (`test_schema_oracle.py`):
   flag `u` is taken without it, as our grammars and the official suite do);
 - formats are asserted by `schema_formats`;
 - `dependencies` is asserted in all drafts: later ones leave it to the implementation;
+- in 2019-09, `additionalProperties` evaluates the keys that it is about, and `contains` no items;
 - an object with a key twice is not valid.
 """
 
@@ -74,6 +75,34 @@ class _EcmaRe:
 for _module in (_keywords, _legacy_keywords, _utils):
     if hasattr(_module, "re"):
         _module.re = _EcmaRe
+
+
+_evaluated_keys = _utils.find_evaluated_property_keys_by_schema
+_evaluated_items_2019 = _legacy_keywords.find_evaluated_item_indexes_by_schema
+
+
+def _keys(validator: Any, instance: Any, schema: Any) -> list[str]:
+    """The keys that a schema evaluates: what `jsonschema` does in 2020-12, and `$recursiveRef` in 2019-09."""
+    found = list(_evaluated_keys(validator, instance, schema))
+    if isinstance(schema, dict) and "$recursiveRef" in schema and "$recursiveRef" in validator.VALIDATORS:
+        resolved = _legacy_keywords.lookup_recursive_ref(validator._resolver)
+        inner = validator.evolve(schema=resolved.contents, _resolver=resolved.resolver)
+        found += _keys(inner, instance, resolved.contents)
+    return found
+
+
+def _items_2019(validator: Any, instance: Any, schema: Any) -> list[int]:
+    """The items that a schema of 2019-09 evaluates, in which `contains` is not among the keywords that do."""
+    if isinstance(schema, dict):
+        schema = {keyword: value for keyword, value in schema.items() if keyword != "contains"}
+        if isinstance(schema.get("items"), bool):
+            schema["items"] = {}
+    return list(_evaluated_items_2019(validator, instance, schema))
+
+
+for _module in (_keywords, _legacy_keywords, _utils):
+    _module.find_evaluated_property_keys_by_schema = _keys
+_legacy_keywords.find_evaluated_item_indexes_by_schema = _items_2019
 
 
 class _RepeatedKeyError(Exception):

@@ -394,6 +394,21 @@ def test_keys_come_in_the_order_of_the_schema(schema: Any, orders: str) -> None:
     assert not accepts(grammar, json.dumps({"z": 1, **dict.fromkeys(orders, 1)}))
 
 
+def test_required_names_come_behind_the_properties_of_all_schemas_that_apply() -> None:
+    both = {
+        "properties": {"m": {"required": ["x", "b"]}},
+        "patternProperties": {"^m": {"properties": {"a": A, "b": A}}},
+    }
+    for schema in (
+        both,
+        {"properties": {"m": {"allOf": [{"required": ["x", "b"]}, {"properties": {"a": A, "b": A}}]}}},
+    ):
+        grammar = Grammar.from_json_schema(schema)
+        for keys in permutations("abx"):
+            text = json.dumps({"m": dict.fromkeys(keys, 1)})
+            assert accepts(grammar, text) == ("".join(keys) == "abx"), text
+
+
 # How it is written.
 
 SAMPLE = {"a": [1, "x", {}, []], "b": {"c": None}}

@@ -23,8 +23,18 @@ NOT_JUDGED = {
     "optional/format/idn-hostname": "not a format of the oracle",
 }
 
+YEAR_2019 = {"$schema": schema_suite.DRAFTS["2019-09"]}
+
 # (schema, texts that are valid, texts that are not)
 CASES: list[tuple[Any, list[str], list[str]]] = [
+    # What is evaluated in 2019-09.
+    (
+        YEAR_2019 | {"additionalProperties": {"type": "integer"}, "unevaluatedProperties": False},
+        ['{"zz": 1}'],
+        ['{"zz": ""}'],
+    ),
+    (YEAR_2019 | {"contains": {"const": 1}, "unevaluatedItems": False}, ["1"], ["[1]", "[]"]),
+    (YEAR_2019 | {"items": True, "unevaluatedItems": False}, ["[1]", "[]"], []),
     # Exact numbers.
     ({"multipleOf": 0.01}, ["0.07", "19.99", "4.35", "1e3"], ["0.075", "1e-3"]),
     ({"multipleOf": 1e-8}, ["12391239123", "1e308"], ["1e-9"]),
