@@ -153,6 +153,7 @@ def test_the_header_of_these_tests(tmp_path: Path) -> None:
         {"type": ""},
         {"type": None},
         {"type": "xu4"},
+        {"type": ",u4"},
         {"name": []},
         {"name": {}},
     ],

@@ -138,7 +138,7 @@ def _unpacked(fingerprint: str, data: bytes) -> dict[str, npt.NDArray[Any]]:
         raise _Unfit(f"made for the vocabulary {header['fingerprint']}, and not for {fingerprint}")
     arrays: dict[str, npt.NDArray[Any]] = {}
     for entry in header["arrays"]:
-        if entry["type"][1:] not in TYPES:
+        if entry["type"][:1] not in ("<", ">", "|") or entry["type"][1:] not in TYPES:
             raise _Unfit(f"damaged: array {entry['name']!r} of type {entry['type']!r}")
         dtype = np.dtype(entry["type"])
         if not dtype.isnative:
