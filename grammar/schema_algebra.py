@@ -233,8 +233,9 @@ class Algebra:
                     found[part] = True
             else:
                 found[term] = True
-        if any(term ^ 1 in found for term in found):
-            return FALSE
+        for term in found:
+            if term ^ 1 in found:
+                return FALSE
         if len(found) == 1:
             return next(iter(found))
         parts = tuple(found)
@@ -388,7 +389,7 @@ class Algebra:
             return term == FALSE
         known = self.meanings.get(term)
         if known is None:
-            if not self.is_shallow(term):
+            if not self.is_shallow(term) or self.is_something(term):
                 return False
             known = self.values(term)
         return is_nothing(known)
@@ -503,13 +504,40 @@ class Algebra:
                 return True
         return False
 
+    def plain_scalars(self, term: int) -> Values | None:
+        """What a place means that says no more than one type of scalars, as most places do; else None."""
+        index = term >> 1
+        if term & 1 or self.kinds[index] != PLACE:
+            return None
+        place = self.parts[index]
+        schema = place.schema
+        kind = schema.get("type")
+        if type(kind) is not str or kind == "object" or kind == "array":
+            return None
+        known = place.resource.keywords
+        for keyword in schema:
+            if keyword != "type" and keyword not in _SAYS_NOTHING and keyword in known:
+                return None
+        return _TYPES[kind] if "type" in known else None
+
+    def is_structured(self, term: int) -> bool:
+        """Whether a place says of itself that all its values are arrays, or objects."""
+        index = term >> 1
+        if term & 1 or self.kinds[index] != PLACE:
+            return False
+        place = self.parts[index]
+        kind = place.schema.get("type")
+        return (kind == "object" or kind == "array") and "type" in place.resource.keywords
+
     def is_shallow(self, term: int) -> bool:
         """Whether the meaning can be worked out without looking at other places."""
         kind = self.kinds[term >> 1]
         part = self.parts[term >> 1]
-        if kind == BOTH:
-            return len(part) <= 8 and all(self.is_shallow(one) for one in part)
-        return kind != PLACE or _APPLIED.isdisjoint(part.schema)
+        if kind != BOTH:
+            return kind != PLACE or _APPLIED.isdisjoint(part.schema)
+        if len(part) > MAX_NEAR:
+            return False
+        return False not in map(self.is_shallow, part)
 
     # The keywords of one place.
 
@@ -529,9 +557,11 @@ class Algebra:
             found = self.shapes.both(found, self.constants([schema["const"]]))
         keys = schema.keys()
         if found.objects and not _OBJECTS.isdisjoint(keys):
-            found = found._replace(objects=self._only(found.objects, self.object_shape(place), True))
+            objects = self._only(found.objects, self.object_shape(place), True)
+            found = Values(found.null, found.booleans, found.numbers, found.texts, found.arrays, objects)
         if found.arrays and not _ARRAYS.isdisjoint(keys):
-            found = found._replace(arrays=self._only(found.arrays, self.array_shape(place), False))
+            arrays = self._only(found.arrays, self.array_shape(place), False)
+            found = Values(found.null, found.booleans, found.numbers, found.texts, arrays, found.objects)
         if found.texts is not NO_TEXTS and not _STRINGS.isdisjoint(keys):
             found = found._replace(texts=found.texts & self.texts(place))
         if found.numbers and not _NUMBERS.isdisjoint(keys):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from .errors import GrammarLimitError
 from .schema_algebra import canonical
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .schema_shapes import ArrayShape, Values
 
 
-class State(NamedTuple):
+class State:
     """What the items so far have led to.
 
     length: the number of items, as far as it matters.
@@ -33,9 +33,23 @@ class State(NamedTuple):
     used: the values that there have been, where they must differ or repeat; REPEATED: one has come twice.
     """
 
-    length: int
-    claimed: tuple[int, ...]
-    used: frozenset[object]
+    __slots__ = ("claimed", "length", "used")
+
+    def __init__(self, length: int, claimed: tuple[int, ...], used: frozenset[object]) -> None:
+        self.length = length
+        self.claimed = claimed
+        self.used = used
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, State)
+            and self.length == other.length
+            and self.claimed == other.claimed
+            and self.used == other.used
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.length, self.claimed, self.used))
 
 
 REPEATED: frozenset[object] = frozenset([("repeated",)])
@@ -88,7 +102,9 @@ class ArrayRules:
         loader = self.loader
         loader.algebra.begin()
         shape = self.shape
-        count, claimed, used = state
+        count = state.length
+        claimed = state.claimed
+        used = state.used
         found = []
         if (
             count >= shape.least
@@ -152,14 +168,14 @@ class ArrayRules:
     def with_value(self, value: object, after: State) -> State | None:
         """The state behind an item with this value; None where it must not come."""
         if value not in after.used:
-            return after._replace(used=after.used | {value})
-        return None if self.shape.unique == UNIQUE else after._replace(used=REPEATED)
+            return State(after.length, after.claimed, after.used | {value})
+        return None if self.shape.unique == UNIQUE else State(after.length, after.claimed, REPEATED)
 
     def claims(self, item: int, count: int, claimed: tuple[int, ...]) -> list[tuple[int, tuple[int, ...]]]:
         """The ways in which an item may be claimed: what it is then, and the claims after it."""
         if not claimed:
             return [(item, claimed)]
-        both = self.loader.algebra.both
+        algebra = self.loader.algebra
         choices: list[list[tuple[int | None, int]]] = []
         for part, n in zip(self.shape.contains, claimed, strict=True):
             if count < part.begin:
@@ -174,11 +190,11 @@ class ArrayRules:
                 choices.append([(part.item ^ 1, n)])
         found = []
         for chosen in product(*choices):
-            self.loader.algebra.look()
+            algebra.look()
             value = item
             for demanded, _ in chosen:
                 if demanded is not None:
-                    value = both(value, demanded)
+                    value = algebra.both(value, demanded)
             found.append((value, tuple([n for _, n in chosen])))
         return found
 

@@ -31,10 +31,14 @@ from .schema_keywords import (
     LIST,
     METASCHEMAS,
     PATTERN_MAP,
+    PLAIN_TYPES,
+    REFERENCE,
     SCHEMA,
     SCHEMA_LIST,
     SCHEMA_MAP,
     SCHEMA_OR_LIST,
+    TYPE,
+    TYPES,
     VOCABULARIES,
     fault,
     is_number,
@@ -495,7 +499,6 @@ class Documents:
         dynamic: set[str],
         seen: dict[int, set[int]],
     ) -> None:
-        resource: Resource
         current: Resource | None = None
         here: set[int] = set()  # what was met in `current`
         while stack:
@@ -527,40 +530,49 @@ class Documents:
         self, schema: dict[str, Any], resource: Resource, path: Path, stack: list[Any], dynamic: set[str]
     ) -> None:
         known = resource.keywords
-        draft = resource.draft
-        alone = draft <= DRAFT_7 and "$ref" in schema
+        alone = resource.draft <= DRAFT_7 and "$ref" in schema
         for keyword, value in schema.items():
-            kind = known.get(keyword, ANY)
+            number = known.get(keyword)
+            if number is None:
+                continue
+            kind = number
             if kind == ANY:
-                if keyword == "const" and keyword in known:
+                if keyword == "const":
                     check_value(value, resource, (path, keyword))
                 continue
             if alone and keyword != "$ref":
                 continue
-            if kind <= LAST_APPLICATOR:
-                if kind >= DEFINITIONS:
-                    continue
-                if kind == SCHEMA:
-                    stack.append((value, resource, (path, keyword)))
-                    continue
-                wrong = fault(kind, value, draft)
+            if kind == SCHEMA:
+                stack.append((value, resource, (path, keyword)))
+                continue
+            if kind >= DEFINITIONS and kind <= LAST_APPLICATOR:
+                continue
+            if kind == TYPE and type(value) is str and value in TYPES:
+                continue
+            if type(value) is not PLAIN_TYPES[kind] or not value:
+                wrong = fault(kind, value, resource.draft)
                 if wrong:
                     raise at((path, keyword), resource, f"`{keyword}` {wrong}", value)
-                if kind in (SCHEMA_MAP, PATTERN_MAP, DEPENDENCIES):
-                    _check_map(value, kind, resource, (path, keyword))
+            if kind in (SCHEMA_MAP, PATTERN_MAP):
+                where = (path, keyword)
+                for name, one in value.items():
+                    if type(name) is not str:
+                        _check_name(name, resource, where)
+                    stack.append((one, resource, (where, name)))
+            elif kind <= LAST_APPLICATOR:
+                if kind == DEPENDENCIES:
+                    _check_dependencies(value, resource, (path, keyword))
                 _push(stack, kind, value, resource, (path, keyword))
-                continue
-            wrong = fault(kind, value, draft)
-            if wrong:
-                raise at((path, keyword), resource, f"`{keyword}` {wrong}", value)
-            if kind == LIST:
+            elif kind == LIST:
                 check_value(value, resource, (path, keyword))
-            elif keyword == "$ref":
-                stack.append(self.resolve(value, resource, (path, keyword)))
-            elif keyword == "$dynamicRef" or keyword == "$recursiveRef":
+            elif kind == REFERENCE:
+                if keyword == "$ref":
+                    stack.append(self.resolve(value, resource, (path, keyword)))
+                    continue
                 found = self.resolve(value, resource, (path, keyword))
-                self.index(found[1].document)
-                name = dynamic_name(keyword, value, found[0], found[1])
+                target = found[1]
+                self.index(target.document)
+                name = dynamic_name(keyword, value, found[0], target)
                 if name is not None:
                     dynamic.add(name)
                 stack.append(found)
@@ -584,15 +596,12 @@ def _push(stack: list[Any], kind: int, value: Any, resource: Resource, path: Pat
         stack.append((value, resource, path))
 
 
-def _check_map(value: dict[Any, Any], kind: int, resource: Resource, path: Path) -> None:
-    """Raise GrammarError unless the names of a map are strings, and its dependencies schemas or lists of names."""
-    for name in value:
-        if type(name) is not str:
-            _check_name(name, resource, path)
-    if kind == DEPENDENCIES:
-        for name, names in value.items():
-            if type(names) is list and not all(isinstance(other, str) for other in names):
-                raise at((path, name), resource, "a dependency must be a schema or a list of strings", names)
+def _check_dependencies(value: dict[Any, Any], resource: Resource, path: Path) -> None:
+    """Raise GrammarError unless names have schemas or lists of names."""
+    for name, names in value.items():
+        _check_name(name, resource, path)
+        if type(names) is list and not all(isinstance(other, str) for other in names):
+            raise at((path, name), resource, "a dependency must be a schema or a list of strings", names)
 
 
 def _check_name(name: Any, resource: Resource, path: Path) -> None:

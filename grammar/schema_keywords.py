@@ -177,6 +177,12 @@ def keywords(draft: int, vocabularies: frozenset[str] | None = None) -> dict[str
 
 MAX_COUNT = 1 << 62
 
+PLAIN_TYPES: tuple[type | None, ...] = (
+    *(None, dict, list, None, None, dict, None, None, None),  # up to ANY
+    *(str, str, None, None, None, None, bool, None, list, None, str, None),
+)
+"""By kind: the Python type all values of which are well formed unless they are empty; None where that is not enough."""
+
 TYPES = frozenset(("null", "boolean", "integer", "number", "string", "array", "object"))
 
 

@@ -24,6 +24,7 @@ from ..earley._regex import Regexes
 from .errors import GrammarError
 from .json_number_trees import number_tree
 from .json_numbers import exact, number_set
+from .json_strings import spelled
 from .regex_ast import Node
 from .regex_lower import lower
 from .regex_syntax import parse
@@ -32,7 +33,7 @@ from .schema_arrays import ArrayRules
 from .schema_objects import ObjectRules
 from .schema_report import Scan
 from .schema_shapes import FALSE, TRUE, ArrayShape, ObjectShape, Values
-from .schema_strings import NO_TEXTS, Texts
+from .schema_strings import NO_TEXTS, Texts, has_surrogate, spelled_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,12 +78,13 @@ class SchemaLoader:
         self.regexes = engine.regexes
         self.the_engine = ref(engine)
         self.terminals: dict[object, int | None] = {}  # by what they stand for
+        self.keys: dict[str, int | None] = {}  # terminals, by name
         self.scalar_symbols: dict[Values, int] = {}
         self.symbols: dict[int, int | None] = {FALSE: None}  # of terms; None: nothing is in them
         self.rules: dict[object, int] = {}  # first symbols of arrays and objects, by their shapes
         self.marks = marks(options)
         self.quote = self.regexes.literal(QUOTE)
-        self.key_end = self.regexes.concat([self.quote, lower(self.marks["colon"], self.regexes)])
+        self.key_end = self.regexes.concat((self.quote, lower(self.marks["colon"], self.regexes)))
 
     @property
     def engine(self) -> Engine:
@@ -111,37 +113,44 @@ class SchemaLoader:
 
     # Terminals: known by what they stand for, not by regex nodes, whose numbers change when the engine forgets.
 
-    def terminal(self, key: object, name: str, make: Callable[[], int]) -> int | None:
-        """The terminal for what `key` stands for, which matches the node that `make` makes; None if nothing does."""
-        known = self.terminals.get(key, -1)
-        if known == -1:
-            node = make()
-            known = None if self.regexes.is_empty(node) else self.engine.add_terminal(name, node)
-            self.terminals[key] = known
-        return known
+    def terminal(self, key: object, name: str, node: int) -> int | None:
+        """The terminal for what `key` stands for, which matches `node`, and is not known yet; None if nothing does."""
+        made = None
+        if not self.regexes.is_empty(node):
+            engine = self.engine
+            made = engine.add_terminal(name, node)
+        self.terminals[key] = made
+        return made
 
     def mark(self, name: str) -> int:
         """A mark of JSON's syntax, with the white space that belongs to it; see `marks`."""
-        symbol = self.terminal(name, name, lambda: lower(self.marks[name], self.regexes))
-        assert symbol is not None
+        symbol = self.terminals.get(name)
+        if symbol is None:
+            symbol = self.terminal(name, name, lower(self.marks[name], self.regexes))
+            assert symbol is not None
         return symbol
 
     def word(self, text: str) -> int:
         """One of JSON's literals."""
-        symbol = self.terminal(text, text, lambda: self.regexes.literal(text.encode()))
-        assert symbol is not None
+        symbol = self.terminals.get(text)
+        if symbol is None:
+            symbol = self.terminal(text, text, self.regexes.literal(text.encode()))
+            assert symbol is not None
         return symbol
 
     def string(self, texts: Texts) -> int | None:
         """The strings whose texts are in the set; None without any."""
+        if texts in self.terminals:
+            return self.terminals[texts]
         regexes = self.regexes
-        return self.terminal(
-            texts, "string", lambda: regexes.concat([self.quote, texts.node(regexes, self.style), self.quote])
-        )
+        node = texts.node(regexes, self.style)
+        return self.terminal(texts, "string", regexes.concat((self.quote, node, self.quote)))
 
     def number(self, numbers: NumberSet) -> int | None:
         """The numbers of a set; None if they cannot be spelled."""
-        return self.terminal(numbers, "number", lambda: lower(self.number_tree(numbers), self.regexes))
+        if numbers in self.terminals:
+            return self.terminals[numbers]
+        return self.terminal(numbers, "number", lower(self.number_tree(numbers), self.regexes))
 
     def number_tree(self, numbers: NumberSet) -> Node:
         options = self.options
@@ -149,12 +158,21 @@ class SchemaLoader:
         is_whole = self.algebra.is_draft_4 and are_whole(numbers, self.algebra.decimals)
         return number_tree(numbers, options.number_digits, options.number_shift, options.number_plain or is_whole)
 
-    def key(self, texts: Texts, name: str) -> int | None:
-        """A key out of a set, with the colon and the white space that may follow it; None without any."""
+    def key(self, name: str) -> int | None:
+        """A key with the colon and the white space that may follow it; None where it cannot be spelled."""
+        if name in self.keys:
+            return self.keys[name]
         regexes = self.regexes
-        return self.terminal(
-            ("key", texts), name, lambda: regexes.concat([self.quote, texts.node(regexes, self.style), self.key_end])
-        )
+        if has_surrogate(name):
+            node = spelled_words(frozenset((name,)), regexes, self.style)
+        else:
+            node = spelled(regexes.literal(name.encode()), regexes, self.style)
+        symbol = None
+        if not regexes.is_empty(node):
+            engine = self.engine
+            symbol = engine.add_terminal(f'"{name}":', regexes.concat((self.quote, node, self.key_end)))
+        self.keys[name] = symbol
+        return symbol
 
     def followed_key(self, texts: Texts, follow: Callable[[bytes], int]) -> int | None:
         """As `key`, where what follows depends on the key."""
@@ -190,13 +208,17 @@ class SchemaLoader:
         symbols = self.symbols
         if term in symbols:
             return symbols[term]
-        if term != TRUE and self.algebra.is_shallow(term):
-            values = self.algebra.values(term)
-            if not values.arrays and not values.objects:
-                symbol = symbols[term] = None if is_nothing(values) else self.scalar(values)
-                return symbol
-        witness = () if self.algebra.is_something(term) else None
-        symbol = symbols[term] = self.engine.add_lazy("value", partial(self.expand, term), witness=witness)
+        algebra = self.algebra
+        symbol: int | None
+        values = algebra.plain_scalars(term)
+        if values is None and term != TRUE and not algebra.is_structured(term) and algebra.is_shallow(term):
+            values = algebra.values(term)
+        if values is not None and not values.arrays and not values.objects:
+            symbol = None if is_nothing(values) else self.scalar(values)
+        else:
+            witness = () if algebra.is_something(term) else None
+            symbol = self.engine.add_lazy("value", partial(self.expand, term), witness=witness)
+        symbols[term] = symbol
         return symbol
 
     def scalar(self, values: Values) -> int:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .errors import GrammarLimitError
 from .schema_counting import n_texts, words
 from .schema_shapes import FALSE, TRUE
-from .schema_strings import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words
+from .schema_strings import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate
 
 if TYPE_CHECKING:
     from .schema_load import SchemaLoader
@@ -31,7 +31,7 @@ MAX_NAMED = 256
 """Keys of a pattern that become names where they can run out."""
 
 
-class State(NamedTuple):
+class State:
     """What the members so far have led to.
 
     passed: how many of the named keys that have an order; and, when all of them are passed, added to their number the
@@ -41,10 +41,25 @@ class State(NamedTuple):
     others: keys written that are not named.
     """
 
-    passed: int
-    size: int
-    missing: int
-    others: Words = NO_WORDS
+    __slots__ = ("missing", "others", "passed", "size")
+
+    def __init__(self, passed: int, size: int, missing: int, others: Words = NO_WORDS) -> None:
+        self.passed = passed
+        self.size = size
+        self.missing = missing
+        self.others = others
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, State)
+            and self.passed == other.passed
+            and self.size == other.size
+            and self.missing == other.missing
+            and self.others == other.others
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.passed, self.size, self.missing, self.others))
 
 
 class Atom(NamedTuple):
@@ -116,16 +131,22 @@ class ObjectRules:
     def witness(self) -> tuple[int, ...]:
         """What shows that all states can be finished: a symbol that derives something if all required values do."""
         if self.possible is None:
-            engine = self.loader.engine
-            needed = [(name, value) for name, value in self.names if name in self.shape.required]
-            symbols = [self.loader.value(value) for _, value in needed] + [self.key(name) for name, _ in needed]
-            known = [symbol for symbol in symbols if symbol is not None]
-            if len(known) < len(symbols):
-                self.possible = (engine.add_lazy("nothing", list),)
-            elif known:
-                self.possible = (engine.add_lazy("required", list, witness=known),)
-            else:
-                self.possible = ()
+            loader = self.loader
+            engine = loader.engine
+            algebra = loader.algebra
+            required = self.shape.required
+            needed: list[int] = []
+            self.possible = ()
+            for name, value in self.names if required else ():
+                if name not in required or (not has_surrogate(name) and algebra.is_something(value)):
+                    continue
+                symbol = loader.value(value)
+                if symbol is None or loader.key(name) is None:
+                    self.possible = (engine.add_lazy("nothing", list),)
+                    return self.possible
+                needed.append(symbol)
+            if needed:
+                self.possible = (engine.add_lazy("required", list, witness=needed),)
         return self.possible
 
     def start(self) -> int:
@@ -149,7 +170,8 @@ class ObjectRules:
             return found
         if state.passed < n_ordered:
             if not self.required >> state.passed & 1:
-                found.append([self.symbol(state._replace(passed=state.passed + 1))])
+                after = State(state.passed + 1, state.size, state.missing, state.others)
+                found.append([self.symbol(after)])
             self.add_named(state, state.passed, state.passed + 1, found)
             return found
         written = state.passed - n_ordered
@@ -165,17 +187,14 @@ class ObjectRules:
     def add_named(self, state: State, index: int, passed: int, found: list[list[int]]) -> None:
         """A member with one of the named keys."""
         name, value = self.names[index]
-        key = self.key(name)
+        key = self.loader.key(name)
         if key is not None:
             meets = 0
             if state.missing:
-                for index, exist in enumerate(self.shape.exists):
+                for bit, exist in enumerate(self.shape.exists):
                     if exist.keys.has(name):
-                        meets |= 1 << index
+                        meets |= 1 << bit
             self.add(state, key, value, meets, passed, found)
-
-    def key(self, name: str) -> int | None:
-        return self.loader.key(Texts(frozenset((name,))), f'"{name}":')
 
     def add_others(self, state: State, found: list[list[int]]) -> None:
         """A member with a key that is not named."""
@@ -209,26 +228,36 @@ class ObjectRules:
         """A member with one key or, instead, one out of `keys`, in all the ways in which it may meet demands."""
         if self.shape.most is not None and not self.has_room(state, passed):
             return
-        loader = self.loader
-        comma = [loader.mark(",")] if state.size else []
         size = min(state.size + 1, self.settled)
-        open_demands = [bit for bit in range(len(self.shape.exists)) if meets & state.missing & 1 << bit]
+        meets &= state.missing
+        if not meets:
+            self.add_one(state, key, value, State(passed, size, state.missing, state.others), found, keys)
+            return
+        algebra = self.loader.algebra
+        exists = self.shape.exists
+        open_demands = [bit for bit in range(len(exists)) if meets >> bit & 1]
         for n in range(len(open_demands) + 1):
             for chosen in combinations(open_demands, n):
-                loader.algebra.look()
+                algebra.look()
                 what = value
                 missing = state.missing
                 for bit in chosen:
-                    what = loader.algebra.both(what, self.shape.exists[bit].value)
+                    what = algebra.both(what, exists[bit].value)
                     missing &= ~(1 << bit)
-                symbol = loader.value(what)
-                if symbol is None:
-                    continue
-                after = State(passed, size, missing, state.others)
-                if keys is None:
-                    found.append([*comma, key, symbol, self.symbol(after)])
-                else:
-                    found.append([*comma, self.other(keys, symbol, after)])
+                self.add_one(state, key, what, State(passed, size, missing, state.others), found, keys)
+
+    def add_one(
+        self, state: State, key: int, value: int, after: State, found: list[list[int]], keys: Texts | None
+    ) -> None:
+        loader = self.loader
+        symbol = loader.value(value)
+        if symbol is None:
+            return
+        if keys is None:
+            member = [key, symbol, self.symbol(after)]
+        else:
+            member = [self.other(keys, symbol, after)]
+        found.append([loader.mark(","), *member] if state.size else member)
 
     def has_room(self, state: State, passed: int) -> bool:
         """Whether there may be one member more, and all required ones that are missing then."""
@@ -254,7 +283,7 @@ class ObjectRules:
     def follow(self, value: int, after: State, text: bytes) -> int:
         """What follows a key that is written as `text`, colon included."""
         key = json.loads(text[: text.rindex(b'"') + 1])
-        return self.rest(value, after._replace(others=after.others | {key}))
+        return self.rest(value, State(after.passed, after.size, after.missing, after.others | {key}))
 
     def rest(self, value: int, after: State) -> int:
         """A value, and what follows it."""
@@ -270,7 +299,7 @@ class ObjectRules:
 
     def make_atoms(self) -> list[Atom]:
         shape = self.shape
-        both = self.loader.algebra.both
+        algebra = self.loader.algebra
         others = self.others
         if others.words is not None and not others.words:
             return []
@@ -280,8 +309,10 @@ class ObjectRules:
         for keys, value, meets in demands:
             parts = []
             for atom in atoms:
-                self.loader.algebra.look()
-                within = atom._replace(keys=atom.keys & keys, value=both(atom.value, value), meets=atom.meets | meets)
+                algebra.look()
+                within = atom._replace(
+                    keys=atom.keys & keys, value=algebra.both(atom.value, value), meets=atom.meets | meets
+                )
                 if keys.is_all():
                     parts.append(within)
                     continue

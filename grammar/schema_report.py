@@ -27,8 +27,6 @@ from .schema_keywords import ANNOTATION, DRAFT_4, DRAFT_7, IDENTITY, KNOWN_ELSEW
 from .schema_strings import has_surrogate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from .json_numbers import NumberSet
     from .schema_algebra import Algebra
     from .schema_documents import Documents, Resource
@@ -108,7 +106,7 @@ class Scan:
         self.documents = documents
         self.algebra = algebra
         self.strict = algebra.options.strict
-        self.regexes = Regexes()  # for trying out patterns
+        self.regexes: Regexes | None = None  # for trying out patterns
         self.tried: set[NumberSet] = set()  # that can be spelled
         self.dropped: dict[tuple[int, str], str] = {}
         self.edges: dict[int, list[int]] = {}  # from schemas to those that apply to the same value, by `id`
@@ -133,15 +131,17 @@ class Scan:
         self.check_large()
 
     def visit(self, schema: dict[str, Any], resource: Resource, path: Path) -> None:
-        keys = schema.keys()
+        counted = schema
         if "$ref" in schema and resource.draft <= DRAFT_7:
-            keys = {"$ref": None}.keys()
-        if not _IN_PLACE.isdisjoint(keys):
-            self.note_edges(schema, keys, resource, path)
-        if _CHECKED.isdisjoint(keys):
+            counted = {"$ref": schema["$ref"]}
+        if not _IN_PLACE.isdisjoint(counted):
+            self.note_edges(schema, counted, resource, path)
+        if _CHECKED.isdisjoint(counted):
             return
         known = resource.keywords
-        for keyword in keys & _CHECKED & known.keys():
+        for keyword in counted:
+            if keyword not in _CHECKED or keyword not in known:
+                continue
             why = self.why_not(schema, keyword, resource, path)
             if why:
                 self.refuse(schema, keyword, resource, (path, keyword), why)
@@ -194,8 +194,11 @@ class Scan:
         return ""
 
     def check_pattern(self, pattern: str) -> None:
+        regexes = self.regexes
+        if regexes is None:
+            regexes = self.regexes = Regexes()
         for tree in self.algebra.pattern(pattern).trees:
-            if not self.regexes.is_empty(lower(tree, self.regexes)):
+            if not regexes.is_empty(lower(tree, regexes)):
                 self.algebra.inhabited.add(id(tree))
 
     def check_numbers(self, numbers: NumberSet) -> None:
@@ -223,12 +226,11 @@ class Scan:
 
     # Circles: a schema that applies to a value only if it does.
 
-    def note_edges(self, schema: dict[str, Any], keys: Iterable[str], resource: Resource, path: Path) -> None:
+    def note_edges(self, schema: dict[str, Any], counted: dict[str, Any], resource: Resource, path: Path) -> None:
         found = []
-        for keyword in keys:
+        for keyword, value in counted.items():
             if keyword not in _IN_PLACE or keyword not in resource.keywords:
                 continue
-            value = schema[keyword]
             if keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
                 target = self.documents.resolve(value, resource, (path, keyword))[0]
                 self.targets.setdefault(id(schema), []).append(target)

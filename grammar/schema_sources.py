@@ -130,28 +130,38 @@ def _second(text: str, key: str) -> int:
 
 def _copied(given: Any) -> Any:
     """A copy in plain dicts and lists of what is made of mappings and sequences. Other values are shared."""
-    result: list[Any] = [None]
-    stack: list[tuple[Any, Any, Any, int]] = [(given, result, 0, 1)]
+    result = [given]
+    stack: list[tuple[Any, int]] = [(result, 0)]  # copies, the values of which are none yet; how deep
     while stack:
-        value, holder, key, depth = stack.pop()
+        made, depth = stack.pop()
         if depth > MAX_DEPTH:
             raise GrammarLimitError(f"the schema is nested more than {MAX_DEPTH} deep, or holds itself")
-        made: Any
-        items: Any
-        if isinstance(value, (list, tuple)):
-            made = list(value)
-            items = enumerate(made)
+        depth += 1
+        if type(made) is dict:
+            for name, item in made.items():
+                copy = _copy(item)
+                if copy is not None:
+                    made[name] = copy  # the keys remain the same
+                    stack.append((copy, depth))
         else:
-            made = dict(value)
-            items = made.items()
-        holder[key] = made
-        for name, item in items:
-            kind = type(item)
-            if kind is str or kind is int or kind is bool or kind is float or item is None:
-                continue
-            if kind is dict or kind is list or isinstance(item, (Mapping, list, tuple)):
-                stack.append((item, made, name, depth + 1))
+            for index, item in enumerate(made):
+                copy = _copy(item)
+                if copy is not None:
+                    made[index] = copy
+                    stack.append((copy, depth))
     return result[0]
+
+
+def _copy(value: Any) -> Any:
+    """A copy of a mapping or sequence; None of another value."""
+    kind = type(value)
+    if kind is str or kind is int or kind is bool or kind is float or value is None:
+        return None
+    if kind is dict or isinstance(value, Mapping):
+        return dict(value)
+    if kind is list or isinstance(value, (list, tuple)):
+        return list(value)
+    return None
 
 
 def _of_model(given: Any) -> Any:

@@ -65,7 +65,9 @@ class Texts:
         return (self.words, self.least, self.most, self.trees, self.but)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Texts) and self.key() == other.key()
+        if self is other:
+            return True
+        return isinstance(other, Texts) and hash(self) == hash(other) and self.key() == other.key()
 
     def __hash__(self) -> int:
         if not self._hash:
@@ -91,7 +93,15 @@ class Texts:
             self._lowered = (regexes, [lower(tree, regexes) for tree in self.trees])
         regexes, nodes = self._lowered
         data = word.encode("utf-8", "surrogatepass")
-        return all(regexes.matches(node, data) for node in nodes)
+        return False not in [regexes.matches(node, data) for node in nodes]
+
+    def among(self, words: Words) -> Words:
+        """Those of some words that are in the set. Raises LimitError where that takes too much work."""
+        if self.words is not None:
+            return words & self.words
+        if not self.trees and self.least == 0 and self.most is None:
+            return words - self.but
+        return frozenset([word for word in words if self.has(word)])
 
     def __and__(self, other: Texts) -> Texts:
         if self is other or other is ALL_TEXTS:
@@ -99,7 +109,8 @@ class Texts:
         if self is ALL_TEXTS:
             return other
         if self.words is not None:
-            return Texts(frozenset([word for word in self.words if other.has(word)]))
+            words = other.among(self.words)
+            return self if len(words) == len(self.words) else Texts(words)
         if other.words is not None:
             return other & self
         most = self.most
@@ -183,7 +194,11 @@ NO_TEXTS = Texts(NO_WORDS)
 
 
 def has_surrogate(word: str) -> bool:
-    return not word.isascii() and any("\ud800" <= char <= "\udfff" for char in word)
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _words_tree(words: Words) -> Node:

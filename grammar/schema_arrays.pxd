@@ -1,0 +1,27 @@
+# Types for schema_arrays.py as compiled.
+
+cimport cython
+
+from earleymask.grammar.schema_load cimport SchemaLoader
+
+
+@cython.final
+cdef class State:
+    cdef readonly object length
+    cdef readonly tuple claimed
+    cdef readonly frozenset used
+
+
+@cython.final
+cdef class ArrayRules:
+    cdef SchemaLoader loader
+    cdef object shape
+    cdef dict known
+    cdef object settled
+    cdef bint is_endless
+    cdef dict others
+
+    cpdef start(self)
+    cdef symbol(self, State state)
+    cpdef behind(self, value, State after)
+    cdef State with_value(self, value, State after)

@@ -1,0 +1,49 @@
+# Types for schema_load.py as compiled: C calls between what makes the symbols of values, objects and arrays.
+
+cimport cython
+
+from earleymask.earley._engine cimport Engine
+from earleymask.earley._regex cimport Regexes
+from earleymask.grammar.regex_ast cimport Node
+from earleymask.grammar.regex_lower cimport lower
+from earleymask.grammar.schema_algebra cimport Algebra, is_nothing
+from earleymask.grammar.schema_strings cimport Texts, has_surrogate, spelled_words
+
+
+@cython.final
+cdef class SchemaLoader:
+    cdef readonly object options
+    cdef readonly object style
+    cdef readonly Algebra algebra
+    cdef object the_engine
+    cdef readonly Regexes regexes
+    cdef dict terminals
+    cdef dict keys
+    cdef dict scalar_symbols
+    cdef dict symbols
+    cdef dict rules
+    cdef dict marks
+    cdef object quote
+    cdef object key_end
+
+    @cython.locals(engine=Engine)
+    cdef terminal(self, key, str name, node)
+    cpdef mark(self, str name)
+    cpdef word(self, str text)
+    @cython.locals(regexes=Regexes)
+    cdef string(self, Texts texts)
+    cdef number(self, numbers)
+    cdef number_tree(self, numbers)
+    @cython.locals(regexes=Regexes, engine=Engine)
+    cpdef key(self, name)
+    @cython.locals(regexes=Regexes)
+    cpdef followed_key(self, Texts texts, follow)
+    @cython.locals(algebra=Algebra)
+    cpdef value(self, term)
+    cdef scalar(self, values)
+    @cython.locals(found=list)
+    cpdef expand(self, term)
+    @cython.locals(found=list)
+    cpdef scalars(self, values)
+    cdef members(self, shape, n_ordered)
+    cdef items(self, shape)

@@ -1,0 +1,55 @@
+# Types for schema_objects.py as compiled: a first mask goes through all members that may come first.
+
+cimport cython
+
+from earleymask.grammar.schema_load cimport SchemaLoader
+from earleymask.grammar.schema_strings cimport Texts, has_surrogate
+
+
+@cython.final
+cdef class State:
+    cdef readonly object passed
+    cdef readonly object size
+    cdef readonly object missing
+    cdef readonly frozenset others
+
+
+@cython.final
+cdef class ObjectRules:
+    cdef SchemaLoader loader
+    cdef object shape
+    cdef dict known
+    cdef list names
+    cdef Py_ssize_t n_ordered
+    cdef object required
+    cdef object settled
+    cdef list atoms
+    cdef bint is_plain
+    cdef tuple possible
+    cdef dict rests
+    cdef Texts others
+
+    cdef Texts other_keys(self)
+    cdef bint is_hopeless(self, State state) except -1
+    @cython.locals(needed=list)
+    cdef tuple witness(self)
+    cpdef start(self)
+    cdef symbol(self, State state)
+    @cython.locals(found=list, after=State, n_ordered=Py_ssize_t)
+    cpdef expand(self, State state)
+    cdef add_named(self, State state, Py_ssize_t index, passed, list found)
+    @cython.locals(keys=Texts)
+    cdef add_others(self, State state, list found)
+    cdef check_left(self, State state)
+    @cython.locals(open_demands=list, exists=tuple)
+    cdef add(self, State state, key, value, meets, passed, list found, Texts keys=*)
+    @cython.locals(loader=SchemaLoader, member=list)
+    cdef add_one(self, State state, key, value, State after, list found, Texts keys)
+    cdef bint has_room(self, State state, passed) except -1
+    cdef other(self, Texts keys, value, State after)
+    cpdef expand_other(self, Texts keys, value, State after)
+    cpdef follow(self, value, State after, bytes text)
+    cdef rest(self, value, State after)
+    cpdef expand_rest(self, value, State after)
+    @cython.locals(atom=object)
+    cdef list make_atoms(self)

@@ -1,0 +1,36 @@
+# Types for schema_report.py as compiled: the scan looks at every keyword of a schema.
+
+cimport cython
+
+from earleymask.earley._regex cimport Regexes
+from earleymask.grammar.regex_lower cimport lower
+from earleymask.grammar.schema_algebra cimport Algebra
+from earleymask.grammar.schema_documents cimport Documents, Resource
+
+
+@cython.final
+cdef class Scan:
+    cdef Documents documents
+    cdef Algebra algebra
+    cdef bint strict
+    cdef Regexes regexes
+    cdef set tried
+    cdef readonly dict dropped
+    cdef dict edges
+    cdef dict places
+    cdef list unique
+    cdef list narrowed
+    cdef list large
+    cdef readonly dict endless
+    cdef list negations
+    cdef dict targets
+    cdef set _negated
+
+    @cython.locals(counted=dict, known=dict)
+    cpdef visit(self, dict schema, Resource resource, tuple path)
+    @cython.locals(regexes=Regexes)
+    cpdef check_pattern(self, pattern)
+    @cython.locals(found=list)
+    cdef note_edges(self, dict schema, dict counted, Resource resource, tuple path)
+    @cython.locals(done=set, open_=dict, stack=list)
+    cpdef find_circle(self)

@@ -1,0 +1,8 @@
+# Types for schema_sources.py as compiled: a schema is copied, value by value.
+
+cimport cython
+
+
+@cython.locals(result=list, stack=list, depth=Py_ssize_t)
+cdef _copied(given)
+cdef _copy(value)

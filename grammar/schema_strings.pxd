@@ -1,0 +1,28 @@
+# Types for schema_strings.py as compiled: sets of texts stand in most keys that are looked up.
+
+cimport cython
+
+from earleymask.earley._regex cimport Regexes
+
+
+@cython.final
+cdef class Texts:
+    cdef readonly frozenset words
+    cdef readonly object least
+    cdef readonly object most
+    cdef readonly tuple trees
+    cdef readonly frozenset but
+    cdef readonly Py_ssize_t weight
+    cdef Py_hash_t _hash
+    cdef tuple _lowered
+
+    cpdef tuple key(self)
+    cpdef bint is_all(self) except -1
+    cpdef bint has(self, word) except -1
+    cpdef frozenset among(self, frozenset words)
+    cpdef tree(self)
+    cpdef bint is_empty(self) except -1
+    cpdef node(self, Regexes regexes, style)
+
+cpdef bint has_surrogate(word) except -1
+cpdef spelled_words(frozenset words, Regexes regexes, style)
