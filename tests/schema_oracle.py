@@ -234,8 +234,13 @@ class Oracle:
         return self.is_valid(instance)
 
     def is_valid(self, instance: Any) -> bool:
-        """Whether an instance is valid. Its numbers are int or Decimal."""
-        return bool(self._validator.is_valid(instance))
+        """Whether an instance is valid. Its numbers are int or Decimal. RecursionError: the schema goes in a circle."""
+        try:
+            return bool(self._validator.is_valid(instance))
+        except BaseException as error:
+            if type(error).__name__ == "PanicException":  # what Rust makes of a RecursionError below it
+                raise RecursionError from None
+            raise
 
 
 def _no_constant(name: str) -> Any:
