@@ -13,6 +13,7 @@ What is changed, each with a test of its own (`test_schema_oracle.py`):
 - formats are asserted by `schema_formats`;
 - `dependencies` is asserted in all drafts: later ones leave it to the implementation;
 - in 2019-09, `additionalProperties` evaluates the keys that it is about, and `contains` no items;
+- what a reference to a root with `$schema` leads to is judged as exactly;
 - an object with a key twice is not valid.
 """
 
@@ -203,6 +204,19 @@ def _made_exact(base: Any, format_assertion: bool) -> Any:
 
 
 EXACT = {(base, asserted): _made_exact(base, asserted) for base in VALIDATORS for asserted in (True, False)}
+_validator_for = validators.validator_for
+
+
+def _exact_validator_for(schema: Any, default: Any = jsonschema.Draft202012Validator) -> Any:
+    """As `jsonschema` chooses it; where it goes on from an exact one, to another draft or to a root, an exact one."""
+    found = _validator_for(schema, default)
+    for (_, asserted), exact in EXACT.items():
+        if exact is default:
+            return EXACT.get((found, asserted), found)
+    return found
+
+
+validators.validator_for = _exact_validator_for
 
 
 class Oracle:
@@ -215,7 +229,7 @@ class Oracle:
         self, schema: Any, *, registry: Mapping[str, Any] | None = None, format_assertion: bool = True
     ) -> None:
         schema = exactly(schema if isinstance(schema, str) else json.dumps(schema))
-        base = validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+        base = _validator_for(schema, default=jsonschema.Draft202012Validator)
         known: referencing.Registry[Any] = METASCHEMAS  # which fetches nothing, unlike jsonschema's default
         uri_of_draft = base.META_SCHEMA.get("$id") or base.META_SCHEMA["id"]
         specification = specification_with(uri_of_draft, default=DRAFT202012)

@@ -31,7 +31,7 @@ class _Walk:
     constants: list[Any] = field(default_factory=list)
 
     def go(self, schema: Any, asserted: bool = True) -> None:
-        """`asserted`: values are as the schema says, which under `not` and `if` they need not be."""
+        """`asserted`: a value that is one of the constants here may be it because the schema says so."""
         if not isinstance(schema, dict) or id(schema) in self.seen:
             return
         self.seen[id(schema)] = schema
@@ -47,7 +47,7 @@ class _Walk:
                 for branch in value:
                     self.go(branch, asserted)
             elif keyword in SINGLE:
-                self.go(value, asserted and keyword not in ("not", "if"))
+                self.go(value, asserted and keyword != "not")
             elif keyword in MAPS:
                 for branch in value.values():
                     self.go(branch, asserted)

@@ -35,6 +35,8 @@ CASES: list[tuple[Any, list[str], list[str]]] = [
     ),
     (YEAR_2019 | {"contains": {"const": 1}, "unevaluatedItems": False}, ["1"], ["[1]", "[]"]),
     (YEAR_2019 | {"items": True, "unevaluatedItems": False}, ["[1]", "[]"], []),
+    # Through a root that says which draft it is of.
+    (YEAR_2019 | {"properties": {"a": {"$ref": "#"}, "b": {"format": "date"}}}, ['{"a": {}}'], ['{"a": {"b": "x"}}']),
     # Exact numbers.
     ({"multipleOf": 0.01}, ["0.07", "19.99", "4.35", "1e3"], ["0.075", "1e-3"]),
     ({"multipleOf": 1e-8}, ["12391239123", "1e308"], ["1e-9"]),
