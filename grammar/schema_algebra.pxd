@@ -19,7 +19,7 @@ cdef class Algebra:
     cdef readonly object options
     cdef readonly bint is_draft_4
     cdef readonly set decimals
-    cdef readonly object shapes
+    cdef readonly object sets
     cdef readonly list kinds
     cdef readonly list parts
     cdef readonly dict known
@@ -30,6 +30,8 @@ cdef class Algebra:
     cdef readonly object dropped
     cdef readonly dict applicable
     cdef readonly dict meanings
+    cdef readonly dict first
+    cdef readonly dict alike
     cdef readonly set in_work
 
     cpdef begin(self)

@@ -35,11 +35,10 @@ from .schema_shapes import (
     Contains,
     ForAll,
     ObjectShape,
-    Shapes,
     Values,
-    both_numbers,
 )
 from .schema_strings import ALL_TEXTS, NO_TEXTS, Texts
+from .schema_value_sets import ValueSets, both_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -155,7 +154,7 @@ class Algebra:
         self.options = options
         self.is_draft_4 = documents.root.draft == DRAFT_4
         self.decimals: set[object] = set()  # constants of draft 4 that are written with a fraction or an exponent
-        self.shapes = Shapes(self)
+        self.sets = ValueSets(self)
         # By term // 2: what it is, and of what.
         self.kinds: list[int] = [BOTH]
         self.parts: list[Any] = [()]
@@ -167,6 +166,8 @@ class Algebra:
         self.dropped = dropped  # keywords that are left out: see `schema_report`
         self.applicable: dict[object, dict[str, Any]] = {}
         self.meanings: dict[int, Values] = {TRUE: ALL_VALUES, FALSE: NO_VALUES}
+        self.first: dict[int, int] = {}  # places -> the first ones that mean the same
+        self.alike: dict[object, int] = {}  # by what stands there: the first place
         self.in_work: set[tuple[int, str]] = set()
 
     # Time.
@@ -300,26 +301,24 @@ class Algebra:
         index = term >> 1
         kind = self.kinds[index]
         part = self.parts[index]
-        shapes = self.shapes
+        sets = self.sets
         if kind == BOTH:
             if term & 1:
-                return reduce(shapes.either, [self.values(one ^ 1) for one in part])
-            return reduce(shapes.both, map(self.values, part))
+                return reduce(sets.either, [self.values(one ^ 1) for one in part])
+            return sets.all_of([self.values(one) for one in part])
         if kind != PLACE:
             if term & 1:
-                return shapes.none(self.values(term ^ 1))
+                return sets.none(self.values(term ^ 1))
             return self.constants([part]) if kind == CONSTANT else part
         if not _UNEVALUATED.isdisjoint(part.schema):
             found = self.evaluation().values(part)
-            return shapes.none(found) if term & 1 else found
+            return sets.none(found) if term & 1 else found
         if term & 1:
-            found = shapes.none(self.own_values(part))
+            found = sets.none(self.own_values(part))
             for one in self.applied(part):
-                found = shapes.either(found, self.values(one ^ 1))
+                found = sets.either(found, self.values(one ^ 1))
         else:
-            found = self.own_values(part)
-            for one in self.applied(part):
-                found = shapes.both(found, self.values(one))
+            found = sets.all_of([self.own_values(part), *map(self.values, self.applied(part))])
         return found
 
     def members(self, values: Values) -> list[Any] | None:
@@ -398,11 +397,22 @@ class Algebra:
         return is_nothing(values)
 
     def meant(self, term: int) -> int:
-        """The term; of a place that is a mere reference, what that leads to. (There are no circles: see `Scan`.)"""
+        """The term; of a place that is a mere reference, what that leads to, and of places with the same schema the
+        first one. (There are no circles of references: see `Scan`.)"""
         place = self.place_of(term & ~1)
-        if place is None or len(place.schema) != 1 or "$ref" not in place.schema:
+        if place is None:
             return term
-        return self.meant(self.place(place.ref()) ^ (term & 1))
+        known = self.first.get(term & ~1)
+        if known is None:
+            if len(place.schema) == 1 and "$ref" in place.schema:
+                known = self.meant(self.place(place.ref()))
+            elif self.dropped:
+                known = term & ~1
+            else:
+                content = (canonical(place.schema), id(place.resource), place.scope)
+                known = self.alike.setdefault(content, term & ~1)
+            self.first[term & ~1] = known
+        return known ^ (term & 1)
 
     def is_surely_nothing(self, term: int) -> bool:
         """As `is_nothing`; more is looked at, for combinations that become large otherwise."""
@@ -550,11 +560,11 @@ class Algebra:
         elif isinstance(kind, str):
             found = _TYPES[kind]
         else:
-            found = reduce(self.shapes.either, [_TYPES[one] for one in kind])
+            found = reduce(self.sets.either, [_TYPES[one] for one in kind])
         if "enum" in schema:
-            found = self.shapes.both(found, self.constants(schema["enum"]))
+            found = self.sets.both(found, self.constants(schema["enum"]))
         if "const" in schema:
-            found = self.shapes.both(found, self.constants([schema["const"]]))
+            found = self.sets.both(found, self.constants([schema["const"]]))
         keys = schema.keys()
         if found.objects and not _OBJECTS.isdisjoint(keys):
             objects = self._only(found.objects, self.object_shape(place), True)
@@ -567,7 +577,7 @@ class Algebra:
         if found.numbers and not _NUMBERS.isdisjoint(keys):
             demanded = numbers_of(schema, place.draft)
             numbers = () if demanded.is_empty() else (demanded,)
-            found = found._replace(numbers=self.shapes.product(found.numbers, numbers, both_numbers, ANY_NUMBER))
+            found = found._replace(numbers=self.sets.product(found.numbers, numbers, both_numbers, ANY_NUMBER))
         return found
 
     def _only(self, shapes: Any, demanded: Any, objects: bool) -> Any:
@@ -575,8 +585,8 @@ class Algebra:
         if demanded is None:
             return ()
         if objects:
-            return self.shapes.product(shapes, (demanded,), self.shapes.both_objects, ANY_OBJECT)
-        return self.shapes.product(shapes, (demanded,), self.shapes.both_arrays, ANY_ARRAY)
+            return self.sets.objects.all_of([shapes, (demanded,)])
+        return self.sets.product(shapes, (demanded,), self.sets.arrays.both, ANY_ARRAY)
 
     def object_shape(self, place: Place) -> ObjectShape | None:
         schema = self.keywords(place)
@@ -621,7 +631,7 @@ class Algebra:
                 named[name] = value
         least = count(schema.get("minProperties", 0))
         most = count(schema["maxProperties"]) if "maxProperties" in schema else None
-        return self.shapes.object(named, tuple(for_all), required, (), least, most)
+        return self.sets.objects.shape(named, tuple(for_all), required, (), least, most)
 
     def array_shape(self, place: Place) -> ArrayShape | None:
         schema = self.keywords(place)
@@ -642,7 +652,7 @@ class Algebra:
             least = count(schema.get("minContains", 1))
             most = count(schema["maxContains"]) if "maxContains" in schema else None
             contains = (Contains(self.child(place, "contains"), least, most, 0),)
-        return self.shapes.array(
+        return self.sets.arrays.shape(
             prefix,
             rest,
             count(schema.get("minItems", 0)),
@@ -728,14 +738,14 @@ class Algebra:
         branches of `oneOf` are told apart by a type or by a constant.
         """
         around = self.own_values(place)
-        within = [self.shapes.both(around, self.values(term)) for term in terms]
+        within = [self.sets.both(around, self.values(term)) for term in terms]
         cases = []
         for index, term in enumerate(terms):
             self.look()
             others = [
                 other ^ 1
                 for at, other in enumerate(terms)
-                if at != index and not is_nothing(self.shapes.both(within[index], self.values(other)))
+                if at != index and not is_nothing(self.sets.both(within[index], self.values(other)))
             ]
             cases.append(self.all_of([term, *others]))
         return cases
@@ -758,7 +768,7 @@ class Algebra:
         """The shapes of a term with their names in the order of the document, and with names that only others have; and
         how many names have such an order. Constants have their own."""
         # (In the shape of a conjunction, the required names of one schema stand before the properties of the next.)
-        if len(shapes) == 1 and self.kinds[term >> 1] == PLACE and self.is_shallow(term):
+        if len(shapes) == 1 and self.kinds[term >> 1] == PLACE and self.is_shallow(term) and not shapes[0].clauses:
             return [(shapes[0], len(shapes[0].named))]
         order = self.order(term)
         found = []
@@ -767,7 +777,9 @@ class Algebra:
             if not shape.is_constant:
                 n_ordered = len(order)
                 known = dict(shape.named)
-                named = [(name, known[name] if name in known else self.shapes.value_of(shape, name)) for name in order]
+                named = [
+                    (name, known[name] if name in known else self.sets.objects.value_of(shape, name)) for name in order
+                ]
                 named += [(name, value) for name, value in shape.named if name not in order]
                 shape = shape._replace(named=tuple(named))
             found.append((shape, n_ordered))

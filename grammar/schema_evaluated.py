@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import ref
 
 from .errors import GrammarLimitError
 from .schema_keywords import DRAFT_2020
-from .schema_shapes import ALL_VALUES, FALSE, NO_VALUES, TRUE, ArrayShape, ForAll, ObjectShape, Values
+from .schema_shapes import ALL_VALUES, FALSE, NO_VALUES, TRUE, ArrayShape, ForAll, ObjectShape, OfAlgebra, Values
 from .schema_strings import ALL_TEXTS, NO_TEXTS, Texts
 
 if TYPE_CHECKING:
@@ -44,24 +43,18 @@ NOTHING = Evaluated()
 Cases = dict[tuple[Values, Evaluated], bool]
 
 
-class Evaluation:
-    """Works out the cases of places. The algebra has it, and not the other way round."""
+class Evaluation(OfAlgebra):
+    """Works out the cases of places."""
 
     def __init__(self, algebra: Algebra) -> None:
-        self.the_algebra = ref(algebra)
+        super().__init__(algebra)
         self.known: dict[int, list[tuple[Values, Evaluated]]] = {}
-
-    @property
-    def algebra(self) -> Algebra:
-        algebra = self.the_algebra()
-        assert algebra is not None
-        return algebra
 
     def values(self, place: Place) -> Values:
         """What a place means that has one of the two keywords."""
         found = NO_VALUES
         for values, _ in self.cases(self.algebra.place(place)):
-            found = self.algebra.shapes.either(found, values)
+            found = self.algebra.sets.either(found, values)
         return found
 
     def cases(self, term: int) -> list[tuple[Values, Evaluated]]:
@@ -142,7 +135,7 @@ class Evaluation:
         for values, evaluated in left:
             self.algebra.look()
             for other, also in right:
-                both = self.algebra.shapes.both(values, other)
+                both = self.algebra.sets.both(values, other)
                 if not self.algebra.is_empty(both):
                     found[both, evaluated | also] = True
         return bounded(found)
@@ -184,11 +177,11 @@ class Evaluation:
         if keyword == "unevaluatedProperties":
             if not evaluated.keys.is_all():
                 object_ = ObjectShape(for_all=(ForAll(~evaluated.keys, rest),))
-                values = algebra.shapes.both(values, ALL_VALUES._replace(objects=(object_,)))
+                values = algebra.sets.both(values, ALL_VALUES._replace(objects=(object_,)))
             return values, evaluated._replace(keys=ALL_TEXTS)
         if evaluated.items is not None:
             array = ArrayShape((TRUE,) * evaluated.items, algebra.any_of([*evaluated.matching, rest]))
-            values = algebra.shapes.both(values, ALL_VALUES._replace(arrays=(array,)))
+            values = algebra.sets.both(values, ALL_VALUES._replace(arrays=(array,)))
         return values, evaluated._replace(items=None)
 
 

@@ -12,6 +12,7 @@ cdef class State:
     cdef readonly object size
     cdef readonly object missing
     cdef readonly frozenset others
+    cdef readonly tuple clauses
 
 
 @cython.final
@@ -28,6 +29,8 @@ cdef class ObjectRules:
     cdef tuple possible
     cdef dict rests
     cdef Texts others
+    cdef object clauses
+    cdef dict solved
 
     cdef Texts other_keys(self)
     cdef bint is_hopeless(self, State state) except -1
@@ -35,6 +38,8 @@ cdef class ObjectRules:
     cdef tuple witness(self)
     cpdef start(self)
     cdef symbol(self, State state)
+    cdef solution(self, State state)
+    cpdef left(self, State state)
     @cython.locals(found=list, after=State, n_ordered=Py_ssize_t)
     cpdef expand(self, State state)
     cdef add_named(self, State state, Py_ssize_t index, passed, list found)
@@ -42,7 +47,9 @@ cdef class ObjectRules:
     cdef add_others(self, State state, list found)
     cdef check_left(self, State state)
     @cython.locals(open_demands=list, exists=tuple)
-    cdef add(self, State state, key, value, meets, passed, list found, Texts keys=*)
+    cdef add(self, State state, key, value, meets, passed, list found, about, Texts keys=*)
+    @cython.locals(then=State)
+    cdef add_ways(self, State state, key, value, State after, list found, about, Texts keys)
     @cython.locals(loader=SchemaLoader, member=list)
     cdef add_one(self, State state, key, value, State after, list found, Texts keys)
     cdef bint has_room(self, State state, passed) except -1

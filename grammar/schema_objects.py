@@ -24,6 +24,9 @@ from .schema_shapes import FALSE, TRUE
 from .schema_strings import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .schema_clauses import Clauses
     from .schema_load import SchemaLoader
     from .schema_shapes import ObjectShape
 
@@ -39,15 +42,19 @@ class State:
     size: members so far, as far as it matters; 0 only for none.
     missing: bits of the demands for some member that are not met yet.
     others: keys written that are not named.
+    clauses: what is left of the clauses of the shape, as numbers of `Clauses`.
     """
 
-    __slots__ = ("missing", "others", "passed", "size")
+    __slots__ = ("clauses", "missing", "others", "passed", "size")
 
-    def __init__(self, passed: int, size: int, missing: int, others: Words = NO_WORDS) -> None:
+    def __init__(
+        self, passed: int, size: int, missing: int, others: Words = NO_WORDS, clauses: tuple[int, ...] = ()
+    ) -> None:
         self.passed = passed
         self.size = size
         self.missing = missing
         self.others = others
+        self.clauses = clauses
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -56,10 +63,11 @@ class State:
             and self.size == other.size
             and self.missing == other.missing
             and self.others == other.others
+            and self.clauses == other.clauses
         )
 
     def __hash__(self) -> int:
-        return hash((self.passed, self.size, self.missing, self.others))
+        return hash((self.passed, self.size, self.missing, self.others, self.clauses))
 
 
 class Atom(NamedTuple):
@@ -68,6 +76,7 @@ class Atom(NamedTuple):
     keys: Texts
     value: int
     meets: int  # bits of the demands for some member that such a key can meet
+    within: frozenset[Texts]  # the sets of keys that clauses speak of and that it is within
 
 
 class ObjectRules:
@@ -85,12 +94,39 @@ class ObjectRules:
         self.atoms: list[Atom] | None = None
         # Where only required keys stand between a state and the end, it can be finished if their values exist; and of
         # others about which nothing is demanded there are as many as one likes.
-        self.is_plain = not shape.exists and not (shape.least and shape.for_all)
+        self.is_plain = not shape.exists and not (shape.least and shape.for_all) and not shape.clauses
         self.possible: tuple[int, ...] | None = None
         self.rests: dict[tuple[int, State], int] = {}
         self.others = self.other_keys()
+        self.clauses: Clauses | None = None
+        self.solved: dict[ObjectShape, int] = {}
+        if shape.clauses:
+            self.read_clauses()
         if shape.exists or shape.least:
             self.name_few()
+
+    def read_clauses(self) -> None:
+        """Names the keys that clauses speak of: which of them have been written is part of the state."""
+        from .schema_clauses import Clauses  # few schemas need it
+
+        sets = self.loader.algebra.sets.objects
+        self.clauses = clauses = Clauses(sets, self.shape.clauses)
+        names = dict(self.shape.named)
+        words_ = [name for name in clauses.names if name not in names]
+        self.add_names([name for name in words_ if self.others.has(name)])
+        self.others = self.others & Texts(but=frozenset(words_))
+        if clauses.counts:
+            # Keys that can run out.
+            few = [words(atom.keys, MAX_NAMED) or [] for atom in self.make_atoms()]
+            found = [word for part in few for word in part]
+            self.add_names(sorted(found))
+            self.others = self.others & Texts(but=frozenset(found))
+
+    def add_names(self, names: list[str]) -> None:
+        sets = self.loader.algebra.sets.objects
+        known = {name for name, _ in self.names}
+        found = [(name, sets.value_of(self.shape, name)) for name in names if name not in known]
+        self.names += [(name, value) for name, value in found if value != FALSE]
 
     def other_keys(self) -> Texts:
         """The keys that may be there and are not named."""
@@ -115,7 +151,7 @@ class ObjectRules:
             few = list(found)
         else:
             self.others = NO_TEXTS
-        self.names += [(name, self.loader.algebra.shapes.value_of(self.shape, name)) for name in sorted(few)]
+        self.add_names(sorted(few))
 
     def is_hopeless(self, state: State) -> bool:
         """Whether there are not as many names left as members must come."""
@@ -150,16 +186,59 @@ class ObjectRules:
         return self.possible
 
     def start(self) -> int:
-        return self.symbol(State(0, 0, (1 << len(self.shape.exists)) - 1))
+        clauses = self.clauses.start if self.clauses is not None else ()
+        return self.symbol(State(0, 0, (1 << len(self.shape.exists)) - 1, NO_WORDS, clauses))
 
     def symbol(self, state: State) -> int:
         symbol = self.known.get(state)
         if symbol is None:
             witness = self.witness() if self.is_plain else None
+            if state.clauses:
+                witness = (self.solution(state),)
             symbol = self.known[state] = self.loader.engine.add_lazy(
                 "members", partial(self.expand, state), witness=witness
             )
         return symbol
+
+    def solution(self, state: State) -> int:
+        """A symbol that derives something if the clauses that are left can be met: that of a shape without clauses."""
+        assert self.clauses is not None
+        loader = self.loader
+        left = self.left(state)
+        known = self.solved.get(left)
+        if known is None:
+            shapes = loader.algebra.sets.objects.solutions(left)
+            known = self.solved[left] = loader.engine.add_lazy("solution", partial(self.next_solution, shapes))
+        return known
+
+    def next_solution(self, shapes: Iterator[ObjectShape]) -> list[list[int]]:
+        self.loader.algebra.begin()
+        shape = next(shapes, None)
+        if shape is None:
+            return []
+        others = self.loader.engine.add_lazy("other solution", partial(self.next_solution, shapes))
+        return [[self.loader.members(shape, 0)], [others]]
+
+    def left(self, state: State) -> ObjectShape:
+        """What is left of the shape: objects of the members that may still come."""
+        assert self.clauses is not None
+        shape = self.shape
+        passed, written = state.passed, 0
+        if passed > self.n_ordered:
+            passed, written = self.n_ordered, passed - self.n_ordered
+        written = written << self.n_ordered | (1 << passed) - 1
+        gone = frozenset([name for bit, (name, _) in enumerate(self.names) if written >> bit & 1])
+        value_of = dict(shape.named)
+        value_of.update(self.names)
+        return shape._replace(
+            named=tuple([(name, FALSE if name in gone else value) for name, value in value_of.items()]),
+            required=shape.required - gone,
+            exists=tuple([exist for bit, exist in enumerate(shape.exists) if state.missing >> bit & 1]),
+            least=max(shape.least - state.size, 0),
+            most=None if shape.most is None else shape.most - state.size,
+            is_constant=False,
+            clauses=self.clauses.shapes(state.clauses),
+        )
 
     def expand(self, state: State) -> list[list[int]]:
         """What may follow this state: the end, or a member and what follows it."""
@@ -170,8 +249,12 @@ class ObjectRules:
             return found
         if state.passed < n_ordered:
             if not self.required >> state.passed & 1:
-                after = State(state.passed + 1, state.size, state.missing, state.others)
-                found.append([self.symbol(after)])
+                left: tuple[int, ...] | None = state.clauses
+                if self.clauses is not None:
+                    left = self.clauses.passed(state.clauses, self.names[state.passed][0])
+                if left is not None:
+                    after = State(state.passed + 1, state.size, state.missing, state.others, left)
+                    found.append([self.symbol(after)])
             self.add_named(state, state.passed, state.passed + 1, found)
             return found
         written = state.passed - n_ordered
@@ -179,6 +262,8 @@ class ObjectRules:
             if not written >> bit & 1:
                 self.add_named(state, n_ordered + bit, n_ordered + (written | 1 << bit), found)
         is_complete = not self.required >> n_ordered & ~written
+        if self.clauses is not None and not self.clauses.may_end(state.clauses):
+            is_complete = False
         if is_complete and not state.missing and state.size >= min(self.shape.least, self.settled):
             found.append([self.loader.mark("}" if state.size else "empty }")])
         self.add_others(state, found)
@@ -194,7 +279,7 @@ class ObjectRules:
                 for bit, exist in enumerate(self.shape.exists):
                     if exist.keys.has(name):
                         meets |= 1 << bit
-            self.add(state, key, value, meets, passed, found)
+            self.add(state, key, value, meets, passed, found, name)
 
     def add_others(self, state: State, found: list[list[int]]) -> None:
         """A member with a key that is not named."""
@@ -204,7 +289,7 @@ class ObjectRules:
             self.check_left(state)
         for atom in self.atoms:
             keys = atom.keys & ~Texts(state.others) if state.others else atom.keys
-            self.add(state, 0, atom.value, atom.meets, state.passed, found, keys)
+            self.add(state, 0, atom.value, atom.meets, state.passed, found, atom.keys, keys)
 
     def check_left(self, state: State) -> None:
         """Makes sure that keys are left for each demand that is not met."""
@@ -223,15 +308,19 @@ class ObjectRules:
         meets: int,
         passed: int,
         found: list[list[int]],
+        about: str | Texts,
         keys: Texts | None = None,
     ) -> None:
-        """A member with one key or, instead, one out of `keys`, in all the ways in which it may meet demands."""
+        """A member with one key or, instead, one out of `keys`, in all the ways in which it may meet demands.
+
+        about: the name, or the keys of the atom.
+        """
         if self.shape.most is not None and not self.has_room(state, passed):
             return
         size = min(state.size + 1, self.settled)
         meets &= state.missing
         if not meets:
-            self.add_one(state, key, value, State(passed, size, state.missing, state.others), found, keys)
+            self.add_ways(state, key, value, State(passed, size, state.missing, state.others), found, about, keys)
             return
         algebra = self.loader.algebra
         exists = self.shape.exists
@@ -244,7 +333,26 @@ class ObjectRules:
                 for bit in chosen:
                     what = algebra.both(what, exists[bit].value)
                     missing &= ~(1 << bit)
-                self.add_one(state, key, what, State(passed, size, missing, state.others), found, keys)
+                self.add_ways(state, key, what, State(passed, size, missing, state.others), found, about, keys)
+
+    def add_ways(
+        self,
+        state: State,
+        key: int,
+        value: int,
+        after: State,
+        found: list[list[int]],
+        about: str | Texts,
+        keys: Texts | None,
+    ) -> None:
+        """The same in all the ways in which clauses go on; `after` knows nothing of them yet."""
+        clauses = self.clauses
+        if clauses is None:
+            self.add_one(state, key, value, after, found, keys)
+            return
+        for way in clauses.ways(state.clauses, about, value, partial(self.left, state)):
+            then = State(after.passed, after.size, after.missing, after.others, clauses.state(way.left))
+            self.add_one(state, key, way.value, then, found, keys)
 
     def add_one(
         self, state: State, key: int, value: int, after: State, found: list[list[int]], keys: Texts | None
@@ -283,7 +391,7 @@ class ObjectRules:
     def follow(self, value: int, after: State, text: bytes) -> int:
         """What follows a key that is written as `text`, colon included."""
         key = json.loads(text[: text.rindex(b'"') + 1])
-        return self.rest(value, State(after.passed, after.size, after.missing, after.others | {key}))
+        return self.rest(value, State(after.passed, after.size, after.missing, after.others | {key}, after.clauses))
 
     def rest(self, value: int, after: State) -> int:
         """A value, and what follows it."""
@@ -303,9 +411,11 @@ class ObjectRules:
         others = self.others
         if others.words is not None and not others.words:
             return []
-        atoms = [Atom(others, TRUE, 0)]
+        key_sets = self.clauses.key_sets if self.clauses is not None else ()
+        atoms = [Atom(others, TRUE, 0, frozenset())]
         demands = [(keys, value, 0) for keys, value in shape.for_all if value != FALSE]
         demands += [(exist.keys, TRUE, 1 << index) for index, exist in enumerate(shape.exists)]
+        demands += [(keys, TRUE, 0) for keys in key_sets]
         for keys, value, meets in demands:
             parts = []
             for atom in atoms:
@@ -313,6 +423,8 @@ class ObjectRules:
                 within = atom._replace(
                     keys=atom.keys & keys, value=algebra.both(atom.value, value), meets=atom.meets | meets
                 )
+                if keys in key_sets:
+                    within = within._replace(within=atom.within | {keys})
                 if keys.is_all():
                     parts.append(within)
                     continue
@@ -320,4 +432,6 @@ class ObjectRules:
                     if not part.keys.is_empty():
                         parts.append(part)
             atoms = parts
+        if self.clauses is not None:
+            self.clauses.within = {atom.keys: atom.within for atom in atoms}
         return [atom for atom in atoms if atom.value != FALSE]

@@ -183,6 +183,33 @@ class Schemas:
     def nothing(self) -> Any:
         return False if self.year > 4 else {"not": {}}
 
+    def overlapping(self, word: str, depth: int) -> dict[str, Any]:
+        """Objects that have names in common and may have a member that tells them apart, combined."""
+        rng = self.rng
+        tells = rng.choice((None, "a", "x1"))
+        branches = []
+        for index in range(rng.randint(2, 5)):
+            named = {name: self.schema(rng.choice((0, 0, depth))) for name in rng.sample(NAMES, rng.randint(1, 4))}
+            if tells is not None and rng.random() < 0.8:
+                named[tells] = {"enum": rng.sample(STRINGS[1:6], 2) if rng.random() < 0.3 else [STRINGS[1 + index]]}
+            branch: dict[str, Any] = {"properties": named}
+            if rng.random() < 0.5:
+                branch["type"] = "object"
+            if rng.random() < 0.6:
+                branch["required"] = rng.sample([*named, "b"], 1)
+            if rng.random() < 0.3:
+                branch["additionalProperties"] = self.nothing()
+            branches.append(branch)
+        if word == "not":
+            return {"not": {"anyOf": branches}}
+        if word != "if":
+            return {word: branches}
+        conditions = [
+            {"if": {"properties": {"a": {"enum": [STRINGS[1 + index]]}}, "required": ["a"]}, "then": branch}
+            for index, branch in enumerate(branches)
+        ]
+        return {"allOf": conditions}
+
     def named(self, depth: int) -> dict[str, Any]:
         return {name: self.schema(depth) for name in self.rng.sample(NAMES, self.rng.randint(1, 3))}
 
@@ -191,6 +218,8 @@ class Schemas:
         word = rng.choice(
             ("allOf", "anyOf", "oneOf", "not", "if") if self.year >= 7 else ("allOf", "anyOf", "oneOf", "not")
         )
+        if rng.random() < 0.3:
+            return self.overlapping(word, depth)
         if word == "not":
             return {"not": self.schema(depth)}
         if word == "if":

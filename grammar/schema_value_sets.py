@@ -1,0 +1,102 @@
+"""Sets of JSON values, type by type: conjunction, choice and negation."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, TypeVar
+
+from .schema_array_sets import ArraySets
+from .schema_object_sets import ObjectSets
+from .schema_shapes import ALL_VALUES, ANY_ARRAY, ANY_NUMBER, ANY_OBJECT, OfAlgebra, Values, bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .json_numbers import NumberSet
+    from .schema_algebra import Algebra
+    from .schema_shapes import ArrayShape
+
+T = TypeVar("T")
+
+
+class ValueSets(OfAlgebra):
+    """The operations on values."""
+
+    def __init__(self, algebra: Algebra) -> None:
+        super().__init__(algebra)
+        self.arrays = ArraySets(algebra)
+        self.objects = ObjectSets(algebra)
+
+    def both(self, left: Values, right: Values) -> Values:
+        if left is ALL_VALUES:
+            return right
+        if right is ALL_VALUES:
+            return left
+        return Values(
+            left.null and right.null,
+            left.booleans & right.booleans,
+            self.product(left.numbers, right.numbers, both_numbers, ANY_NUMBER),
+            left.texts & right.texts,
+            self.product(left.arrays, right.arrays, self.arrays.both, ANY_ARRAY),
+            self.objects.all_of([left.objects, right.objects]),
+        )
+
+    def all_of(self, parts: list[Values]) -> Values:
+        """What is in all of the parts."""
+        if not any(len(part.objects) > 1 for part in parts):
+            return reduce(self.both, parts, ALL_VALUES)
+        # Of objects all are looked at together: what is multiplied out depends on what is known of them.
+        found = reduce(self.both, [part._replace(objects=()) for part in parts])
+        return found._replace(objects=self.objects.all_of([part.objects for part in parts]))
+
+    def either(self, left: Values, right: Values) -> Values:
+        return Values(
+            left.null or right.null,
+            left.booleans | right.booleans,
+            self.united(left.numbers, right.numbers, ANY_NUMBER),
+            left.texts | right.texts,
+            self.united(left.arrays, right.arrays, ANY_ARRAY),
+            self.united(left.objects, right.objects, ANY_OBJECT),
+        )
+
+    def none(self, values: Values) -> Values:
+        """The complement."""
+        numbers: tuple[NumberSet, ...] = (ANY_NUMBER,)
+        for number in values.numbers:
+            others = () if number == ANY_NUMBER else tuple(number.complement())
+            numbers = self.product(numbers, others, both_numbers, ANY_NUMBER)
+        arrays: tuple[ArrayShape, ...] = (ANY_ARRAY,)
+        for array in values.arrays:
+            arrays = self.product(arrays, self.arrays.complement(array), self.arrays.both, ANY_ARRAY)
+        objects = self.objects.none_of(values.objects)
+        return Values(not values.null, 3 & ~values.booleans, numbers, ~values.texts, arrays, objects)
+
+    def united(self, left: tuple[T, ...], right: tuple[T, ...], anything: T) -> tuple[T, ...]:
+        if not left or right == (anything,):
+            return right
+        if not right or left == (anything,):
+            return left
+        return bounded(tuple(dict.fromkeys(left + right)))
+
+    def product(
+        self, left: tuple[T, ...], right: tuple[T, ...], both: Callable[[T, T], T | None], anything: T
+    ) -> tuple[T, ...]:
+        """What is in one of `left` and one of `right`."""
+        if left == (anything,):
+            return right
+        if right == (anything,):
+            return left
+        found: dict[T, bool] = {}
+        for one in left:
+            self.algebra.look()
+            for other in right:
+                shape = one if one == other else both(one, other)
+                if shape is not None:
+                    found[shape] = True
+            bounded(tuple(found))
+        return tuple(found)
+
+
+def both_numbers(left: NumberSet, right: NumberSet) -> NumberSet | None:
+    both = left.intersection(right)
+    return None if both.is_empty() else both
