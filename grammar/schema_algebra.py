@@ -55,6 +55,8 @@ MAX_LENGTH = 1 << 31
 """Code points: no text of so many is written."""
 MAX_LISTED = 256
 """Values that are told apart by state, for `uniqueItems`."""
+FEW_BRANCHES = 16
+"""Of a oneOf, that are compared one with the other without more ado."""
 MAX_NEAR = 8
 """Branches, or parts of a conjunction, that are looked at to see that a combination is empty."""
 MAX_UNFOLDED = 200
@@ -304,7 +306,7 @@ class Algebra:
         sets = self.sets
         if kind == BOTH:
             if term & 1:
-                return reduce(sets.either, [self.values(one ^ 1) for one in part])
+                return self.united([self.values(one ^ 1) for one in part])
             return sets.all_of([self.values(one) for one in part])
         if kind != PLACE:
             if term & 1:
@@ -320,6 +322,15 @@ class Algebra:
         else:
             found = sets.all_of([self.own_values(part), *map(self.values, self.applied(part))])
         return found
+
+    def united(self, values: list[Values]) -> Values:
+        """The union: of halves, for an enumeration may be written as an anyOf of a thousand constants."""
+        while len(values) > 1:
+            self.look()
+            pairs = range(0, len(values) - 1, 2)
+            made = [self.sets.either(values[index], values[index + 1]) for index in pairs]
+            values = made + values[2 * len(made) :]
+        return values[0]
 
     def members(self, values: Values) -> list[Any] | None:
         """All of the values, or None where they are more than MAX_LISTED, or arrays or objects."""
@@ -740,12 +751,13 @@ class Algebra:
         around = self.own_values(place)
         within = [self.sets.both(around, self.values(term)) for term in terms]
         cases = []
+        rivals = sharing(within) if len(terms) > FEW_BRANCHES else None
         for index, term in enumerate(terms):
             self.look()
             others = [
-                other ^ 1
-                for at, other in enumerate(terms)
-                if at != index and not is_nothing(self.sets.both(within[index], self.values(other)))
+                terms[at] ^ 1
+                for at in (range(len(terms)) if rivals is None else rivals[index])
+                if at != index and not is_nothing(self.sets.both(within[index], self.values(terms[at])))
             ]
             cases.append(self.all_of([term, *others]))
         return cases
@@ -817,6 +829,36 @@ class Algebra:
                 self._order(term, found, required, met)
         if isinstance(schema.get("required"), list):
             required |= dict.fromkeys(schema["required"], True)
+
+
+def sharing(branches: list[Values]) -> list[list[int]]:
+    """For each of the branches those that may share a value with it: of those of mere words and listed numbers, which a
+    oneOf may have hundreds of, only those that list the same one."""
+    listing: dict[object, list[int]] = {}
+    keys: list[list[object] | None] = []
+    others: list[int] = []
+    for index, values in enumerate(branches):
+        words = values.texts.words
+        found: list[object] | None = None
+        if words is not None and not (values.null or values.booleans or values.arrays or values.objects):
+            found = list(words)
+            for numbers in values.numbers:
+                if numbers.listed is None:
+                    found = None
+                    break
+                found += numbers.listed
+        keys.append(found)
+        if found is None:
+            others.append(index)
+        else:
+            for key in found:
+                listing.setdefault(key, []).append(index)
+    return [
+        list(range(len(branches)))
+        if found is None
+        else sorted({*others, *[index for key in found for index in listing[key]]})
+        for found in keys
+    ]
 
 
 def is_nothing(values: Values) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, TypeVar
 
+from .json_numbers import listed
 from .schema_array_sets import ArraySets
 from .schema_object_sets import ObjectSets
 from .schema_shapes import ALL_VALUES, ANY_ARRAY, ANY_NUMBER, ANY_OBJECT, OfAlgebra, Values, bounded
@@ -53,7 +54,7 @@ class ValueSets(OfAlgebra):
         return Values(
             left.null or right.null,
             left.booleans | right.booleans,
-            self.united(left.numbers, right.numbers, ANY_NUMBER),
+            one_list(self.united(left.numbers, right.numbers, ANY_NUMBER)),
             left.texts | right.texts,
             self.united(left.arrays, right.arrays, ANY_ARRAY),
             self.united(left.objects, right.objects, ANY_OBJECT),
@@ -95,6 +96,14 @@ class ValueSets(OfAlgebra):
                     found[shape] = True
             bounded(tuple(found))
         return tuple(found)
+
+
+def one_list(numbers: tuple[NumberSet, ...]) -> tuple[NumberSet, ...]:
+    """The union with what is listed in one set."""
+    if len(numbers) < 2 or sum([one.listed is not None for one in numbers]) < 2:
+        return numbers
+    values = [value for one in numbers if one.listed is not None for value in one.listed]
+    return (listed(values), *[one for one in numbers if one.listed is None])
 
 
 def both_numbers(left: NumberSet, right: NumberSet) -> NumberSet | None:

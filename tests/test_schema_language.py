@@ -351,6 +351,24 @@ def test_combinations_of_strings_are_bounded() -> None:
         Grammar.from_json_schema({"$ref": "#/$defs/d0", "$defs": {**definitions, "d60": {"type": "null"}}})
 
 
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+@pytest.mark.parametrize("name", ["", "v"])
+def test_enumerations_by_constants_are_quick(keyword: str, name: str) -> None:
+    values: list[Any] = [f"{name}{i}" if name else i for i in range(3000)]
+    begin = time.monotonic()
+    grammar = Grammar.from_json_schema({keyword: [*[{"const": value} for value in values], {"const": values[7]}]})
+    assert time.monotonic() - begin < 5
+    for value, is_one in [(values[0], True), (values[7], keyword == "anyOf"), (values[2999], True), ("w", False)]:
+        assert accepts(grammar, json.dumps(value)) == is_one, value
+
+
+def test_oneof_of_many_branches_that_share_values() -> None:
+    branches: list[Any] = [{"enum": [i, f"v{i}", None]} for i in range(20)] + [{"enum": [3, "v4"]}, {"minimum": 18}]
+    branches += [{"type": ["boolean", "null"]}, {"enum": [[1], 2.0]}]
+    texts = [json.dumps(value) for value in [*range(25), *[f"v{i}" for i in range(22)], None, True, [1], 2.0, 18.5, {}]]
+    assert wrong({"oneOf": branches}, texts) == []
+
+
 def test_many_items_that_differ_are_no_work() -> None:
     items = {"type": "integer", "minimum": 1, "maximum": 256}
     grammar = Grammar.from_json_schema({"type": "array", "minItems": 200, "uniqueItems": True, "items": items})
