@@ -28,7 +28,6 @@ cdef class Algebra:
     cdef object _evaluation
     cdef public bint has_unique_items
     cdef readonly object dropped
-    cdef readonly dict applicable
     cdef readonly dict meanings
     cdef readonly dict first
     cdef readonly dict alike

@@ -166,7 +166,6 @@ class Algebra:
         self._evaluation: Evaluation | None = None
         self.has_unique_items = False  # out of so many values that the parser must read which there are
         self.dropped = dropped  # keywords that are left out: see `schema_report`
-        self.applicable: dict[object, dict[str, Any]] = {}
         self.meanings: dict[int, Values] = {TRUE: ALL_VALUES, FALSE: NO_VALUES}
         self.first: dict[int, int] = {}  # places -> the first ones that mean the same
         self.alike: dict[object, int] = {}  # by what stands there: the first place
@@ -195,14 +194,13 @@ class Algebra:
 
     def keywords(self, place: Place) -> dict[str, Any]:
         """The keywords that count at a place, which is no bool."""
-        key = place.key()
-        known = self.applicable.get(key)
+        known = place.keywords
         if known is None:
             known = place.applied()
             if self.dropped:
                 schema = place.schema
                 known = {name: value for name, value in known.items() if (id(schema), name) not in self.dropped}
-            self.applicable[key] = known
+            place.keywords = known
         return known
 
     def child(self, place: Place, keyword: str) -> int:
@@ -399,7 +397,7 @@ class Algebra:
             return term == FALSE
         known = self.meanings.get(term)
         if known is None:
-            if not self.is_shallow(term) or self.is_something(term):
+            if self.plain_scalars(term) is not None or not self.is_shallow(term) or self.is_something(term):
                 return False
             known = self.values(term)
         return is_nothing(known)
@@ -479,6 +477,8 @@ class Algebra:
     def is_something(self, term: int) -> bool:
         """Whether some value is in the term, as far as that is seen at once: as a rule it is. Of the others the engine
         proves it, and for that looks at what they mean."""
+        if self.plain_scalars(term) is not None:
+            return True
         place = self.place_of(term)
         return term == TRUE or (place is not None and self._has_value(place, 0))
 

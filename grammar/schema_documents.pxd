@@ -38,6 +38,7 @@ cdef class Place:
     cdef readonly tuple path
     cdef readonly tuple scope
     cdef readonly Documents documents
+    cdef public dict keywords
 
     cpdef tuple key(self)
     cpdef Place child(self, keyword)

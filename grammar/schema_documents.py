@@ -113,9 +113,10 @@ class Place:
         resource: what it is in.
         path: where it is in the document.
         scope: the dynamic scope; empty unless a `$dynamicRef` or `$recursiveRef` can be reached.
+        keywords: those that count, once the algebra has found out.
     """
 
-    __slots__ = ("documents", "path", "resource", "schema", "scope")
+    __slots__ = ("documents", "keywords", "path", "resource", "schema", "scope")
 
     def __init__(self, schema: Any, resource: Resource, path: Path, scope: Scope, documents: Documents) -> None:
         self.schema = schema
@@ -123,6 +124,7 @@ class Place:
         self.path = path
         self.scope = scope
         self.documents = documents
+        self.keywords: dict[str, Any] | None = None
 
     @property
     def draft(self) -> int:

@@ -236,7 +236,7 @@ class SchemaLoader:
         """The productions of a value."""
         self.algebra.begin()
         values = self.algebra.values(term)
-        scalars = values._replace(arrays=(), objects=())
+        scalars = Values(values.null, values.booleans, values.numbers, values.texts, (), ())
         found = [] if is_nothing(scalars) else [[self.scalar(scalars)]]
         if values.objects:
             if self.options.property_order == "schema":

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .errors import GrammarLimitError
 from .schema_counting import n_texts, words
 from .schema_shapes import FALSE, TRUE
-from .schema_strings import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate
+from .schema_strings import ALL_TEXTS, NO_TEXTS, NO_WORDS, Questions, Texts, Words, has_surrogate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -411,6 +411,7 @@ class ObjectRules:
         others = self.others
         if others.words is not None and not others.words:
             return []
+        texts = Questions()
         key_sets = self.clauses.key_sets if self.clauses is not None else ()
         atoms = [Atom(others, TRUE, 0, frozenset())]
         demands = [(keys, value, 0) for keys, value in shape.for_all if value != FALSE]
@@ -420,17 +421,20 @@ class ObjectRules:
             parts = []
             for atom in atoms:
                 algebra.look()
-                within = atom._replace(
-                    keys=atom.keys & keys, value=algebra.both(atom.value, value), meets=atom.meets | meets
-                )
-                if keys in key_sets:
-                    within = within._replace(within=atom.within | {keys})
-                if keys.is_all():
-                    parts.append(within)
-                    continue
-                for part in (within, atom._replace(keys=atom.keys & ~keys)):
-                    if not part.keys.is_empty():
-                        parts.append(part)
+                inside = atom.keys
+                # What is all inside, or all outside, stays as it is written: two patterns are mostly disjoint.
+                if not keys.is_all():
+                    inside = atom.keys & keys
+                    if texts.is_empty(inside):
+                        parts.append(atom)
+                        continue
+                    outside = atom.keys & ~keys
+                    if texts.is_empty(outside):
+                        inside = atom.keys
+                    else:
+                        parts.append(atom._replace(keys=outside))
+                within = atom.within | {keys} if keys in key_sets else atom.within
+                parts.append(Atom(inside, algebra.both(atom.value, value), atom.meets | meets, within))
             atoms = parts
         if self.clauses is not None:
             self.clauses.within = {atom.keys: atom.within for atom in atoms}

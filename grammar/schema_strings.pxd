@@ -21,7 +21,6 @@ cdef class Texts:
     cpdef bint has(self, word) except -1
     cpdef frozenset among(self, frozenset words)
     cpdef tree(self)
-    cpdef bint is_empty(self) except -1
     cpdef node(self, Regexes regexes, style)
 
 cpdef bint has_surrogate(word) except -1

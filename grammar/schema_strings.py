@@ -163,15 +163,6 @@ class Texts:
             parts.append(Not(_words_tree(self.but)))
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
-    def is_empty(self) -> bool:
-        """Whether no text is in the set. Raises LimitError where that takes too much work."""
-        if self.words is not None:
-            return not self.words
-        if not self.trees and self.most is None:
-            return False
-        regexes = Regexes()
-        return bool(regexes.is_empty(lower(self.tree(), regexes)))
-
     def node(self, regexes: Regexes, style: Style) -> int:
         """All spellings of the texts, without quotes."""
         words = self.words
@@ -187,6 +178,40 @@ class Texts:
             # string that all grammars have.
             return regexes.intersection([body, regexes.complement(spelled_words(self.but, regexes, style))])
         return body
+
+
+class Questions:
+    """Decides about sets of texts. What several of them are made of is lowered once."""
+
+    def __init__(self) -> None:
+        self.regexes = Regexes()
+        self.nodes: dict[object, int] = {}  # of trees and of the complements of words
+
+    def is_empty(self, texts: Texts) -> bool:
+        """Whether no text is in the set. Raises LimitError where that takes too much work."""
+        if texts.words is not None:
+            return not texts.words
+        if not texts.trees and texts.most is None:
+            return False
+        parts = [self.node(tree) for tree in texts.trees]
+        if texts.least > 0 or texts.most is not None:
+            parts.append(lower(Repeat(Chars(ALL), texts.least, texts.most), self.regexes))
+        if texts.but:
+            known = self.nodes.get(texts.but)
+            if known is None:
+                known = self.nodes[texts.but] = lower(Not(_words_tree(texts.but)), self.regexes)
+            parts.append(known)
+        return self.regexes.is_empty(self.regexes.intersection(parts))
+
+    def node(self, tree: Node) -> int:
+        known = self.nodes.get(tree)
+        if known is None:
+            if isinstance(tree, Not):
+                known = self.regexes.complement(self.node(tree.body))
+            else:
+                known = lower(tree, self.regexes)
+            self.nodes[tree] = known
+        return known
 
 
 ALL_TEXTS = Texts()
