@@ -22,6 +22,7 @@ from .schema_strings import Texts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from .schema_algebra import Algebra
     from .schema_object_sets import ObjectSets
 
 MAX_FREE = 8
@@ -298,3 +299,22 @@ def minimal(ways: list[Way]) -> list[Way]:
         if not any(other.terms <= way.terms and other.left <= way.left for other in found):
             found.append(way)
     return found
+
+
+def try_out(algebra: Algebra, term: int) -> None:
+    """Works out what many combined schemas mean, and how their clauses go on behind each member that may come first;
+    behind others there are no more ways, for shapes only fall away. Raises LimitError where a text could meet it."""
+    for shape in algebra.values(term).objects:
+        if shape.clauses:
+            clauses = Clauses(algebra.sets.objects, shape.clauses)
+            for name in clauses.names:
+                value = algebra.sets.objects.value_of(shape, name)
+                if value == FALSE:
+                    continue
+                try:
+                    clauses.ways(clauses.start, name, value, partial(shape._replace))
+                except GrammarLimitError as error:
+                    place = algebra.place_of(term)
+                    if place is not None and error.pointer is None:
+                        error.pointer = place.pointer
+                    raise

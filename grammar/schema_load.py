@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from .schema_options import Options
 
 QUOTE = b'"'
+MAX_TRIED = 8
+"""Places where many schemas are combined: of so many it is worked out while loading whether they can be."""
 
 
 def load(documents: Documents, options: Options, seconds: float) -> tuple[Engine, Algebra]:
@@ -61,6 +63,11 @@ def scanned(documents: Documents, options: Options, seconds: float) -> Algebra:
     if scan.dropped:
         algebra = Algebra(documents, options, scan.dropped, seconds)
     algebra.has_unique_items = bool(scan.endless)
+    if scan.combined:
+        from .schema_clauses import try_out
+
+        for _, place in sorted(scan.combined, key=lambda combined: -combined[0])[:MAX_TRIED]:
+            try_out(algebra, algebra.place(place))
     return algebra
 
 

@@ -275,6 +275,9 @@ class ObjectSets(OfAlgebra):
         both = self.narrowed
         in_left = dict(left.named)
         in_right = dict(right.named)
+        for name in left.required | right.required:  # as a rule, what tells branches apart is among these
+            if name in in_left and name in in_right and self.algebra.is_nothing(both(in_left[name], in_right[name])):
+                return None
         named = {}
         for name, value in left.named:
             other = in_right.get(name)

@@ -24,6 +24,7 @@ cdef class Scan:
     cdef readonly dict endless
     cdef list negations
     cdef dict targets
+    cdef readonly list combined
     cdef set _negated
 
     @cython.locals(counted=dict, known=dict)

@@ -92,6 +92,10 @@ _IN_PLACE = frozenset(
 LONG = 100
 """Digits of numbers that no limit can refuse."""
 _MOST = ("maxItems", "maxProperties", "maxContains")
+_COMBINING = ("oneOf", "allOf", "dependentSchemas", "dependencies")
+MANY_COMBINED = 8
+"""Schemas that are combined at one place: from here on it is worked out before anything is written whether they can be.
+Fewer cannot become too many, or hardly."""
 _LEAST = ("minItems", "minProperties", "minContains")
 MAX_LEAST = 1 << 11
 """Items or members that may be demanded: that so many can come is shown before the first of them."""
@@ -117,6 +121,7 @@ class Scan:
         self.endless: dict[int, bool] = {}  # those of `unique` whose items are out of very many values
         self.negations: list[list[Any]] = []  # schemas that may have to be negated
         self.targets: dict[int, list[Any]] = {}  # what references in a schema lead to
+        self.combined: list[tuple[int, Place]] = []  # places where many schemas are combined, and how many
         self._negated: set[int] | None = None
 
     def run(self) -> None:
@@ -246,6 +251,9 @@ class Scan:
                 branches = schema[keyword] if keyword == "oneOf" else [schema[keyword]]
                 if keyword != "oneOf" or not are_apart(branches):
                     self.negations.append(branches)
+        n_combined = sum([len(schema[keyword]) for keyword in _COMBINING if keyword in schema])
+        if n_combined >= MANY_COMBINED and not ("oneOf" in schema and are_apart(schema["oneOf"])):
+            self.combined.append((n_combined, Place(schema, resource, path, (), self.documents)))
         self.edges[id(schema)] = [id(one) for one in found if isinstance(one, dict)]
         self.places[id(schema)] = (resource, path)
 

@@ -136,3 +136,12 @@ def test_combinations_of_many_objects(way: str, name: str) -> None:
         return
     assert wrong == []
     assert valid and len(valid) < len(TEXTS)
+
+
+def test_what_is_beyond_reach_is_refused_before_anything_is_written() -> None:
+    # Each value is in any of the 12 patterns or not: after `a` there are 2**12 things to know.
+    branches = [{"properties": {"a": {"pattern": f"x{i}"}, "b": {"pattern": f"y{i}"}}} for i in range(12)]
+    schema = {"properties": {"v": {"type": "object", "oneOf": branches}}}
+    with pytest.raises(earleymask.LimitError, match=r"more than 128 ways|not known after") as caught:
+        Grammar.from_json_schema(schema)
+    assert "#/properties/v" in str(caught.value)
