@@ -316,9 +316,10 @@ class ObjectSets(OfAlgebra):
             if is_nothing(named[name]):
                 return None
         if exists:
-            for keys, value in for_all:
-                if any(value ^ 1 == exist.value and keys == exist.keys for exist in exists):
-                    return None
+            for keys, value in for_all:  # says nothing of named keys
+                for exist in exists:
+                    if value ^ 1 == exist.value and keys == exist.keys and not any(map(keys.has, named)):
+                        return None
             if any(value == FALSE and keys.is_all() for keys, value in for_all):
                 met = self.met_by_names(named, required, exists)
                 if met is None:

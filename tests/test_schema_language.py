@@ -121,6 +121,8 @@ SCHEMAS: dict[str, list[Any]] = {
         {"minProperties": 1, "maxProperties": 2, "required": ["a"], "properties": {"b": A}},
         {"required": ["a"], "properties": {"a": False}},
         {"properties": {"a": {"$ref": "#"}}, "additionalProperties": False, "type": "object"},
+        {"properties": {"a": A, "b": B}, "additionalProperties": False, "not": {"const": {}}},
+        {"properties": {"a": A}, "additionalProperties": B, "not": {"additionalProperties": B}},
     ],
     "dependencies": [
         {"dependentRequired": {"a": ["b"]}},
