@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ..trie.errors import shortened
 from .errors import GrammarError, GrammarLimitError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+Error = TypeVar("Error", bound=GrammarError)
 
 BYTE_ORDER_MARK = "the text begins with a byte order mark; decode it with 'utf-8-sig'"
 """The hint about one."""
@@ -67,20 +69,15 @@ class SourceText:
 
     def error(self, message: str, offset: int, hint: str | None = None) -> GrammarError:
         """The error to raise about the text at `offset`."""
-        line, column = self.line_and_column(offset)
-        return GrammarError(
-            shortened(message),
-            line=line,
-            column=column,
-            text=self.line_at(offset),
-            hint=hint and shortened(hint),
-            source=self.name,
-        )
+        return self._placed(GrammarError, message, offset, hint)
 
     def limit_error(self, message: str, offset: int, hint: str | None = None) -> GrammarLimitError:
         """The error to raise where the text at `offset` goes beyond a limit."""
+        return self._placed(GrammarLimitError, message, offset, hint)
+
+    def _placed(self, kind: type[Error], message: str, offset: int, hint: str | None) -> Error:
         line, column = self.line_and_column(offset)
-        return GrammarLimitError(
+        return kind(
             shortened(message),
             line=line,
             column=column,
