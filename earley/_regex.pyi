@@ -107,8 +107,9 @@ class Regexes:
     def is_empty(self, node: int) -> bool:
         """Whether the node contains no string at all. Exact; raises `LimitError` when that takes too long a search."""
 
-    def derivative(self, node: int, byte: int) -> int:
-        """What may follow `byte` in the node. For deciding questions about small languages."""
+    def derivatives(self, node: int) -> dict[int, bytes]:
+        """What may follow the first byte of the node's strings, with those bytes. For deciding questions about small
+        languages."""
 
     def matches(self, node: int, data: bytes) -> bool:
         """Whether the node contains `data`. For tests and tools; matchers go through the lexer."""

@@ -29,7 +29,7 @@ from earleymask.earley._nodes cimport (
     READ_BYTES, READ_LENGTH, R_EMPTY, R_EPSILON, Edge, Instruction, load_bytes, nullable,
 )
 from earleymask.earley._tables cimport (
-    NONE, Words, byteset_add, byteset_and, byteset_and_not, byteset_fill, byteset_has, reserve, sequence, sequence_length,
+    NONE, Words, byteset_add, byteset_and, byteset_and_not, byteset_fill, byteset_has, byteset_or, reserve, sequence, sequence_length,
     words_extend, words_free, words_push,
 )
 
@@ -333,10 +333,21 @@ cdef class Regexes(Unions):
             state = self.derive(state, byte, &same)
         return bool(nullable(self, state))
 
-    def derivative(self, node, unsigned char byte) -> int:
-        """What may follow `byte` in the node. For deciding questions about small languages."""
-        cdef ByteSet same
-        return self.derive(self.known(node), byte, &same)
+    def derivatives(self, node) -> dict[int, bytes]:
+        """What may follow the bytes of the node, with those bytes. For deciding questions about small languages."""
+        cdef uint32_t start = self.known(node), byte, target
+        cdef ByteSet seen, same
+        found = {}
+        byteset_fill(&seen, 0)
+        for byte in range(256):
+            if byteset_has(&seen, byte):
+                continue
+            byteset_fill(&same, <uint64_t> -1)
+            target = self.derive(start, byte, &same)
+            byteset_or(&seen, &same)
+            if target != R_EMPTY and not self.empty(target):
+                found[target] = found.get(target, b"") + bytes([other for other in range(256) if byteset_has(&same, other)])
+        return found
 
     cdef int empty(self, uint32_t node) except -1 nogil:
         cdef uint8_t flags = self.flags[node]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from ..earley._regex import Regexes
 from ..earley.errors import LimitError
-from .regex_lower import lower
 from .schema_shapes import UNIQUE
+from .schema_strings import Questions
 
 if TYPE_CHECKING:
+    from ..earley._regex import Regexes
     from .json_numbers import NumberSet
     from .schema_algebra import Algebra
     from .schema_shapes import ArrayShape, Values
@@ -22,15 +22,18 @@ if TYPE_CHECKING:
 MAX_COUNTED = 1 << 12
 """Texts of a pattern, and numbers: of how many it is found out whether they are there."""
 MAX_STEPS = 1 << 16
-"""Letters that are looked at to find texts of a pattern."""
+"""States of a pattern that are looked at to count its texts."""
 N_CHARACTERS = 0x110000 - 0x800
 """Without surrogates."""
 
 ENOUGH, TOO_FEW, UNKNOWN = 0, 1, 2
 
 
-def words(texts: Texts, limit: int) -> list[str] | None:
-    """All texts of a set, or None where they are more than `limit`. Raises LimitError where that takes too long."""
+def words(texts: Texts, limit: int, questions: Questions | None = None) -> list[str] | None:
+    """All texts of a set, or None where they are more than `limit`. Raises LimitError where that takes too long.
+
+    questions: of the same schema, which may know the set.
+    """
     if texts.words is not None:
         found = [word for word in texts.words if not any("\ud800" <= char <= "\udfff" for char in word)]
         return found if len(found) <= limit else None
@@ -42,41 +45,59 @@ def words(texts: Texts, limit: int) -> list[str] | None:
                 _unknown()
             return None
         return []
-    regexes = Regexes()
-    node = lower(texts.tree(), regexes)
-    if regexes.is_empty(node):
+    if questions is None:
+        questions = Questions()
+    regexes = questions.regexes
+    start = questions.node_of(texts)
+    if regexes.is_empty(start):
         return []
-    found = [""] if regexes.is_nullable(node) else []
-    # Depth first; a node that is met again on the way to itself can be gone around in, so the texts have no end.
-    path = [(node, iter(range(256)))]
-    on_path = {node}
-    text = bytearray()
-    n_steps = 0
-    while path and len(found) <= limit:
-        node, letters = path[-1]
-        for byte in letters:
-            target = regexes.derivative(node, byte)
-            if target == Regexes.EMPTY or regexes.is_empty(target):
-                continue
-            if target in on_path:
-                return None
-            n_steps += 1
-            if n_steps > MAX_STEPS:
+    letters: dict[int, dict[int, bytes]] = {}
+    if n_strings(regexes, start, limit, letters) > limit:
+        return None
+    # There are few, so there are few beginnings of them.
+    found = []
+    stack = [(start, b"")]
+    while stack:
+        node, text = stack.pop()
+        if regexes.is_nullable(node):
+            found.append(text.decode())
+        stack += [(target, text + bytes((byte,))) for target, after in letters[node].items() for byte in after]
+    return found
+
+
+def n_strings(regexes: Regexes, start: int, limit: int, letters: dict[int, dict[int, bytes]]) -> int:
+    """The number of strings of a node that is not empty, or more than `limit` if it is greater. `letters` receives what
+    may follow each node that was looked at. Raises LimitError where that takes too long."""
+    letters[start] = regexes.derivatives(start)
+    known: dict[int, int] = {}
+    path = [(start, 1, iter(letters[start]))]
+    on_path = {start}
+    while path:
+        node, n_ways, targets = path[-1]
+        target = next(targets, None)
+        if target is None:
+            path.pop()
+            on_path.discard(node)
+            n = int(regexes.is_nullable(node)) + sum([len(after) * known[to] for to, after in letters[node].items()])
+            if n > limit:
+                return n
+            known[node] = n
+        elif target in on_path:  # what can be gone around in has no end
+            return limit + 1
+        elif target not in known:
+            if len(letters) > MAX_STEPS:
                 _unknown()
-            text.append(byte)
-            path.append((target, iter(range(256))))
+            after = letters[target] = regexes.derivatives(target)
+            # Each string that leads to the target is the beginning of another one for each byte that may follow.
+            n_ways *= len(letters[node][target])
+            if n_ways * sum(map(len, after.values())) > limit:
+                return limit + 1
+            path.append((target, n_ways, iter(after)))
             on_path.add(target)
-            if regexes.is_nullable(target):
-                found.append(text.decode())
-            break
-        else:
-            on_path.discard(path.pop()[0])
-            if text:
-                text.pop()
-    return found if len(found) <= limit else None
+    return known[start]
 
 
-def n_texts(texts: Texts, limit: int) -> int:
+def n_texts(texts: Texts, limit: int, questions: Questions | None = None) -> int:
     """The number of texts, or `limit` if it is greater. Raises LimitError where that takes too long."""
     if texts.words is None and not texts.trees:
         if texts.most is None:
@@ -89,7 +110,7 @@ def n_texts(texts: Texts, limit: int) -> int:
         return n
     if texts.words is None and limit > MAX_COUNTED:
         _unknown()
-    found = words(texts, limit)
+    found = words(texts, limit, questions)
     return limit if found is None else len(found)
 
 

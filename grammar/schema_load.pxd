@@ -23,9 +23,11 @@ cdef class SchemaLoader:
     cdef dict symbols
     cdef dict rules
     cdef dict marks
+    cdef object known_questions
     cdef object quote
     cdef object key_end
 
+    cpdef questions(self)
     @cython.locals(engine=Engine)
     cdef terminal(self, key, str name, node)
     cpdef mark(self, str name)

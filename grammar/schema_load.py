@@ -33,7 +33,7 @@ from .schema_arrays import ArrayRules
 from .schema_objects import ObjectRules
 from .schema_report import Scan
 from .schema_shapes import FALSE, TRUE, ArrayShape, ObjectShape, Values
-from .schema_strings import NO_TEXTS, Texts, has_surrogate, spelled_words
+from .schema_strings import NO_TEXTS, Questions, Texts, has_surrogate, spelled_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from .schema_options import Options
 
 QUOTE = b'"'
+MAX_NODES = 1 << 16
+"""Regex nodes about which questions have been asked, that are kept."""
 MAX_TRIED = 8
 """Places where many schemas are combined: of so many it is worked out while loading whether they can be."""
 
@@ -90,6 +92,7 @@ class SchemaLoader:
         self.symbols: dict[int, int | None] = {FALSE: None}  # of terms; None: nothing is in them
         self.rules: dict[object, int] = {}  # first symbols of arrays and objects, by their shapes
         self.marks = marks(options)
+        self.known_questions: Questions | None = None
         self.quote = self.regexes.literal(QUOTE)
         self.key_end = self.regexes.concat((self.quote, lower(self.marks["colon"], self.regexes)))
 
@@ -98,6 +101,13 @@ class SchemaLoader:
         engine = self.the_engine()
         assert engine is not None  # it is what asks for productions
         return engine
+
+    def questions(self) -> Questions:
+        """What decides about sets of keys, with what it knows; when that becomes much it begins anew."""
+        known = self.known_questions
+        if known is None or known.regexes.n_nodes > MAX_NODES:
+            known = self.known_questions = Questions()
+        return known
 
     def start(self, root: int) -> int:
         """The symbol for the values of a term, which is not empty."""

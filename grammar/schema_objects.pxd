@@ -53,10 +53,10 @@ cdef class ObjectRules:
     @cython.locals(loader=SchemaLoader, member=list)
     cdef add_one(self, State state, key, value, State after, list found, Texts keys)
     cdef bint has_room(self, State state, passed) except -1
-    cdef other(self, Texts keys, value, State after)
+    cdef other(self, Texts keys, value, State after, bint is_possible)
     cpdef expand_other(self, Texts keys, value, State after)
     cpdef follow(self, value, State after, bytes text)
+    @cython.locals(parts=list)
     cdef rest(self, value, State after)
-    cpdef expand_rest(self, value, State after)
     @cython.locals(atom=object)
     cdef list make_atoms(self)

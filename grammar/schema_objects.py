@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .errors import GrammarLimitError
 from .schema_counting import n_texts, words
 from .schema_shapes import FALSE, TRUE
-from .schema_strings import ALL_TEXTS, NO_TEXTS, NO_WORDS, Questions, Texts, Words, has_surrogate
+from .schema_strings import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,7 +117,8 @@ class ObjectRules:
         self.others = self.others & Texts(but=frozenset(words_))
         if clauses.counts:
             # Keys that can run out.
-            few = [words(atom.keys, MAX_NAMED) or [] for atom in self.make_atoms()]
+            questions = self.loader.questions()
+            few = [words(atom.keys, MAX_NAMED, questions) or [] for atom in self.make_atoms()]
             found = [word for part in few for word in part]
             self.add_names(sorted(found))
             self.others = self.others & Texts(but=frozenset(found))
@@ -139,14 +140,15 @@ class ObjectRules:
 
     def name_few(self) -> None:
         """Names other keys where they can run out before all demands are met: the state knows which names are left."""
-        few = words(self.others, MAX_NAMED)
+        questions = self.loader.questions()
+        few = words(self.others, MAX_NAMED, questions)
         if few is None:
             found: set[str] = set()
             for exist in self.shape.exists:
-                found.update(words(exist.keys & self.others, MAX_NAMED) or ())
+                found.update(words(exist.keys & self.others, MAX_NAMED, questions) or ())
             self.others = self.others & Texts(but=frozenset(found)) if found else self.others
             least = self.shape.least
-            if least and n_texts(self.others, least) < least:
+            if least and n_texts(self.others, least, questions) < least:
                 raise GrammarLimitError(f"whether there are {least} keys is not known; demand fewer members")
             few = list(found)
         else:
@@ -364,7 +366,7 @@ class ObjectRules:
         if keys is None:
             member = [key, symbol, self.symbol(after)]
         else:
-            member = [self.other(keys, symbol, after)]
+            member = [self.other(keys, symbol, after, not state.others)]
         found.append([loader.mark(","), *member] if state.size else member)
 
     def has_room(self, state: State, passed: int) -> bool:
@@ -376,13 +378,14 @@ class ObjectRules:
             missing = self.required >> self.n_ordered & ~(passed - self.n_ordered)
         return state.size + 1 + missing.bit_count() <= self.shape.most
 
-    def other(self, keys: Texts, value: int, after: State) -> int:
+    def other(self, keys: Texts, value: int, after: State, is_possible: bool) -> int:
         """A member with a key out of a set, which none behind it may have.
 
         What follows the key depends on its text: the parser asks for it when it has read the key. Masks are made with
-        what follows whatever the key is.
+        what follows whatever the key is. is_possible: there is such a key; else this is still to be found out.
         """
-        return self.loader.engine.add_lazy("member", partial(self.expand_other, keys, value, after))
+        witness = (value, self.symbol(after)) if is_possible else None
+        return self.loader.engine.add_lazy("member", partial(self.expand_other, keys, value, after), witness=witness)
 
     def expand_other(self, keys: Texts, value: int, after: State) -> list[list[int]]:
         key = self.loader.followed_key(keys, partial(self.follow, value, after))
@@ -397,13 +400,10 @@ class ObjectRules:
         """A value, and what follows it."""
         symbol = self.rests.get((value, after))
         if symbol is None:
-            symbol = self.rests[value, after] = self.loader.engine.add_lazy(
-                "rest", partial(self.expand_rest, value, after)
-            )
+            parts = [value, self.symbol(after)]
+            symbol = self.loader.engine.add_lazy("rest", partial(list, [parts]), witness=parts)
+            self.rests[value, after] = symbol
         return symbol
-
-    def expand_rest(self, value: int, after: State) -> list[list[int]]:
-        return [[value, self.symbol(after)]]
 
     def make_atoms(self) -> list[Atom]:
         shape = self.shape
@@ -411,7 +411,7 @@ class ObjectRules:
         others = self.others
         if others.words is not None and not others.words:
             return []
-        texts = Questions()
+        questions = self.loader.questions()
         key_sets = self.clauses.key_sets if self.clauses is not None else ()
         atoms = [Atom(others, TRUE, 0, frozenset())]
         demands = [(keys, value, 0) for keys, value in shape.for_all if value != FALSE]
@@ -425,11 +425,11 @@ class ObjectRules:
                 # What is all inside, or all outside, stays as it is written: two patterns are mostly disjoint.
                 if not keys.is_all():
                     inside = atom.keys & keys
-                    if texts.is_empty(inside):
+                    if questions.is_empty(inside):
                         parts.append(atom)
                         continue
                     outside = atom.keys & ~keys
-                    if texts.is_empty(outside):
+                    if questions.is_empty(outside):
                         inside = atom.keys
                     else:
                         parts.append(atom._replace(keys=outside))
@@ -438,4 +438,4 @@ class ObjectRules:
             atoms = parts
         if self.clauses is not None:
             self.clauses.within = {atom.keys: atom.within for atom in atoms}
-        return [atom for atom in atoms if atom.value != FALSE]
+        return [atom for atom in atoms if atom.value != FALSE and not questions.is_empty(atom.keys)]

@@ -193,6 +193,10 @@ class Questions:
             return not texts.words
         if not texts.trees and texts.most is None:
             return False
+        return self.regexes.is_empty(self.node_of(texts))
+
+    def node_of(self, texts: Texts) -> int:
+        """A set of which not only words are said."""
         parts = [self.node(tree) for tree in texts.trees]
         if texts.least > 0 or texts.most is not None:
             parts.append(lower(Repeat(Chars(ALL), texts.least, texts.most), self.regexes))
@@ -201,7 +205,7 @@ class Questions:
             if known is None:
                 known = self.nodes[texts.but] = lower(Not(_words_tree(texts.but)), self.regexes)
             parts.append(known)
-        return self.regexes.is_empty(self.regexes.intersection(parts))
+        return parts[0] if len(parts) == 1 else self.regexes.intersection(parts)
 
     def node(self, tree: Node) -> int:
         known = self.nodes.get(tree)

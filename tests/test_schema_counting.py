@@ -48,6 +48,9 @@ def test_all_texts_of_a_pattern(pattern: str, letters: str, longest: int) -> Non
 def test_texts_without_end_and_texts_by_length() -> None:
     assert words(of_pattern("^(ab)*$"), 1000) is None
     assert words(of_pattern("a"), 1000) is None
+    assert words(of_pattern("^.{1,100000}$"), 1000) is None
+    assert n_texts(of_pattern("^[ab]{12}$"), MAX_COUNTED) == 1 << 12
+    assert n_texts(of_pattern("^(?=.*a)[abé]{3}$"), MAX_COUNTED) == 3**3 - 2**3
     assert words(of_pattern("(?=b)a"), 10) == []
     assert n_texts(Texts(), 1 << 40) == 1 << 40
     assert n_texts(Texts(most=1), 1 << 40) == N_CHARACTERS + 1
