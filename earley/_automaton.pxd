@@ -44,6 +44,10 @@ cdef class Automaton:
     cdef uint32_t adopt_program(self, Regexes other, uint32_t instruction, Words* adopted) except? 0xFFFFFFFF nogil
 
     cdef uint32_t state(self, uint32_t regex) except? 0xFFFFFFFF nogil
+    # The regex without the complements that it, or what it begins with, is intersected with; NONE where there is none.
+    cdef uint32_t without_complements(self, uint32_t regex) except? 0xFFFFFFFF nogil
+    # Where a state goes on to by one byte.
+    cdef uint32_t target(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
     # Pointers into `states` are valid until the next call of any of these.
     cdef int expand(self, uint32_t state) except -1 nogil
     cdef uint32_t* by_byte(self, uint32_t state) except NULL nogil

@@ -11,7 +11,7 @@ from libc.string cimport memcpy, memset
 
 from earleymask.earley._nodes cimport (
     CP_ORACLES, F_NULLABLE, F_ORDERED, I_OP, I_WORDS, I_X, K_AND, K_BYTES, K_CHAR, K_CONCAT, K_CUTS, K_EMPTY, K_EPSILON,
-    K_ESCAPED, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, T_THREAD, Instruction, code_begins,
+    K_ESCAPED, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, R_EPSILON, T_THREAD, Instruction, code_begins,
     item_length, nullable,
 )
 from earleymask.earley._tables cimport (
@@ -235,6 +235,31 @@ cdef class Automaton:
         self.state_of.data[regex] = <uint32_t> self.n_states
         self.n_states += 1
         return self.state_of.data[regex]
+
+    cdef uint32_t without_complements(self, uint32_t regex) except? 0xFFFFFFFF nogil:
+        cdef const uint32_t* p = sequence(self.regexes.nodes, regex)
+        cdef size_t base = self.regexes.stack.n, i, n
+        cdef uint32_t rest = R_EPSILON, node = regex, part
+        if p[0] == K_CONCAT:
+            node, rest = p[1], p[2]
+            p = sequence(self.regexes.nodes, node)
+        if p[0] != K_AND:
+            return NONE
+        n = sequence_length(self.regexes.nodes, node) - 1
+        for i in range(n):
+            part = sequence(self.regexes.nodes, node)[1 + i]
+            if sequence(self.regexes.nodes, part)[0] != K_NOT:
+                words_push(&self.regexes.stack, part)
+        if self.regexes.stack.n == base or self.regexes.stack.n == base + n:
+            self.regexes.stack.n = base
+            return NONE
+        return self.regexes.make_concat(self.regexes.make_and(base), rest)
+
+    cdef uint32_t target(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil:
+        cdef ByteSet same
+        if self.states[state].by_byte != NULL:
+            return self.states[state].by_byte[byte]
+        return self.state(self.regexes.derive(self.states[state].regex, byte, &same))
 
     cdef int expand(self, uint32_t state) except -1 nogil:
         """Works out where the state goes on to, for all bytes."""

@@ -78,6 +78,7 @@ cdef class Parts:
     cdef size_t n_families, families_capacity
     cdef size_t part_bytes
     cdef readonly uint64_t n_built, n_known, n_nodes    # parts made, parts found, nodes visited making them
+    cdef readonly uint64_t n_taken_over                 # parts made, or found the same, by the differences to another one
 
     # scratch of `build`
     cdef uint32_t* bits
@@ -94,6 +95,9 @@ cdef class Parts:
     cdef Family* counting       # the family being made, or NULL, and
     cdef uint32_t unit_state    # its state between two repetitions, which
     cdef ByteSet unit_bytes     # begin with one of these
+    cdef uint32_t* path_others  # per depth: the state of the other regex that is compared with
+    cdef Words gone             # first, end: nodes of the trie below which the two differ
+    cdef size_t n_added         # exits that the other one does not have
     cdef uint32_t* path_levels  # per depth: repetitions begun; beyond the last one, with IN_TAIL
     cdef Words exit_levels, open_levels, late_levels
     cdef uint32_t* node_states  # per trie node; for `stamp_late`
@@ -107,6 +111,11 @@ cdef class Parts:
 
     cdef Part* find_or_build(self, uint32_t trie_node, uint32_t regex) except NULL nogil
     cdef Part* build(self, uint32_t trie_node, uint32_t regex) except? NULL nogil
+    cdef Part* finish(self, uint32_t trie_node, uint32_t regex) except? NULL nogil
+    cdef Part* build_like(self, uint32_t trie_node, uint32_t regex, Part* like) except? NULL nogil
+    cdef int walk_differences(self, uint32_t trie_node, uint32_t regex, uint32_t other) except -1 nogil
+    cdef int take_off(self, uint32_t node) except -1 nogil
+    cdef int take_nodes(self, Words* mine, const uint32_t* nodes, uint32_t n) except -1 nogil
     cdef int grow(self, uint32_t node, uint32_t depth, uint32_t state) except -1 nogil
     cdef int walk_quotient(self, uint32_t start, uint32_t depth) except -1 nogil
     cdef int walk_members(self, uint32_t parent, uint32_t class_, uint32_t depth) except -1 nogil

@@ -13,6 +13,9 @@ Counting. Within `"[^"]{0,80}"` each character makes another regex, for one less
 often the body is repeated, all these make one *family*: walked once, with the tokens sorted by the number of repetitions
 that they begin, it has the part of any bounds at the price of a copy.
 
+All but some words. The part of `X & ~Y` is that of `X` but below the nodes where, along the words of `Y`, the one dies or
+matches and the other does not: these alone are walked, and the rest is copied.
+
 Exits. A token that is not inside dies at one node, its prefixes are matched or not. Exits are noted as
 - the nodes at which tokens die straight after a prefix that was matched, by their byte: whoever asks knows the few bytes
   that may follow;
@@ -28,7 +31,7 @@ A part never changes once built, but for `live`, which is made under the lock. N
 import weakref
 
 from libc.stdlib cimport free
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from cpython.pythread cimport (
     WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock,
@@ -52,6 +55,7 @@ cdef enum:
     # PERF: a family takes up to 17 bitmaps; below every node, /[etaoinsr]{4}[^"X]{1,80}"/ took 29 MB and 85 ms.
     FAMILY_NODES = 10000        # of the trie below a node that gets families
     SPARSE = 512                # so many tokens at most are kept as a list
+    MANY_DIFFERENCES = 4096     # trie nodes at which two regexes are compared
     OPEN = 32                   # trie nodes dying below a matched one that make it open
 
 
@@ -80,10 +84,11 @@ cdef class Parts:
         self.path_nodes = <uint32_t*> calloc(depths, sizeof(uint32_t))
         self.path_accepts = <uint8_t*> calloc(depths, 1)
         self.path_seen = <uint8_t*> calloc(depths, 1)
+        self.path_others = <uint32_t*> calloc(depths, sizeof(uint32_t))
         self.path_levels = <uint32_t*> calloc(depths, sizeof(uint32_t))
         self.family_of = Map()
         if (self.lock == NULL or self.bits == NULL or self.path_states == NULL or self.path_nodes == NULL
-                or self.path_accepts == NULL or self.path_seen == NULL or self.path_levels == NULL):
+                or self.path_accepts == NULL or self.path_seen == NULL or self.path_others == NULL or self.path_levels == NULL):
             raise MemoryError("parts")
         self.stamped = NONE
         reserve(<void**> &self.parts, &self.parts_capacity, 1, sizeof(Part*))
@@ -104,12 +109,14 @@ cdef class Parts:
         free(self.path_nodes)
         free(self.path_accepts)
         free(self.path_seen)
+        free(self.path_others)
         free(self.path_levels)
         free(self.node_states)
         words_free(&self.tokens)
         words_free(&self.exits)
         words_free(&self.open)
         words_free(&self.late)
+        words_free(&self.gone)
         words_free(&self.exit_levels)
         words_free(&self.open_levels)
         words_free(&self.late_levels)
@@ -164,8 +171,8 @@ cdef class Parts:
     cdef Part* find_or_build(self, uint32_t trie_node, uint32_t regex) except NULL nogil:
         # ROOT_NODE + 1 is 0.
         cdef uint64_t key = (<uint64_t> <uint32_t> (trie_node + 1) << 32) | regex
-        cdef uint32_t index = self.known.get(key), state
-        cdef Part* part
+        cdef uint32_t index = self.known.get(key), state, wider
+        cdef Part* part = NULL
         cdef Part* like = NULL
         cdef const Family* family
         if index != NONE:
@@ -181,8 +188,19 @@ cdef class Parts:
             if self.automaton.states[state].least == 0 and self.automaton.states[state].most >= family.most:
                 self.known.put(key, like.index)         # no token here comes near the bound
                 return like
+        wider = self.automaton.without_complements(regex)
+        if wider != NONE and like == NULL:
+            like = self.find_or_build(trie_node, wider)
+            part = self.build_like(trie_node, regex, like)
+            self.n_taken_over += part != NULL
+            if part == like:
+                self.known.put(key, like.index)
+                return like
+            if part == NULL or self.n_added:
+                like = NULL
         reserve(<void**> &self.parts, &self.parts_capacity, self.n_parts + 1, sizeof(Part*))
-        part = self.build(trie_node, regex)
+        if part == NULL:
+            part = self.build(trie_node, regex)
         self.n_built += 1
         if part == NULL:
             self.known.put(key, NOTHING)
@@ -196,15 +214,19 @@ cdef class Parts:
 
     cdef Part* build(self, uint32_t trie_node, uint32_t regex) except? NULL nogil:
         """A new part; NULL where no token goes anywhere."""
-        cdef Part* part
-        cdef uint32_t i, word, state = self.automaton.state(regex)
-        cdef bint built = False
+        cdef uint32_t state = self.automaton.state(regex)
         while True:
             self.start(trie_node, state)
             self.grow(trie_node, self.start_depth, state)
             if self.wanted_state == NONE:
-                break
+                return self.finish(trie_node, regex)
             self.make_family(self.wanted_node, self.wanted_state)
+
+    cdef Part* finish(self, uint32_t trie_node, uint32_t regex) except? NULL nogil:
+        """The part that was found since `start`."""
+        cdef Part* part
+        cdef uint32_t i, word
+        cdef bint built = False
         if self.n_inside == 0 and self.exits.n == 0 and self.open.n == 0 and self.late.n == 0:
             return NULL
         part = new_part()
@@ -241,6 +263,104 @@ cdef class Parts:
             if not built:
                 free_part(part)
         return part
+
+    # ---- all but a few words ------------------------------------------------------------------------------------
+
+    cdef Part* build_like(self, uint32_t trie_node, uint32_t regex, Part* like) except? NULL nogil:
+        """The part of a regex that is a subset of that of `like`: where it is the same, what is known there is taken over.
+
+        `like` itself where all is the same; NULL where they differ in too much for this, and where nothing is left.
+        """
+        cdef uint32_t i, token
+        self.start(trie_node, self.automaton.state(regex))
+        self.dense = True
+        if like.bits != NULL:
+            memcpy(self.bits, like.bits, self.trie.n_words * sizeof(uint32_t))
+        for i in range(0 if like.bits != NULL else like.n_tokens):
+            token = like.tokens[i]
+            self.bits[token >> 5] |= <uint32_t> 1 << (token & 31)
+        self.n_inside = like.n_tokens
+        self.gone.n = 0
+        if not self.walk_differences(trie_node, regex, like.regex):
+            return NULL
+        if self.gone.n == 0:
+            return like
+        self.n_added = self.exits.n
+        self.take_nodes(&self.exits, like.exits.nodes, like.exits.n)
+        self.take_nodes(&self.open, like.open, like.n_open)
+        self.take_nodes(&self.late, like.late, like.n_late)
+        byteset_or(&self.live_bytes, &like.live_bytes)
+        return self.finish(trie_node, regex)
+
+    cdef int walk_differences(self, uint32_t trie_node, uint32_t regex, uint32_t other) except -1 nogil:
+        """Finds the nodes below which tokens die, or may leave, in one of the regexes alone, and walks below these anew.
+
+        Between all but some words and everything the difference is along these words: few nodes. False: there are many.
+        """
+        cdef uint32_t i = 0, end = self.trie.n_nodes, d, byte, target, n = 0
+        cdef node_t packed
+        if trie_node != ROOT_NODE:
+            i = trie_node + 1
+            end = trie_node + node_skip(self.trie.nodes[trie_node])
+        self.path_others[self.start_depth] = self.automaton.state(other)
+        while i < end:
+            n += 1
+            if n > MANY_DIFFERENCES:
+                return False
+            packed = self.trie.nodes[i]
+            d = node_depth(packed)
+            byte = node_byte(packed)
+            target = self.automaton.target(self.path_states[d - 1], byte)
+            other = self.automaton.target(self.path_others[d - 1], byte)
+            if target == other:
+                i += node_skip(packed)
+                continue
+            if target == DEAD_END:
+                self.take_off(i)
+                self.leave(i, d)
+            elif self.automaton.states[target].accepts != self.automaton.states[other].accepts:
+                self.take_off(i)
+                self.walk_trie(i, i + node_skip(packed))
+            elif node_skip(packed) > 1:
+                self.path_states[d] = target
+                self.path_others[d] = other
+                self.path_nodes[d] = i
+                self.path_accepts[d] = self.automaton.states[target].accepts
+                self.path_seen[d] = self.path_accepts[d] or self.path_seen[d - 1]
+                i += 1
+                continue
+            i += node_skip(packed)
+        self.n_nodes += n
+        return True
+
+    cdef int take_off(self, uint32_t node) except -1 nogil:
+        """What was taken over below a node, itself included, is not so."""
+        cdef uint32_t i, end = node + node_skip(self.trie.nodes[node]), token, bit
+        words_push(&self.gone, node)
+        words_push(&self.gone, end)
+        for i in range(node, end):
+            token = node_token(self.trie.nodes[i])
+            if token:
+                bit = <uint32_t> 1 << ((token - 1) & 31)
+                self.n_inside -= self.bits[(token - 1) >> 5] & bit != 0
+                self.bits[(token - 1) >> 5] &= ~bit
+        return 0
+
+    cdef int take_nodes(self, Words* mine, const uint32_t* nodes, uint32_t n) except -1 nogil:
+        """Takes over exits but those below nodes where that is not so."""
+        cdef uint32_t i
+        cdef size_t low, high, middle
+        for i in range(n):
+            low, high = 0, self.gone.n // 2             # the first range that ends behind the node
+            while low < high:
+                middle = (low + high) // 2
+                if self.gone.data[2 * middle + 1] <= nodes[i]:
+                    low = middle + 1
+                else:
+                    high = middle
+            if 2 * low == self.gone.n or nodes[i] < self.gone.data[2 * low]:
+                words_push(mine, nodes[i])
+        return 0
 
     cdef int start(self, uint32_t trie_node, uint32_t state) except -1 nogil:
         """Nothing is found yet below this node."""
@@ -639,6 +759,7 @@ cdef class Parts:
             "part_families": self.n_families,
             "parts_found": self.n_known,
             "parts_built": self.n_built,
+            "parts_taken_over": self.n_taken_over,
             "parts_dropped": self.n_dropped,
             "rests_made": self.rests.n_made,
             "part_nodes_visited": self.n_nodes,

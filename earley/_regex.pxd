@@ -23,6 +23,7 @@ cdef class Regexes(Unions):
     cpdef uint32_t char_class(self, ranges) except? 0xFFFFFFFF
     cpdef uint32_t concat(self, nodes) except? 0xFFFFFFFF
     cpdef uint32_t union(self, nodes) except? 0xFFFFFFFF
+    cpdef uint32_t difference(self, node, other) except? 0xFFFFFFFF
     cpdef uint32_t repeat(self, node, minimum, maximum=*) except? 0xFFFFFFFF
     cpdef bint is_nullable(self, node) except -1
     cpdef bint is_empty(self, node) except -1

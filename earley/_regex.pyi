@@ -43,6 +43,9 @@ class Regexes:
     def complement(self, node: int) -> int:
         """All sequences of Unicode scalar values, in UTF-8, that the node does not contain."""
 
+    def difference(self, node: int, other: int) -> int:
+        """What `node` contains and `other` does not."""
+
     def repeat(self, node: int, minimum: int, maximum: int | None = None) -> int:
         """`node` at least `minimum` and at most `maximum` times (None: unbounded)."""
 

@@ -148,6 +148,14 @@ cdef class Regexes(Unions):
         words_push(&self.stack, self.make_repeat(self.any_char, 0, NONE))
         return self.make_and(base)
 
+    cpdef uint32_t difference(self, node, other) except? 0xFFFFFFFF:
+        """What `node` contains and `other` does not."""
+        cdef size_t base = self.stack.n
+        cdef uint32_t without = self.make_not(self.known(other))
+        words_push(&self.stack, self.known(node))
+        words_push(&self.stack, without)
+        return self.make_and(base)
+
     cpdef uint32_t repeat(self, node, minimum, maximum=None) except? 0xFFFFFFFF:
         """`node` at least `minimum` and at most `maximum` times (None: unbounded)."""
         cdef uint32_t most = NONE

@@ -168,16 +168,16 @@ class Texts:
         words = self.words
         if words is not None:
             return spelled_words(words, regexes, style)
-        if self.trees or (self.but and (self.least or self.most is not None)):
+        if self.but:
+            # Not the spellings of the complement: behind a character that none of the words goes on with, this is the
+            # string without these words, which other grammars have, too.
+            body = Texts(None, self.least, self.most, self.trees).node(regexes, style)
+            return regexes.difference(body, spelled_words(self.but, regexes, style))
+        if self.trees:
             return spelled(lower(self.tree(), regexes), regexes, style)
         if self.least or self.most is not None:
             return text_of_length(self.least, self.most, regexes, style)
-        body = any_text(regexes, style)
-        if self.but:
-            # Not the spellings of the complement: behind a character that none of the words goes on with, this is the
-            # string that all grammars have.
-            return regexes.intersection([body, regexes.complement(spelled_words(self.but, regexes, style))])
-        return body
+        return any_text(regexes, style)
 
 
 class Questions:

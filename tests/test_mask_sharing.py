@@ -72,6 +72,22 @@ def test_bounds_bodies_and_tails_of_repetitions(split_nodes: int) -> None:
         assert shared.stats()["part_families"] > 10
 
 
+@pytest.mark.parametrize("split_nodes", [1, 5])
+def test_all_but_some_words(split_nodes: int) -> None:
+    """What is known of a terminal is taken over for the same one without some words, but along these words."""
+    rng = Random(split_nodes)
+    shared = all_strings('"abé', 3, [b'a","', b'ab"b', b'"a""b"', *pieces_of("é")])
+    bodies = ['"[^"]*"', '"[^"]*"a*', "[ab]*", "[^b]+", '"[^"]{0,4}"', "a*b*", ".*"]
+    with limits(split_nodes=split_nodes):
+        for _ in range(60):
+            words = {"".join(rng.choices("abé", k=rng.randrange(4))) for _ in range(rng.randrange(1, 6))}
+            quote = rng.choice(["", '"'])
+            without = "|".join(f"{quote}{word}{quote}" for word in sorted(words) if quote or word) or "a"
+            text = f"start: (A | B C)+\nA: /{rng.choice(bodies)}/ & ~/{without}/\nB: /{rng.choice(bodies)}/\n"
+            same_as_alone(text + f"C: /{rng.choice(bodies)}/ & ~/{without}|{rng.choice(bodies)}/\n", shared, rng, 6)
+        assert shared.stats()["parts_taken_over"] > 100
+
+
 def test_grammars_in_any_order() -> None:
     """The same grammars, each time on a vocabulary of their own and in another order."""
     texts = [
