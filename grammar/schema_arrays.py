@@ -16,9 +16,9 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from .errors import GrammarLimitError
-from .schema_algebra import canonical
 from .schema_counting import ENOUGH, TOO_FEW, differing
 from .schema_shapes import FALSE, REPEATS, UNIQUE
+from .schema_terms import canonical
 
 if TYPE_CHECKING:
     from .schema_load import SchemaLoader

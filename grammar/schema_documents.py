@@ -1,23 +1,19 @@
-"""From what the user gives to places in documents: drafts, identifiers, references.
+"""From what the user gives to resources in documents: drafts, identifiers, references.
 
 A *document* is one JSON value that holds schemas: the one that was given, and those that references lead to elsewhere.
-A *resource* is a part of one that has a URI of its own (the root, or a schema with `$id`); it has a draft, and names
-its anchors. A *place* is one schema within a resource, as it is written, together with how it was reached: the dynamic
-scope, which only `$dynamicRef` and `$recursiveRef` look at.
-
-Nothing is copied and nothing is resolved before it is met. `Documents.scan` goes once over all that the root can
-reach, checks the values of keywords (`schema_keywords`) and follows references. Identifiers and anchors of a whole
-document are collected only when a reference asks for one by name (`Documents.index`): most are JSON pointers.
+Nothing is copied and nothing is resolved before it is met. Identifiers and anchors of a whole document are collected
+only when a reference asks for one by name (`Documents.index`): most are JSON pointers.
 
 The sources are the core specifications of the drafts; sections are named where they are implemented.
-Not here: what keywords mean (`schema_algebra`), reading JSON text or models (`schema_sources`).
+Not here: places and how they are reached (`schema_places`), whether keywords have good values (`schema_check`), what
+they mean (`schema_algebra`), reading JSON text or models (`schema_sources`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .errors import GrammarError, together
+from .errors import GrammarError
 from .schema_errors import Path, at, pointer_of, shown
 from .schema_keywords import (
     ANY,
@@ -28,176 +24,20 @@ from .schema_keywords import (
     DRAFT_2019,
     DRAFT_2020,
     LAST_APPLICATOR,
-    LIST,
     METASCHEMAS,
     PATTERN_MAP,
-    PLAIN_TYPES,
-    REFERENCE,
-    SCHEMA,
     SCHEMA_LIST,
     SCHEMA_MAP,
     SCHEMA_OR_LIST,
-    TYPE,
-    TYPES,
     VOCABULARIES,
-    fault,
-    is_number,
     keywords,
 )
+from .schema_places import RECURSIVE, Document, Place, Resource, widened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    Visitor = Callable[[dict[str, Any], "Resource", Path], None]
     Registry = Mapping[str, Any]  # or a `referencing.Registry`, which is one too
-
-RECURSIVE = ""
-"""The name under which `$recursiveAnchor: true` is kept among the dynamic anchors, which are never empty."""
-
-_BOOLEAN_IN_4 = ("additionalItems", "additionalProperties")
-"""The keywords that could be true or false before every schema could."""
-
-_PLAIN = frozenset((str, int, bool, type(None)))
-"""Types of which every value is one of JSON."""
-
-MAX_ERRORS = 20
-"""A scan gives up after so many errors."""
-
-Scope = tuple[Any, ...]
-"""The dynamic scope, as far as it matters: (name, outermost resource that has it) for each dynamic anchor, sorted."""
-
-
-class Resource:
-    """A schema with a URI of its own, and everything in it up to the next such schema.
-
-    Attributes:
-        uri: absolute and without a fragment; empty where nothing names it.
-        schema, path: its root, and where that is in the document.
-        draft: 4, 6, 7, 2019 or 2020.
-        keywords: name -> kind of those that are known here, given the draft and the vocabularies of a metaschema.
-        asserts_format: whether the metaschema says that `format` is asserted; None where it leaves that open.
-        dynamic: the names of its dynamic anchors; complete once the document is indexed.
-
-    It knows nothing of other resources, so that none refers to itself: what a request has made is freed with it.
-    """
-
-    __slots__ = ("anchors", "asserts_format", "document", "draft", "dynamic", "keywords", "path", "schema", "uri")
-
-    def __init__(self, uri: str, schema: Any, path: Path, document: Document) -> None:
-        self.uri = uri
-        self.schema = schema
-        self.path = path
-        self.document = document
-        self.draft = DRAFT_2020
-        self.keywords: dict[str, int] = {}
-        self.asserts_format: bool | None = None
-        self.anchors: dict[str, tuple[Any, Path]] = {}
-        self.dynamic: set[str] = set()
-
-
-class Document:
-    """One JSON value that holds schemas. `uri`: where it was found; empty for the one that was given."""
-
-    __slots__ = ("indexed", "uri")
-
-    def __init__(self, uri: str) -> None:
-        self.uri = uri
-        self.indexed = False
-
-
-class Place:
-    """One schema as it is written.
-
-    Attributes:
-        schema: a dict, or True or False.
-        resource: what it is in.
-        path: where it is in the document.
-        scope: the dynamic scope; empty unless a `$dynamicRef` or `$recursiveRef` can be reached.
-        keywords: those that count, once the algebra has found out.
-    """
-
-    __slots__ = ("documents", "keywords", "path", "resource", "schema", "scope")
-
-    def __init__(self, schema: Any, resource: Resource, path: Path, scope: Scope, documents: Documents) -> None:
-        self.schema = schema
-        self.resource = resource
-        self.path = path
-        self.scope = scope
-        self.documents = documents
-        self.keywords: dict[str, Any] | None = None
-
-    @property
-    def draft(self) -> int:
-        return self.resource.draft
-
-    @property
-    def pointer(self) -> str:
-        """The JSON pointer of this place; after the URI of its document and `#` if that is another one."""
-        return pointer_of(self.path, self.resource)
-
-    def key(self) -> tuple[int, int, Scope]:
-        """Equal for places that mean the same because they are the same."""
-        return id(self.schema), id(self.resource), self.scope
-
-    def child(self, keyword: str) -> Place:
-        """The schema that is the value of a keyword."""
-        return self._at(self.schema[keyword], (self.path, keyword))
-
-    def grandchild(self, keyword: str, key: str | int) -> Place:
-        """One of the schemas that a keyword holds, by name or index."""
-        return self._at(self.schema[keyword][key], ((self.path, keyword), key))
-
-    def applied(self) -> dict[str, Any]:
-        """The keywords that count here: those that the draft knows; up to draft 7 `$ref` alone, if it is there.
-
-        Only for a schema that is a dict.
-        """
-        schema: dict[str, Any] = self.schema
-        known = self.resource.keywords
-        if "$ref" in schema and self.resource.draft <= DRAFT_7:
-            return {"$ref": schema["$ref"]}
-        if schema.keys() <= known.keys():
-            return schema
-        return {name: value for name, value in schema.items() if name in known}
-
-    def ref(self) -> Place:
-        """What `$ref` here leads to."""
-        resource = self.resource
-        schema, target, path = self.documents.resolve(self.schema["$ref"], resource, (self.path, "$ref"))
-        return Place(schema, target, path, self._scope_in(target), self.documents)
-
-    def dynamic_ref(self) -> Place:
-        """What `$dynamicRef` here leads to, given how this place was reached (2020-12 core, 8.2.3.2)."""
-        return self._dynamic("$dynamicRef")
-
-    def recursive_ref(self) -> Place:
-        """What `$recursiveRef` here leads to, given how this place was reached (2019-09 core, 8.2.4.2.1)."""
-        return self._dynamic("$recursiveRef")
-
-    def _dynamic(self, keyword: str) -> Place:
-        documents = self.documents
-        reference = self.schema[keyword]
-        schema, resource, path = documents.resolve(reference, self.resource, (self.path, keyword))
-        name = dynamic_name(keyword, reference, schema, resource)
-        if name is not None:
-            for known, outermost in self.scope:
-                if known == name:
-                    schema, path = outermost.anchors[name]
-                    resource = outermost
-        return Place(schema, resource, path, self._scope_in(resource), documents)
-
-    def _at(self, schema: Any, path: Path) -> Place:
-        resource = self.resource
-        if type(schema) is dict and ("$id" in schema or "id" in schema):
-            entered = self.documents.entered(schema, resource, path)
-            if entered is not resource:
-                return Place(schema, entered, path, self._scope_in(entered), self.documents)
-        return Place(schema, resource, path, self.scope, self.documents)
-
-    def _scope_in(self, resource: Resource) -> Scope:
-        if not self.documents.is_dynamic or resource is self.resource:
-            return self.scope
-        return widened(self.scope, resource)
 
 
 class Documents:
@@ -394,7 +234,7 @@ class Documents:
         uri = uri.partition("#")[0]
         found = self._by_uri.get(uri)
         if found is None:
-            self._index_all()
+            self.index_all()
             found = self._by_uri.get(uri)
         if found is None:
             schema = self._fetch(uri)
@@ -430,11 +270,11 @@ class Documents:
             return _official(uri)
         return None
 
-    def _resources(self) -> list[Resource]:
+    def resources(self) -> list[Resource]:
         return [self._root, *self._by_uri.values()]
 
-    def _index_all(self) -> None:
-        for resource in self._resources():
+    def index_all(self) -> None:
+        for resource in self.resources():
             self.index(resource.document)
 
     def index(self, document: Document) -> None:
@@ -447,7 +287,7 @@ class Documents:
 
     def all_schemas(self) -> Iterator[tuple[dict[str, Any], Resource, Path]]:
         """All schemas of all documents that are known, whether something reaches them or not, but for bools."""
-        for document in {id(resource.document): resource.document for resource in self._resources()}.values():
+        for document in {id(resource.document): resource.document for resource in self.resources()}.values():
             yield from self._schemas(document)
 
     def _schemas(self, document: Document) -> Iterator[tuple[dict[str, Any], Resource, Path]]:
@@ -465,122 +305,10 @@ class Documents:
             for keyword, value in schema.items():
                 kind = resource.keywords.get(keyword, ANY)
                 if kind <= LAST_APPLICATOR:
-                    _push(stack, kind, value, resource, (path, keyword))
-
-    # Errors.
-
-    def scan(self, visit: Visitor | None = None) -> None:
-        """Go over every schema that the root can reach, each once: check its keywords and its references.
-
-        `visit(schema, resource, path)` is called for each that is a dict; what it raises is an error of the schema too.
-        Raises GrammarError, with all that was found.
-        """
-        errors: list[GrammarError] = []
-        dynamic: set[str] = set()
-        seen: dict[int, set[int]] = {}  # by the `id` of a resource: those of the schemas in it that were met
-        stack: list[tuple[Any, Resource, Path]] = [(self._root.schema, self._root, ())]
-        while stack and len(errors) < MAX_ERRORS:
-            self._scan(stack, visit, errors, dynamic, seen)
-            if dynamic:
-                # Whatever bears such a name anywhere may be what is meant.
-                self.is_dynamic = True
-                self._index_all()
-                for resource in self._resources():
-                    for name in dynamic & resource.dynamic:
-                        schema, path = resource.anchors[name]
-                        if id(schema) not in seen.get(id(resource), ()):
-                            stack.append((schema, resource, path))
-        if errors:
-            raise together(errors)
-
-    def _scan(
-        self,
-        stack: list[Any],
-        visit: Visitor | None,
-        errors: list[GrammarError],
-        dynamic: set[str],
-        seen: dict[int, set[int]],
-    ) -> None:
-        current: Resource | None = None
-        here: set[int] = set()  # what was met in `current`
-        while stack:
-            schema, resource, path = stack.pop()
-            try:
-                if type(schema) is not dict:
-                    if schema is not True and schema is not False:
-                        raise _no_schema(schema, resource, path)
-                    if resource.draft == DRAFT_4 and not (path and path[1] in _BOOLEAN_IN_4):
-                        raise _no_schema(schema, resource, path)
-                    continue
-                if "$id" in schema or "id" in schema:
-                    resource = self.entered(schema, resource, path)
-                if resource is not current:
-                    current = resource
-                    here = seen.setdefault(id(resource), set())
-                if id(schema) in here:
-                    continue
-                here.add(id(schema))
-                self._check(schema, resource, path, stack, dynamic)
-                if visit is not None:
-                    visit(schema, resource, path)
-            except GrammarError as error:
-                errors.extend(error.errors)
-                if len(errors) >= MAX_ERRORS:
-                    return
-
-    def _check(
-        self, schema: dict[str, Any], resource: Resource, path: Path, stack: list[Any], dynamic: set[str]
-    ) -> None:
-        known = resource.keywords
-        alone = resource.draft <= DRAFT_7 and "$ref" in schema
-        for keyword, value in schema.items():
-            number = known.get(keyword)
-            if number is None:
-                continue
-            kind = number
-            if kind == ANY:
-                if keyword == "const":
-                    check_value(value, resource, (path, keyword))
-                continue
-            if alone and keyword != "$ref":
-                continue
-            if kind == SCHEMA:
-                stack.append((value, resource, (path, keyword)))
-                continue
-            if kind >= DEFINITIONS and kind <= LAST_APPLICATOR:
-                continue
-            if kind == TYPE and type(value) is str and value in TYPES:
-                continue
-            if type(value) is not PLAIN_TYPES[kind] or not value:
-                wrong = fault(kind, value, resource.draft)
-                if wrong:
-                    raise at((path, keyword), resource, f"`{keyword}` {wrong}", value)
-            if kind in (SCHEMA_MAP, PATTERN_MAP):
-                where = (path, keyword)
-                for name, one in value.items():
-                    if type(name) is not str:
-                        _check_name(name, resource, where)
-                    stack.append((one, resource, (where, name)))
-            elif kind <= LAST_APPLICATOR:
-                if kind == DEPENDENCIES:
-                    _check_dependencies(value, resource, (path, keyword))
-                _push(stack, kind, value, resource, (path, keyword))
-            elif kind == LIST:
-                check_value(value, resource, (path, keyword))
-            elif kind == REFERENCE:
-                if keyword == "$ref":
-                    stack.append(self.resolve(value, resource, (path, keyword)))
-                    continue
-                found = self.resolve(value, resource, (path, keyword))
-                target = found[1]
-                self.index(target.document)
-                name = dynamic_name(keyword, value, found[0], target)
-                if name is not None:
-                    dynamic.add(name)
-                stack.append(found)
+                    push(stack, kind, value, resource, (path, keyword))
 
 
-def _push(stack: list[Any], kind: int, value: Any, resource: Resource, path: Path) -> None:
+def push(stack: list[Any], kind: int, value: Any, resource: Resource, path: Path) -> None:
     """Put the schemas that a keyword holds on the stack."""
     if kind in (SCHEMA_MAP, PATTERN_MAP, DEFINITIONS):
         if type(value) is dict:
@@ -596,37 +324,6 @@ def _push(stack: list[Any], kind: int, value: Any, resource: Resource, path: Pat
             stack.append((schema, resource, (path, index)))
     else:
         stack.append((value, resource, path))
-
-
-def _check_dependencies(value: dict[Any, Any], resource: Resource, path: Path) -> None:
-    """Raise GrammarError unless names have schemas or lists of names."""
-    for name, names in value.items():
-        _check_name(name, resource, path)
-        if type(names) is list and not all(isinstance(other, str) for other in names):
-            raise at((path, name), resource, "a dependency must be a schema or a list of strings", names)
-
-
-def _check_name(name: Any, resource: Resource, path: Path) -> None:
-    if not isinstance(name, str):
-        raise at(path, resource, "the names in an object must be strings", name)
-
-
-def check_value(value: Any, resource: Resource, path: Path) -> None:
-    """Raise GrammarError unless a constant is made of JSON values."""
-    kind = type(value)
-    if kind in _PLAIN or (kind is list and _PLAIN.issuperset(map(type, value))):
-        return
-    stack = [(value, path)]
-    while stack:
-        value, path = stack.pop()
-        if type(value) is list:
-            stack.extend((item, (path, index)) for index, item in enumerate(value))
-        elif type(value) is dict:
-            for name, item in value.items():
-                _check_name(name, resource, path)
-                stack.append((item, (path, name)))
-        elif not (value is None or isinstance(value, (str, bool)) or is_number(value)):
-            raise at(path, resource, "must be a value of JSON", value)
 
 
 def identifier(schema: dict[str, Any], draft: int) -> str | None:
@@ -663,26 +360,6 @@ def _note_anchors(schema: dict[str, Any], resource: Resource, path: Path) -> Non
         resource.dynamic.add(name)
 
 
-def dynamic_name(keyword: str, reference: str, schema: Any, resource: Resource) -> str | None:
-    """The name to look for in the dynamic scope; None where the reference means just what it says.
-
-    `schema` and `resource` are what it says, in an indexed document.
-    """
-    if keyword == "$recursiveRef":
-        return RECURSIVE if RECURSIVE in resource.dynamic and schema is resource.schema else None
-    name = reference.partition("#")[2]
-    if name in resource.dynamic and type(schema) is dict and schema.get("$dynamicAnchor") == name:
-        return name
-    return None
-
-
-def widened(scope: Scope, resource: Resource) -> Scope:
-    """The dynamic scope once `resource` is entered: it stands for those of its names that nobody further out has."""
-    names = {name for name, _ in scope}
-    new = [(name, resource) for name in resource.dynamic if name not in names]
-    return tuple(sorted([*scope, *new], key=lambda pair: pair[0])) if new else scope
-
-
 def absolute(base: str, reference: str) -> str:
     """A URI reference taken relative to a URI (RFC 3986)."""
     if not base:
@@ -695,13 +372,6 @@ def absolute(base: str, reference: str) -> str:
 def _is_index(token: str) -> bool:
     """Whether a token of a JSON pointer is an index (RFC 6901, 4)."""
     return token.isascii() and token.isdigit() and (token == "0" or token[0] != "0")
-
-
-def _no_schema(schema: Any, resource: Resource, path: Path) -> GrammarError:
-    if schema is True or schema is False:
-        hint = 'write {} for true and {"not": {}} for false, or set "$schema" to a later draft'
-        return at(path, resource, "in draft 4 a schema must be an object", schema, hint)
-    return at(path, resource, "a schema must be an object, true or false", schema)
 
 
 def _official(uri: str) -> Any:

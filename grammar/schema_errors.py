@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import GrammarError
 
 if TYPE_CHECKING:
-    from .schema_documents import Resource
+    from .schema_places import Resource
 
 SHOWN_CHARS = 60
 """A message shows no more than this many characters of a value."""

@@ -13,13 +13,26 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import GrammarLimitError
+from .schema_applicators import applied_by, exactly_one, target
 from .schema_keywords import DRAFT_2020
-from .schema_shapes import ALL_VALUES, FALSE, NO_VALUES, TRUE, ArrayShape, ForAll, ObjectShape, OfAlgebra, Values
+from .schema_own_values import own_values
+from .schema_shapes import (
+    ALL_VALUES,
+    FALSE,
+    NO_VALUES,
+    TRUE,
+    ArrayShape,
+    ForAll,
+    ObjectShape,
+    OfAlgebra,
+    Values,
+    is_nothing,
+)
 from .schema_strings import ALL_TEXTS, NO_TEXTS, Texts
 
 if TYPE_CHECKING:
     from .schema_algebra import Algebra
-    from .schema_documents import Place
+    from .schema_places import Place
 
 MAX_CASES = 1 << 10
 
@@ -76,10 +89,10 @@ class Evaluation(OfAlgebra):
     def _cases(self, place: Place) -> Cases:
         algebra = self.algebra
         schema = algebra.keywords(place)
-        found: Cases = {(algebra.own_values(place), self.own(place)): True}
+        found: Cases = {(own_values(algebra, place), self.own(place)): True}
         for keyword, value in schema.items():
             if keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
-                found = self.product(found, self.cases(algebra.target(place, keyword)))
+                found = self.product(found, self.cases(target(algebra, place, keyword)))
             elif keyword == "allOf":
                 for term in algebra.children(place, keyword, range(len(value))):
                     found = self.product(found, self.cases(term))
@@ -97,7 +110,7 @@ class Evaluation(OfAlgebra):
                     then = self.product({(with_it, NOTHING): True}, self.cases(term))
                     found = self.product(found, [(without, NOTHING), *then])
             elif keyword in ("not", "dependentRequired", "dependencies"):
-                for term in algebra.applied_by(place, keyword):
+                for term in applied_by(algebra, place, keyword):
                     found = self.product(found, [(algebra.values(term), NOTHING)])
         for keyword in ("unevaluatedItems", "unevaluatedProperties"):
             if keyword in schema:
@@ -136,7 +149,7 @@ class Evaluation(OfAlgebra):
             self.algebra.look()
             for other, also in right:
                 both = self.algebra.sets.both(values, other)
-                if not self.algebra.is_empty(both):
+                if not is_nothing(both):
                     found[both, evaluated | also] = True
         return bounded(found)
 
@@ -154,7 +167,7 @@ class Evaluation(OfAlgebra):
 
     def one_of(self, terms: list[int], place: Place) -> Cases:
         found: Cases = {}
-        for index, case in enumerate(self.algebra.exactly_one(terms, place)):
+        for index, case in enumerate(exactly_one(self.algebra, terms, place)):
             found |= self.product([(self.algebra.values(case), NOTHING)], self.cases(terms[index]))
         return found
 

@@ -6,7 +6,9 @@ from earleymask.earley._engine cimport Engine
 from earleymask.earley._regex cimport Regexes
 from earleymask.grammar.regex_ast cimport Node
 from earleymask.grammar.regex_lower cimport lower
-from earleymask.grammar.schema_algebra cimport Algebra, is_nothing
+from earleymask.grammar.schema_algebra cimport Algebra
+from earleymask.grammar.schema_glance cimport have_scalar, is_shallow, is_something, is_structured, plain_scalars
+from earleymask.grammar.schema_shapes cimport is_nothing
 from earleymask.grammar.schema_strings cimport Texts, has_surrogate, spelled_words
 
 

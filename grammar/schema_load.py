@@ -28,11 +28,13 @@ from .json_strings import spelled
 from .regex_ast import Node
 from .regex_lower import lower
 from .regex_syntax import parse
-from .schema_algebra import Algebra, is_nothing
+from .schema_algebra import Algebra
 from .schema_arrays import ArrayRules
+from .schema_glance import have_scalar, is_shallow, is_something, is_structured, plain_scalars
+from .schema_key_order import in_order
 from .schema_objects import ObjectRules
-from .schema_report import Scan
-from .schema_shapes import FALSE, TRUE, ArrayShape, ObjectShape, Values
+from .schema_scan import Scan
+from .schema_shapes import FALSE, TRUE, ArrayShape, ObjectShape, Values, is_nothing
 from .schema_strings import NO_TEXTS, Questions, Texts, has_surrogate, spelled_words
 
 if TYPE_CHECKING:
@@ -227,13 +229,13 @@ class SchemaLoader:
             return symbols[term]
         algebra = self.algebra
         symbol: int | None
-        values = algebra.plain_scalars(term)
-        if values is None and term != TRUE and not algebra.is_structured(term) and algebra.is_shallow(term):
+        values = plain_scalars(algebra, term)
+        if values is None and term != TRUE and not is_structured(algebra, term) and is_shallow(algebra, term):
             values = algebra.values(term)
         if values is not None and not values.arrays and not values.objects:
             symbol = None if is_nothing(values) else self.scalar(values)
         else:
-            witness = () if algebra.is_something(term) else None
+            witness = () if is_something(algebra, term) else None
             symbol = self.engine.add_lazy("value", partial(self.expand, term), witness=witness)
         symbols[term] = symbol
         return symbol
@@ -243,7 +245,7 @@ class SchemaLoader:
         a text comes to it: that of an enumeration or a bound takes longer than all else about it."""
         symbol = self.scalar_symbols.get(values)
         if symbol is None:
-            witness = () if self.algebra.have_scalar(values) else None
+            witness = () if have_scalar(self.algebra, values) else None
             symbol = self.scalar_symbols[values] = self.engine.add_lazy(
                 "scalar", partial(self.scalars, values), witness=witness
             )
@@ -257,7 +259,7 @@ class SchemaLoader:
         found = [] if is_nothing(scalars) else [[self.scalar(scalars)]]
         if values.objects:
             if self.options.property_order == "schema":
-                objects = self.algebra.in_order(values.objects, term)
+                objects = in_order(self.algebra, values.objects, term)
             else:
                 objects = [(shape, 0) for shape in values.objects]
             found += [[self.mark("{"), self.members(shape, n_ordered)] for shape, n_ordered in objects]

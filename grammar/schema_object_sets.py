@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .errors import GrammarLimitError
+from .schema_glance import is_near
 from .schema_shapes import ANY_OBJECT, FALSE, TRUE, Clause, Exists, ForAll, ObjectShape, OfAlgebra, bounded, smaller
 from .schema_strings import Texts, Words
 
@@ -132,7 +133,7 @@ class ObjectSets(OfAlgebra):
         if known is None:
             algebra = self.algebra
             known = term <= FALSE or (
-                algebra.is_near(term)
+                is_near(algebra, term)
                 and (
                     algebra.members(algebra.values(term)) is not None
                     or algebra.members(algebra.values(term ^ 1)) is not None
@@ -403,7 +404,7 @@ class ObjectSets(OfAlgebra):
                 return term
             if term & 1 and self.implies(other, term):
                 return other
-            if self.algebra.is_near(both):
+            if is_near(self.algebra, both):
                 # One of few values, but not some of them: as one term, so that many negations remain near.
                 values = self.algebra.values(both)
                 if self.algebra.members(values) is not None:

@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.grammar.schema_glance cimport is_something
 from earleymask.grammar.schema_load cimport SchemaLoader
 from earleymask.grammar.schema_strings cimport Texts, has_surrogate
 

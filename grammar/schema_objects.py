@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import GrammarLimitError
 from .schema_counting import n_texts, words
+from .schema_glance import is_something
 from .schema_shapes import FALSE, TRUE
 from .schema_strings import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate
 
@@ -176,7 +177,7 @@ class ObjectRules:
             needed: list[int] = []
             self.possible = ()
             for name, value in self.names if required else ():
-                if name not in required or (not has_surrogate(name) and algebra.is_something(value)):
+                if name not in required or (not has_surrogate(name) and is_something(algebra, value)):
                     continue
                 symbol = loader.value(value)
                 if symbol is None or loader.key(name) is None:

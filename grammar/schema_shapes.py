@@ -7,7 +7,7 @@ demand that is negated is a shape again ("some item is no S", "more than 3 membe
 a union of shapes and that of a union is the intersection of such: the disjunctive normal form, whose size is bounded
 (`MAX_SHAPES`).
 
-What is demanded of items and members is a *term* of `schema_algebra`, a number; what it means is worked out when a
+What is demanded of items and members is a *term* (`schema_terms`), a number; what it means is worked out when a
 text or another shape comes to it. So recursion closes: the shapes of a schema refer to finitely many terms.
 """
 
@@ -118,6 +118,13 @@ class Values(NamedTuple):
 
 ALL_VALUES = Values(True, 3, (ANY_NUMBER,), ALL_TEXTS, (ANY_ARRAY,), (ANY_OBJECT,))
 NO_VALUES = Values(False, 0, (), NO_TEXTS, (), ())
+
+
+def is_nothing(values: Values) -> bool:
+    """Whether no value is among them, as far as that is seen without following terms."""
+    return not (values.null or values.booleans or values.numbers or values.arrays or values.objects) and (
+        values.texts.words is not None and not values.texts.words
+    )
 
 
 class OfAlgebra:

@@ -36,7 +36,7 @@ class ValueSets(OfAlgebra):
         return Values(
             left.null and right.null,
             left.booleans & right.booleans,
-            self.product(left.numbers, right.numbers, both_numbers, ANY_NUMBER),
+            self.both_numbers(left.numbers, right.numbers),
             left.texts & right.texts,
             self.product(left.arrays, right.arrays, self.arrays.both, ANY_ARRAY),
             self.objects.all_of([left.objects, right.objects]),
@@ -65,12 +65,15 @@ class ValueSets(OfAlgebra):
         numbers: tuple[NumberSet, ...] = (ANY_NUMBER,)
         for number in values.numbers:
             others = () if number == ANY_NUMBER else tuple(number.complement())
-            numbers = self.product(numbers, others, both_numbers, ANY_NUMBER)
+            numbers = self.both_numbers(numbers, others)
         arrays: tuple[ArrayShape, ...] = (ANY_ARRAY,)
         for array in values.arrays:
             arrays = self.product(arrays, self.arrays.complement(array), self.arrays.both, ANY_ARRAY)
         objects = self.objects.none_of(values.objects)
         return Values(not values.null, 3 & ~values.booleans, numbers, ~values.texts, arrays, objects)
+
+    def both_numbers(self, left: tuple[NumberSet, ...], right: tuple[NumberSet, ...]) -> tuple[NumberSet, ...]:
+        return self.product(left, right, _both_numbers, ANY_NUMBER)
 
     def united(self, left: tuple[T, ...], right: tuple[T, ...], anything: T) -> tuple[T, ...]:
         if not left or right == (anything,):
@@ -106,6 +109,6 @@ def one_list(numbers: tuple[NumberSet, ...]) -> tuple[NumberSet, ...]:
     return (listed(values), *[one for one in numbers if one.listed is None])
 
 
-def both_numbers(left: NumberSet, right: NumberSet) -> NumberSet | None:
+def _both_numbers(left: NumberSet, right: NumberSet) -> NumberSet | None:
     both = left.intersection(right)
     return None if both.is_empty() else both

@@ -22,15 +22,17 @@ from referencing.jsonschema import DRAFT202012
 
 import earleymask
 from earleymask.grammar.errors import GrammarError, GrammarLimitError
-from earleymask.grammar.schema_documents import Documents, Place, Resource
+from earleymask.grammar.schema_check import check_schema
+from earleymask.grammar.schema_documents import Documents
 from earleymask.grammar.schema_errors import Path
 from earleymask.grammar.schema_keywords import DRAFTS, KEYWORDS, METASCHEMAS, keywords, rows
+from earleymask.grammar.schema_places import Place, Resource
 from earleymask.grammar.schema_sources import read
 
 
 def scanned(schema: Any, **options: Any) -> Documents:
     documents = Documents(read(schema), **options)
-    documents.scan()
+    check_schema(documents)
     return documents
 
 
@@ -404,7 +406,7 @@ def test_visitors_see_each_schema_that_is_reached_once() -> None:
 
     for _ in range(2):  # and again in a second scan
         seen: list[str] = []
-        documents.scan(partial(note, seen))
+        check_schema(documents, partial(note, seen))
         assert sorted(seen) == ["", "/$defs/x", "/$defs/x/items", "/properties/a", "/properties/b"]
 
 

@@ -1,11 +1,12 @@
-# Types for schema_report.py as compiled: the scan looks at every keyword of a schema.
+# Types for schema_scan.py as compiled: the scan looks at every keyword of a schema.
 
 cimport cython
 
 from earleymask.earley._regex cimport Regexes
 from earleymask.grammar.regex_lower cimport lower
 from earleymask.grammar.schema_algebra cimport Algebra
-from earleymask.grammar.schema_documents cimport Documents, Resource
+from earleymask.grammar.schema_documents cimport Documents
+from earleymask.grammar.schema_places cimport Resource
 
 
 @cython.final

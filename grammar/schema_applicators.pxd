@@ -1,0 +1,15 @@
+# Types for schema_applicators.py as compiled: whether other schemas apply is asked at every place.
+
+cimport cython
+
+from earleymask.grammar.schema_places cimport Place
+from earleymask.grammar.schema_own_values cimport own_values
+from earleymask.grammar.schema_shapes cimport is_nothing
+from earleymask.grammar.schema_terms cimport Terms
+
+
+@cython.locals(found=list)
+cpdef list applied(Terms algebra, Place place)
+cpdef target(Terms algebra, Place place, keyword)
+@cython.locals(schema=dict, found=list)
+cpdef list applied_by(Terms algebra, Place place, keyword)

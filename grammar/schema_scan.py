@@ -1,0 +1,364 @@
+"""The scan that comes before anything is made of a schema: what cannot be enforced is found there.
+
+It is refused or, without `strict`, left out, so that later only a limit can be met.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ..earley._regex import Regexes
+from ..earley.errors import LimitError
+from .errors import GrammarError, RegexSyntaxError, together
+from .json_formats import NARROWED as NARROWED_FORMATS
+from .json_formats import FormatRefusal
+from .json_number_trees import number_tree
+from .json_numbers import listed
+from .regex_lower import lower
+from .schema_check import check_schema
+from .schema_counting import UNKNOWN, differing
+from .schema_errors import Path, at
+from .schema_keywords import DRAFT_7
+from .schema_own_values import array_shape, format_tree, numbers_of
+from .schema_places import Place
+from .schema_shapes import FALSE
+from .schema_strings import has_surrogate
+
+if TYPE_CHECKING:
+    from .json_numbers import NumberSet
+    from .schema_algebra import Algebra
+    from .schema_documents import Documents
+    from .schema_places import Resource
+    from .schema_shapes import Values
+
+_CHECKED = frozenset(
+    [
+        "pattern",
+        "patternProperties",
+        "format",
+        "multipleOf",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "uniqueItems",
+        "enum",
+        "const",
+        "minItems",
+        "minProperties",
+        "minContains",
+        "maxItems",
+        "maxProperties",
+        "maxContains",
+    ]
+)
+_IN_PLACE = frozenset(
+    [
+        "$ref",
+        "$dynamicRef",
+        "$recursiveRef",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "dependentSchemas",
+        "dependencies",
+    ]
+)
+LONG = 100
+"""Digits of numbers that no limit can refuse."""
+_MOST = ("maxItems", "maxProperties", "maxContains")
+_COMBINING = ("oneOf", "allOf", "dependentSchemas", "dependencies")
+MANY_COMBINED = 8
+"""Schemas that are combined at one place: from here on it is worked out before anything is written whether they can be.
+Fewer cannot become too many, or hardly."""
+_LEAST = ("minItems", "minProperties", "minContains")
+MAX_LEAST = 1 << 11
+"""Items or members that may be demanded: that so many can come is shown before the first of them."""
+
+
+class Scan:
+    """Goes over all that a schema can reach, each place once, before anything is made of it."""
+
+    def __init__(self, documents: Documents, algebra: Algebra) -> None:
+        self.documents = documents
+        self.algebra = algebra
+        self.strict = algebra.options.strict
+        self.regexes: Regexes | None = None  # for trying out patterns
+        self.tried: set[NumberSet] = set()  # that can be spelled
+        self.dropped: dict[tuple[int, str], str] = {}
+        self.edges: dict[int, list[int]] = {}  # from schemas to those that apply to the same value, by `id`
+        self.places: dict[int, tuple[Resource, Path]] = {}  # of the schemas in `edges`
+        self.unique: list[tuple[dict[str, Any], Resource, Path]] = []
+        self.narrowed: list[tuple[dict[str, Any], Resource, Path]] = []  # with formats of which some texts are left out
+        self.large: list[tuple[dict[str, Any], str, Resource, Path]] = []  # with keywords that allow very many
+        self.endless: dict[int, bool] = {}  # those of `unique` whose items are out of very many values
+        self.negations: list[list[Any]] = []  # schemas that may have to be negated
+        self.targets: dict[int, list[Any]] = {}  # what references in a schema lead to
+        self.combined: list[tuple[int, Place]] = []  # places where many schemas are combined, and how many
+        self._negated: set[int] | None = None
+
+    def run(self) -> None:
+        """Finds what is to be left out (`dropped`).
+
+        Raises GrammarError, with all that cannot be enforced if `strict`, and for circles.
+        """
+        check_schema(self.documents, self.visit)
+        self.find_circle()
+        self.check_unique()
+        self.check_narrowed()
+        self.check_large()
+
+    def visit(self, schema: dict[str, Any], resource: Resource, path: Path) -> None:
+        counted = schema
+        if "$ref" in schema and resource.draft <= DRAFT_7:
+            counted = {"$ref": schema["$ref"]}
+        if not _IN_PLACE.isdisjoint(counted):
+            self.note_edges(schema, counted, resource, path)
+        if _CHECKED.isdisjoint(counted):
+            return
+        known = resource.keywords
+        for keyword in counted:
+            if keyword not in _CHECKED or keyword not in known:
+                continue
+            why = self.why_not(schema, keyword, resource, path)
+            if why:
+                self.refuse(schema, keyword, resource, (path, keyword), why)
+
+    def refuse(self, schema: dict[str, Any], keyword: str, resource: Resource, path: Path, why: str) -> None:
+        if self.strict:
+            raise at(
+                path,
+                resource,
+                f"`{keyword}` cannot be enforced: {why}",
+                hint="strict=False leaves it out and reports it",
+            )
+        self.dropped[id(schema), keyword] = why
+        if keyword == "patternProperties" and "additionalProperties" in schema:
+            self.dropped[id(schema), "additionalProperties"] = "which keys it is about depends on `patternProperties`"
+
+    def why_not(self, schema: dict[str, Any], keyword: str, resource: Resource, path: Path) -> str:
+        """Why the keyword cannot be enforced; empty if it can."""
+        value = schema[keyword]
+        try:
+            if keyword == "pattern":
+                self.check_pattern(value)
+            elif keyword == "patternProperties":
+                for pattern in value:
+                    self.check_pattern(pattern)
+            elif keyword in _LEAST:
+                if value > MAX_LEAST:
+                    return f"more than {MAX_LEAST} items or members are not counted"
+            elif keyword == "format":
+                if self.algebra.asserts_format(resource):
+                    if value in NARROWED_FORMATS:
+                        self.narrowed.append((schema, resource, path))
+                    tree = format_tree(value, resource.draft)
+                    if tree is not None:
+                        self.algebra.inhabited.add(id(tree))  # all formats match something, and are kept
+            elif keyword == "uniqueItems":
+                if value is True:
+                    self.unique.append((schema, resource, path))
+            elif keyword == "enum" or keyword == "const":
+                return self.why_no_constants(value if keyword == "enum" else [value])
+            elif keyword in _MOST:
+                if value > MAX_LEAST:
+                    self.large.append((schema, keyword, resource, path))
+            elif keyword == "multipleOf" or is_long(value):
+                self.check_numbers(numbers_of(schema, resource.draft))
+        except RegexSyntaxError as error:
+            return str(error)
+        except (LimitError, FormatRefusal, ValueError) as error:
+            return str(error)
+        return ""
+
+    def check_pattern(self, pattern: str) -> None:
+        regexes = self.regexes
+        if regexes is None:
+            regexes = self.regexes = Regexes()
+        for tree in self.algebra.pattern(pattern).trees:
+            if not regexes.is_empty(lower(tree, regexes)):
+                self.algebra.inhabited.add(id(tree))
+
+    def check_numbers(self, numbers: NumberSet) -> None:
+        if numbers not in self.tried:
+            options = self.algebra.options
+            number_tree(numbers, options.number_digits, options.number_shift, options.number_plain)
+            self.tried.add(numbers)
+
+    def why_no_constants(self, values: list[Any]) -> str:
+        """Why some of the values cannot be written; empty if all can."""
+        stack = list(values)
+        while stack:
+            value = stack.pop()
+            if isinstance(value, str):
+                if has_surrogate(value):
+                    return "a lone surrogate is no character of a text that a model writes"
+            elif isinstance(value, list):
+                stack += value
+            elif isinstance(value, dict):
+                stack += value
+                stack += value.values()
+            elif is_long(value):
+                self.check_numbers(listed([value]))
+        return ""
+
+    # Circles: a schema that applies to a value only if it does.
+
+    def note_edges(self, schema: dict[str, Any], counted: dict[str, Any], resource: Resource, path: Path) -> None:
+        found = []
+        for keyword, value in counted.items():
+            if keyword not in _IN_PLACE or keyword not in resource.keywords:
+                continue
+            if keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+                target = self.documents.resolve(value, resource, (path, keyword))[0]
+                self.targets.setdefault(id(schema), []).append(target)
+                found.append(target)
+            elif isinstance(value, list):
+                found += value
+            elif keyword in ("dependentSchemas", "dependencies"):
+                found += [one for one in value.values() if isinstance(one, dict)]
+            else:
+                found.append(value)
+        for keyword in ("not", "if", "oneOf"):
+            if keyword in schema:
+                branches = schema[keyword] if keyword == "oneOf" else [schema[keyword]]
+                if keyword != "oneOf" or not are_apart(branches):
+                    self.negations.append(branches)
+        n_combined = sum([len(schema[keyword]) for keyword in _COMBINING if keyword in schema])
+        if n_combined >= MANY_COMBINED and not ("oneOf" in schema and are_apart(schema["oneOf"])):
+            self.combined.append((n_combined, Place(schema, resource, path, (), self.documents)))
+        self.edges[id(schema)] = [id(one) for one in found if isinstance(one, dict)]
+        self.places[id(schema)] = (resource, path)
+
+    def find_circle(self) -> None:
+        done: set[int] = set()
+        for root in self.edges:
+            if root in done:
+                continue
+            open_: dict[int, bool] = {root: True}
+            stack = [iter(self.edges[root])]
+            while stack:
+                for target in stack[-1]:
+                    if target in open_:
+                        resource, path = self.places[target]
+                        raise at(
+                            path,
+                            resource,
+                            "the schema applies to a value if it applies to it: a circle of references without an item "
+                            "or a member between",
+                            hint="leave one of them out",
+                        )
+                    if target in self.edges and target not in done:
+                        open_[target] = True
+                        stack.append(iter(self.edges[target]))
+                        break
+                else:
+                    stack.pop()
+                    done.add(open_.popitem()[0])
+
+    # Unique items.
+
+    def check_unique(self) -> None:
+        """Strings, numbers and the like can be told apart, arrays and objects cannot. That some are equal, as it is
+        under `not`, can be demanded where there are few values."""
+        errors: list[GrammarError] = []
+        for schema, resource, path in self.unique:
+            place = Place(schema, resource, path, (), self.documents)
+            items = distinguished(self.algebra, place)
+            why = ""
+            if any(values.arrays or values.objects for values in items):
+                why = "items that are arrays or objects cannot be told apart"
+            elif self.items_may_run_out(place):
+                why = "whether there are enough items that differ cannot be told"
+            elif any(self.algebra.members(values) is None for values in items):
+                self.endless[id(schema)] = True
+                if id(schema) in self.negated():
+                    why = (
+                        "it may stand under a negation, where some items would have to be equal, out of too many values"
+                    )
+            if why:
+                try:
+                    self.refuse(schema, "uniqueItems", resource, (path, "uniqueItems"), why)
+                except GrammarError as error:
+                    errors.append(error)
+        if errors:
+            raise together(errors)
+
+    def check_narrowed(self) -> None:
+        """Of what is left out of a format it is not known whether it belongs there: it may not be negated."""
+        for schema, resource, path in self.narrowed:
+            if id(schema) in self.negated():
+                why = (
+                    f"it may stand under a negation, and of format '{schema['format']}' "
+                    + (NARROWED_FORMATS[schema["format"]])
+                )
+                self.refuse(schema, "format", resource, (path, "format"), why)
+
+    def check_large(self) -> None:
+        """Where more than very many items or members are not allowed, a negation demands as many."""
+        for schema, keyword, resource, path in self.large:
+            if id(schema) in self.negated():
+                why = f"it may stand under a negation, and more than {MAX_LEAST} items or members are not counted"
+                self.refuse(schema, keyword, resource, (path, keyword), why)
+
+    def items_may_run_out(self, place: Place) -> bool:
+        shape = array_shape(self.algebra, place)
+        return shape is not None and differing(self.algebra, shape) == UNKNOWN
+
+    def negated(self) -> set[int]:
+        """The schemas, by `id`, whose negation may be needed."""
+        if self._negated is None:
+            self._negated = found = set()
+            for branches in self.negations:
+                stack: list[Any] = list(branches)
+                while stack:
+                    value = stack.pop()
+                    if isinstance(value, dict):
+                        if id(value) in found:
+                            continue
+                        found.add(id(value))
+                        stack += self.targets.get(id(value), ())
+                        stack += value.values()
+                    elif isinstance(value, list):
+                        stack += value
+        return self._negated
+
+
+def are_apart(branches: list[Any]) -> bool:
+    """Whether the types of the schemas tell them apart, so that `oneOf` need not negate them."""
+    met: set[str] = set()
+    for branch in branches:
+        kinds = branch.get("type") if isinstance(branch, dict) else None
+        if kinds is None:
+            return False
+        for kind in [kinds] if isinstance(kinds, str) else kinds:
+            kind = "number" if kind == "integer" else kind
+            if kind in met:
+                return False
+            met.add(kind)
+    return True
+
+
+def is_long(value: object) -> bool:
+    """Whether a number may have so many digits, written without an exponent, that it meets a limit."""
+    if isinstance(value, Decimal):
+        _, digits, exponent = value.as_tuple()
+        return len(digits) > LONG or not isinstance(exponent, int) or abs(exponent) > LONG
+    if isinstance(value, float):
+        return bool(value) and not 1e-100 < abs(value) < 1e100
+    return isinstance(value, int) and value.bit_length() > 3 * LONG
+
+
+def distinguished(algebra: Algebra, place: Place) -> list[Values]:
+    """What the items of arrays at a place may be, where `uniqueItems` has to tell them apart."""
+    shape = array_shape(algebra, place)
+    if shape is None or (shape.most is not None and shape.most <= 1):
+        return []
+    n = len(shape.prefix) if shape.rest == FALSE else len(shape.prefix) + 1
+    n = n if shape.most is None else min(n, shape.most)
+    return [algebra.values(shape.item(index)) for index in range(n)]

@@ -1,0 +1,3 @@
+# Types for schema_shapes.py as compiled.
+
+cpdef bint is_nothing(values) except -1
