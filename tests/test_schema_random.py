@@ -18,8 +18,11 @@ pytest.importorskip("hypothesis_jsonschema")
 import hypothesis_jsonschema
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from schema_checks import Report, check
+from schema_instances import mutated, near
 from schema_oracle import Oracle
-from schema_random import Report, Schemas, check, mutated, near, random_schema
+from schema_random import Schemas, random_schema
+from schema_small import SMALL_DRAFTS, check_small, documents, random_small_schema
 from schema_suite import DRAFTS, open_earleymask
 
 import earleymask
@@ -32,6 +35,7 @@ needs_schemas = pytest.mark.skipif(
     not hasattr(earleymask.Grammar, "from_json_schema"), reason="this build reads no JSON Schemas"
 )
 N_SCHEMAS = 40
+N_SMALL = 80
 SEED = 5
 
 
@@ -46,6 +50,19 @@ def test_random_schemas(draft: str) -> None:
     # The test is about something: most are loaded, and instances are of both kinds.
     assert report.counts["loaded"] > N_SCHEMAS, (report.counts, report.refusals)
     assert report.counts["valid"] > 100 and report.counts["invalid"] > 100 and report.counts["walked"] > N_SCHEMAS
+
+
+@needs_schemas
+@pytest.mark.parametrize("draft", SMALL_DRAFTS)
+def test_random_small_schemas(draft: str) -> None:
+    report = Report()
+    for number in range(N_SMALL):
+        rng, schema = random_small_schema(SEED, number, draft)
+        check_small(rng, schema, report)
+    assert report.wrong == []
+    assert report.counts["loaded"] > N_SMALL // 2, (report.counts, report.refusals)
+    n_texts = 2 * N_SMALL * len(documents())
+    assert report.counts["valid"] > n_texts // 5 and report.counts["invalid"] > n_texts // 5, report.counts
 
 
 @needs_schemas
@@ -161,6 +178,26 @@ def test_generated_schemas_are_well_formed_and_hold_every_keyword(draft: str, nu
     assert wanted - met <= {"$dynamicRef", "$recursiveRef"}
 
 
+@pytest.mark.parametrize("draft", SMALL_DRAFTS)
+def test_small_schemas_are_well_formed_and_hold_every_keyword_of_objects_and_arrays(draft: str) -> None:
+    number = dict(zip(reversed(DRAFTS), NUMBERS, strict=True))[draft]
+    met: set[str] = set()
+    for i in range(400):
+        _, schema = random_small_schema(SEED, i, draft)
+        Documents(schema).scan(lambda found, resource, path: met.update(found))
+    wanted = {row.name for row in rows(number).values() if row.role == "assertion"}
+    said_of_scalars = {
+        "minLength",
+        "format",
+        "multipleOf",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+    }
+    assert wanted - met <= said_of_scalars | {"$dynamicRef", "$recursiveRef"}
+
+
 def test_instances_near_a_schema_are_often_valid() -> None:
     valid = invalid = 0
     for number in range(100):
@@ -192,7 +229,10 @@ def test_what_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch, accepted: str, 
     monkeypatch.setattr(earleymask.Grammar, "from_json_schema", made, raising=False)
     report = Report()
     check(Random(1), {"const": 1}, report, n_instances=200)
-    told = " ".join(report.wrong)
-    assert all(expected in told for expected in wrong)
-    assert (report.wrong == []) == (wrong == [])
-    assert ("was written, though invalid" in told) == (accepted == "null")
+    small = Report()
+    check_small(Random(1), {"const": 1}, small)
+    for one in (report, small):
+        told = " ".join(one.wrong)
+        assert all(expected in told for expected in wrong)
+        assert (one.wrong == []) == (wrong == [])
+        assert ("was written, though invalid" in told) == (accepted == "null")
