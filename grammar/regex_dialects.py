@@ -29,7 +29,7 @@ def parse_regex(pattern: str, dialect: str = "python", flags: str = "", offset: 
     raise ValueError(f"dialect {dialect!r} of regular expressions; there are {', '.join(DIALECTS)}")
 
 
-def whole_text(node: Node, search: bool = False) -> Node:
+def whole_text(node: Node, search: bool = False) -> Whole:
     """The terminal for texts that `node` matches as a whole or, with `search`, anywhere in them."""
     if search:
         anything = Repeat(Chars(codepoints.ALL), 0, None)

@@ -18,6 +18,34 @@ def without_anchors(node: Node) -> Node:
     return _side(_side(node, False), True)
 
 
+def few_words(node: Node, most: int) -> list[str] | None:
+    """The texts of a node, where they are written out, and as many as `most` at most; else None."""
+    if isinstance(node, Literal):
+        return [node.text]
+    if isinstance(node, Chars):
+        if sum([last + 1 - first for first, last in node.ranges]) > most:
+            return None
+        return [chr(code) for first, last in node.ranges for code in range(first, last + 1)]
+    found: list[str]
+    if isinstance(node, Union):
+        found = []
+        for part in node.alternatives:
+            words = few_words(part, most)
+            if words is None or len(found) + len(words) > most:
+                return None
+            found += words
+        return found
+    if isinstance(node, Concat):
+        found = [""]
+        for part in node.parts:
+            words = few_words(part, most)
+            if words is None or len(found) * len(words) > most:
+                return None
+            found = [begun + word for begun in found for word in words]
+        return found
+    return None
+
+
 def _side(node: Node, last: bool) -> Node:
     """`node`, which begins (`last`: ends) where the text does, without anchors there."""
     if _is_anchor(node, last):

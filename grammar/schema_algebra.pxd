@@ -2,7 +2,7 @@
 
 cimport cython
 
-from earleymask.grammar.schema_applicators cimport applied
+from earleymask.grammar.schema_applicators cimport applied, conjuncts
 from earleymask.grammar.schema_places cimport Place, Resource
 from earleymask.grammar.schema_glance cimport is_shallow, is_something, plain_scalars
 from earleymask.grammar.schema_own_values cimport constants, own_values

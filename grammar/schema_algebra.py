@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import GrammarLimitError
 from .regex_dialects import parse_regex, whole_text
-from .schema_applicators import applied
+from .regex_whole import few_words, without_anchors
+from .schema_applicators import applied, conjuncts
 from .schema_glance import is_near, is_shallow, is_something, plain_scalars
 from .schema_own_values import constants, own_values
 from .schema_shapes import ALL_VALUES, FALSE, NO_VALUES, TRUE, Values, is_nothing
-from .schema_strings import Texts
+from .schema_strings import Texts, has_surrogate
 from .schema_terms import BOTH, CONSTANT, PLACE, Terms, canonical
 from .schema_value_sets import ValueSets
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 MAX_LISTED = 256
 """Values that are told apart by state, for `uniqueItems`."""
+MAX_WORDS = 32
+"""Texts of a pattern that are kept as words."""
 
 _UNEVALUATED = frozenset(["unevaluatedItems", "unevaluatedProperties"])
 
@@ -92,7 +95,7 @@ class Algebra(Terms):
             for one in applied(self, part):
                 found = sets.either(found, self.values(one ^ 1))
         else:
-            found = sets.all_of([own_values(self, part), *map(self.values, applied(self, part))])
+            found = sets.all_of(conjuncts(self, part))
         return found
 
     def united(self, values: list[Values]) -> Values:
@@ -172,6 +175,14 @@ class Algebra(Terms):
         """The texts in which a pattern of ECMA-262 is found."""
         known = self.patterns.get(pattern)
         if known is None:
-            tree = whole_text(parse_regex(pattern, "ecma"), search=True)
-            known = self.patterns[pattern] = Texts(trees=(tree,))
+            known = self.patterns[pattern] = _texts_of(pattern)
         return known
+
+
+def _texts_of(pattern: str) -> Texts:
+    tree = whole_text(parse_regex(pattern, "ecma"), search=True)
+    if pattern.startswith("^"):
+        words = few_words(without_anchors(tree.body), MAX_WORDS)
+        if words is not None:  # as good as an enumeration
+            return Texts(frozenset([word for word in words if not has_surrogate(word)]))
+    return Texts(trees=(tree,))

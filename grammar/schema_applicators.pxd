@@ -4,10 +4,11 @@ cimport cython
 
 from earleymask.grammar.schema_places cimport Place
 from earleymask.grammar.schema_own_values cimport own_values
-from earleymask.grammar.schema_shapes cimport is_nothing
 from earleymask.grammar.schema_terms cimport Terms
 
 
+@cython.locals(found=list, choices=list)
+cpdef list conjuncts(Terms algebra, Place place)
 @cython.locals(found=list)
 cpdef list applied(Terms algebra, Place place)
 cpdef target(Terms algebra, Place place, keyword)

@@ -4,35 +4,64 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .schema_own_values import own_values
-from .schema_shapes import ALL_VALUES, FALSE, TRUE, ObjectShape, Values, is_nothing
+from .schema_branches import exactly_one, kinds_of
+from .schema_keywords import APPLICATORS
+from .schema_own_values import TYPES, own_values
+from .schema_shapes import ALL_VALUES, FALSE, TRUE, ObjectShape, Values
 
 if TYPE_CHECKING:
     from .schema_algebra import Algebra
     from .schema_places import Place
 
-FEW_BRANCHES = 16
-"""Of a oneOf, that are compared one with the other without more ado."""
+_DEPENDENCIES = frozenset(["dependentRequired", "dependentSchemas", "dependencies"])
+_UNEVALUATED = frozenset(["unevaluatedItems", "unevaluatedProperties"])
 
-APPLICATORS = frozenset(
-    [
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "not",
-        "if",
-        "then",
-        "else",
-        "$ref",
-        "$dynamicRef",
-        "$recursiveRef",
-        "dependentRequired",
-        "dependentSchemas",
-        "dependencies",
-        "unevaluatedItems",
-        "unevaluatedProperties",
-    ]
-)
+
+def conjuncts(algebra: Algebra, place: Place) -> list[Values]:
+    """All that a place says, part by part. What a `oneOf` in one of them says, it says of what the others allow: the
+    branches may be told apart by a member that is required there."""
+    own = own_values(algebra, place)
+    found = [own]
+    if APPLICATORS.isdisjoint(place.schema):
+        return found
+    choices: list[int] = []
+    for keyword, value in algebra.keywords(place).items():
+        if keyword not in APPLICATORS:
+            continue
+        if keyword in _DEPENDENCIES:
+            terms = [dependency(algebra, place, keyword, name, demanded, own) for name, demanded in value.items()]
+        else:
+            terms = applied_by(algebra, place, keyword)
+        for term in terms:
+            if term not in algebra.meanings and is_choice(algebra, term):
+                choices.append(term)
+            else:
+                found.append(algebra.values(term))
+    around = algebra.sets.all_of([values for values in found if len(values.objects) < 2]) if choices else own
+    for term in choices:
+        inner = algebra.place_of(term)
+        if inner is not None and around.objects and around.objects[0].required:
+            found += conjuncts_with(algebra, inner, around)
+        else:
+            found.append(algebra.values(term))
+    return found
+
+
+def is_choice(algebra: Algebra, term: int) -> bool:
+    place = algebra.place_of(term)
+    return place is not None and "oneOf" in algebra.keywords(place) and _UNEVALUATED.isdisjoint(place.schema)
+
+
+def conjuncts_with(algebra: Algebra, place: Place, around: Values) -> list[Values]:
+    """What a place with `oneOf` says of values `around`, part by part."""
+    own = own_values(algebra, place)
+    found = [own]
+    for keyword in algebra.keywords(place):
+        if keyword == "oneOf":
+            found.append(algebra.values(algebra.any_of(cases(algebra, place, algebra.sets.both(around, own)))))
+        elif keyword in APPLICATORS:
+            found += map(algebra.values, applied_by(algebra, place, keyword))
+    return found
 
 
 def applied(algebra: Algebra, place: Place) -> list[int]:
@@ -64,7 +93,7 @@ def applied_by(algebra: Algebra, place: Place, keyword: str) -> list[int]:
     if keyword == "anyOf":
         return [algebra.any_of(algebra.children(place, keyword, range(len(value))))]
     if keyword == "oneOf":
-        return [algebra.any_of(exactly_one(algebra, algebra.children(place, keyword, range(len(value))), place))]
+        return [algebra.any_of(cases(algebra, place, own_values(algebra, place)))]
     if keyword == "not":
         return [algebra.child(place, keyword) ^ 1]
     if keyword == "if":
@@ -75,13 +104,20 @@ def applied_by(algebra: Algebra, place: Place, keyword: str) -> list[int]:
         if "else" in schema:
             found.append(algebra.any_of([condition, algebra.child(place, "else")]))
         return found
-    if keyword in ("dependentRequired", "dependentSchemas", "dependencies"):
+    if keyword in _DEPENDENCIES:
         return [dependency(algebra, place, keyword, name, demanded) for name, demanded in value.items()]
     return []  # `then` and `else`, which `if` has spoken of; `unevaluated...`, see `schema_evaluated`
 
 
-def dependency(algebra: Algebra, place: Place, keyword: str, name: str, demanded: Any) -> int:
-    """What is demanded of an object that has a member `name`."""
+def cases(algebra: Algebra, place: Place, around: Values) -> list[int]:
+    """Of values `around`, the terms one of which is what `oneOf` says."""
+    return exactly_one(algebra, algebra.children(place, "oneOf", range(len(place.schema["oneOf"]))), around)
+
+
+def dependency(
+    algebra: Algebra, place: Place, keyword: str, name: str, demanded: Any, around: Values = ALL_VALUES
+) -> int:
+    """What is demanded, of values `around`, of an object that has a member `name`."""
     if isinstance(demanded, str):
         demanded = [demanded]
     if isinstance(demanded, list):
@@ -89,60 +125,11 @@ def dependency(algebra: Algebra, place: Place, keyword: str, name: str, demanded
         then = objects(algebra, ObjectShape(named, (), frozenset(demanded)))
     else:
         then = algebra.place(place.grandchild(keyword, name))
+    if kinds_of(around) == TYPES["object"] and all(name in shape.required for shape in around.objects):
+        return then
     return algebra.any_of([objects(algebra, ObjectShape(((name, FALSE),))), then])
-
-
-def exactly_one(algebra: Algebra, terms: list[int], place: Place) -> list[int]:
-    """For each of the terms, which apply at a place, that it holds and no other does.
-
-    What excludes the others by itself, given what else the place says, need not have them negated: as a rule, the
-    branches of `oneOf` are told apart by a type or by a constant.
-    """
-    around = own_values(algebra, place)
-    within = [algebra.sets.both(around, algebra.values(term)) for term in terms]
-    cases = []
-    rivals = sharing(within) if len(terms) > FEW_BRANCHES else None
-    for index, term in enumerate(terms):
-        algebra.look()
-        others = [
-            terms[at] ^ 1
-            for at in (range(len(terms)) if rivals is None else rivals[index])
-            if at != index and not is_nothing(algebra.sets.both(within[index], algebra.values(terms[at])))
-        ]
-        cases.append(algebra.all_of([term, *others]))
-    return cases
 
 
 def objects(algebra: Algebra, shape: ObjectShape) -> int:
     """Objects of the shape, and all that are no objects."""
     return algebra.meaning(ALL_VALUES._replace(objects=(shape,)))
-
-
-def sharing(branches: list[Values]) -> list[list[int]]:
-    """For each of the branches those that may share a value with it: of those of mere words and listed numbers, which a
-    oneOf may have hundreds of, only those that list the same one."""
-    listing: dict[object, list[int]] = {}
-    keys: list[list[object] | None] = []
-    others: list[int] = []
-    for index, values in enumerate(branches):
-        words = values.texts.words
-        found: list[object] | None = None
-        if words is not None and not (values.null or values.booleans or values.arrays or values.objects):
-            found = list(words)
-            for numbers in values.numbers:
-                if numbers.listed is None:
-                    found = None
-                    break
-                found += numbers.listed
-        keys.append(found)
-        if found is None:
-            others.append(index)
-        else:
-            for key in found:
-                listing.setdefault(key, []).append(index)
-    return [
-        list(range(len(branches)))
-        if found is None
-        else sorted({*others, *[index for key in found for index in listing[key]]})
-        for found in keys
-    ]

@@ -13,7 +13,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import GrammarLimitError
-from .schema_applicators import applied_by, exactly_one, target
+from .schema_applicators import applied_by, target
+from .schema_branches import exactly_one
 from .schema_keywords import DRAFT_2020
 from .schema_own_values import own_values
 from .schema_shapes import (
@@ -167,7 +168,7 @@ class Evaluation(OfAlgebra):
 
     def one_of(self, terms: list[int], place: Place) -> Cases:
         found: Cases = {}
-        for index, case in enumerate(exactly_one(self.algebra, terms, place)):
+        for index, case in enumerate(exactly_one(self.algebra, terms, own_values(self.algebra, place))):
             found |= self.product([(self.algebra.values(case), NOTHING)], self.cases(terms[index]))
         return found
 

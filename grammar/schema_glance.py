@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .schema_applicators import APPLICATORS
+from .schema_keywords import APPLICATORS
 from .schema_own_values import NUMBERS, STRINGS, TYPES
 from .schema_shapes import TRUE
 from .schema_terms import BOTH, PLACE

@@ -157,6 +157,28 @@ def rows(draft: int) -> dict[str, Keyword]:
     return {row.name: row for row in KEYWORDS if row.first <= draft <= row.last}
 
 
+APPLICATORS = frozenset(
+    [
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "$ref",
+        "$dynamicRef",
+        "$recursiveRef",
+        "dependentRequired",
+        "dependentSchemas",
+        "dependencies",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    ]
+)
+"""Keywords that apply schemas to the same value (2020-12 core, 10.2, 11)."""
+
+
 @cache
 def keywords(draft: int, vocabularies: frozenset[str] | None = None) -> dict[str, int]:
     """The keywords that a draft knows and the kinds of their values, for looking up only.

@@ -71,7 +71,7 @@ def scanned(documents: Documents, options: Options, seconds: float) -> Algebra:
         from .schema_clauses import try_out
 
         for _, place in sorted(scan.combined, key=lambda combined: -combined[0])[:MAX_TRIED]:
-            try_out(algebra, algebra.place(place))
+            try_out(algebra, algebra.place(scan.around(place)))
     return algebra
 
 

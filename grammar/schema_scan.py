@@ -92,7 +92,7 @@ class Scan:
         self.tried: set[NumberSet] = set()  # that can be spelled
         self.dropped: dict[tuple[int, str], str] = {}
         self.edges: dict[int, list[int]] = {}  # from schemas to those that apply to the same value, by `id`
-        self.places: dict[int, tuple[Resource, Path]] = {}  # of the schemas in `edges`
+        self.places: dict[int, tuple[dict[str, Any], Resource, Path]] = {}  # of the schemas in `edges`
         self.unique: list[tuple[dict[str, Any], Resource, Path]] = []
         self.narrowed: list[tuple[dict[str, Any], Resource, Path]] = []  # with formats of which some texts are left out
         self.large: list[tuple[dict[str, Any], str, Resource, Path]] = []  # with keywords that allow very many
@@ -233,7 +233,7 @@ class Scan:
         if n_combined >= MANY_COMBINED and not ("oneOf" in schema and are_apart(schema["oneOf"])):
             self.combined.append((n_combined, Place(schema, resource, path, (), self.documents)))
         self.edges[id(schema)] = [id(one) for one in found if isinstance(one, dict)]
-        self.places[id(schema)] = (resource, path)
+        self.places[id(schema)] = (schema, resource, path)
 
     def find_circle(self) -> None:
         done: set[int] = set()
@@ -245,7 +245,7 @@ class Scan:
             while stack:
                 for target in stack[-1]:
                     if target in open_:
-                        resource, path = self.places[target]
+                        _, resource, path = self.places[target]
                         raise at(
                             path,
                             resource,
@@ -260,6 +260,18 @@ class Scan:
                 else:
                     stack.pop()
                     done.add(open_.popitem()[0])
+
+    def around(self, place: Place) -> Place:
+        """The place by which alone this one, part of an `allOf`, is reached: which of its parts exclude each other can
+        depend on the rest."""
+        while True:
+            path, schema = place.path, place.schema
+            if not path or not path[0] or path[0][1] != "allOf" or place.resource.document.uri:
+                return place
+            if id(schema) in self.negated() or any(schema is one for found in self.targets.values() for one in found):
+                return place
+            outer = next(one for one, parts in self.edges.items() if id(schema) in parts)
+            place = Place(*self.places[outer], (), self.documents)
 
     # Unique items.
 

@@ -371,6 +371,86 @@ def test_oneof_of_many_branches_that_share_values() -> None:
     assert wrong({"oneOf": branches}, texts) == []
 
 
+KIND = {"kind": {"enum": ["a", 1]}, "x": {"type": "integer"}}
+KINDS = [
+    {"properties": KIND},
+    {"properties": {"kind": {"pattern": "^[bc]$"}}},
+    {"properties": {"kind": {"const": "d"}}},
+]
+KINDS += [{"properties": {"kind": {"enum": ["b", None]}, "x": False}}, {"properties": {"x": {"const": 1}}}]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"oneOf": KINDS},
+        {"oneOf": [{"type": "object", **one} for one in KINDS]},
+        {"required": ["kind"], "oneOf": KINDS},
+        {"required": ["kind"], "allOf": [{"oneOf": KINDS[:4]}]},
+        {"type": "object", "required": ["kind"], "allOf": [{"oneOf": KINDS}]},
+        {
+            "type": "object",
+            "allOf": [{"required": ["kind"]}, {"$ref": "#/$defs/one"}],
+            "$defs": {"one": {"oneOf": KINDS}},
+        },
+        {
+            "$ref": "#/$defs/one",
+            "properties": {"kind": {"type": "string"}},
+            "required": ["kind"],
+            "$defs": {"one": {"oneOf": KINDS}},
+        },
+        {
+            "type": "object",
+            "required": ["kind"],
+            "dependentSchemas": {"kind": {"oneOf": KINDS}, "x": {"maxProperties": 1}},
+        },
+        {"required": ["kind"], "dependentSchemas": {"kind": {"oneOf": KINDS, "type": "object"}}},
+        {"type": "object", "required": ["x"], "dependentSchemas": {"kind": {"oneOf": KINDS}}},
+        {"not": {"type": "object", "required": ["kind"], "allOf": [{"oneOf": KINDS}]}},
+        {
+            "oneOf": [
+                *KINDS[:4],
+                {"type": ["null", "boolean"]},
+                {"type": "boolean"},
+                {"type": "string", "pattern": "^(a|bc)$"},
+            ]
+        },
+        {
+            "oneOf": [
+                {"type": ["string", "object"]},
+                {"type": ["object", "number"]},
+                {"properties": KIND},
+                {"enum": [None, "a"]},
+            ]
+        },
+    ],
+)
+def test_oneof_of_branches_that_are_told_apart(schema: Any) -> None:
+    """By what stands around them, too, and where several allow all values of a type."""
+    members = [{}, *[{"kind": kind} for kind in ["a", 1, "b", "c", "d", "bc", None]]]
+    documents = [None, True, 1, "a", "bc", [1], *members, *[{**one, "x": x} for one in members for x in (1, 2, "a")]]
+    assert wrong(schema, [json.dumps(document) for document in documents]) == []
+
+
+def test_oneof_of_many_objects_that_are_told_apart_is_no_work() -> None:
+    """There are no cases to be worked out: the constants, or the types, decide."""
+    parts = [{"properties": {"kind": {"const": f"k{i}"}, "v": {"properties": {f"p{i}": True}}}} for i in range(100)]
+    for schema in [
+        {"oneOf": [{"allOf": [one, {"required": ["kind"]}]} for one in parts]},
+        {
+            "type": "object",
+            "required": ["kind"],
+            "allOf": [{"oneOf": parts}, {"properties": {"v": {"type": "object"}}}],
+        },
+        {"oneOf": [{"properties": {"kind": {"pattern": f"^k{i}$"}}, "required": ["kind"]} for i in range(100)]},
+    ]:
+        begin = time.monotonic()
+        grammar = Grammar.from_json_schema(schema)
+        assert time.monotonic() - begin < 2
+        for text, is_one in [('{"kind": "k7"}', True), ('{"v": 1}', False), ('{"kind": "l"}', False), ("1", False)]:
+            assert accepts(grammar, text) == is_one, text
+
+
 def test_many_items_that_differ_are_no_work() -> None:
     items = {"type": "integer", "minimum": 1, "maximum": 256}
     grammar = Grammar.from_json_schema({"type": "array", "minItems": 200, "uniqueItems": True, "items": items})
