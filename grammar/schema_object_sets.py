@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MAX_OPENED = 64
 """Shapes that clauses are multiplied out to."""
+MIN_ABSORBED = 16
+"""Shapes of a union in which those are looked for that are within others."""
 MAX_PARTED = 1 << 10
 """Shapes that are parted to find one without clauses."""
 
@@ -89,6 +91,23 @@ class ObjectSets(OfAlgebra):
             if len(found) + len(waiting) > MAX_OPENED or n_parted > 2 * MAX_OPENED:
                 return (shape,)
         return tuple(found)
+
+    def absorbed(self, union: tuple[ObjectShape, ...]) -> tuple[ObjectShape, ...]:
+        """The union without shapes that are within another one, if that is worth while: negations of what is said of
+        other keys (`Exists`) mostly overlap. Constants remain, for they have their own order of names."""
+        if len(union) < MIN_ABSORBED or not any(shape.exists for shape in union):
+            return union
+        found = {shape: True for shape in union if not shape.is_constant}
+        for shape in union:
+            if shape.is_constant:
+                continue
+            self.algebra.look()
+            for other in found:
+                if other.required <= shape.required and other is not shape:
+                    if self.relative(shape, other) == ANY_OBJECT:
+                        del found[shape]
+                        break
+        return tuple([shape for shape in union if shape.is_constant or shape in found])
 
     def solutions(self, shape: ObjectShape) -> Iterator[ObjectShape]:
         """The shapes without clauses whose union this one is, one after the other. Raises LimitError where the next one

@@ -57,7 +57,7 @@ class ValueSets(OfAlgebra):
             one_list(self.united(left.numbers, right.numbers, ANY_NUMBER)),
             left.texts | right.texts,
             self.united(left.arrays, right.arrays, ANY_ARRAY),
-            self.united(left.objects, right.objects, ANY_OBJECT),
+            self.objects.absorbed(self.united(left.objects, right.objects, ANY_OBJECT)),
         )
 
     def none(self, values: Values) -> Values:

@@ -102,7 +102,7 @@ def compare(grammar: Any, text: str, is_valid: bool, where: str, report: Report)
         is_accepted = accepts(grammar, text)
     except earleymask.LimitError as error:
         report.counts["limit"] += 1
-        report.limits[error.message] += 1
+        report.limits[str(error)] += 1
         return
     report.counts["valid" if is_valid else "invalid"] += 1
     if is_accepted != is_valid:
@@ -116,7 +116,7 @@ def compare_walk(rng: Random, grammar: Any, oracle: Oracle, where: str, report: 
         text = walk(rng, grammar, BYTES)
     except earleymask.LimitError as error:
         report.counts["limit"] += 1
-        report.limits[error.message] += 1
+        report.limits[str(error)] += 1
         return
     except AssertionError as error:
         report.wrong.append(f"{error} {where}")
