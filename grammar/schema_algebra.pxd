@@ -23,6 +23,7 @@ cdef class Algebra(Terms):
     cdef object _evaluation
     cdef public bint has_unique_items
     cdef readonly dict meanings
+    cdef readonly set unclear
     cdef readonly dict first
     cdef readonly dict alike
 
@@ -30,5 +31,7 @@ cdef class Algebra(Terms):
     @cython.locals(kind=int)
     cdef _values(self, term)
     cpdef bint is_nothing(self, term) except -1
+    cpdef meant(self, term)
+    cpdef bint is_surely_nothing(self, term) except -1
     cpdef asserts_format(self, Resource resource)
     cpdef Texts pattern(self, pattern)

@@ -52,6 +52,7 @@ class Algebra(Terms):
         self._evaluation: Evaluation | None = None
         self.has_unique_items = False  # out of so many values that the parser must read which there are
         self.meanings: dict[int, Values] = {TRUE: ALL_VALUES, FALSE: NO_VALUES}
+        self.unclear: set[int] = set()  # terms that hold something, or would have to be followed
         self.first: dict[int, int] = {}  # places -> the first ones that mean the same
         self.alike: dict[object, int] = {}  # by what stands there: the first place
 
@@ -131,7 +132,10 @@ class Algebra(Terms):
             return term == FALSE
         known = self.meanings.get(term)
         if known is None:
+            if term in self.unclear:
+                return False
             if plain_scalars(self, term) is not None or not is_shallow(self, term) or is_something(self, term):
+                self.unclear.add(term)
                 return False
             known = self.values(term)
         return is_nothing(known)
@@ -158,7 +162,12 @@ class Algebra(Terms):
         """As `is_nothing`; more is looked at, for combinations that become large otherwise."""
         if term <= FALSE:
             return term == FALSE
-        return is_near(self, term) and is_nothing(self.values(term))
+        known = self.meanings.get(term)
+        if known is None:
+            if not is_near(self, term):
+                return False
+            known = self.values(term)
+        return is_nothing(known)
 
     def asserts_format(self, resource: Resource) -> bool:
         said = resource.asserts_format

@@ -99,6 +99,9 @@ def applied_by(algebra: Algebra, place: Place, keyword: str) -> list[int]:
     if keyword == "if":
         condition = algebra.child(place, "if")
         found = []
+        if "then" in schema and "else" in schema:
+            holds = algebra.both(condition, algebra.child(place, "then"))
+            return [algebra.any_of([holds, algebra.both(condition ^ 1, algebra.child(place, "else"))])]
         if "then" in schema:
             found.append(algebra.any_of([condition ^ 1, algebra.child(place, "then")]))
         if "else" in schema:

@@ -16,6 +16,7 @@ cpdef plain_scalars(Terms algebra, term)
 cpdef bint is_structured(Terms algebra, term) except -1
 @cython.locals(kind=int)
 cpdef bint is_shallow(Terms algebra, term) except -1
+cpdef bint is_near(Terms algebra, term) except -1
 cpdef bint is_something(Terms algebra, term) except -1
 @cython.locals(texts=Texts)
 cpdef bint have_scalar(algebra, values) except -1

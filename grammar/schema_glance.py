@@ -135,15 +135,28 @@ def _has_value(algebra: Algebra, place: Place, depth: int) -> bool:
 
 def is_near(algebra: Algebra, term: int) -> bool:
     """Whether the meaning can be worked out with what stands in the branches of an `anyOf` or `oneOf` at most."""
-    if (term, "values") in algebra.in_work or (term ^ 1, "values") in algebra.in_work:
+    index = term >> 1
+    if index in algebra.far or (term, "values") in algebra.in_work or (term ^ 1, "values") in algebra.in_work:
         return False
-    kind = algebra.kinds[term >> 1]
-    part = algebra.parts[term >> 1]
-    if kind == BOTH:
-        return len(part) <= MAX_NEAR and all(is_near(algebra, one) for one in part)
-    if kind != PLACE or APPLICATORS.isdisjoint(part.schema):
+    part = algebra.parts[index]
+    if algebra.kinds[index] == BOTH:
+        if len(part) <= MAX_NEAR:
+            for one in part:
+                if not is_near(algebra, one):
+                    if one >> 1 in algebra.far:
+                        algebra.far.add(index)
+                    return False
+            return True
+    elif algebra.kinds[index] != PLACE or _is_near_place(algebra, part):
         return True
-    schema = algebra.keywords(part)
+    algebra.far.add(index)
+    return False
+
+
+def _is_near_place(algebra: Algebra, place: Place) -> bool:
+    if APPLICATORS.isdisjoint(place.schema):
+        return True
+    schema = algebra.keywords(place)
     for keyword in APPLICATORS & schema.keys():
         branches = schema[keyword]
         if keyword not in ("anyOf", "oneOf") or len(branches) > MAX_NEAR:

@@ -16,8 +16,22 @@ from typing import TYPE_CHECKING
 
 from .errors import GrammarLimitError
 from .schema_glance import is_near
-from .schema_shapes import ANY_OBJECT, FALSE, TRUE, Clause, Exists, ForAll, ObjectShape, OfAlgebra, bounded, smaller
-from .schema_strings import Texts, Words
+from .schema_shapes import (
+    ALL_VALUES,
+    ANY_OBJECT,
+    FALSE,
+    NO_VALUES,
+    TRUE,
+    Clause,
+    Exists,
+    ForAll,
+    ObjectShape,
+    OfAlgebra,
+    Values,
+    bounded,
+    smaller,
+)
+from .schema_strings import NO_WORDS, Texts, Words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +45,9 @@ MIN_ABSORBED = 16
 MAX_PARTED = 1 << 10
 """Shapes that are parted to find one without clauses."""
 
+BOTH_TERMS = -1
+"""Of `narrowed_words`: the conjunction, in which there is no more to be seen."""
+
 
 class ObjectSets(OfAlgebra):
     """The operations on shapes of objects and on unions of them."""
@@ -38,6 +55,7 @@ class ObjectSets(OfAlgebra):
     def __init__(self, algebra: Algebra) -> None:
         super().__init__(algebra)
         self.enumerated: dict[int, bool] = {}
+        self.words: dict[int, Words | None] = {}
 
     # Unions.
 
@@ -154,8 +172,11 @@ class ObjectSets(OfAlgebra):
             known = term <= FALSE or (
                 is_near(algebra, term)
                 and (
-                    algebra.members(algebra.values(term)) is not None
-                    or algebra.members(algebra.values(term ^ 1)) is not None
+                    algebra.members(algebra.values(term & ~1)) is not None
+                    or (
+                        ANY_OBJECT in algebra.values(term & ~1).objects
+                        and algebra.members(algebra.values(term | 1)) is not None
+                    )
                 )
             )
             self.enumerated[term] = known
@@ -200,6 +221,7 @@ class ObjectSets(OfAlgebra):
     def relative_clause(self, base: ObjectShape, clause: Clause) -> Clause | None:
         """What a clause demands of an object of the shape: () if there is none; None, nothing."""
         is_closed = any(value == FALSE and keys.is_all() for keys, value in base.for_all)
+        in_base = dict(base.named)
         left: dict[ObjectShape, bool] = {}
         for one in clause:
             parts = [one]
@@ -215,7 +237,10 @@ class ObjectSets(OfAlgebra):
                         if both is not None:
                             parts.append(both)
             for part in parts:
-                beyond = self.relative(base, part)
+                if len(part.named) == 1 and is_atomic(part):
+                    beyond = self.relative_name(base, in_base, part)
+                else:
+                    beyond = self.relative(base, part)
                 if beyond == ANY_OBJECT:
                     return None
                 if beyond is not None:
@@ -270,6 +295,23 @@ class ObjectSets(OfAlgebra):
             least = 0
         clauses = tuple([clause for clause in shape.clauses if clause not in base.clauses])
         return ObjectShape(tuple(named), for_all, required, exists, least, most, clauses=clauses)
+
+    def relative_name(self, base: ObjectShape, in_base: dict[str, int], shape: ObjectShape) -> ObjectShape | None:
+        """`relative` for a shape that speaks of one name and nothing else, as those do that tell branches apart."""
+        algebra = self.algebra
+        name, value = shape.named[0]
+        known = in_base.get(name)
+        if known is None:
+            known = self.value_of_other(base, name)
+        both = self.narrowed(known, value)
+        is_open = name not in base.required
+        if algebra.is_nothing(both):
+            if shape.required or not is_open:
+                return None
+            return ANY_OBJECT if algebra.is_nothing(known) else ObjectShape(((name, FALSE),))
+        if both == known or self.implies(known, value):
+            return ObjectShape(((name, TRUE),), (), shape.required) if shape.required and is_open else ANY_OBJECT
+        return ObjectShape(((name, algebra.meant(value)),), (), shape.required if is_open else NO_WORDS)
 
     # Shapes.
 
@@ -415,24 +457,83 @@ class ObjectSets(OfAlgebra):
     def narrowed(self, term: int, other: int) -> int:
         """What is in both terms: one of them, where a negation says nothing more than it. So a value is one of "a" and
         not one of "b", "c" and "d" in as many shapes as it is one of "a"."""
-        both = self.algebra.both(term, other)
+        algebra = self.algebra
+        both = algebra.both(term, other)
         if (term | other) & 1 and term > FALSE and other > FALSE:
-            if self.algebra.meant(term) == self.algebra.meant(other) ^ 1 or self.algebra.is_surely_nothing(both):
+            known = self.narrowed_words(term, other)
+            if known is None:
+                known = self.narrowed_words(other, term)
+            if known is not None:
+                return both if known == BOTH_TERMS else known
+            if algebra.meant(term) == algebra.meant(other) ^ 1 or algebra.is_surely_nothing(both):
                 return FALSE
             if other & 1 and self.implies(term, other):
                 return term
             if term & 1 and self.implies(other, term):
                 return other
-            if is_near(self.algebra, both):
+            if is_near(algebra, both):
                 # One of few values, but not some of them: as one term, so that many negations remain near.
-                values = self.algebra.values(both)
-                if self.algebra.members(values) is not None:
-                    return self.algebra.meaning(values)
+                values = algebra.values(both)
+                if algebra.members(values) is not None:
+                    return algebra.meaning(values)
         return both
+
+    def narrowed_words(self, term: int, other: int) -> int | None:
+        """`narrowed` for some words, or for all values but some words, and another term; BOTH_TERMS for their
+        conjunction. None where it is not seen soon."""
+        words = self.words_of(term)
+        if words is not None:
+            among = self.words_among(words, other)
+            if among is None or len(among) == len(words):
+                return None if among is None else term
+            return self.algebra.meaning(NO_VALUES._replace(texts=Texts(among))) if among else FALSE
+        words = self.words_of(term ^ 1)
+        others = self.words_of(other ^ 1) if words is not None else None
+        if words is None or others is None:
+            return None
+        if others <= words:
+            return term
+        return other if words <= others else BOTH_TERMS
+
+    def words_of(self, term: int) -> Words | None:
+        """The values of a term, if they are words, as far as that is seen soon."""
+        if term in self.words:
+            return self.words[term]
+        found = None
+        values = self.near_values(term & ~1)
+        if values is not None:
+            if term & 1:  # what is negated must allow all else
+                values = self.algebra.values(term) if ANY_OBJECT in values.objects else ALL_VALUES
+            if not (values.null or values.booleans or values.numbers or values.arrays or values.objects):
+                found = values.texts.words
+            self.words[term] = found
+        return found
+
+    def words_among(self, words: Words, term: int) -> Words | None:
+        """Those of the words that are in the term; None where that is not seen soon."""
+        values = self.near_values(term)
+        return None if values is None else values.texts.among(words)
+
+    def near_values(self, term: int) -> Values | None:
+        known = self.algebra.meanings.get(term)
+        return self.algebra.values(term) if known is None and is_near(self.algebra, term) else known
 
     def implies(self, term: int, other: int) -> bool:
         """Whether all values of a term are in the other, as far as that is seen soon."""
-        return term == other or other == TRUE or self.algebra.is_surely_nothing(self.algebra.both(term, other ^ 1))
+        if term == other or other == TRUE:
+            return True
+        words = self.words_of(term)
+        if words is not None:
+            among = self.words_among(words, other)
+            if among is not None:
+                return len(among) == len(words)
+        words = self.words_of(term ^ 1)
+        if words is not None:
+            others = self.words_of(other ^ 1)
+            if others is not None:
+                return others <= words
+        algebra = self.algebra
+        return algebra.is_surely_nothing(algebra.both(term, other ^ 1))
 
 
 def is_atomic(shape: ObjectShape) -> bool:

@@ -1,3 +1,7 @@
 # Types for schema_shapes.py as compiled.
 
 cpdef bint is_nothing(values) except -1
+
+
+cdef class OfAlgebra:
+    cdef object the_algebra

@@ -19,6 +19,7 @@ cdef class Terms:
     cdef readonly list parts
     cdef readonly dict known
     cdef readonly set in_work
+    cdef readonly set far
 
     cpdef begin(self)
     cpdef look(self)

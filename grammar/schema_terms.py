@@ -49,6 +49,7 @@ class Terms:
         self.parts: list[Any] = [()]
         self.known: dict[object, int] = {(BOTH, ()): TRUE}
         self.in_work: set[tuple[int, str]] = set()
+        self.far: set[int] = set()  # terms // 2 of which `is_near` is never true
 
     # Time.
 
