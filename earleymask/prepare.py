@@ -110,9 +110,10 @@ def prepare(vocabulary: Vocabulary, folder: str | os.PathLike[str] | None = None
     another call costs a millisecond or two.
 
     With tekken or Llama 3 it takes about 50 ms and keeps 17 MB, 12 of parts and 5 of the quotient of the trie; from a
-    file of 8 MB it takes 10 ms and keeps 13 MB. The first call of a process takes some 10 ms more, for the list itself
-    is read and the vocabulary's fingerprint worked out. What it saves is measured in docs/performance.md. A terminal
-    that is not listed costs the first masks that come to it 0.1 to 3 ms, with or without.
+    file of 8 MB it takes 10 ms and keeps 13 MB. The first call of a process takes some 20 ms more, for the list itself
+    is read, the vocabulary's fingerprint worked out, and what reads JSON schemas imported. What it saves is measured in
+    docs/performance.md. A terminal that is not listed costs the first masks that come to it 0.1 to 3 ms, with or
+    without.
 
     Args:
         vocabulary: whose trie all grammars over it share.
@@ -165,5 +166,6 @@ def _from_folder(folder: str | os.PathLike[str], vocabulary: Vocabulary, engine:
 
 @cache
 def _grammar() -> Grammar:
+    Grammar.from_json_schema({"type": "object"})  # what reads schemas is imported, which takes longer than most of them
     names = ", ".join(terminal for terminal in TERMINALS if not terminal.startswith("/"))
     return Grammar.from_lark(f"start: {' | '.join(TERMINALS)}\n%import common ({names})\n")
