@@ -13,7 +13,7 @@ cdef class Engine:
     cdef Lexer lexer                # None until `finish`
     cdef Skeletons skeletons        # None until `finish`
     cdef dict specials              # name of a special token -> symbol
-    cdef object doubtful            # regex nodes (inside, outside): see `set_doubtful`; None without followed terminals
+    cdef object doubtful            # makes regex nodes (inside, outside): see `set_doubtful`; None without followed terminals
     cdef list token_sets            # symbol, name, ranges, names, negated: see `add_token_ids`
     # What symbols have beside their language, by symbol; None where none has it.
     cdef readonly dict captures     # nonterminal -> name, end_name, body, end, inside: see `add_capture`

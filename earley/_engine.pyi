@@ -42,10 +42,10 @@ class Engine:
         may.
         """
 
-    def set_doubtful(self, inside: int, outside: int) -> None:
-        """Which tokens to look through: those whose bytes match `inside`, where a followed terminal's lexeme has begun,
-        or `outside`. Both are regex nodes. A token in which such a lexeme ends, and what follows it matters, must
-        match.
+    def set_doubtful(self, make: Callable[[], tuple[int, int]]) -> None:
+        """Which tokens to look through. `make()` is called when that is first asked, and gives two regex nodes:
+        `inside`, for where a followed terminal's lexeme has begun, and `outside`. A token in which such a lexeme ends,
+        and what follows it matters, must match.
         """
 
     def add_special(self, name: str) -> int:

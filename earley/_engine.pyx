@@ -71,12 +71,13 @@ cdef class Engine:
         self.rules.has_followed = True
         return symbol
 
-    def set_doubtful(self, inside, outside) -> None:
-        """Which tokens to look through: those whose bytes match `inside`, where a followed terminal's lexeme has begun, or
-        `outside`. Both are regex nodes. A token in which such a lexeme ends, and what follows it matters, must match.
+    def set_doubtful(self, make) -> None:
+        """Which tokens to look through. `make()` is called when that is first asked, and gives two regex nodes: `inside`,
+        for where a followed terminal's lexeme has begun, and `outside`. A token in which such a lexeme ends, and what
+        follows it matters, must match.
         """
         self.open_for_changes()
-        self.doubtful = (inside, outside)
+        self.doubtful = make
 
     def add_special(self, str name not None) -> int:
         """A special token, by its name in the vocabulary. The same name is the same symbol."""

@@ -230,11 +230,12 @@ cdef class Masks:
         cdef Keys keys
         if engine.doubtful is None:
             raise ValueError("a grammar with followed terminals says which tokens are doubtful (Engine.set_doubtful)")
+        inside, outside = engine.doubtful()
         keys = Keys(self.answers.regexes)
-        key = (keys.key(engine.doubtful[0]), keys.key(engine.doubtful[1]))
+        key = (keys.key(inside), keys.key(outside))
         self.doubtful = self.answers.parts.doubtful.get(key)
         if self.doubtful is None:
-            self.doubtful = self.answers.parts.doubtful[key] = Doubtful(self.trie, self.answers.regexes, *engine.doubtful)
+            self.doubtful = self.answers.parts.doubtful[key] = Doubtful(self.trie, self.answers.regexes, inside, outside)
         return 0
 
     cdef bint is_extra(self, uint32_t token) noexcept nogil:

@@ -48,12 +48,12 @@ class Grammar:
         engine: the compiled form, for matchers.
     """
 
-    __slots__ = ("_engine", "_fingerprint", "_kept", "_schema", "_warnings", "kind", "options", "start")
+    __slots__ = ("_engine", "_fingerprint", "_kept", "_options", "_schema", "_warnings", "kind", "start")
     _engine: Engine
     kind: str
-    options: str
     start: str
     _kept: Kept | None
+    _options: str
     _schema: ReadSchema | str
     _fingerprint: str | None
     _warnings: tuple[GrammarWarning, ...] | None
@@ -253,7 +253,7 @@ class Grammar:
 
     @classmethod
     def _of_schema(cls, schema: ReadSchema, limits: Limits) -> Grammar:
-        return cls._make("json_schema", schema, "start", schema.engine, (), schema.written_options(), limits=limits)
+        return cls._make("json_schema", schema, "start", schema.engine, (), limits=limits)
 
     @classmethod
     def _make(
@@ -283,7 +283,7 @@ class Grammar:
             "_warnings": warnings,
             "_engine": engine,
             "kind": kind,
-            "options": options,
+            "_options": options,
             "_schema": source,
             "start": start,
         }
@@ -321,6 +321,10 @@ class Grammar:
         `status` ("exact", "narrowed", "widened") and `why`. Of other grammars there is none."""
         source = self._schema
         return () if isinstance(source, str) else source.report()
+
+    @property
+    def options(self) -> str:
+        return self._options if isinstance(self._schema, str) else self._schema.written_options()
 
     @property
     def imports(self) -> tuple[Imported, ...]:

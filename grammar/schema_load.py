@@ -116,7 +116,7 @@ class SchemaLoader:
         symbol = self.value(root)
         if symbol is None or not self.engine.is_productive(symbol):
             raise GrammarError("no document satisfies the schema")
-        self.engine.set_doubtful(*self.doubtful())
+        self.engine.set_doubtful(self.doubtful)
         self.algebra.is_loading = False
         return symbol
 

@@ -58,9 +58,13 @@ def all_different() -> SimpleNamespace:
     start = engine.add_nonterminal("start")
     opening = engine.add_terminal("[", regexes.literal(b"["))
     engine.add_production(start, [opening, engine.add_lazy("words", lambda: [[first, after(frozenset())]])])
-    anything = regexes.repeat(regexes.byte_set(range(256)), 0)
-    separated = regexes.concat([anything, regexes.literal(b","), letter, anything])
-    engine.set_doubtful(separated, regexes.concat([anything, letter, separated]))
+
+    def doubtful() -> tuple[int, int]:
+        anything = regexes.repeat(regexes.byte_set(range(256)), 0)
+        separated = regexes.concat([anything, regexes.literal(b","), letter, anything])
+        return separated, regexes.concat([anything, letter, separated])
+
+    engine.set_doubtful(doubtful)
     engine.finish(start)
     return SimpleNamespace(engine=engine)
 
