@@ -86,9 +86,9 @@ class ObjectSets(OfAlgebra):
                     both = self.both(base, shape)
                     if both is not None:
                         found |= dict.fromkeys(self.all_of([(both,), *others]) if others else (both,), True)
-                return tuple(found)
+                return self.absorbed(tuple(found))
         settled = self.with_clauses(base, clauses)
-        return () if settled is None else self.opened(settled)
+        return () if settled is None else self.absorbed(self.opened(settled))
 
     def none_of(self, union: tuple[ObjectShape, ...]) -> tuple[ObjectShape, ...]:
         """All objects that are in no shape of the union."""
