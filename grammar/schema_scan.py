@@ -180,9 +180,10 @@ class Scan:
         regexes = self.regexes
         if regexes is None:
             regexes = self.regexes = Regexes()
+        inhabited = self.algebra.inhabited
         for tree in self.algebra.pattern(pattern).trees:
-            if not regexes.is_empty(lower(tree, regexes)):
-                self.algebra.inhabited.add(id(tree))
+            if id(tree) not in inhabited and not regexes.is_empty(lower(tree, regexes)):
+                inhabited.add(id(tree))
 
     def check_numbers(self, numbers: NumberSet) -> None:
         if numbers not in self.tried:
