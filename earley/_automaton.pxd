@@ -46,6 +46,13 @@ cdef class Automaton:
     cdef uint32_t state(self, uint32_t regex) except? 0xFFFFFFFF nogil
     # The regex without the complements that it, or what it begins with, is intersected with; NONE where there is none.
     cdef uint32_t without_complements(self, uint32_t regex) except? 0xFFFFFFFF nogil
+    # The regex without the upper bounds of its counts, those in complements left as they are; `lower`: with the least
+    # bounds that a replaced one may have, `enough` for what is itself of any length, a token's length for others. Lesser ones
+    # are left as they are. NONE where that is the regex itself, and where it is too large.
+    cdef uint32_t without_bounds(self, uint32_t regex, uint32_t enough, bint lower) except? 0xFFFFFFFF nogil
+    cdef uint32_t replace_bounds(self, uint32_t regex, uint32_t enough, bint lower, uint32_t* room) except? 0xFFFFFFFF nogil
+    cdef bint has_bounds(self, uint32_t regex, uint32_t enough, uint32_t* room) noexcept nogil
+    cdef bint is_long(self, uint32_t regex) noexcept nogil
     # Where a state goes on to by one byte.
     cdef uint32_t target(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
     # Pointers into `states` are valid until the next call of any of these.

@@ -9,8 +9,9 @@ trie's quotient.
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
+from earleymask.earley._escaped cimport make_escaped
 from earleymask.earley._nodes cimport (
-    CP_ORACLES, F_NULLABLE, F_ORDERED, I_OP, I_WORDS, I_X, K_AND, K_BYTES, K_CHAR, K_CONCAT, K_CUTS, K_EMPTY, K_EPSILON,
+    CP_ORACLES, E_BODY, E_HIGH, E_PHASE, E_STYLE, E_VALUE, F_NULLABLE, F_ORDERED, I_OP, I_WORDS, I_X, K_AND, K_BYTES, K_CHAR, K_CONCAT, K_CUTS, K_EMPTY, K_EPSILON,
     K_ESCAPED, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, R_EPSILON, T_THREAD, Instruction, code_begins,
     item_length, nullable,
 )
@@ -21,6 +22,7 @@ from earleymask.earley._tables cimport (
 from earleymask.trie._memory cimport calloc, malloc
 
 cdef enum:
+    MAX_REPLACED = 256          # nodes of a regex that `without_bounds` looks at
     ANY_TAIL = 0xFFFFFFFF       # `_characters.ANY`
     NO = 1                      # `State.counted`, 0 before it was looked into
     YES = 2
@@ -254,6 +256,87 @@ cdef class Automaton:
             self.regexes.stack.n = base
             return NONE
         return self.regexes.make_concat(self.regexes.make_and(base), rest)
+
+    cdef uint32_t without_bounds(self, uint32_t regex, uint32_t enough, bint lower) except? 0xFFFFFFFF nogil:
+        cdef uint32_t room = MAX_REPLACED, found
+        if not self.has_bounds(regex, enough, &room):   # of most regexes
+            return NONE
+        room = MAX_REPLACED
+        found = self.replace_bounds(regex, enough, lower, &room)
+        return found if room and found != regex else NONE
+
+    cdef uint32_t replace_bounds(self, uint32_t regex, uint32_t enough, bint lower, uint32_t* room) except? 0xFFFFFFFF nogil:
+        cdef const uint32_t* p = sequence(self.regexes.nodes, regex)
+        cdef size_t base = self.regexes.stack.n, i, n = sequence_length(self.regexes.nodes, regex)
+        cdef uint32_t kind = p[0], least, bound, most, part
+        cdef uint32_t words[6]
+        if room[0] == 0:
+            return regex
+        room[0] -= 1
+        if kind == K_REPEAT:
+            least, bound = p[2], p[3]
+            most = enough if self.is_long(p[1]) else self.quotient.trie.max_depth + 1
+            if most <= bound != NONE:
+                bound = max(most, least) if lower else NONE
+            part = self.replace_bounds(p[1], enough, lower, room)
+            return self.regexes.make_repeat(part, least, bound)
+        if kind == K_ESCAPED:
+            memcpy(words, p, n * sizeof(uint32_t))
+            part = self.replace_bounds(words[E_BODY], enough, lower, room)
+            return make_escaped(self.regexes, part, words[E_STYLE], words[E_PHASE], words[E_VALUE], words[E_HIGH])
+        if kind == K_CONCAT:
+            while p[0] == K_CONCAT and room[0]:
+                regex = p[2]
+                part = self.replace_bounds(p[1], enough, lower, room)
+                words_push(&self.regexes.stack, part)
+                p = sequence(self.regexes.nodes, regex)
+            part = self.replace_bounds(regex, enough, lower, room)
+            while self.regexes.stack.n > base:
+                self.regexes.stack.n -= 1
+                part = self.regexes.make_concat(self.regexes.stack.data[self.regexes.stack.n], part)
+            return part
+        if kind != K_UNION and kind != K_AND:
+            return regex
+        for i in range(1, n):
+            part = self.replace_bounds(sequence(self.regexes.nodes, regex)[i], enough, lower, room)
+            words_push(&self.regexes.stack, part)
+        return self.regexes.make_union(base) if kind == K_UNION else self.regexes.make_and(base)
+
+    cdef bint has_bounds(self, uint32_t regex, uint32_t enough, uint32_t* room) noexcept nogil:
+        """Whether `replace_bounds` would find a bound."""
+        cdef const uint32_t* p
+        cdef size_t i
+        while room[0]:
+            room[0] -= 1
+            p = sequence(self.regexes.nodes, regex)
+            if p[0] == K_CONCAT:
+                if self.has_bounds(p[1], enough, room):
+                    return True
+                regex = p[2]
+            elif p[0] == K_REPEAT:
+                if p[3] != NONE and p[3] >= (enough if self.is_long(p[1]) else self.quotient.trie.max_depth + 1):
+                    return True
+                regex = p[1]
+            elif p[0] == K_ESCAPED:
+                regex = p[E_BODY]
+            elif p[0] == K_UNION or p[0] == K_AND:
+                for i in range(1, sequence_length(self.regexes.nodes, regex)):
+                    if self.has_bounds(p[i], enough, room):
+                        return True
+                return False
+            else:
+                return False
+        return False
+
+    cdef bint is_long(self, uint32_t regex) noexcept nogil:
+        """Whether it is seen at once that texts of the regex have any length."""
+        cdef const uint32_t* p = sequence(self.regexes.nodes, regex)
+        while p[0] == K_CONCAT:
+            if self.is_long(p[1]):
+                return True
+            regex = p[2]
+            p = sequence(self.regexes.nodes, regex)
+        return p[0] == K_REPEAT and p[3] == NONE
 
     cdef uint32_t target(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil:
         cdef ByteSet same

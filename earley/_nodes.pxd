@@ -113,12 +113,18 @@ cdef class Nodes:
     cdef Words programs             # where each program begins in `code`
     cdef Sequences cut_programs     # K_CUTS
 
+    cdef Words least_lengths        # per node: bytes that its texts have at least, plus one; 0 not known; see `least_length`
+
     cdef Words stack                # operands of the n-ary constructors; each call leaves it as it found it
 
     # The derivative of `node` by `byte`; narrows `same` to bytes that surely have the same one.
     cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
     # True when the language of the node is empty. Exact (complement makes this a search).
     cdef int empty(self, uint32_t node) except -1 nogil
+    # At least so many bytes has each text of the node. Less than the truth where that would have to be searched for, and where
+    # more than `room` nodes are within each other.
+    cdef uint32_t least_length(self, uint32_t node, uint32_t room) except? 0xFFFFFFFF nogil
+    cdef uint32_t note_length(self, uint32_t node, uint32_t length) except? 0xFFFFFFFF nogil
     cdef size_t n_bytes(self) noexcept nogil
     # Notes what the marked nodes refer to; then drops all others, and all edges, and numbers the rest anew by `map_`.
     cdef void mark(self, uint8_t* marks) noexcept nogil

@@ -17,6 +17,7 @@ from earleymask.earley._tables cimport (
 from earleymask.earley.errors import LimitError
 
 cdef enum:
+    MAX_LENGTH = 1 << 30        # of the least lengths that are told apart
     MAX_DEPTH = 4000            # nodes on a path down, which derivation recurses along
 
 
@@ -42,6 +43,7 @@ cdef class Nodes:
         free(self.code)
         words_free(&self.stack)
         words_free(&self.programs)
+        words_free(&self.least_lengths)
 
     cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
         return R_EMPTY                                      # `Regexes` knows better
@@ -152,6 +154,45 @@ cdef class Nodes:
             result = flags[words[E_BODY]] & (F_NULLABLE | F_ORDERED)
             return result if words[E_PHASE] == 0 else result & ~F_NULLABLE
         return 0
+
+    cdef uint32_t least_length(self, uint32_t node, uint32_t room) except? 0xFFFFFFFF nogil:
+        cdef const uint32_t* p
+        cdef uint64_t total = 0
+        cdef uint32_t first = node, length, other
+        cdef size_t i
+        if room == 0:
+            return 0
+        while node >= self.least_lengths.n or not self.least_lengths.data[node]:
+            p = sequence(self.nodes, node)
+            if p[0] != K_CONCAT:
+                length = 0
+                if p[0] == K_BYTES or p[0] == K_CHAR:
+                    length = 1
+                elif p[0] == K_TAIL:
+                    length = p[3]
+                elif p[0] == K_UNION or p[0] == K_AND:
+                    length = NONE if p[0] == K_UNION else 0
+                    for i in range(1, sequence_length(self.nodes, node)):
+                        other = self.least_length(p[i], room - 1)
+                        length = min(length, other) if p[0] == K_UNION else max(length, other)
+                elif p[0] == K_REPEAT:
+                    length = <uint32_t> min(<uint64_t> p[2] * self.least_length(p[1], room - 1), MAX_LENGTH)
+                elif p[0] == K_ESCAPED or p[0] == K_READ:
+                    length = self.least_length(p[1], room - 1)
+                total += self.note_length(node, length)
+                node = R_EPSILON
+                break
+            total += self.least_length(p[1], room - 1)
+            node = p[2]
+        if node != R_EPSILON:
+            total += self.least_lengths.data[node] - 1
+        return self.note_length(first, <uint32_t> min(total, MAX_LENGTH))
+
+    cdef uint32_t note_length(self, uint32_t node, uint32_t length) except? 0xFFFFFFFF nogil:
+        while self.least_lengths.n <= node:
+            words_push(&self.least_lengths, 0)
+        self.least_lengths.data[node] = length + 1
+        return length
 
     cdef uint32_t make_bytes(self, const ByteSet* s) except? 0xFFFFFFFF nogil:
         cdef uint32_t words[9]
@@ -336,7 +377,7 @@ cdef class Nodes:
             self.first_edge[i] = NONE
             self.refer(i, NULL, map_)                   # old and new ids ascend alike, so sorted nodes stay sorted
         rehash(self.nodes)
-        self.n_edges = self.stack.n = 0
+        self.n_edges = self.stack.n = self.least_lengths.n = 0
 
     cdef void refer(self, size_t node, uint8_t* marks, const uint32_t* map_) noexcept nogil:
         """Marks the nodes that a node refers to, or gives them their new ids. What programs refer to is always kept."""
@@ -362,7 +403,7 @@ cdef class Nodes:
 
     cdef size_t n_bytes(self) noexcept nogil:
         return (self.nodes.n_bytes() + self.classes.n_bytes() + self.cut_programs.n_bytes() + self.nodes.n * <size_t> 5 + self.n_edges * sizeof(Edge)
-                + self.n_code * sizeof(Instruction))
+                + self.n_code * sizeof(Instruction) + self.least_lengths.n * sizeof(uint32_t))
 
 
 cdef inline void touch(uint32_t* word, uint8_t* marks, const uint32_t* map_) noexcept nogil:

@@ -76,9 +76,11 @@ cdef class Parts:
     cdef Map family_of          # trie node + 1 << 32 | state of body* tail -> family
     cdef Family** families
     cdef size_t n_families, families_capacity
+    cdef Map bounds             # trie node + 1 << 32 | regex with the least bounds -> what is known of larger ones, see `unbounded`
     cdef size_t part_bytes
     cdef readonly uint64_t n_built, n_known, n_nodes    # parts made, parts found, nodes visited making them
     cdef readonly uint64_t n_taken_over                 # parts made, or found the same, by the differences to another one
+    cdef readonly uint64_t n_unbounded                  # parts found the same as without bounds
 
     # scratch of `build`
     cdef uint32_t* bits
@@ -111,6 +113,9 @@ cdef class Parts:
 
     cdef Part* find_or_build(self, uint32_t trie_node, uint32_t regex) except NULL nogil
     cdef Part* build(self, uint32_t trie_node, uint32_t regex) except? NULL nogil
+    cdef Part* unbounded(self, uint32_t trie_node, uint32_t regex) except? NULL nogil
+    cdef bint are_alike(self, Part* one, Part* other) except -1 nogil
+    cdef bint are_same(self, const uint32_t* one, uint32_t n, const uint32_t* other, uint32_t n_other) except -1 nogil
     cdef Part* finish(self, uint32_t trie_node, uint32_t regex) except? NULL nogil
     cdef Part* build_like(self, uint32_t trie_node, uint32_t regex, Part* like) except? NULL nogil
     cdef int walk_differences(self, uint32_t trie_node, uint32_t regex, uint32_t other) except -1 nogil
@@ -122,6 +127,7 @@ cdef class Parts:
     cdef int walk_trie(self, uint32_t i, uint32_t end) except -1 nogil
     cdef void note_live(self, uint32_t byte, uint32_t depth) noexcept nogil
     cdef bint is_wide(self, uint32_t node) noexcept nogil
+    cdef bint is_narrow(self, uint32_t state) except -1 nogil
     cdef int enter(self, uint32_t depth, uint32_t node, uint32_t state) except -1 nogil
     cdef int leave(self, uint32_t i, uint32_t depth) except -1 nogil
     cdef int leave_group(self, uint32_t i, uint32_t depth) except -1 nogil

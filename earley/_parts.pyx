@@ -13,6 +13,9 @@ Counting. Within `"[^"]{0,80}"` each character makes another regex, for one less
 often the body is repeated, all these make one *family*: walked once, with the tokens sorted by the number of repetitions
 that they begin, it has the part of any bounds at the price of a copy.
 
+Other counts are found to have one part by comparing: where the vocabulary knows no difference between at most 4 and any number
+of turns, it knows none between 99 and 98.
+
 All but some words. The part of `X & ~Y` is that of `X` but below the nodes where, along the words of `Y`, the one dies or
 matches and the other does not: these alone are walked, and the rest is copied.
 
@@ -31,7 +34,7 @@ A part never changes once built, but for `live`, which is made under the lock. N
 import weakref
 
 from libc.stdlib cimport free
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from cpython.pythread cimport (
     WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock,
@@ -55,6 +58,10 @@ cdef enum:
     # PERF: a family takes up to 17 bitmaps; below every node, /[etaoinsr]{4}[^"X]{1,80}"/ took 29 MB and 85 ms.
     FAMILY_NODES = 10000        # of the trie below a node that gets families
     SPARSE = 512                # so many tokens at most are kept as a list
+    LEAST_ENOUGH = 4            # bounds of counts of what has any length that may be more than any token comes near
+    MOST_ENOUGH = 64
+    ASKED_ONCE = 0xFFFFFFFE     # in `bounds`
+    NOT_ALIKE = 0xFFFFFFFD
     MANY_DIFFERENCES = 4096     # trie nodes at which two regexes are compared
     OPEN = 32                   # trie nodes dying below a matched one that make it open
 
@@ -87,6 +94,7 @@ cdef class Parts:
         self.path_others = <uint32_t*> calloc(depths, sizeof(uint32_t))
         self.path_levels = <uint32_t*> calloc(depths, sizeof(uint32_t))
         self.family_of = Map()
+        self.bounds = Map()
         if (self.lock == NULL or self.bits == NULL or self.path_states == NULL or self.path_nodes == NULL
                 or self.path_accepts == NULL or self.path_seen == NULL or self.path_others == NULL or self.path_levels == NULL):
             raise MemoryError("parts")
@@ -188,16 +196,23 @@ cdef class Parts:
             if self.automaton.states[state].least == 0 and self.automaton.states[state].most >= family.most:
                 self.known.put(key, like.index)         # no token here comes near the bound
                 return like
-        wider = self.automaton.without_complements(regex)
-        if wider != NONE and like == NULL:
-            like = self.find_or_build(trie_node, wider)
-            part = self.build_like(trie_node, regex, like)
-            self.n_taken_over += part != NULL
-            if part == like:
-                self.known.put(key, like.index)
-                return like
-            if part == NULL or self.n_added:
-                like = NULL
+        if like == NULL and not self.is_narrow(state):
+            wider = self.automaton.without_complements(regex)
+            if wider != NONE:
+                like = self.find_or_build(trie_node, wider)
+                part = self.build_like(trie_node, regex, like)
+                self.n_taken_over += part != NULL
+                if part == like:
+                    self.known.put(key, like.index)
+                    return like
+                if part == NULL or self.n_added:
+                    like = NULL
+            elif self.is_wide(trie_node):
+                part = self.unbounded(trie_node, regex)
+                if part != NULL:
+                    self.n_unbounded += 1
+                    self.known.put(key, part.index)
+                    return part
         reserve(<void**> &self.parts, &self.parts_capacity, self.n_parts + 1, sizeof(Part*))
         if part == NULL:
             part = self.build(trie_node, regex)
@@ -263,6 +278,72 @@ cdef class Parts:
             if not built:
                 free_part(part)
         return part
+
+    # ---- bounds that no token comes near ------------------------------------------------------------------------
+
+    cdef Part* unbounded(self, uint32_t trie_node, uint32_t regex) except? NULL nogil:
+        """The part of the regex without its upper bounds, where it is known to be the same; else NULL.
+
+        Where the languages with some least bounds and without bounds have the same part, so has each in between. They are
+        compared when a second one asks; where the least bounds are too little for what tokens spell, once more with more.
+        """
+        cdef uint64_t key
+        cdef uint32_t enough = LEAST_ENOUGH, lower, upper, known
+        cdef Part* one
+        cdef Part* other
+        while enough <= MOST_ENOUGH:
+            lower = self.automaton.without_bounds(regex, enough, True)
+            if lower == NONE:
+                lower = regex                           # it may have the least bounds itself
+            upper = self.automaton.without_bounds(lower, enough, False)
+            if upper == NONE:
+                return NULL
+            key = (<uint64_t> <uint32_t> (trie_node + 1) << 32) | lower
+            known = self.bounds.get(key)
+            if known == NONE:
+                self.bounds.put(key, ASKED_ONCE)
+                return NULL
+            if known == ASKED_ONCE:
+                self.bounds.put(key, NOT_ALIKE)         # nor are they while they are made
+                one = self.find_or_build(trie_node, lower)
+                other = self.find_or_build(trie_node, upper)
+                known = NOT_ALIKE
+                if self.are_alike(one, other):
+                    known = other.index
+                    self.bounds.put(key, known)
+            if known != NOT_ALIKE:
+                return self.parts[known]
+            enough *= 4
+        return NULL
+
+    cdef bint are_alike(self, Part* one, Part* other) except -1 nogil:
+        """Whether two parts are the same set of tokens and exits."""
+        if one == other:
+            return True
+        if one.n_tokens != other.n_tokens or (one.bits == NULL) != (other.bits == NULL) or (one.n_late == 0) != (other.n_late == 0):
+            return False
+        if one.bits != NULL and memcmp(one.bits, other.bits, self.trie.n_words * sizeof(uint32_t)):
+            return False
+        if one.bits == NULL and not self.are_same(one.tokens, one.n_tokens, other.tokens, other.n_tokens):
+            return False
+        if one.n_late:
+            if not one.live_made:
+                self.make_live(one)
+            if not other.live_made:
+                self.make_live(other)
+        return (self.are_same(one.open, one.n_open, other.open, other.n_open)
+                and self.are_same(one.late, one.n_late, other.late, other.n_late)
+                and self.are_same(one.exits.nodes, one.exits.n, other.exits.nodes, other.exits.n)
+                and self.are_same(one.live.nodes, one.live.n, other.live.nodes, other.live.n))
+
+    cdef bint are_same(self, const uint32_t* one, uint32_t n, const uint32_t* other, uint32_t n_other) except -1 nogil:
+        """Whether two lists have the same words, in any order."""
+        self.exits.n = self.open.n = 0
+        words_extend(&self.exits, one, n)
+        words_extend(&self.open, other, n_other)
+        sort_unique(&self.exits)
+        sort_unique(&self.open)
+        return self.exits.n == self.open.n and memcmp(self.exits.data, self.open.data, self.exits.n * sizeof(uint32_t)) == 0
 
     # ---- all but a few words ------------------------------------------------------------------------------------
 
@@ -380,6 +461,11 @@ cdef class Parts:
     cdef bint is_wide(self, uint32_t node) noexcept nogil:
         """Whether so much hangs below a node that a family, whose bitmaps are of the whole vocabulary, is worth it."""
         return node == ROOT_NODE or node_skip(self.trie.nodes[node]) >= FAMILY_NODES
+
+    cdef bint is_narrow(self, uint32_t state) except -1 nogil:
+        if not self.automaton.states[state].expanded:
+            self.automaton.expand(state)
+        return self.automaton.states[state].narrow
 
     cdef int enter(self, uint32_t depth, uint32_t node, uint32_t state) except -1 nogil:
         """The path comes to `node`, of the trie or of the quotient, in `state`."""
@@ -760,6 +846,7 @@ cdef class Parts:
             "parts_found": self.n_known,
             "parts_built": self.n_built,
             "parts_taken_over": self.n_taken_over,
+            "parts_unbounded": self.n_unbounded,
             "parts_dropped": self.n_dropped,
             "rests_made": self.rests.n_made,
             "part_nodes_visited": self.n_nodes,
@@ -774,7 +861,7 @@ cdef class Parts:
 
     cdef size_t n_bytes(self) noexcept nogil:
         """Bytes that are given back when the parts are dropped; the quotient of the trie stays."""
-        return self.automaton.n_bytes() + self.rests.n_bytes + self.part_bytes + self.known.n_bytes()
+        return self.automaton.n_bytes() + self.rests.n_bytes + self.part_bytes + self.known.n_bytes() + self.bounds.n_bytes()
 
 
 cdef int pair_up(Words* pairs, const Words* items, const Words* levels) except -1 nogil:

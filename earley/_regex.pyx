@@ -342,7 +342,8 @@ cdef class Regexes(Unions):
         return bool(nullable(self, state))
 
     def derivatives(self, node) -> dict[int, bytes]:
-        """What may follow the bytes of the node, with those bytes. For deciding questions about small languages."""
+        """What may follow the first byte of the node's strings, with those bytes. For deciding questions about small
+        languages."""
         cdef uint32_t start = self.known(node), byte, target
         cdef ByteSet seen, same
         found = {}

@@ -88,6 +88,24 @@ def test_all_but_some_words(split_nodes: int) -> None:
         assert shared.stats()["parts_taken_over"] > 100
 
 
+@pytest.mark.parametrize("split_nodes", [1, 5])
+def test_bounds_that_no_token_comes_near(split_nodes: int) -> None:
+    """Many turns of what has any length have the part of any number; few, and those that tokens spell, have not."""
+    rng = Random(split_nodes)
+    words = [b"a ", b"a a ", b"a a a", b"b b b b b ", b"a a a a a a a a", b"b" * 30, b"a b  " * 12]
+    words += [b'a "', b' "', b' a" b']
+    shared = all_strings('ab" ', 3, words)
+    bodies = [r"(?:[^ \"]+ +)", r"(?:[^b\"]+ )", r"[^\"]", r"(?:[^ \"]+ +|b)", r"(?:(?:[^ b]+ ){0,5}b)"]
+    with limits(split_nodes=split_nodes):
+        for _ in range(40):
+            body, tail = rng.choice(bodies), rng.choice(["", "[ab]+", '"', ' *"'])
+            n = rng.choice([3, 5, 9, 17, 40, 70, 100])
+            text = f"start: (A | B \"b\")+\nA: /{body}{{{rng.choice([0, 1])},{n}}}{tail}/"
+            text += f" & /.{{0,{rng.choice([5, 50, 100, 120])}}}/\n" if rng.randrange(2) else "\n"
+            same_as_alone(text + f"B: /{body}{{0,{n - 1}}}{tail}/\n", shared, rng, 7)
+        assert shared.stats()["parts_unbounded"] > 10
+
+
 def test_grammars_in_any_order() -> None:
     """The same grammars, each time on a vocabulary of their own and in another order."""
     texts = [

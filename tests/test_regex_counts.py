@@ -141,3 +141,15 @@ def test_errors_have_a_place_and_a_way_out():
             parse_regex(pattern)
         assert caught.value.position == position
         assert caught.value.hint
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_emptiness_is_decided_by_the_shortest_texts(bounded):
+    """Of an intersection of counts, a text near the shortest one is found without going through the longest ones."""
+    regexes = Regexes()
+    text = lower(whole_text(parse_regex("[a-z]{2,2000}@[a-z]{3,2000}!")), regexes)
+    other = lower(whole_text(parse_regex("[^0]{0,1500}" if bounded else "(?:[^0]b?)*")), regexes)
+    assert not regexes.is_empty(regexes.intersection([text, other]))
+    assert regexes.n_nodes < 200
+    none = lower(whole_text(parse_regex("[^0]{0,5}")), regexes)
+    assert regexes.is_empty(regexes.intersection([text, none]))
