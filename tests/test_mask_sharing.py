@@ -100,7 +100,7 @@ def test_bounds_that_no_token_comes_near(split_nodes: int) -> None:
         for _ in range(40):
             body, tail = rng.choice(bodies), rng.choice(["", "[ab]+", '"', ' *"'])
             n = rng.choice([3, 5, 9, 17, 40, 70, 100])
-            text = f"start: (A | B \"b\")+\nA: /{body}{{{rng.choice([0, 1])},{n}}}{tail}/"
+            text = f'start: (A | B "b")+\nA: /{body}{{{rng.choice([0, 1])},{n}}}{tail}/'
             text += f" & /.{{0,{rng.choice([5, 50, 100, 120])}}}/\n" if rng.randrange(2) else "\n"
             same_as_alone(text + f"B: /{body}{{0,{n - 1}}}{tail}/\n", shared, rng, 7)
         assert shared.stats()["parts_unbounded"] > 10
