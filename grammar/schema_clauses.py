@@ -15,7 +15,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..earley.errors import LimitError
 from .errors import GrammarLimitError
+from .json_number_trees import number_tree
 from .schema_shapes import ANY_OBJECT, FALSE, TRUE, Clause, ObjectShape
 from .schema_strings import Texts
 
@@ -302,19 +304,27 @@ def minimal(ways: list[Way]) -> list[Way]:
 
 
 def try_out(algebra: Algebra, term: int) -> None:
-    """Works out what many combined schemas mean, and how their clauses go on behind each member that may come first;
-    behind others there are no more ways, for shapes only fall away. Raises LimitError where a text could meet it."""
-    for shape in algebra.values(term).objects:
-        if shape.clauses:
-            clauses = Clauses(algebra.sets.objects, shape.clauses)
-            for name in clauses.names:
-                value = algebra.sets.objects.value_of(shape, name)
-                if value == FALSE:
-                    continue
-                try:
-                    clauses.ways(clauses.start, name, value, partial(shape._replace))
-                except GrammarLimitError as error:
-                    place = algebra.place_of(term)
-                    if place is not None and error.pointer is None:
-                        error.pointer = place.pointer
-                    raise
+    """Works out what many combined schemas mean: whether their numbers can be spelled, how their clauses go on behind
+    each member that may come first. Behind others there are no more ways, for shapes only fall away. Raises LimitError
+    where a text could meet it."""
+    try:
+        values = algebra.values(term)
+        options = algebra.options
+        for numbers in values.numbers:
+            number_tree(numbers, options.number_digits, options.number_shift, options.number_plain)
+        for shape in values.objects:
+            if shape.clauses:
+                clauses = Clauses(algebra.sets.objects, shape.clauses)
+                for name in clauses.names:
+                    value = algebra.sets.objects.value_of(shape, name)
+                    if value != FALSE:
+                        clauses.ways(clauses.start, name, value, partial(shape._replace))
+    except GrammarLimitError as error:
+        place = algebra.place_of(term)
+        if place is not None and error.pointer is None:
+            error.pointer = place.pointer
+        raise
+    except LimitError as error:
+        place = algebra.place_of(term)
+        pointer = None if place is None else place.pointer
+        raise GrammarLimitError(str(error), pointer=pointer).like(error) from None

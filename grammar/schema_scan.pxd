@@ -36,3 +36,6 @@ cdef class Scan:
     cdef note_edges(self, dict schema, dict counted, Resource resource, tuple path)
     @cython.locals(done=set, open_=dict, stack=list)
     cpdef find_circle(self)
+    @cython.locals(counted=dict)
+    cdef find_many_cases(self)
+    cdef n_cases(self, schema, dict counted, int depth)

@@ -76,6 +76,11 @@ _COMBINING = ("oneOf", "allOf", "dependentSchemas", "dependencies")
 MANY_COMBINED = 8
 """Schemas that are combined at one place: from here on it is worked out before anything is written whether they can be.
 Fewer cannot become too many, or hardly."""
+MANY_CASES = 64
+"""So many cases, roughly, are combined where schemas are within each other: it is worked out for them, too."""
+MAX_CASES = 1 << 12
+MAX_DEPTH = 64
+"""Applicators in place within each other, whose cases are counted."""
 _LEAST = ("minItems", "minProperties", "minContains")
 MAX_LEAST = 1 << 11
 """Items or members that may be demanded: that so many can come is shown before the first of them."""
@@ -109,6 +114,8 @@ class Scan:
         """
         check_schema(self.documents, self.visit)
         self.find_circle()
+        if self.negations:
+            self.find_many_cases()
         self.check_unique()
         self.check_narrowed()
         self.check_large()
@@ -235,6 +242,45 @@ class Scan:
             self.combined.append((n_combined, Place(schema, resource, path, (), self.documents)))
         self.edges[id(schema)] = [id(one) for one in found if isinstance(one, dict)]
         self.places[id(schema)] = (schema, resource, path)
+
+    def find_many_cases(self) -> None:
+        """Adds to `combined` the places where few schemas are combined, and others within these."""
+        known = {id(place.schema): True for _, place in self.combined}
+        counted: dict[int, int] = {}
+        for schema, resource, path in self.places.values():
+            n = self.n_cases(schema, counted, 0)
+            if n >= MANY_CASES and id(schema) not in known:
+                self.combined.append((n, Place(schema, resource, path, (), self.documents)))
+
+    def n_cases(self, schema: Any, counted: dict[int, int], depth: int) -> int:
+        """How many cases there may be to tell apart at a schema, roughly, up to MAX_CASES."""
+        if not isinstance(schema, dict) or id(schema) not in self.edges or depth > MAX_DEPTH:
+            return 1
+        known = counted.get(id(schema))
+        if known is not None:
+            return known
+        n = 1
+        depth += 1
+        for keyword, value in schema.items():
+            if keyword in ("oneOf", "anyOf"):
+                n *= sum([self.n_cases(branch, counted, depth) for branch in value])
+                if keyword == "oneOf" and not are_apart(value):
+                    n *= len(value)  # of the others none holds
+            elif keyword == "allOf":
+                for branch in value:
+                    n *= self.n_cases(branch, counted, depth)
+            elif keyword in ("not", "if"):
+                n *= 2 * self.n_cases(value, counted, depth)
+            elif keyword in ("then", "else"):
+                n *= self.n_cases(value, counted, depth)
+            elif keyword in ("dependentSchemas", "dependencies"):
+                for branch in value.values():
+                    n *= 1 + self.n_cases(branch, counted, depth)
+            n = min(n, MAX_CASES)
+        for target in self.targets.get(id(schema), ()):
+            n = min(n * self.n_cases(target, counted, depth), MAX_CASES)
+        counted[id(schema)] = n
+        return n
 
     def find_circle(self) -> None:
         done: set[int] = set()

@@ -146,3 +146,21 @@ def test_what_is_beyond_reach_is_refused_before_anything_is_written() -> None:
     with pytest.raises(earleymask.LimitError, match=r"more than 128 ways|not known after") as caught:
         Grammar.from_json_schema(schema)
     assert "#/properties/v" in str(caught.value)
+
+
+def test_combinations_within_each_other_are_refused_before_anything_is_written() -> None:
+    # No place combines many: two oneOf, each over negations of patterns.
+    inner = [
+        {"oneOf": [{"properties": {"a": {"pattern": f"x{i}{j}"}, "b": {"pattern": f"y{i}{j}"}}} for j in range(3)]}
+        for i in range(4)
+    ]
+    with pytest.raises(earleymask.LimitError, match=r"more than 128 ways|not known after") as caught:
+        Grammar.from_json_schema({"properties": {"v": {"type": "object", "oneOf": inner}}})
+    assert "#/properties/v" in str(caught.value)
+    multiples = {"anyOf": [{"multipleOf": 33}, {"multipleOf": 12}, {"multipleOf": 77}]}
+    others = {"anyOf": [{"not": {"anyOf": [{"multipleOf": 6}, {"multipleOf": 7}]}}, {"multipleOf": 44}]}
+    last = {"anyOf": [{"not": {"multipleOf": 11}}, {"multipleOf": 13}]}
+    schema = {"properties": {"v": {"type": "number", "allOf": [multiples, others, last, {"not": {"multipleOf": 8}}]}}}
+    with pytest.raises(earleymask.LimitError, match="remainders") as caught:
+        Grammar.from_json_schema(schema)
+    assert "#/properties/v" in str(caught.value)
