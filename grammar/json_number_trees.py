@@ -172,11 +172,14 @@ def _positive(numbers: NumberSet, negative: bool, zero: bool, bound: Bound, styl
         low = None
     if high is not None and high <= 0:
         return None
+    if numbers.multiple is not None:
+        low, above = _rounded(low, -numbers.multiple)
+        high, below = _rounded(high, numbers.multiple)
     excluded = _of_sign(numbers.excluded, negative)
     bounded = low is not None or high is not None
     parts = []
     placed = None
-    if numbers.multiple is not None and high is not None:
+    if numbers.multiple is not None and high is not None and not (above or below):
         placed = _by_place(numbers.multiple, low, high, bound, style)
     if placed is not None:
         parts.append(placed)
@@ -236,6 +239,18 @@ def _between(low: Number | None, above: bool, high: Number | None, below: bool, 
     if first is None or last is None or first <= last:
         alternatives.insert(0, _window(first, last, bound, style))
     return _any(alternatives)
+
+
+def _rounded(bound: Number | None, step: Number) -> tuple[Number | None, bool]:
+    """An inclusive bound of multiples, itself one; or the one a `step` beyond, exclusive, if that has few digits
+    and this one has not: not 999...9 but less than 10^308. And whether it is exclusive."""
+    if bound is None or _n_figures(bound) <= MAX_FIGURES or _n_figures(bound + step) > MAX_FIGURES:
+        return bound, False
+    return bound + step, True
+
+
+def _n_figures(number: Number) -> int:
+    return len(written(number).replace(".", "").strip("-0"))
 
 
 def _scientific(number: Number) -> tuple[int, str]:
