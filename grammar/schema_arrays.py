@@ -12,7 +12,6 @@ as such items are refused by the scan.
 from __future__ import annotations
 
 from functools import partial
-from itertools import product
 from typing import TYPE_CHECKING
 
 from .errors import GrammarLimitError
@@ -188,14 +187,17 @@ class ArrayRules:
                 choices.append([(part.item, n + 1), (part.item ^ 1, n)])
             else:
                 choices.append([(part.item ^ 1, n)])
-        found = []
-        for chosen in product(*choices):
+        found: list[tuple[int, tuple[int, ...]]] = [(item, ())]
+        for options in choices:
             algebra.look()
-            value = item
-            for demanded, _ in chosen:
-                if demanded is not None:
-                    value = algebra.both(value, demanded)
-            found.append((value, tuple([n for _, n in chosen])))
+            further = []
+            for value, counts in found:
+                for demanded, n in options:
+                    both = value if demanded is None else algebra.both(value, demanded)
+                    # As a rule an item is not two things at once: otherwise the ways would double with each.
+                    if len(choices) == 1 or both == value or not algebra.is_surely_nothing(both):
+                        further.append((both, (*counts, n)))
+            found = further
         return found
 
 
