@@ -186,7 +186,8 @@ def summary(score: Score, n: int) -> Record:
         "tbm_us": distribution(score.tbm_ns),
         "ttfm_us": distribution(score.ttfm_ns),
         "compile_errors_by_reason": dict(Counter(map(kind_of, score.compile_errors.values())).most_common()),
-        "compile_errors_listed": score.compile_errors,
+        # Without the schemas, which engines quote.
+        "compile_errors_listed": {name: shortened(why) for name, why in score.compile_errors.items()},
         "validation_errors_listed": score.validation_errors,
         "invalidation_errors_listed": score.invalidation_errors,
     }
