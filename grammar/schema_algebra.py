@@ -88,6 +88,8 @@ class Algebra(Terms):
             if term & 1:
                 return sets.none(self.values(term ^ 1))
             return constants(self, [part]) if kind == CONSTANT else part
+        if term & 1 and self.dropped and (id(part.schema) in self.weakened or not _UNEVALUATED.isdisjoint(part.schema)):
+            return ALL_VALUES  # what is left out may be what is not satisfied
         if not _UNEVALUATED.isdisjoint(part.schema):
             found = self.evaluation().values(part)
             return sets.none(found) if term & 1 else found

@@ -32,10 +32,9 @@ def exactly_one(algebra: Algebra, terms: list[int], around: Values) -> list[int]
     sets = algebra.sets
     branches = [algebra.values(term) for term in terms]
     within = [sets.both(around, values) for values in branches]
-    left = [
-        values if mask is None else sets.both(values, mask)
-        for values, mask in zip(within, unshared(branches), strict=True)
-    ]
+    # (Where keywords are left out, a branch may seem to allow everything.)
+    masks = [None] * len(branches) if algebra.dropped else unshared(branches)
+    left = [values if mask is None else sets.both(values, mask) for values, mask in zip(within, masks, strict=True)]
     rivals: Sequence[Sequence[int]] = [range(len(terms))] * len(terms)
     if len(terms) > FEW_BRANCHES:
         rivals = meeting(algebra, left, within)

@@ -123,7 +123,7 @@ class Evaluation(OfAlgebra):
         """What the place's own keywords speak of."""
         schema = self.algebra.keywords(place)
         keys = NO_TEXTS
-        if "additionalProperties" in schema:
+        if "additionalProperties" in schema or (id(place.schema), "patternProperties") in self.algebra.dropped:
             keys = ALL_TEXTS
         else:
             if "properties" in schema:

@@ -499,6 +499,8 @@ class ObjectSets(OfAlgebra):
         """The values of a term, if they are words, as far as that is seen soon."""
         if term in self.words:
             return self.words[term]
+        if self.algebra.dropped:
+            return None  # of the negation of what is not known whole they would be too few
         found = None
         values = self.near_values(term & ~1)
         if values is not None:

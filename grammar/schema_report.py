@@ -63,16 +63,25 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
         found.append(Row("", "", NARROWED, "number_plain=True: no exponents are written"))
 
     reached: set[int] = set()
+    left_out: set[Path] = set()
 
     def visit(schema: dict[str, Any], resource: Resource, path: Path) -> None:
         reached.add(id(schema))
         known = rows(resource.draft)
+        around = path if left_out else ()
+        while around and around not in left_out:
+            around = around[0]
+        if around:
+            why = f"strict=False: within {pointer_of(around, resource)}, which is left out"
+            found.extend([Row(pointer_of((path, name), resource), name, WIDENED, why) for name in schema])
+            return
         for keyword in schema:
             pointer = pointer_of((path, keyword), resource)
             status, why = EXACT, ""
             row = known.get(keyword)
             if (id(schema), keyword) in dropped:
                 status, why = WIDENED, f"strict=False: {dropped[id(schema), keyword]}"
+                left_out.add((path, keyword))
             elif row is None:
                 why = (
                     "of another draft, asserts nothing here"

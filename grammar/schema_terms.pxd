@@ -15,6 +15,7 @@ cdef class Terms:
     cdef readonly object options
     cdef readonly bint is_draft_4
     cdef readonly object dropped
+    cdef readonly set weakened
     cdef readonly list kinds
     cdef readonly list parts
     cdef readonly dict known

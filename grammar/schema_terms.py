@@ -44,6 +44,7 @@ class Terms:
         self.options = options
         self.is_draft_4 = documents.root.draft == DRAFT_4
         self.dropped = dropped  # keywords that are left out: see `schema_scan`
+        self.weakened = {key for key, _ in dropped}  # the `id` of schemas that are not known whole
         # By term // 2: what it is, and of what.
         self.kinds: list[int] = [BOTH]
         self.parts: list[Any] = [()]

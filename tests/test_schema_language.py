@@ -849,3 +849,71 @@ def test_what_is_made_of_a_schema_is_freed_with_it() -> None:
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+LEFT_OUT: list[dict[str, Any]] = [
+    {"properties": {"a": {"not": {"type": "array", "uniqueItems": True}}}},
+    {"oneOf": [{"type": "array", "uniqueItems": True}, {"type": "array", "minItems": 2}]},
+    {"oneOf": [{"enum": ["aa", "a"], "pattern": "^(a)\\1"}, {"enum": ["a", "ab"]}]},
+    {"allOf": [{"not": {"enum": ["a", 1], "pattern": "^(a)\\1"}}, {"enum": ["a", "ab"]}]},
+    {"if": {"type": "array", "uniqueItems": True}, "then": {"maxItems": 1}},
+    {"if": {"type": "array", "uniqueItems": True}, "then": {"maxItems": 1}, "else": {"type": "string"}},
+    {"not": {"type": "array", "minItems": 3000}},
+    {"type": "array", "contains": {"pattern": "^(a)\\1"}, "maxContains": 1},
+    {"type": "array", "contains": {"pattern": "^(a)\\1"}, "unevaluatedItems": {"type": "integer"}},
+    {"patternProperties": {"^(a)\\1": {"type": "integer"}}, "unevaluatedProperties": {"type": "string"}},
+    {"not": {"patternProperties": {"^(a)\\1": {"type": "integer"}}, "unevaluatedProperties": False}},
+    {"type": "integer", "not": {"multipleOf": 4099}},
+    {"dependentSchemas": {"aa": {"not": {"properties": {"aa": {"multipleOf": 4099}}}}}},
+]
+
+
+@pytest.mark.parametrize("schema", LEFT_OUT, ids=json.dumps)
+def test_what_is_left_out_never_makes_a_valid_document_invalid(schema: dict[str, Any]) -> None:
+    with pytest.raises(GrammarError, match="cannot be enforced"):
+        Grammar.from_json_schema(schema)
+    grammar = Grammar.from_json_schema(schema, strict=False, property_order="any")
+    oracle = Oracle(schema)
+    found = [*documents(), [1, 1], [1, 1, 1], ["aa", "b"], ["aa", "aa"], {"a": [1, 1]}, {"aa": 1}, {"aa": "x"}, 8198]
+    valid = [document for document in found if oracle.is_valid(document)]
+    assert valid and [document for document in valid if not accepts(grammar, json.dumps(document))] == []
+
+
+def test_what_stands_in_a_keyword_that_is_left_out_is_reported_as_left_out() -> None:
+    schema = {"patternProperties": {"(a)\\1": True, "^b": {"type": "string"}}, "additionalProperties": {"type": "null"}}
+    grammar = Grammar.from_json_schema(schema, strict=False)
+    assert accepts(grammar, '{"b": 1}') and accepts(grammar, '{"c": 1}')
+    assert {row.pointer: row.status for row in grammar.report if row.pointer} == dict.fromkeys(
+        [
+            "/additionalProperties",
+            "/additionalProperties/type",
+            "/patternProperties",
+            "/patternProperties/^b/type",
+        ],
+        "widened",
+    )
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "integer", "exclusiveMaximum": 1e308},
+        {"type": "integer", "not": {"minimum": 10**308}},
+    ],
+)
+def test_bounds_of_integers_that_are_one_less_than_a_round_number(schema: dict[str, Any]) -> None:
+    grammar = Grammar.from_json_schema(schema)
+    for number in (0, 5, -(10**308), 10**200, 10**307, 10**308 - 1):
+        assert accepts(grammar, str(number))
+    for number in (10**308, 10**308 + 1, 10**309 - 1, 10**309):
+        assert not accepts(grammar, str(number))
+
+
+def test_each_of_many_contains_is_met() -> None:
+    n = 10
+    grammar = Grammar.from_json_schema({"allOf": [{"contains": {"const": i}} for i in range(n)]})
+    items: list[Any] = list(range(n))
+    random.Random(1).shuffle(items)
+    assert accepts(grammar, json.dumps(items)) and accepts(grammar, json.dumps(["x", *items, 3, None, 7]))
+    for at in (0, n // 2, n - 1):
+        assert not accepts(grammar, json.dumps([*items[:at], *items[at + 1 :], "x"]))
