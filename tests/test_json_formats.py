@@ -59,6 +59,8 @@ def test_official_suite(draft: str, name: str) -> None:
     elif name not in NAMES[draft]:
         assert json_formats.tree(name, draft) is None
         assert all(valid for _, _, valid in cases)
+    elif not any(case[0] == draft for case in CASES):
+        pytest.skip(f"the official suite that is here has no draft {draft}; .ci/suite fetches all")
     else:
         assert cases
         accepts = language(name, draft)
