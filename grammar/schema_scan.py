@@ -19,7 +19,7 @@ from .regex_lower import lower
 from .schema_check import check_schema
 from .schema_counting import UNKNOWN, differing
 from .schema_errors import Path, at
-from .schema_keywords import DRAFT_7
+from .schema_keywords import APPLICATORS, DRAFT_7
 from .schema_own_values import array_shape, format_tree, numbers_of
 from .schema_places import Place
 from .schema_shapes import FALSE
@@ -53,22 +53,7 @@ _CHECKED = frozenset(
         "maxContains",
     ]
 )
-_IN_PLACE = frozenset(
-    [
-        "$ref",
-        "$dynamicRef",
-        "$recursiveRef",
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "not",
-        "if",
-        "then",
-        "else",
-        "dependentSchemas",
-        "dependencies",
-    ]
-)
+_IN_PLACE = APPLICATORS - {"dependentRequired", "unevaluatedItems", "unevaluatedProperties"}
 LONG = 100
 """Digits of numbers that no limit can refuse."""
 _MOST = ("maxItems", "maxProperties", "maxContains")
@@ -177,10 +162,10 @@ class Scan:
                     self.large.append((schema, keyword, resource, path))
             elif keyword == "multipleOf" or is_long(value):
                 self.check_numbers(numbers_of(schema, resource.draft))
-        except RegexSyntaxError as error:
-            return str(error)
-        except (LimitError, FormatRefusal, ValueError) as error:
-            return str(error)
+        except FormatRefusal as error:
+            return error.reason
+        except (LimitError, RegexSyntaxError, ValueError) as error:
+            return str(error).replace("\n", "; ")  # a row of the report is one line
         return ""
 
     def check_pattern(self, pattern: str) -> None:
