@@ -23,7 +23,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..earley.errors import LimitError
-from .json_numbers import ALL, INTEGERS, Number, NumberSet, written
+from .json_numbers import ALL, AS_DECIMALS, INTEGERS, WRITTEN_INTEGERS, Number, NumberSet, written
 from .regex_ast import And, Automaton, Chars, Concat, Literal, Node, Not, Repeat, Union
 
 MAX_MODULUS = 1024
@@ -111,6 +111,7 @@ NUMBER: Node = _seq(_MINUS, _WHOLE, _FRACTION, _EXPONENT)
 
 _PLAIN_NUMBER = _seq(_MINUS, _WHOLE, _FRACTION)
 _PLAIN_INTEGER = _seq(_MINUS, _WHOLE)
+_AS_DECIMAL = _seq(_MINUS, _SOME_DIGITS, Chars(((46, 46), (69, 69), (101, 101))), _REST)
 
 
 @_kept
@@ -127,6 +128,9 @@ def number_tree(numbers: NumberSet, digits: int = DIGITS, shift: int = SHIFT, pl
     """
     if not 1 <= shift <= digits <= MAX_DIGITS:
         raise ValueError(f"number_shift {shift} and number_digits {digits}: they must be 1 to {MAX_DIGITS}, ascending")
+    if numbers.spelled == AS_DECIMALS:
+        return _all([number_tree(numbers.in_all_spellings(), digits, shift, plain), _AS_DECIMAL])
+    plain = plain or bool(numbers.spelled)  # as integers: without fraction and exponent
     bound = (digits, shift)
     if numbers.listed is not None:
         return _listed(numbers.listed, bound, plain)
@@ -146,7 +150,7 @@ def number_tree(numbers: NumberSet, digits: int = DIGITS, shift: int = SHIFT, pl
             parts.append(positive)
         if negative is not None:
             parts.append(_seq(Literal("-"), negative))
-    if zero and not (style == WHOLE and numbers == INTEGERS):
+    if zero and not (style == WHOLE and numbers in (INTEGERS, WRITTEN_INTEGERS)):
         parts.append(_zero(style))
     return _any(parts) if parts else _NONE
 

@@ -4,7 +4,10 @@ A set is a finite list of values, or all the finite decimals x with
 
     minimum <= x <= maximum (either may be exclusive, either may be missing),
     x a multiple of `multiple` (of 1 for integers), if there is one,
-    x a multiple of none of `non_multiples`, and x none of `excluded`.
+    x a multiple of none of `non_multiples`, and x none of `excluded`;
+
+and of the members in all their spellings or, for draft 4 tells them apart, in those as an integer (without fraction
+and exponent) or in all others.
 
 Such sets are closed under intersection, the complement of one is a union of a few, and whether one is empty is decided
 exactly. Arithmetic is exact, on ints and Fractions: a float is taken by its `repr`, which is what was written in the
@@ -39,6 +42,9 @@ MAX_EXPONENT = 10_000
 
 MAX_LISTED = 16
 """A set with at most this many values is kept as the list of them."""
+
+IN_ALL_SPELLINGS, AS_INTEGERS, AS_DECIMALS = 0, 1, 2
+"""How members are spelled: as integers are the spellings without fraction and exponent, as decimals all others."""
 
 MAX_SCANNED = 1 << 16
 """Candidates that are looked at to find a member, or the members, of a set of multiples between two bounds."""
@@ -92,9 +98,21 @@ class NumberSet:
         non_multiples: what no member is a multiple of, positive and ascending.
         excluded: members of all the above that are no members nevertheless, ascending.
         listed: all members, ascending, where they are few or were given so; the other attributes then say nothing.
+        spelled: IN_ALL_SPELLINGS; AS_INTEGERS, all members are whole; AS_DECIMALS.
     """
 
-    __slots__ = ("_hash", "above", "below", "excluded", "listed", "maximum", "minimum", "multiple", "non_multiples")
+    __slots__ = (
+        "_hash",
+        "above",
+        "below",
+        "excluded",
+        "listed",
+        "maximum",
+        "minimum",
+        "multiple",
+        "non_multiples",
+        "spelled",
+    )
     minimum: Number | None
     maximum: Number | None
     above: bool
@@ -103,6 +121,7 @@ class NumberSet:
     non_multiples: tuple[Number, ...]
     excluded: tuple[Number, ...]
     listed: tuple[Number, ...] | None
+    spelled: int
 
     def __init__(
         self,
@@ -114,6 +133,7 @@ class NumberSet:
         non_multiples: tuple[Number, ...],
         excluded: tuple[Number, ...],
         listed: tuple[Number, ...] | None,
+        spelled: int = IN_ALL_SPELLINGS,
     ) -> None:
         self.minimum = minimum
         self.maximum = maximum
@@ -123,12 +143,13 @@ class NumberSet:
         self.non_multiples = non_multiples
         self.excluded = excluded
         self.listed = listed
+        self.spelled = spelled
         self._hash = hash(self.key())
 
     def key(self) -> tuple[Any, ...]:
         """What the set is equal by."""
         if self.listed is not None:
-            return self.listed
+            return (*self.listed, None, self.spelled) if self.spelled else self.listed
         return (
             self.minimum,
             self.maximum,
@@ -137,7 +158,7 @@ class NumberSet:
             self.multiple,
             self.non_multiples,
             self.excluded,
-            None,
+            self.spelled,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -147,8 +168,9 @@ class NumberSet:
         return self._hash
 
     def __repr__(self) -> str:
+        how = ("", " as integers", " as decimals")[self.spelled]
         if self.listed is not None:
-            return f"NumberSet({{{', '.join(map(written, self.listed))}}})"
+            return f"NumberSet({{{', '.join(map(written, self.listed))}}}{how})"
         parts = []
         if self.minimum is not None:
             parts.append(f"{'>' if self.above else '>='} {written(self.minimum)}")
@@ -159,14 +181,14 @@ class NumberSet:
         parts += [f"no multiple of {written(value)}" for value in self.non_multiples]
         if self.excluded:
             parts.append(f"none of {', '.join(map(written, self.excluded))}")
-        return f"NumberSet({'; '.join(parts) or 'all'})"
+        return f"NumberSet({'; '.join(parts) or 'all'}{how})"
 
     def is_empty(self) -> bool:
         """Whether there is no member. Exact."""
         return self.listed is not None and not self.listed
 
     def contains(self, value: Any) -> bool:
-        """Whether the number, as `exact` takes it, is a member."""
+        """Whether the number, as `exact` takes it, is a member, in whatever spelling."""
         number = exact(value)
         if self.listed is not None:
             return number in self.listed
@@ -199,8 +221,11 @@ class NumberSet:
 
     def intersection(self, other: NumberSet) -> NumberSet:
         """The numbers that are in both."""
+        spelled = self.spelled | other.spelled
+        if spelled == AS_INTEGERS | AS_DECIMALS:
+            return EMPTY
         if self.listed is not None:
-            return listed(value for value in self.listed if other.contains(value))
+            return listed([value for value in self.listed if other.contains(value)], spelled)
         if other.listed is not None:
             return other.intersection(self)
         minimum, above = self.minimum, self.above
@@ -220,10 +245,16 @@ class NumberSet:
             multiples,
             self.non_multiples + other.non_multiples,
             self.excluded + other.excluded,
+            spelled,
         )
 
     def complement(self) -> list[NumberSet]:
         """Sets whose union is all numbers that are not in this one."""
+        if self.spelled:
+            alike = number_set(spelled=self.spelled)
+            found = [other.intersection(alike) for other in self.in_all_spellings().complement()]
+            found.append(number_set(spelled=(AS_INTEGERS | AS_DECIMALS) ^ self.spelled))
+            return [other for other in found if not other.is_empty()]
         if self.listed is not None:
             return [number_set(excluded=self.listed)]
         found = []
@@ -238,6 +269,21 @@ class NumberSet:
             found.append(listed(self.excluded))
         return found
 
+    def in_all_spellings(self) -> NumberSet:
+        """The same numbers, however they are spelled."""
+        if self.listed is not None:
+            return listed(self.listed)
+        return NumberSet(
+            self.minimum,
+            self.maximum,
+            self.above,
+            self.below,
+            self.multiple,
+            self.non_multiples,
+            self.excluded,
+            None,
+        )
+
 
 def number_set(
     minimum: Any = None,
@@ -247,6 +293,7 @@ def number_set(
     multiples: Iterable[Any] = (),
     non_multiples: Iterable[Any] = (),
     excluded: Iterable[Any] = (),
+    spelled: int = IN_ALL_SPELLINGS,
 ) -> NumberSet:
     """The set of the numbers for which all of that holds, in normal form; numbers as `exact` takes them.
 
@@ -257,7 +304,7 @@ def number_set(
     """
     low = None if minimum is None else exact(minimum)
     high = None if maximum is None else exact(maximum)
-    multiple: Number | None = None
+    multiple: Number | None = 1 if spelled == AS_INTEGERS else None
     for value in multiples:
         number = _positive(value)
         multiple = number if multiple is None else _common_multiple(multiple, number)
@@ -283,14 +330,14 @@ def number_set(
     barred = {value for value in barred if not any(value != other and not value % other for other in barred)}
     if low is not None and high is not None and (low > high or (low == high and (above or below))):
         return EMPTY
-    result = NumberSet(low, high, above, below, multiple, tuple(sorted(barred)), (), None)
+    result = NumberSet(low, high, above, below, multiple, tuple(sorted(barred)), (), None, spelled)
     left_out = sorted({number for number in map(exact, excluded) if result.contains(number)})
     if left_out:
-        result = NumberSet(low, high, above, below, multiple, result.non_multiples, tuple(left_out), None)
+        result = NumberSet(low, high, above, below, multiple, result.non_multiples, tuple(left_out), None, spelled)
     if low is None or high is None:
         return result  # Of unbounded multiples all k = 1 modulo the numerators above are members.
     if low == high:
-        return listed([low] if result.contains(low) else [])
+        return listed([low] if result.contains(low) else [], spelled)
     if multiple is None:
         return result  # Decimals are dense, and what was taken out of them is not.
     return _few(result, left_out)
@@ -303,7 +350,8 @@ def _few(members: NumberSet, left_out: list[Number]) -> NumberSet:
     first, last = _over(members.minimum, multiple), _under(members.maximum, multiple)
     if last - first <= MAX_LISTED + len(left_out) and not members.non_multiples:
         out = set(left_out)
-        return listed([value for k in range(first, last + 1) if (value := _plain(k * multiple)) not in out])
+        values = [value for k in range(first, last + 1) if (value := _plain(k * multiple)) not in out]
+        return listed(values, members.spelled)
     if not members.non_multiples:
         return members
     found: list[Number] = []
@@ -314,15 +362,20 @@ def _few(members: NumberSet, left_out: list[Number]) -> NumberSet:
             if len(found) > MAX_LISTED:
                 return members
     if last - first < MAX_SCANNED:
-        return listed(found)
+        return listed(found, members.spelled)
     if found:
         return members
     raise LimitError(f"whether any multiple of {written(multiple)} is left: more than {MAX_SCANNED} candidates")
 
 
-def listed(values: Iterable[Any]) -> NumberSet:
-    """The set of these numbers, each as `exact` takes it."""
-    return NumberSet(None, None, False, False, None, (), (), tuple(sorted(set(map(exact, values)))))
+def listed(values: Iterable[Any], spelled: int = IN_ALL_SPELLINGS) -> NumberSet:
+    """The set of these numbers, each as `exact` takes it; as integers only the whole ones."""
+    numbers = {exact(value) for value in values}
+    if spelled == AS_INTEGERS:
+        numbers = {number for number in numbers if isinstance(number, int)}
+    if not numbers:
+        return EMPTY
+    return NumberSet(None, None, False, False, None, (), (), tuple(sorted(numbers)), spelled)
 
 
 def written(number: Number) -> str:
@@ -367,3 +420,5 @@ def _common_multiple(a: Number, b: Number) -> Number:
 EMPTY = NumberSet(None, None, False, False, None, (), (), ())
 ALL = NumberSet(None, None, False, False, None, (), (), None)
 INTEGERS = NumberSet(None, None, False, False, 1, (), (), None)
+WRITTEN_INTEGERS = NumberSet(None, None, False, False, 1, (), (), None, AS_INTEGERS)
+"""Those of draft 4."""

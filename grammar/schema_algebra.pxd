@@ -16,7 +16,6 @@ cdef int PLACE, BOTH, CONSTANT
 
 @cython.final
 cdef class Algebra(Terms):
-    cdef readonly set decimals
     cdef readonly object sets
     cdef readonly dict patterns
     cdef readonly set inhabited

@@ -45,7 +45,6 @@ class Algebra(Terms):
         self, documents: Documents, options: Options, dropped: Mapping[tuple[int, str], str], seconds: float
     ) -> None:
         super().__init__(documents, options, dropped, seconds)
-        self.decimals: set[object] = set()  # constants of draft 4 that are written with a fraction or an exponent
         self.sets = ValueSets(self)
         self.patterns: dict[str, Texts] = {}
         self.inhabited: set[int] = set()  # `id` of the trees of patterns and formats that match something

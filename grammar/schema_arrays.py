@@ -138,9 +138,11 @@ class ArrayRules:
         loader.algebra.begin()
         found = []
         if known is not None:
+            are_spelled = any(numbers.spelled for numbers in values.numbers)
             for value in known:
                 then = self.with_value(canonical(value), after)
-                symbol = loader.value(loader.algebra.constant(value))
+                item = loader.algebra.constant(value)
+                symbol = loader.value(loader.algebra.both(term, item) if are_spelled else item)
                 if then is not None and symbol is not None:
                     found.append([symbol, self.symbol(then)])
             n_left = sum(canonical(value) not in after.used for value in known)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .schema_keywords import APPLICATORS
-from .schema_own_values import NUMBERS, STRINGS, TYPES
+from .json_numbers import AS_DECIMALS
+from .schema_keywords import APPLICATORS, DRAFT_4
+from .schema_own_values import NUMBERS, STRINGS, TYPES, TYPES_4
 from .schema_shapes import TRUE
 from .schema_terms import BOTH, PLACE
 
@@ -55,7 +56,9 @@ def plain_scalars(algebra: Algebra, term: int) -> Values | None:
     for keyword in schema:
         if keyword != "type" and keyword not in _SAYS_NOTHING and keyword in known:
             return None
-    return TYPES[kind] if "type" in known else None
+    if "type" not in known:
+        return None
+    return TYPES_4[kind] if place.draft == DRAFT_4 else TYPES[kind]
 
 
 def is_structured(algebra: Algebra, term: int) -> bool:
@@ -90,7 +93,9 @@ def is_something(algebra: Algebra, term: int) -> bool:
 
 def have_scalar(algebra: Algebra, values: Values) -> bool:
     """Whether some scalar is among the values, as far as that is seen at once."""
-    if values.null or values.booleans or values.numbers:
+    if values.null or values.booleans:
+        return True
+    if values.numbers and values.numbers[0].spelled != AS_DECIMALS:  # with `number_plain` integers are not
         return True
     texts = values.texts
     if texts.words is not None:

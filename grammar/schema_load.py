@@ -173,9 +173,7 @@ class SchemaLoader:
 
     def number_tree(self, numbers: NumberSet) -> Node:
         options = self.options
-        # In draft 4 an integer is a number that is written without a fraction and an exponent.
-        is_whole = self.algebra.is_draft_4 and are_whole(numbers, self.algebra.decimals)
-        return number_tree(numbers, options.number_digits, options.number_shift, options.number_plain or is_whole)
+        return number_tree(numbers, options.number_digits, options.number_shift, options.number_plain)
 
     def key(self, name: str) -> int | None:
         """A key with the colon and the white space that may follow it; None where it cannot be spelled."""
@@ -293,13 +291,6 @@ class SchemaLoader:
         if symbol is None:
             symbol = self.rules[shape] = ArrayRules(self, shape).start()
         return symbol
-
-
-def are_whole(numbers: NumberSet, decimals: set[object]) -> bool:
-    """Whether all of the numbers are integers, and none is among `decimals`."""
-    if numbers.listed is not None:
-        return all(number % 1 == 0 and number not in decimals for number in numbers.listed)
-    return numbers.multiple is not None and numbers.multiple % 1 == 0
 
 
 @cache

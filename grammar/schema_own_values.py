@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from .json_numbers import INTEGERS, NumberSet, exact, listed, number_set
+from .json_numbers import INTEGERS, WRITTEN_INTEGERS, NumberSet, listed, number_set
 from .schema_keywords import DRAFT_4, DRAFT_NAMES, count
 from .schema_shapes import (
     ALL_VALUES,
@@ -46,6 +46,9 @@ TYPES = {
 }
 """What each type allows."""
 
+TYPES_4 = {**TYPES, "integer": Values(False, 0, (WRITTEN_INTEGERS,), NO_TEXTS, (), ())}
+"""In draft 4 an integer is what is written as one."""
+
 STRINGS = frozenset(["minLength", "maxLength", "pattern", "format"])
 NUMBERS = frozenset(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"])
 _ARRAYS = frozenset(
@@ -80,10 +83,9 @@ def own_values(algebra: Algebra, place: Place) -> Values:
     kind = schema.get("type")
     if kind is None:
         found = ALL_VALUES
-    elif isinstance(kind, str):
-        found = TYPES[kind]
     else:
-        found = reduce(algebra.sets.either, [TYPES[one] for one in kind])
+        types = TYPES_4 if place.draft == DRAFT_4 else TYPES
+        found = types[kind] if isinstance(kind, str) else reduce(algebra.sets.either, [types[one] for one in kind])
     if "enum" in schema:
         found = algebra.sets.both(found, constants(algebra, schema["enum"]))
     if "const" in schema:
@@ -229,8 +231,6 @@ def constants(algebra: Algebra, values: list[Any]) -> Values:
             objects.append(ObjectShape(members, (ForAll(ALL_TEXTS, FALSE),), frozenset(value), is_constant=True))
         else:
             numbers.append(value)
-            if algebra.is_draft_4 and not isinstance(value, int):
-                algebra.decimals.add(exact(value))
     return Values(
         null,
         booleans,

@@ -109,8 +109,6 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
                     f"number_digits={options.number_digits}, number_shift={options.number_shift}: beside an exponent "
                     "no more digits are written"
                 )
-                if resource.draft == DRAFT_4:
-                    why += "; where numbers must be whole, neither a fraction nor an exponent"
             found.append(Row(pointer, keyword, status, why))
 
     check_schema(documents, visit)

@@ -13,7 +13,6 @@ cdef class Terms:
     cdef public bint is_loading
     cdef readonly Documents documents
     cdef readonly object options
-    cdef readonly bint is_draft_4
     cdef readonly object dropped
     cdef readonly set weakened
     cdef readonly list kinds

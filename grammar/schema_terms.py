@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import GrammarError, GrammarLimitError
 from .json_numbers import exact
-from .schema_keywords import DRAFT_4
 from .schema_shapes import FALSE, TRUE
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ class Terms:
         self.is_loading = True
         self.documents = documents
         self.options = options
-        self.is_draft_4 = documents.root.draft == DRAFT_4
         self.dropped = dropped  # keywords that are left out: see `schema_scan`
         self.weakened = {key for key, _ in dropped}  # the `id` of schemas that are not known whole
         # By term // 2: what it is, and of what.

@@ -103,10 +103,10 @@ class ValueSets(OfAlgebra):
 
 def one_list(numbers: tuple[NumberSet, ...]) -> tuple[NumberSet, ...]:
     """The union with what is listed in one set."""
-    if len(numbers) < 2 or sum([one.listed is not None for one in numbers]) < 2:
+    if len(numbers) < 2 or sum([one.listed is not None and not one.spelled for one in numbers]) < 2:
         return numbers
-    values = [value for one in numbers if one.listed is not None for value in one.listed]
-    return (listed(values), *[one for one in numbers if one.listed is None])
+    values = [value for one in numbers if one.listed is not None and not one.spelled for value in one.listed]
+    return (listed(values), *[one for one in numbers if one.listed is None or one.spelled])
 
 
 def _both_numbers(left: NumberSet, right: NumberSet) -> NumberSet | None:

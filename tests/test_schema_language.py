@@ -472,6 +472,31 @@ def test_integers_of_draft_4_are_written_as_such() -> None:
     assert wrong(schema, texts) == []
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "integer"},
+        {"not": {"type": "integer"}},
+        {"type": "number", "not": {"type": "integer"}, "enum": [1, 2.5]},
+        {"allOf": [{"type": "integer"}, {"enum": [1.0, 2]}]},
+        {"anyOf": [{"type": "integer"}, {"enum": [1.0, 2.5]}]},
+        {"oneOf": [{"type": "integer"}, {"minimum": 2}]},
+        {"not": {"type": "integer", "minimum": 2}},
+        {"type": ["integer", "null"], "multipleOf": 2},
+        {"multipleOf": 2},
+        {"enum": [1, 2]},
+        {"not": {"enum": [1.0, 2]}},
+        {"items": {"type": "integer", "enum": [1, 2]}, "uniqueItems": True},
+        {"items": {"enum": [1, 2, 2.5]}, "uniqueItems": True},
+        {"items": {"enum": [1, 2, 2.5], "not": {"type": "integer"}}, "uniqueItems": True},
+    ],
+)
+def test_in_draft_4_integers_are_told_by_their_spelling(schema: Any) -> None:
+    numbers = ("1", "1.0", "10e-1", "0.1E1", "2", "2.0", "2.5", "250e-2", "3", "3.0", "-1", "null")
+    texts = [*numbers, *[f"[{one}, {other}]" for one in numbers for other in ("1", "2.0", "2.5")]]
+    assert wrong({"$schema": "http://json-schema.org/draft-04/schema#", **schema}, texts) == []
+
+
 # The order of keys.
 
 
@@ -483,6 +508,8 @@ def test_integers_of_draft_4_are_written_as_such() -> None:
         ({"allOf": [{"properties": {"a": A}}], "properties": {"b": A}}, "ab"),
         ({"anyOf": [{"properties": {"a": A}}, {"properties": {"c": A}}], "properties": {"b": A}}, "acb"),
         ({"$ref": "#/$defs/x", "$defs": {"x": {"properties": {"c": A}}}, "properties": {"a": A}}, "ca"),
+        ({"required": ["b", "a"], "dependentSchemas": {"c": {"required": ["a", "b"]}}}, "ba"),
+        ({"dependentSchemas": {"c": {"required": ["a", "b"]}}, "required": ["b", "a"]}, "ab"),
     ],
 )
 def test_keys_come_in_the_order_of_the_schema(schema: Any, orders: str) -> None:
@@ -692,8 +719,7 @@ DRAFT_4 = {"$schema": "http://json-schema.org/draft-04/schema#"}
         ({"enum": ["a", [1]]}, {"/enum"}, "[0." + 30 * "0" + "1e31]"),
         ({"const": {"a": 1}}, {"/const"}, '{"a": 0.' + 30 * "0" + "1e31}"),
         ({"multipleOf": 7}, {"/multipleOf"}, "0." + 30 * "0" + "7e31"),
-        (DRAFT_4 | {"enum": [1, 2]}, {"/enum"}, "1.0"),
-        (DRAFT_4 | {"multipleOf": 2}, {"/multipleOf"}, "2.0"),
+        (DRAFT_4 | {"enum": [1, 2]}, {"/enum"}, "0." + 30 * "0" + "1e31"),
     ],
 )
 def test_what_is_valid_and_not_written_has_its_row(schema: Any, narrowed: set[str], not_written: str) -> None:
