@@ -67,6 +67,8 @@ def _walk_place(
         terms: list[int] = []
         if keyword == "properties":
             found |= dict.fromkeys(value, True)
+        elif keyword == "required" and isinstance(value, list):
+            required |= dict.fromkeys(value, True)
         elif keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             terms = [target(algebra, place, keyword)]
         elif keyword in ("allOf", "anyOf", "oneOf"):
@@ -78,5 +80,3 @@ def _walk_place(
             terms = algebra.children(place, keyword, names)
         for term in terms:
             _walk(algebra, term, found, required, met)
-    if isinstance(schema.get("required"), list):
-        required |= dict.fromkeys(schema["required"], True)
