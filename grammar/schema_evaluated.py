@@ -106,7 +106,7 @@ class Evaluation(OfAlgebra):
             elif keyword == "dependentSchemas":
                 for name in value:
                     without = ALL_VALUES._replace(objects=(ObjectShape(((name, FALSE),)),))
-                    with_it = ALL_VALUES._replace(objects=(ObjectShape(((name, TRUE),), required=frozenset((name,))),))
+                    with_it = NO_VALUES._replace(objects=(ObjectShape(((name, TRUE),), required=frozenset((name,))),))
                     term = algebra.place(place.grandchild(keyword, name))
                     then = self.product({(with_it, NOTHING): True}, self.cases(term))
                     found = self.product(found, [(without, NOTHING), *then])

@@ -204,6 +204,7 @@ SCHEMAS: dict[str, list[Any]] = {
         | {"unevaluatedProperties": False},
         {"prefixItems": [A], "unevaluatedItems": False},
         {"contains": A, "unevaluatedItems": B},
+        {"dependentSchemas": {"a": {"items": A}}, "unevaluatedItems": False},
         {"anyOf": [{"prefixItems": [A]}, {"prefixItems": [True, B]}], "unevaluatedItems": False},
         {"not": {"properties": {"a": A}, "unevaluatedProperties": False}},
         {"anyOf": [True, {"type": "array", "allOf": [A, B], "unevaluatedItems": False}]},
