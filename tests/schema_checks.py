@@ -82,10 +82,10 @@ def check(rng: Random, schema: Any, report: Report, n_walks: int = 3, n_instance
             compare_walk(rng, grammar, oracle, f"(order {order}): {json.dumps(schema)}", report)
 
 
-def loaded(schema: Any, order: str, valid: list[Any], report: Report) -> Any:
+def loaded(schema: Any, order: str, valid: list[Any], report: Report, **options: Any) -> Any:
     """The grammar of a schema of which some documents are known to be `valid`; None if it is refused."""
     try:
-        grammar = earleymask.Grammar.from_json_schema(schema, property_order=order)
+        grammar = earleymask.Grammar.from_json_schema(schema, **{"property_order": order, **options})
     except earleymask.GrammarError as error:
         report.counts["refused"] += 1
         report.refusals[error.message] += 1

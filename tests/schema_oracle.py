@@ -14,6 +14,7 @@ What is changed, each with a test of its own (`test_schema_oracle.py`):
 - `dependencies` is asserted in all drafts: later ones leave it to the implementation;
 - in 2019-09, `additionalProperties` evaluates the keys that it is about, and `contains` no items;
 - what a reference to a root with `$schema` leads to is judged as exactly;
+- a root without `$id` is in the dynamic scope, too;
 - an object with a key twice is not valid.
 """
 
@@ -42,6 +43,8 @@ VALIDATORS = (
     jsonschema.Draft201909Validator,
     jsonschema.Draft202012Validator,
 )
+ROOT = "http://root.example/"
+"""The URI of a root without one."""
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -219,6 +222,14 @@ def _exact_validator_for(schema: Any, default: Any = jsonschema.Draft202012Valid
 validators.validator_for = _exact_validator_for
 
 
+def _has_dynamic_anchor(schema: Any) -> bool:
+    if isinstance(schema, list):
+        return any(map(_has_dynamic_anchor, schema))
+    if not isinstance(schema, dict):
+        return False
+    return "$dynamicAnchor" in schema or "$recursiveAnchor" in schema or any(map(_has_dynamic_anchor, schema.values()))
+
+
 class Oracle:
     """What a schema means. `schema`: JSON values or a text; without `$schema` it is of draft 2020-12.
 
@@ -229,6 +240,8 @@ class Oracle:
         self, schema: Any, *, registry: Mapping[str, Any] | None = None, format_assertion: bool = True
     ) -> None:
         schema = exactly(schema if isinstance(schema, str) else json.dumps(schema))
+        if isinstance(schema, dict) and "$id" not in schema and _has_dynamic_anchor(schema):
+            schema = {"$id": ROOT, **schema}
         base = _validator_for(schema, default=jsonschema.Draft202012Validator)
         known: referencing.Registry[Any] = METASCHEMAS  # which fetches nothing, unlike jsonschema's default
         uri_of_draft = base.META_SCHEMA.get("$id") or base.META_SCHEMA["id"]

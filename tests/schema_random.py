@@ -4,10 +4,11 @@
     python -m tests.schema_random --seed 1 --only 17     # one of them again, told in full
 
 Schemas are made of few names and values, so that their parts meet: the same key in `properties` and under two
-patterns, a constant on either side of a `not`. There are two kinds. Every keyword that asserts something is among those
-of `Schemas`; what is checked of each is that no walk ends in a document that the oracle refuses, and that instances,
-those of the pool and mutated ones, are accepted exactly when the oracle says valid (`schema_checks`). The other kind
-combines small objects and arrays, and is compared over all small documents (`schema_small`).
+patterns, a constant on either side of a `not`. There are three kinds. Every keyword that asserts something is among
+those of `Schemas`; what is checked of each is that no walk ends in a document that the oracle refuses, and that
+instances, those of the pool and mutated ones, are accepted exactly when the oracle says valid (`schema_checks`).
+Another kind combines small objects and arrays, and is compared over all small documents (`schema_small`). In the
+third, keywords meet that seldom do, and documents come in many spellings (`schema_meetings`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ sys.path[:] = [str(HERE), *(p for p in sys.path if Path(p or ".").resolve() not 
 
 from schema_checks import Report, check  # noqa: E402
 from schema_instances import NAMES, NUMBERS, STRINGS, value  # noqa: E402
+from schema_meetings import check_meetings, random_meeting  # noqa: E402
 from schema_small import SMALL_DRAFTS, check_small, random_small_schema  # noqa: E402
 from schema_suite import DRAFTS  # noqa: E402
 
@@ -216,6 +218,7 @@ def random_schema(seed: int, number: int, draft: str) -> tuple[Random, Any]:
 KINDS: dict[str, Any] = {
     "wide": (random_schema, check, tuple(DRAFTS)),
     "small": (random_small_schema, check_small, SMALL_DRAFTS),
+    "meetings": (random_meeting, check_meetings, tuple(DRAFTS)),
 }
 
 

@@ -127,6 +127,16 @@ def test_the_official_suite(draft: str) -> None:
     assert wrong == []
 
 
+def test_a_root_without_an_id_is_in_the_dynamic_scope() -> None:
+    tree = {"$id": "http://example.org/tree", "$dynamicAnchor": "node", "items": {"$dynamicRef": "#node"}}
+    schema = {"$dynamicAnchor": "node", "$defs": {"tree": tree}, "type": ["array", "null"], "$ref": "#/$defs/tree"}
+    assert Oracle(schema).accepts("[null, [null]]") and not Oracle(schema).accepts("[[1]]")
+    anchors = {"$recursiveAnchor": True, "$schema": schema_suite.DRAFTS["2019-09"]}
+    tree = {"$id": "http://example.org/tree", "$recursiveAnchor": True, "items": {"$recursiveRef": "#"}}
+    schema = {**anchors, "$defs": {"tree": tree}, "type": ["array", "null"], "$ref": "#/$defs/tree"}
+    assert Oracle(schema).accepts("[null, [null]]") and not Oracle(schema).accepts("[[1]]")
+
+
 def test_each_format_has_texts_of_both_kinds() -> None:
     samples = {
         "date": ("0000-02-29", "1900-02-29"),

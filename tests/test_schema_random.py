@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from schema_checks import Report, check
 from schema_instances import mutated, near
+from schema_meetings import Spelling, check_meetings, random_meeting
 from schema_oracle import Oracle
 from schema_random import Schemas, random_schema
 from schema_small import SMALL_DRAFTS, check_small, documents, random_small_schema
@@ -36,6 +38,7 @@ needs_schemas = pytest.mark.skipif(
 )
 N_SCHEMAS = 40
 N_SMALL, SMALL_SEED = 80, 7
+N_MEETINGS = 20
 SEED = 5
 
 
@@ -63,6 +66,44 @@ def test_random_small_schemas(draft: str) -> None:
     assert report.counts["loaded"] > N_SMALL // 2, (report.counts, report.refusals)
     n_texts = 2 * N_SMALL * len(documents())
     assert report.counts["valid"] > n_texts // 8 and report.counts["invalid"] > n_texts // 8, report.counts
+
+
+@needs_schemas
+@pytest.mark.parametrize("draft", DRAFTS)
+def test_random_meetings_of_keywords(draft: str) -> None:
+    report = Report()
+    for number in range(N_MEETINGS):
+        rng, schema = random_meeting(SEED, number, draft)
+        check_meetings(rng, schema, report)
+    assert report.wrong == []
+    assert report.counts["loaded"] > N_MEETINGS // 2, (report.counts, report.refusals)
+    assert report.counts["valid"] > 100 and report.counts["invalid"] > 100 and report.counts["misspelled"] > 5
+
+
+@pytest.mark.parametrize(
+    ("options", "fits"),
+    [
+        ({}, lambda text: not re.search(r":\s\s|\s,|[ \t]\n", text)),
+        ({"whitespace": "compact"}, lambda text: not re.search(r"\s", text)),
+        ({"whitespace": "spaced"}, lambda text: not re.search(r"\s|[,:]", re.sub("[,:] ", "", text))),
+        ({"ensure_ascii": True}, str.isascii),
+        ({"string_escapes": "shortest"}, lambda text: not re.search(r"\\[u/]", text)),
+    ],
+)
+def test_documents_are_spelled_as_the_options_say(options: dict[str, Any], fits: Any) -> None:
+    data = [1, "é/a\n", {"a": 2.5, "b": []}, True]
+    texts = set()
+    n_others = 0
+    for seed in range(300):
+        spelling = Spelling(Random(seed), options)
+        text = spelling.text(data)
+        assert json.loads(text) == data
+        if spelling.fits:
+            assert fits(text), text
+            texts.add(text)
+        else:
+            n_others += 1
+    assert len(texts) > 50 and n_others > 5
 
 
 @needs_schemas
