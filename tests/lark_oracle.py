@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -14,8 +17,10 @@ from sentences import strings
 from earleymask.grammar import Grammar, GrammarError
 
 __all__ = [
+    "TooLong",
     "assert_refused",
     "assert_same",
+    "at_most",
     "lark_accepts",
     "lark_loads",
     "lark_parser",
@@ -23,6 +28,26 @@ __all__ = [
     "strings",
     "we_accept",
 ]
+
+
+class TooLong(BaseException):
+    """What was to be done within a time is not done. Lark wraps every Exception, so this is none."""
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Ends with `TooLong` what has not ended by then: from grammars of few lines Lark makes more than memory holds."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # once more where a destructor swallows the first
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def lark_parser(grammar: str, start: str = "start", **options: Any) -> Lark:
