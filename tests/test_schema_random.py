@@ -18,6 +18,7 @@ pytest.importorskip("hypothesis_jsonschema")
 
 import hypothesis_jsonschema
 from hypothesis import HealthCheck, assume, given, settings
+from hypothesis.errors import Flaky
 from hypothesis import strategies as st
 from schema_checks import Report, check
 from schema_instances import mutated, near
@@ -110,6 +111,7 @@ def test_documents_are_spelled_as_the_options_say(options: dict[str, Any], fits:
 def test_instances_of_hypothesis_jsonschema() -> None:
     """Theirs, and theirs with something changed, are accepted exactly when the oracle says valid."""
     counts: Counter[bool] = Counter()
+    wrong: list[tuple[Any, str]] = []
 
     @settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.integers(0, 10_000), st.sampled_from(["4", "6", "7"]), st.data())
@@ -133,10 +135,18 @@ def test_instances_of_hypothesis_jsonschema() -> None:
         for one in (instance, mutated(rng, instance), mutated(rng, instance)):
             text = json.dumps(one)
             valid = oracle.accepts(text)
-            assert accepts(text) == valid, (schema, text)
+            if accepts(text) != valid:
+                wrong.append((schema, text))
             counts[valid] += 1
 
-    compare()
+    # What they draw may depend on what was drawn before, which Hypothesis takes amiss: then once more, from elsewhere.
+    for _ in range(3):
+        try:
+            compare()
+            break
+        except Flaky:
+            continue
+    assert wrong == []
     assert counts[True] > 100 and counts[False] > 40, counts
 
 
