@@ -18,8 +18,8 @@ pytest.importorskip("hypothesis_jsonschema")
 
 import hypothesis_jsonschema
 from hypothesis import HealthCheck, assume, given, settings
-from hypothesis.errors import Flaky
 from hypothesis import strategies as st
+from hypothesis.errors import Flaky
 from schema_checks import Report, check
 from schema_instances import mutated, near
 from schema_meetings import Spelling, check_meetings, random_meeting
