@@ -3,13 +3,19 @@
 The order: first appearance in a walk of the document in order, properties and in-place applicators alike with
 references followed, then `required` names not yet seen, then all other keys as they come. Several schemas may apply to
 a member or an item: they take part in the order of that walk. An object that is a constant has its own order.
+
+Within a member or an item, what branches say counts where they hold: of an `anyOf`, for instance, some may hold or
+others, and each way has its order. `reordered` takes all branches; where that matters (`Order.is_settled` is false),
+`Order.ways` draws others.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 LISTS = ("allOf", "anyOf", "oneOf")
@@ -18,24 +24,30 @@ MAPS = ("dependentSchemas", "dependencies")
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
+Applied = tuple[Any, bool]
+"""A schema, and whether it applies for sure: not only if some branch holds."""
+
+
 @dataclass
 class _Walk:
-    """What applies in one place."""
+    """What applies in one place. `drawn`: whether what a branch says of members and items is taken into account."""
 
     root: Any
+    drawn: Callable[[], bool]
     names: list[str] = field(default_factory=list)
     required: list[str] = field(default_factory=list)
-    schemas: list[dict[str, Any]] = field(default_factory=list)
+    schemas: list[tuple[dict[str, Any], bool]] = field(default_factory=list)
     seen: dict[int, Any] = field(default_factory=dict)  # by `id`; kept, so that no other object gets that id
 
     constants: list[Any] = field(default_factory=list)
 
-    def go(self, schema: Any, asserted: bool = True) -> None:
+    def go(self, schema: Any, is_sure: bool, is_drawn: bool = True, asserted: bool = True) -> None:
         """`asserted`: a value that is one of the constants here may be it because the schema says so."""
         if not isinstance(schema, dict) or id(schema) in self.seen:
             return
         self.seen[id(schema)] = schema
-        self.schemas.append(schema)
+        if is_drawn:
+            self.schemas.append((schema, is_sure))
         if asserted:
             self.constants += [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else [])]
         for keyword, value in schema.items():
@@ -43,16 +55,19 @@ class _Walk:
                 self.names += value
             elif keyword == "required" and isinstance(value, list):
                 self.required += value
+            elif keyword == "allOf":
+                for branch in value:
+                    self.go(branch, is_sure, is_drawn, asserted)
             elif keyword in LISTS:
                 for branch in value:
-                    self.go(branch, asserted)
+                    self.go(branch, False, is_drawn and self.drawn(), asserted)
             elif keyword in SINGLE:
-                self.go(value, asserted and keyword != "not")
+                self.go(value, False, is_drawn and self.drawn(), asserted and keyword != "not")
             elif keyword in MAPS:
                 for branch in value.values():
-                    self.go(branch, asserted)
+                    self.go(branch, False, is_drawn and self.drawn(), asserted)
             elif keyword in REFERENCES:
-                self.go(target(self.root, value), asserted)
+                self.go(target(self.root, value), is_sure, is_drawn, asserted)
 
 
 def target(root: Any, reference: str) -> Any:
@@ -71,46 +86,73 @@ def target(root: Any, reference: str) -> Any:
 
 def reordered(data: Any, schema: Any) -> Any:
     """An instance with the keys of all its objects in the order of the schema."""
-    return _put(data, [schema], schema)
+    return Order(schema).put(data)
 
 
-def _put(data: Any, schemas: list[Any], root: Any) -> Any:
-    if not isinstance(data, (dict, list)):
-        return data
-    walk = _Walk(root)
-    for schema in schemas:
-        walk.go(schema)
-    for constant in walk.constants:
-        if json.dumps(constant, sort_keys=True) == json.dumps(data, sort_keys=True):
-            return constant
-    if isinstance(data, list):
-        return [_put(item, _of_item(index, walk.schemas), root) for index, item in enumerate(data)]
-    first = [name for name in dict.fromkeys([*walk.names, *walk.required]) if name in data]
-    keys = dict.fromkeys([*first, *data])
-    return {key: _put(data[key], _of_member(key, walk.schemas), root) for key in keys}
+class Order:
+    """Instances in the order of a schema."""
+
+    def __init__(self, schema: Any) -> None:
+        self.schema = schema
+        self.is_settled = True
+        """Whether the order of what has been put into it is the only one."""
+        self.drawn: Callable[[], bool] = lambda: True
+
+    def put(self, data: Any) -> Any:
+        return self._put(data, [(self.schema, True)])
+
+    def ways(self, data: Any, rng: Random, n: int) -> Iterator[Any]:
+        """Orders in which some of the branches are taken to hold."""
+        self.drawn = lambda: rng.random() < 0.5
+        for _ in range(n):
+            yield self.put(data)
+
+    def _put(self, data: Any, applied: list[Applied]) -> Any:
+        if not isinstance(data, (dict, list)):
+            return data
+        walk = _Walk(self.schema, self.drawn)
+        for schema, is_sure in applied:
+            walk.go(schema, is_sure)
+        if (
+            isinstance(data, dict)
+            and len(data) > 1
+            and any(isinstance(one, dict) and not is_sure for one, is_sure in applied)
+        ):
+            self.is_settled = False
+        for constant in walk.constants:
+            if json.dumps(constant, sort_keys=True) == json.dumps(data, sort_keys=True):
+                self.is_settled = False
+                if self.drawn():
+                    return constant
+        if isinstance(data, list):
+            return [self._put(item, _of_item(index, walk.schemas)) for index, item in enumerate(data)]
+        first = [name for name in dict.fromkeys([*walk.names, *walk.required]) if name in data]
+        keys = dict.fromkeys([*first, *data])
+        return {key: self._put(data[key], _of_member(key, walk.schemas)) for key in keys}
 
 
-def _of_member(key: str, schemas: list[dict[str, Any]]) -> list[Any]:
-    found = []
-    for schema in schemas:
+def _of_member(key: str, schemas: list[tuple[dict[str, Any], bool]]) -> list[Applied]:
+    found: list[Applied] = []
+    for schema, is_sure in schemas:
         own = [value for pattern, value in schema.get("patternProperties", {}).items() if _matches(pattern, key)]
         if key in schema.get("properties", {}):
             own.insert(0, schema["properties"][key])
-        found += own or [schema.get("additionalProperties")]
-        found.append(schema.get("unevaluatedProperties"))
+        found += [(one, is_sure) for one in own or [schema.get("additionalProperties", True)]]
+        if "unevaluatedProperties" in schema:
+            found.append((schema["unevaluatedProperties"], False))
     return found
 
 
-def _of_item(index: int, schemas: list[dict[str, Any]]) -> list[Any]:
-    found = []
-    for schema in schemas:
-        prefix = schema.get("prefixItems", schema.get("items"))
+def _of_item(index: int, schemas: list[tuple[dict[str, Any], bool]]) -> list[Applied]:
+    found: list[Applied] = []
+    for schema, is_sure in schemas:
+        prefix = schema.get("prefixItems", schema.get("items", True))
         if isinstance(prefix, list):
-            rest = schema.get("items") if "prefixItems" in schema else schema.get("additionalItems")
-            found.append(prefix[index] if index < len(prefix) else rest)
+            rest = schema.get("items" if "prefixItems" in schema else "additionalItems", True)
+            found.append((prefix[index] if index < len(prefix) else rest, is_sure))
         else:
-            found.append(prefix)
-        found += [schema.get("contains"), schema.get("unevaluatedItems")]
+            found.append((prefix, is_sure))
+        found += [(schema[keyword], False) for keyword in ("contains", "unevaluatedItems") if keyword in schema]
     return found
 
 

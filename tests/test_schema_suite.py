@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 import schema_suite
-from schema_order import reordered
+from schema_order import Order, reordered
 from schema_suite import (
     EMPTY,
     REFUSED,
@@ -200,3 +201,28 @@ def test_the_schemas_order_within_members_and_items() -> None:
         ({"enum": [1, [0, {"m": {"a": 0, "b": 0}}]]}, [0, {"m": mixed}], lambda found: found[1]["m"]),
     ]:
         assert list(inside(reordered(data, schema))) == ["a", "b"]
+
+
+def test_within_branches_there_are_several_orders() -> None:
+    one, other = ({"properties": {"m": {"properties": dict.fromkeys(names, True)}}} for names in ("ab", "ba"))
+    data = {"m": {"b": 0, "a": 0}}
+    for schema in ({"anyOf": [one, other]}, {"if": one, "then": other}, {"not": {"oneOf": [other, one]}}):
+        order = Order(schema)
+        order.put(data)
+        assert not order.is_settled
+        assert {"".join(found["m"]) for found in order.ways(data, Random(1), 30)} == {"ab", "ba"}
+    for schema in ({"allOf": [one, other]}, {**one, "anyOf": [{"properties": {"c": {}}}]}):
+        order = Order(schema)
+        assert "".join(order.put(data)["m"]) == "ab" and order.is_settled
+
+
+def test_the_order_is_that_of_the_branches_that_hold() -> None:
+    orders = {"z": "ab", "y": "ba"}
+    branches = [
+        {"properties": {"m": {"properties": dict.fromkeys(names, True)}}, "required": [required]}
+        for required, names in orders.items()
+    ]
+    accepts = schema_suite.open_earleymask({"oneOf": branches})
+    for required, names in orders.items():
+        for written in ("ab", "ba"):
+            assert accepts(json.dumps({"m": dict.fromkeys(written, 0), required: 0})) == (written == names)
