@@ -71,9 +71,10 @@ class _Walk:
 
 
 def target(root: Any, reference: str) -> Any:
-    """What a reference leads to if it is a JSON pointer into the document, or `#`; True otherwise."""
+    """What a reference leads to if it is a JSON pointer into the document, `#`, or an `$id` in it as it stands there;
+    True otherwise."""
     if not reference.startswith("#"):
-        return True
+        return named(root, reference)
     value = root
     for token in reference[1:].split("/")[1:]:
         token = token.replace("~1", "/").replace("~0", "~")
@@ -82,6 +83,14 @@ def target(root: Any, reference: str) -> Any:
         except (KeyError, IndexError, ValueError, TypeError):
             return True
     return value
+
+
+def named(schema: Any, name: str) -> Any:
+    """The schema with this `$id`, as it is written."""
+    inside = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    if isinstance(schema, dict) and schema.get("$id") == name:
+        return schema
+    return next((found for one in inside if (found := named(one, name)) is not True), True)
 
 
 def reordered(data: Any, schema: Any) -> Any:

@@ -178,6 +178,7 @@ def test_a_folder_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         ({"allOf": [{"properties": {"c": {}}}], "properties": {"a": {}}}, {"a": 0, "c": 0}, ["c", "a"]),
         ({"properties": {"a": {}}, "allOf": [{"properties": {"c": {}, "a": {}}}]}, {"c": 0, "a": 0}, ["a", "c"]),
         ({"$ref": "#/$defs/d", "$defs": {"d": {"properties": {"z": {}, "y": {}}}}}, {"y": 0, "z": 0}, ["z", "y"]),
+        ({"$ref": "d", "$defs": {"d": {"$id": "d", "properties": {"z": {}, "y": {}}}}}, {"y": 0, "z": 0}, ["z", "y"]),
         ({"anyOf": [{"$ref": "#"}, {"properties": {"q": {}}}], "properties": {"p": {}}}, {"p": 0, "q": 0}, ["q", "p"]),
     ],
 )
