@@ -45,17 +45,28 @@ class Documents:
 
     Attributes:
         root: the place of the schema itself.
-        remote: the documents found elsewhere, URI -> contents, as far as they were needed.
+        remote: the documents found elsewhere, URI -> a copy of the contents, as far as they were needed.
         is_dynamic: whether anything refers dynamically, so that scopes must be kept.
     """
 
     __slots__ = ("_by_uri", "_draft", "_embedded", "_registry", "_root", "_targets", "is_dynamic", "remote")
 
-    def __init__(self, schema: Any, *, draft: int = DRAFT_2020, registry: Registry | None = None) -> None:
+    def __init__(
+        self,
+        schema: Any,
+        *,
+        draft: int = DRAFT_2020,
+        registry: Registry | None = None,
+        remote: dict[str, Any] | None = None,
+    ) -> None:
         """`schema`: a dict of JSON values, or a bool. `draft`: for schemas without `$schema`.
 
-        `registry`: a mapping from URIs to schemas, or a `referencing.Registry`.
+        `registry`: a mapping from URIs to schemas, or a `referencing.Registry`. `remote`: what others have read of it.
         """
+        if registry is not None:
+            from .schema_registry import check_registry
+
+            check_registry(registry)
         self._draft = draft
         self._registry = registry
         self._by_uri: dict[str, Resource] = {}
@@ -63,7 +74,7 @@ class Documents:
         # object may stand in two resources.
         self._embedded: dict[tuple[int, int], Resource] = {}
         self._targets: dict[tuple[int, str], tuple[Any, Resource, Path]] = {}  # what references were found to mean
-        self.remote: dict[str, Any] = {}
+        self.remote: dict[str, Any] = {} if remote is None else remote
         self.is_dynamic = False
         self._root = self._document(schema, "", draft)
 
@@ -137,7 +148,7 @@ class Documents:
         draft = None
         while draft is None:
             name = name.removesuffix("#")
-            found = self._fetch(name) if name not in met else None
+            found = self._fetch(name, resource, path) if name not in met else None
             if type(found) is not dict or not isinstance(found.get("$schema"), str):
                 raise at(
                     path,
@@ -237,38 +248,23 @@ class Documents:
             self.index_all()
             found = self._by_uri.get(uri)
         if found is None:
-            schema = self._fetch(uri)
+            schema = self._fetch(uri, resource, path)
             if schema is None:
-                raise at(
-                    path,
-                    resource,
-                    f"the reference leads to a schema that was not given: {uri}",
-                    hint="give it in `registry`, a mapping from URIs to schemas or a referencing.Registry; "
-                    "nothing is read from the network",
-                )
+                from .schema_registry import not_given
+
+                raise not_given(self._registry, uri, path, resource)
             found = self._document(schema, uri, resource.draft)
             self.remote[uri] = schema
         return found
 
-    def _fetch(self, uri: str) -> Any:
-        """The contents that a URI has in the registry, or those of a metaschema of the drafts; None without any."""
-        registry = self._registry
-        if registry is not None:
-            if hasattr(registry, "get_or_retrieve"):
-                from referencing.exceptions import NoSuchResource, Unretrievable
+    def _fetch(self, uri: str, resource: Resource, path: Path) -> Any:
+        """The document that has a URI, of which the reference at `path` speaks; None without any."""
+        found = self.remote.get(uri)
+        if found is None:
+            from .schema_registry import document  # most schemas refer to themselves alone
 
-                for name in (uri, uri + "#"):
-                    try:
-                        return registry.get_or_retrieve(name).value.contents
-                    except (NoSuchResource, Unretrievable):
-                        continue
-            else:
-                for name in (uri, uri + "#"):
-                    if name in registry:
-                        return registry[name]
-        if uri.partition("://")[2].startswith("json-schema.org/"):
-            return _official(uri)
-        return None
+            found = document(self._registry, uri, path, resource)
+        return found
 
     def resources(self) -> list[Resource]:
         return [self._root, *self._by_uri.values()]
@@ -288,9 +284,10 @@ class Documents:
     def all_schemas(self) -> Iterator[tuple[dict[str, Any], Resource, Path]]:
         """All schemas of all documents that are known, whether something reaches them or not, but for bools."""
         for document in {id(resource.document): resource.document for resource in self.resources()}.values():
-            yield from self._schemas(document)
+            yield from self._schemas(document, is_used=False)
 
-    def _schemas(self, document: Document) -> Iterator[tuple[dict[str, Any], Resource, Path]]:
+    def _schemas(self, document: Document, *, is_used: bool = True) -> Iterator[tuple[dict[str, Any], Resource, Path]]:
+        """The schemas of a document. Where not all are used, those of drafts that are not known are as those around."""
         root = self._by_uri[document.uri] if document.uri else self._root
         stack: list[tuple[Any, Resource, Path]] = [(root.schema, root, ())]
         seen: set[tuple[int, int]] = set()
@@ -299,7 +296,11 @@ class Documents:
             if type(schema) is not dict or (id(schema), id(resource)) in seen:
                 continue
             if "$id" in schema or "id" in schema:
-                resource = self.entered(schema, resource, path)
+                try:
+                    resource = self.entered(schema, resource, path)
+                except GrammarError:
+                    if is_used:
+                        raise
             seen.add((id(schema), id(resource)))
             yield schema, resource, path
             for keyword, value in schema.items():
@@ -372,16 +373,3 @@ def absolute(base: str, reference: str) -> str:
 def _is_index(token: str) -> bool:
     """Whether a token of a JSON pointer is an index (RFC 6901, 4)."""
     return token.isascii() and token.isdigit() and (token == "0" or token[0] != "0")
-
-
-def _official(uri: str) -> Any:
-    """A metaschema of the drafts, where the package that holds them is installed."""
-    try:
-        from jsonschema_specifications import REGISTRY
-    except ImportError:
-        return None
-    for name in (uri, uri + "#"):
-        found = REGISTRY.get(name)
-        if found is not None:
-            return found.contents
-    return None

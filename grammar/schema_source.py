@@ -54,8 +54,8 @@ class ReadSchema:
     def report(self) -> tuple[Row, ...]:
         from .schema_report import report
 
-        # Documents go over each schema once; these go over all of them again.
-        documents = Documents(self.schema, registry=self.documents.remote)
+        # Documents go over each schema once; these go over all of them again, and over nothing else.
+        documents = Documents(self.schema, remote=dict(self.documents.remote))
         return report(documents, self.algebra, self.algebra.dropped)
 
 

@@ -4,5 +4,5 @@ cimport cython
 
 
 @cython.locals(result=list, stack=list, depth=Py_ssize_t)
-cdef _copied(given)
+cpdef copied(given, str what=*)
 cdef _copy(value)

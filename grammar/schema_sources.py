@@ -25,7 +25,7 @@ def read(given: Any) -> Any:
     it is something else altogether.
     """
     if isinstance(given, Mapping):
-        return _copied(given)
+        return copied(given)
     if given is True or given is False:
         return given
     if isinstance(given, str):
@@ -128,14 +128,14 @@ def _second(text: str, key: str) -> int:
     raise AssertionError("no key stands twice")
 
 
-def _copied(given: Any) -> Any:
+def copied(given: Any, what: str = "the schema") -> Any:
     """A copy in plain dicts and lists of what is made of mappings and sequences. Other values are shared."""
     result = [given]
     stack: list[tuple[Any, int]] = [(result, 0)]  # copies, the values of which are none yet; how deep
     while stack:
         made, depth = stack.pop()
         if depth > MAX_DEPTH:
-            raise GrammarLimitError(f"the schema is nested more than {MAX_DEPTH} deep, or holds itself")
+            raise GrammarLimitError(f"{what} is nested more than {MAX_DEPTH} deep, or holds itself")
         depth += 1
         if type(made) is dict:
             for name, item in made.items():
