@@ -21,6 +21,7 @@ cdef class Algebra(Terms):
     cdef readonly set inhabited
     cdef object _evaluation
     cdef public bint has_unique_items
+    cdef public set plain_numbers
     cdef readonly dict meanings
     cdef readonly set unclear
     cdef readonly dict first

@@ -16,6 +16,7 @@ from .regex_dialects import parse_regex, whole_text
 from .regex_whole import few_words, without_anchors
 from .schema_applicators import applied, conjuncts
 from .schema_glance import is_near, is_shallow, is_something, plain_scalars
+from .schema_listed import listed_scalars
 from .schema_own_values import constants, own_values
 from .schema_shapes import ALL_VALUES, FALSE, NO_VALUES, TRUE, Values, is_nothing
 from .schema_strings import Texts, has_surrogate
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from .schema_options import Options
     from .schema_places import Resource
 
-MAX_LISTED = 256
-"""Values that are told apart by state, for `uniqueItems`."""
 MAX_WORDS = 32
 """Texts of a pattern that are kept as words."""
 
@@ -50,6 +49,9 @@ class Algebra(Terms):
         self.inhabited: set[int] = set()  # `id` of the trees of patterns and formats that match something
         self._evaluation: Evaluation | None = None
         self.has_unique_items = False  # out of so many values that the parser must read which there are
+        self.plain_numbers: set[int] = (
+            set()
+        )  # the `id` of schemas with `uniqueItems` that narrow how numbers are spelled
         self.meanings: dict[int, Values] = {TRUE: ALL_VALUES, FALSE: NO_VALUES}
         self.unclear: set[int] = set()  # terms that hold something, or would have to be followed
         self.first: dict[int, int] = {}  # places -> the first ones that mean the same
@@ -110,21 +112,8 @@ class Algebra(Terms):
         return values[0]
 
     def members(self, values: Values) -> list[Any] | None:
-        """All of the values, or None where they are more than MAX_LISTED, or arrays or objects."""
-        words = values.texts.words
-        if values.arrays or values.objects or words is None or len(words) > MAX_LISTED:
-            return None
-        found: list[Any] = [None] if values.null else []
-        found += [False] if values.booleans & 1 else []
-        found += [True] if values.booleans & 2 else []
-        found += sorted(words)
-        for numbers in values.numbers:
-            known = numbers.values(MAX_LISTED)
-            if known is None:
-                return None
-            found += known
-        distinct = {canonical(value): value for value in found}
-        return list(distinct.values()) if len(distinct) <= MAX_LISTED else None
+        """All of the values, or None where they are many, or arrays or objects (see `schema_listed`)."""
+        return None if values.arrays or values.objects else listed_scalars(values)
 
     def is_nothing(self, term: int) -> bool:
         """Whether the term allows no value, as far as that is seen without following it: what is not seen here, the

@@ -18,6 +18,7 @@ cdef class ArrayRules:
     cdef object shape
     cdef dict known
     cdef object settled
+    cdef object is_apart
     cdef bint is_endless
     cdef dict others
 

@@ -6,7 +6,7 @@ item that is not claimed is none of it. So each array has a derivation exactly i
 
 Where items must differ, or some must not, the state knows the values that there have been. Strings and numbers are told
 apart by what is written: the item is a followed terminal, and what stands behind it knows its text. Arrays and objects
-as such items are refused by the scan.
+are told apart where they can be listed, and otherwise only come where no others can be equal (`schema_unique`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 
 from .errors import GrammarLimitError
 from .schema_counting import ENOUGH, TOO_FEW, differing
+from .schema_listed import STRUCTURED, listed_scalars, listed_structured
 from .schema_shapes import FALSE, REPEATS, UNIQUE
 from .schema_terms import canonical
+from .schema_unique import not_apart
 
 if TYPE_CHECKING:
     from .schema_load import SchemaLoader
@@ -65,6 +67,7 @@ class ArrayRules:
         # Where the number of items stops to matter: all states behind are one.
         self.settled = max(shape.least, len(shape.prefix), *[part.begin for part in shape.contains], 1)
 
+        self.is_apart: bool | None = None  # arrays and objects differ from those at other places; None: not asked yet
         self.is_endless = False  # where items must differ, some are always left
         self.others: dict[tuple[Values, State], int] = {}  # items that must differ from those before
 
@@ -81,8 +84,11 @@ class ArrayRules:
     def are_enough(self) -> bool:
         """Whether items that differ are enough whichever come first, given that they are for some choice."""
         shape = self.shape
-        items = [self.loader.algebra.values(term) for term in {*shape.prefix, shape.rest} if term != FALSE]
-        known = [self.loader.algebra.members(values) for values in items]
+        algebra = self.loader.algebra
+        terms = [term for term in {*shape.prefix, shape.rest} if term != FALSE]
+        if any(algebra.values(term).arrays or algebra.values(term).objects for term in terms):
+            return False  # whether there are any is not known
+        known = [algebra.members(algebra.values(term)) for term in terms]
         return None in known or (len(known) == 1 and not shape.prefix and len(known[0] or ()) >= shape.least)
 
     def symbol(self, state: State) -> int:
@@ -131,32 +137,42 @@ class ArrayRules:
     def told_apart_productions(self, term: int, after: State) -> list[list[int]]:
         loader = self.loader
         engine = loader.engine
-        values = loader.algebra.values(term)
-        if values.arrays or values.objects:
-            raise GrammarLimitError("items that must differ cannot be arrays or objects")
-        known = loader.algebra.members(values)
-        loader.algebra.begin()
+        algebra = loader.algebra
+        values = algebra.values(term)
+        scalars = listed_scalars(values)
+        others = listed_structured(algebra, term)
+        algebra.begin()
         found = []
-        if known is not None:
-            are_spelled = any(numbers.spelled for numbers in values.numbers)
-            for value in known:
-                then = self.with_value(canonical(value), after)
-                item = loader.algebra.constant(value)
-                symbol = loader.value(loader.algebra.both(term, item) if are_spelled else item)
-                if then is not None and symbol is not None:
-                    found.append([symbol, self.symbol(then)])
-            n_left = sum(canonical(value) not in after.used for value in known)
+        are_spelled = any(numbers.spelled for numbers in values.numbers)
+        for value in (scalars or []) + (others or []):
+            then = self.with_value(canonical(value), after)
+            item = algebra.constant(value)
+            symbol = loader.value(algebra.both(term, item) if are_spelled or isinstance(value, (list, dict)) else item)
+            if then is not None and symbol is not None:
+                found.append([symbol, self.symbol(then)])
+        if scalars is not None and others is not None:
+            n_left = len({canonical(value) for value in scalars + others} - after.used)
             if self.shape.unique == UNIQUE and after.length > len(self.shape.prefix):
                 if n_left < self.shape.least - after.length + 1:
                     return []  # seen at once, instead of by trying all ways to use them up
+            return found
+        if self.shape.unique == REPEATS:
+            raise GrammarLimitError("of items that must repeat there are too many")  # the scan has refused it
+        if others is None:
+            if self.is_apart is None:
+                self.is_apart = not not_apart(algebra, self.shape)
+            if not self.is_apart:
+                raise GrammarLimitError("items that must differ cannot be arrays or objects")
+            symbol = loader.value(algebra.both(term, algebra.meaning(STRUCTURED)))
+            if symbol is not None:
+                found.append([symbol, self.symbol(after)])
+        if scalars is not None:
             return found
         for value, word in ((None, "null"), (False, "false"), (True, "true")):
             if values.null if value is None else values.booleans & (2 if value else 1):
                 then = self.with_value((value,), after)
                 if then is not None:
                     found.append([loader.word(word), self.symbol(then)])
-        if self.shape.unique == REPEATS:
-            raise GrammarLimitError("of items that must repeat there are too many")  # the scan has refused it
         for symbol in loader.followed_scalars(values, after.used, lambda value: self.behind(value, after)):
             found.append([engine.add_lazy("item", partial(_pair, symbol, self.symbol(after)))])
         return found

@@ -9,14 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from ..earley.errors import LimitError
-from .schema_shapes import UNIQUE
+from .schema_glance import is_something
+from .schema_listed import listed_scalars, listed_structured, n_different
+from .schema_shapes import REPEATS, UNIQUE
 from .schema_strings import Questions
 
 if TYPE_CHECKING:
     from ..earley._regex import Regexes
     from .json_numbers import NumberSet
     from .schema_algebra import Algebra
-    from .schema_shapes import ArrayShape, Values
+    from .schema_shapes import ArrayShape, ObjectShape, Values
     from .schema_strings import Texts
 
 MAX_COUNTED = 1 << 12
@@ -142,8 +144,8 @@ def differing(algebra: Algebra, shape: ArrayShape) -> int:
     UNKNOWN.
 
     It is enough if for each item that must be there more values are left than can have been used, and if as many
-    satisfy `contains` as must: an item that does is counted (`ArrayRules.claims`). Where all items are out of few
-    values, this is left to the state.
+    satisfy `contains` as must: an item that does is counted (`ArrayRules.claims`). Where no item is out of so many
+    scalars that what is written tells them apart, this is left to the state.
     """
     least = shape.least
     counted = [part for part in shape.contains if part.least or part.most is not None]
@@ -151,20 +153,22 @@ def differing(algebra: Algebra, shape: ArrayShape) -> int:
         return ENOUGH
     n_prefix = len(shape.prefix)
     places = range(n_prefix + 1 if shape.most is None or shape.most > n_prefix else shape.most)
-    items = [algebra.values(shape.item(index)) for index in places]
-    if all(algebra.members(values) is not None for values in items):
+    terms = [shape.item(index) for index in places]
+    items = [algebra.values(term) for term in terms]
+    if all(listed_scalars(values) is not None for values in items):
         return ENOUGH
     if counted and (n_prefix or len(counted) > 1 or counted[0].begin):
         return UNKNOWN
+    has_others = any(values.arrays or values.objects for values in items)
     try:
-        for index, values in enumerate(items):
+        for index, (term, values) in enumerate(zip(terms, items, strict=True)):
             needed = min(index + 1, least) if index < n_prefix else least
-            if n_values(values, needed) < needed:
-                return UNKNOWN if n_prefix or len(values.numbers) > 1 else TOO_FEW
+            if n_values(values, needed) < needed and not _has_more(algebra, term, values, needed):
+                return UNKNOWN if n_prefix or len(values.numbers) > 1 or has_others else TOO_FEW
         for part in counted:
             is_it = algebra.values(algebra.both(shape.rest, part.item))
             if n_values(is_it, part.least) < part.least:
-                return UNKNOWN if len(is_it.numbers) > 1 else TOO_FEW
+                return UNKNOWN if len(is_it.numbers) > 1 or has_others else TOO_FEW
             if part.most is not None:
                 is_not = algebra.values(algebra.both(shape.rest, part.item ^ 1))
                 if n_values(is_not, least) < least:
@@ -172,3 +176,23 @@ def differing(algebra: Algebra, shape: ArrayShape) -> int:
     except LimitError:
         return UNKNOWN
     return ENOUGH
+
+
+def _has_more(algebra: Algebra, term: int, values: Values, needed: int) -> bool:
+    """Whether arrays and objects make up for scalars that are too few: as many as are listed, or those that come at one
+    place only."""
+    if not values.arrays and not values.objects:
+        return False
+    others = listed_structured(algebra, term)
+    if others is not None:
+        return n_values(values, needed) + n_different(others) >= needed
+    return (
+        any(not array.least and not array.contains and array.unique != REPEATS for array in values.arrays)
+        or any(_is_free(one) for one in values.objects)
+        or (is_something(algebra, term) and not n_values(values, 1))
+    )
+
+
+def _is_free(shape: ObjectShape) -> bool:
+    """Whether the empty object is of the shape."""
+    return not (shape.required or shape.least or shape.exists or shape.clauses)

@@ -67,6 +67,7 @@ def scanned(documents: Documents, options: Options, seconds: float) -> Algebra:
     if scan.dropped:
         algebra = Algebra(documents, options, scan.dropped, seconds)
     algebra.has_unique_items = bool(scan.endless)
+    algebra.plain_numbers = scan.plain_numbers
     if scan.combined:
         from .schema_clauses import try_out
 

@@ -13,8 +13,6 @@ from .schema_check import check_schema
 from .schema_errors import Path, pointer_of
 from .schema_keywords import ANNOTATION, DRAFT_4, DRAFT_7, IDENTITY, KNOWN_ELSEWHERE, is_number, rows
 from .schema_own_values import format_tree
-from .schema_places import Place
-from .schema_scan import distinguished
 
 if TYPE_CHECKING:
     from .schema_algebra import Algebra
@@ -101,7 +99,7 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
             elif keyword in _TEXTS:
                 status, why = NARROWED, NO_SURROGATES
             elif keyword == "uniqueItems":
-                if schema[keyword] and _tells_numbers_apart(Place(schema, resource, path, (), documents), algebra):
+                if id(schema) in algebra.plain_numbers:
                     status, why = NARROWED, "numbers that must differ are written without an exponent"
             elif _is_about_numbers(keyword, schema[keyword], resource.draft) and not options.number_plain:
                 status = NARROWED
@@ -133,10 +131,6 @@ def _holds_number(value: Any) -> bool:
     if isinstance(value, dict):
         return any(map(_holds_number, value.values()))
     return is_number(value)
-
-
-def _tells_numbers_apart(place: Place, algebra: Algebra) -> bool:
-    return any(values.numbers and algebra.members(values) is None for values in distinguished(algebra, place))
 
 
 def _format(name: str, resource: Resource, algebra: Algebra) -> str:

@@ -23,6 +23,7 @@ cdef class Scan:
     cdef list narrowed
     cdef list large
     cdef readonly dict endless
+    cdef readonly set plain_numbers
     cdef list negations
     cdef dict targets
     cdef readonly list combined

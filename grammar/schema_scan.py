@@ -17,12 +17,10 @@ from .json_number_trees import number_tree
 from .json_numbers import listed
 from .regex_lower import lower
 from .schema_check import check_schema
-from .schema_counting import UNKNOWN, differing
 from .schema_errors import Path, at
 from .schema_keywords import APPLICATORS, DRAFT_7
-from .schema_own_values import array_shape, format_tree, numbers_of
+from .schema_own_values import format_tree, numbers_of
 from .schema_places import Place
-from .schema_shapes import FALSE
 from .schema_strings import has_surrogate
 
 if TYPE_CHECKING:
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from .schema_algebra import Algebra
     from .schema_documents import Documents
     from .schema_places import Resource
-    from .schema_shapes import Values
 
 _CHECKED = frozenset(
     [
@@ -86,7 +83,8 @@ class Scan:
         self.unique: list[tuple[dict[str, Any], Resource, Path]] = []
         self.narrowed: list[tuple[dict[str, Any], Resource, Path]] = []  # with formats of which some texts are left out
         self.large: list[tuple[dict[str, Any], str, Resource, Path]] = []  # with keywords that allow very many
-        self.endless: dict[int, bool] = {}  # those of `unique` whose items are out of very many values
+        self.endless: dict[int, bool] = {}  # those of `unique` whose items are out of very many scalars
+        self.plain_numbers: set[int] = set()  # those whose items are out of very many numbers, too
         self.negations: list[list[Any]] = []  # schemas that may have to be negated
         self.targets: dict[int, list[Any]] = {}  # what references in a schema lead to
         self.combined: list[tuple[int, Place]] = []  # places where many schemas are combined, and how many
@@ -101,9 +99,9 @@ class Scan:
         self.find_circle()
         if self.negations:
             self.find_many_cases()
-        self.check_unique()
         self.check_narrowed()
         self.check_large()
+        self.check_unique()
 
     def visit(self, schema: dict[str, Any], resource: Resource, path: Path) -> None:
         counted = schema
@@ -308,30 +306,42 @@ class Scan:
     # Unique items.
 
     def check_unique(self) -> None:
-        """Strings, numbers and the like can be told apart, arrays and objects cannot. That some are equal, as it is
-        under `not`, can be demanded where there are few values."""
+        """Items can be told apart where that is found out: see `schema_unique`. This comes last, for what is left out
+        of a schema may be what says of items that they are few."""
+        if not self.unique:
+            return
+        from .schema_algebra import Algebra
+        from .schema_unique import UniqueItems
+
         errors: list[GrammarError] = []
-        for schema, resource, path in self.unique:
-            place = Place(schema, resource, path, (), self.documents)
-            items = distinguished(self.algebra, place)
-            why = ""
-            if any(values.arrays or values.objects for values in items):
-                why = "items that are arrays or objects cannot be told apart"
-            elif self.items_may_run_out(place):
-                why = "whether there are enough items that differ cannot be told"
-            elif any(self.algebra.members(values) is None for values in items):
-                self.endless[id(schema)] = True
-                if id(schema) in self.negated():
-                    why = (
-                        "it may stand under a negation, where some items would have to be equal, out of too many values"
-                    )
-            if why:
+        waiting = self.unique
+        algebra = self.algebra
+        while waiting:
+            if self.dropped:
+                algebra = Algebra(self.documents, algebra.options, self.dropped, algebra.seconds)
+            known = UniqueItems(self.documents, algebra, self.edges, self.places)
+            self.endless.clear()
+            self.plain_numbers.clear()
+            left = []
+            for schema, resource, path in waiting:
+                place = Place(schema, resource, path, (), self.documents)
+                verdict = known.verdict(place, is_negated=id(schema) in self.negated())
+                if not verdict.why:
+                    left.append((schema, resource, path))
+                    if verdict.reads_scalars(algebra):
+                        self.endless[id(schema)] = True
+                    if verdict.reads_numbers(algebra):
+                        self.plain_numbers.add(id(schema))
+                    continue
                 try:
-                    self.refuse(schema, "uniqueItems", resource, (path, "uniqueItems"), why)
+                    self.refuse(schema, "uniqueItems", resource, (path, "uniqueItems"), verdict.why)
                 except GrammarError as error:
                     errors.append(error)
-        if errors:
-            raise together(errors)
+            if errors:
+                raise together(errors)
+            if len(left) == len(waiting):
+                break
+            waiting = left
 
     def check_narrowed(self) -> None:
         """Of what is left out of a format it is not known whether it belongs there: it may not be negated."""
@@ -349,10 +359,6 @@ class Scan:
             if id(schema) in self.negated():
                 why = f"it may stand under a negation, and more than {MAX_LEAST} items or members are not counted"
                 self.refuse(schema, keyword, resource, (path, keyword), why)
-
-    def items_may_run_out(self, place: Place) -> bool:
-        shape = array_shape(self.algebra, place)
-        return shape is not None and differing(self.algebra, shape) == UNKNOWN
 
     def negated(self) -> set[int]:
         """The schemas, by `id`, whose negation may be needed."""
@@ -396,13 +402,3 @@ def is_long(value: object) -> bool:
     if isinstance(value, float):
         return bool(value) and not 1e-100 < abs(value) < 1e100
     return isinstance(value, int) and value.bit_length() > 3 * LONG
-
-
-def distinguished(algebra: Algebra, place: Place) -> list[Values]:
-    """What the items of arrays at a place may be, where `uniqueItems` has to tell them apart."""
-    shape = array_shape(algebra, place)
-    if shape is None or (shape.most is not None and shape.most <= 1):
-        return []
-    n = len(shape.prefix) if shape.rest == FALSE else len(shape.prefix) + 1
-    n = n if shape.most is None else min(n, shape.most)
-    return [algebra.values(shape.item(index)) for index in range(n)]

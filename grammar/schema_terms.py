@@ -89,7 +89,7 @@ class Terms:
         return [self.place(place.grandchild(keyword, key)) for key in keys]
 
     def constant(self, value: Any) -> int:
-        return self._term(CONSTANT, canonical(value), value)
+        return self._term(CONSTANT, as_written(value), value)
 
     def meaning(self, values: Values) -> int:
         """A term for these values."""
@@ -176,3 +176,12 @@ def canonical(value: Any) -> object:
     if isinstance(value, dict):
         return ("object", frozenset([(name, canonical(member)) for name, member in value.items()]))
     return exact(value)
+
+
+def as_written(value: Any) -> object:
+    """As `canonical`, with the order of keys."""
+    if isinstance(value, list):
+        return ("array", *map(as_written, value))
+    if isinstance(value, dict):
+        return ("object", *[(name, as_written(member)) for name, member in value.items()])
+    return canonical(value)
