@@ -318,9 +318,20 @@ class Grammar:
     @property
     def report(self) -> tuple[Row, ...]:
         """What became of each keyword of a JSON Schema, worked out when asked for: rows of `pointer`, `keyword`,
-        `status` ("exact", "narrowed", "widened") and `why`. Of other grammars there is none."""
+        `status` ("exact", "narrowed", "widened") and `why`. Of a Lark grammar, the rows of the schemas in it, with
+        where each stands (`source`). Of other grammars there is none."""
         source = self._schema
-        return () if isinstance(source, str) else source.report()
+        if not isinstance(source, str):
+            return source.report()
+        if self.kind != "lark" or (self._kept is None and "%json" not in source):
+            return ()
+        from .lark_embedded import schemas_within
+        from .schema_source import reread
+
+        found: list[Row] = []
+        for place, schema, options in schemas_within(source, self.start, self._kept, self._engine.limits):
+            found += [row._replace(source=place) for row in reread(schema, options).report()]
+        return tuple(found)
 
     @property
     def options(self) -> str:

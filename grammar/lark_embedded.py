@@ -23,7 +23,9 @@ from .regex_ast import Literal, Union
 from .source import did_you_mean
 
 if TYPE_CHECKING:
+    from ..earley.limits import Limits
     from .grammar import Grammar
+    from .lark_modules import Kept
     from .model import Model
 
 MAX_EMBEDDED = 50
@@ -49,6 +51,7 @@ class Embedded:
         self.known: dict[object, int] = {}  # symbols of grammars, by block or name
         self.uses: dict[tuple[LarkLoader, int], int] = {}  # what stands for a grammar in another one
         self.depth = 0
+        self.schemas: list[tuple[str, Any, str]] = []  # where they stand, what they are, their options
 
     def symbol(self, loader: LarkLoader, node: Block | GrammarName) -> int:
         """The symbol that stands for an embedded grammar in the grammar of `loader`."""
@@ -63,7 +66,7 @@ class Embedded:
             self.depth += 1
             try:
                 if isinstance(node, Block) and name == "%json":
-                    self.model.produce(symbol, (self.schema(read_json(scope, node), "", scope, node),))
+                    self.model.produce(symbol, (self.schema(read_json(scope, node, exact=True), "", scope, node),))
                 elif isinstance(node, Block):
                     self.read(block_loader(loader, node), symbol, "start")
                 else:
@@ -114,6 +117,7 @@ class Embedded:
         """The symbol for the documents of a JSON Schema, with options as a grammar keeps them."""
         from .schema_source import embed
 
+        self.schemas.append((shown_place(scope, node), given, options))
         name = "%json" if isinstance(node, Block) else f"@{node.name}"
         return self.model.made(name, lambda engine: embed(given, options, engine), (scope, node))
 
@@ -194,6 +198,23 @@ class Embedded:
             symbol = wrapped[part] = self.model.helper(self.model.names[part])
             self.model.produce(symbol, (part, many))
         return symbol
+
+
+def schemas_within(text: str, start: str, kept: Kept | None, limits: Limits) -> list[tuple[str, Any, str]]:
+    """The JSON Schemas within a grammar that has been loaded from the same text before: where they stand, what they
+    are, and their options as grammars keep them."""
+    modules = modules_again(kept, limits)
+    loader = LarkLoader(modules.parse(text), modules)
+    loader.load(start)
+    embedded = None if loader.extensions is None else loader.extensions.embedded
+    return [] if embedded is None else list(embedded.schemas)
+
+
+def shown_place(scope: Any, node: Block | GrammarName) -> str:
+    """Where in the text a grammar is embedded, as messages say it."""
+    error = scope.error("", node)
+    source = "" if error.source is None else f"in {error.source}, "
+    return f"{source}line {error.line}, column {error.column}"
 
 
 def block_loader(loader: LarkLoader, node: Block) -> LarkLoader:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from ..earley._regex import Regexes
@@ -127,8 +128,8 @@ def not_a_terminal(scope: Scope, node: Node, what: str) -> GrammarError:
     return scope.error(f"{what} stands inside a terminal", node, "terminals consist of terminals")
 
 
-def read_json(scope: Scope, node: Block) -> Any:
-    """The JSON value in a block. Errors are shown at their place in it."""
+def read_json(scope: Scope, node: Block, *, exact: bool = False) -> Any:
+    """The JSON value in a block. Errors are shown at their place in it. exact: decimals keep all their digits."""
     begin = node.raw.index("{")
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -140,11 +141,15 @@ def read_json(scope: Scope, node: Block) -> Any:
         return fields
 
     try:
-        return json.loads(node.raw[begin:], object_pairs_hook=unique)
+        return json.loads(node.raw[begin:], object_pairs_hook=unique, parse_float=Decimal if exact else None)
     except json.JSONDecodeError as error:
         raise scope.error(f"this is no JSON: {error.msg}", node, None, begin + error.pos) from None
     except RecursionError:
         raise scope.limit_error("this JSON is nested too deeply", node) from None
+    except GrammarError:
+        raise
+    except (ValueError, InvalidOperation):
+        raise scope.limit_error("a number in this JSON has too many digits", node) from None
 
 
 def faulty(literals: Iterable[tuple[Node, Scope]]) -> Node | None:

@@ -28,7 +28,7 @@ from ..earley._engine import Engine
 from ..earley._regex import Regexes
 from ..earley.errors import LimitError
 from ..earley.limits import DEFAULT, Limits
-from .errors import GrammarError, GrammarLimitError, RegexSyntaxError
+from .errors import GrammarError, GrammarLimitError, RegexSyntaxError, together
 from .regex_ast import Literal, Node
 from .regex_lower import lower
 
@@ -416,13 +416,26 @@ class Model:
             try:
                 made: int = self._makers[symbol](engine)
             except GrammarError as error:
-                where = "" if error.pointer is None else f"at #{error.pointer}: "
-                raise self._reporter.error(where + error.message, self.origins[symbol], error.hint) from error
+                raise self._at(symbol, error) from error
             return made
         if symbol in self._token_sets:
             ranges, names, negated = self._token_sets[symbol]
             return engine.add_token_ids(name, ranges, names=names, negated=negated)
         return engine.add_special(name) if kind == SPECIAL else engine.add_nonterminal(name)
+
+    def _at(self, symbol: int, error: GrammarError) -> GrammarError:
+        """What is wrong with what somebody else adds, at the place of the symbol in the grammar."""
+        found: list[GrammarError] = []
+        shown: GrammarError
+        for one in error.errors:
+            if isinstance(one, GrammarLimitError):
+                shown = self._reporter.limit_error(one.message, self.origins[symbol]).like(one)
+                shown.hint = one.hint
+            else:
+                shown = self._reporter.error(one.message, self.origins[symbol], one.hint)
+            shown.pointer = one.pointer
+            found.append(shown)
+        return together(found)
 
     def describe(self, engine: Engine, symbol: int, id_: int) -> None:
         """Tell the engine what attributes a symbol has, which is `id_` there."""

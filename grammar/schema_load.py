@@ -116,7 +116,9 @@ class SchemaLoader:
         """The symbol for the values of a term, which is not empty."""
         symbol = self.value(root)
         if symbol is None or not self.engine.is_productive(symbol):
-            raise GrammarError("no document satisfies the schema")
+            from .schema_nothing import where_nothing
+
+            raise GrammarError("no document satisfies the schema", pointer=where_nothing(self, root))
         self.engine.set_doubtful(self.doubtful)
         self.algebra.is_loading = False
         return symbol

@@ -59,9 +59,9 @@ class ReadSchema:
         return report(documents, self.algebra, self.algebra.dropped)
 
 
-def reread(text: str, options: str) -> ReadSchema:
-    """The schema that was pickled as its `text` and its `written_options`."""
-    return ReadSchema(text, *read_options(options))
+def reread(given: Any, options: str) -> ReadSchema:
+    """The schema that was pickled as its text and its `written_options`, or stands in a Lark grammar."""
+    return ReadSchema(given, *read_options(options))
 
 
 def embed(schema: Any, written_options: str, engine: Engine) -> int:

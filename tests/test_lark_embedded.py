@@ -167,3 +167,38 @@ def test_files_name_grammars_too(tmp_path: Path) -> None:
     path = tmp_path / "main.lark"
     path.write_text('start: "a" @inner', encoding="utf-8")
     assert we_accept(Grammar.from_lark_file(path, grammars={"inner": 'start: "x"'}), "ax")
+
+
+def test_the_report_of_embedded_schemas_says_where_they_stand() -> None:
+    def rows(grammar: Grammar) -> list[tuple[str, str, str]]:
+        return [(row.source, row.pointer, row.status) for row in grammar.report if row.pointer]
+
+    compact = Grammar.from_json_schema({"enum": [1], "x-own": 2}, whitespace="compact")
+    text = 'start: pair @given\npair: %json {"type": "null"} "," %lark {\n start: %json {"maxLength": 3}\n}'
+    grammar = Grammar.from_lark(text, grammars={"given": compact})
+    expected = [
+        ("line 1, column 13", "/enum", "narrowed"),
+        ("line 1, column 13", "/x-own", "exact"),
+        ("line 2, column 7", "/type", "exact"),
+        ("line 3, column 9", "/maxLength", "narrowed"),
+    ]
+    assert sorted(rows(grammar)) == expected
+    assert sorted(rows(pickle.loads(pickle.dumps(grammar)))) == expected
+    assert any("compact" in row.why and row.source == "line 1, column 13" for row in grammar.report)
+    inner = Grammar.from_lark("start: @x", grammars={"x": 'start: "a"\n | %json {"type": "null"}'})
+    assert rows(inner) == [("in grammars['x'], line 2, column 4", "/type", "exact")]
+    assert Grammar.from_lark('start: "%json"').report == ()
+    assert Grammar.from_lark("start: @x", grammars={"x": 'start: "a"'}).report == ()
+
+
+def test_errors_of_embedded_schemas_show_both_places() -> None:
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_lark('start: "a"\n | %json {"properties": {"a": {"minimum": "3"}, "b": {"type": "x"}}}')
+    errors = sorted((error.line, error.column, error.pointer) for error in caught.value.errors)
+    assert errors == [(2, 4, "/properties/a/minimum"), (2, 4, "/properties/b/type")]
+
+
+def test_numbers_of_embedded_schemas_keep_all_their_digits() -> None:
+    grammar = Grammar.from_lark('start: %json {"const": 0.10000000000000000001}')
+    assert we_accept(grammar, "0.10000000000000000001")
+    assert not we_accept(grammar, "0.1")

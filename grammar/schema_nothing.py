@@ -1,0 +1,102 @@
+"""Where a schema becomes impossible, for the error that no document satisfies it.
+
+The place is followed inwards as long as one part alone is the cause: a required member, an item that must be there, a
+part of an `allOf`, what a reference leads to, without which there would be nothing to find.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..earley.errors import LimitError
+from .errors import GrammarError
+from .schema_applicators import target
+from .schema_errors import pointer_of
+from .schema_keywords import APPLICATORS, count
+from .schema_own_values import own_values
+from .schema_shapes import is_nothing
+
+if TYPE_CHECKING:
+    from .schema_load import SchemaLoader
+    from .schema_places import Place
+
+MAX_FOLLOWED = 100
+
+
+def where_nothing(loader: SchemaLoader, root: int) -> str | None:
+    """The pointer of the innermost place that alone makes it impossible to satisfy a term; None where it is the root as
+    a whole."""
+    place = loader.algebra.place_of(root)
+    pointer = None
+    try:
+        for _ in range(MAX_FOLLOWED):
+            if place is None:
+                break
+            path, inner = _cause(loader, place)
+            if path is not None:
+                pointer = pointer_of(path, place.resource)
+            place = inner
+            if place is not None:
+                pointer = place.pointer
+    except (GrammarError, LimitError):
+        pass  # as far as it is known
+    return pointer or None
+
+
+def _cause(loader: SchemaLoader, place: Place) -> tuple[Any, Place | None]:
+    """The part of a place that no value satisfies: the path of a keyword, or a place within; or neither."""
+    if place.schema is False:
+        return None, None
+    algebra = loader.algebra
+    schema = algebra.keywords(place)
+
+    def has_nothing(term: int) -> bool:
+        symbol = loader.value(term)
+        return symbol is None or not loader.engine.is_productive(symbol)
+
+    for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+        if keyword in schema and has_nothing(target(algebra, place, keyword)):
+            found = algebra.place_of(target(algebra, place, keyword))
+            return (place.path, keyword), found
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        branches = [place.grandchild(keyword, index) for index in range(len(schema.get(keyword, ())))]
+        empty = [branch for branch in branches if has_nothing(algebra.place(branch))]
+        if empty and (keyword == "allOf" or len(branches) == 1):
+            return None, empty[0]
+        if empty and len(empty) == len(branches):
+            return (place.path, keyword), None
+    if "not" in schema and has_nothing(algebra.child(place, "not") ^ 1):
+        return (place.path, "not"), None
+    own = own_values(algebra, place)
+    if is_nothing(own):
+        for keyword in ("const", "enum"):
+            if keyword in schema:
+                return (place.path, keyword), None
+    kind = schema.get("type")
+    if kind == "object":
+        for name in schema.get("required", ()):
+            if name in schema.get("properties", ()):
+                member = place.grandchild("properties", name)
+                if has_nothing(algebra.place(member)):
+                    return None, member
+        if is_nothing(own) and "required" in schema:
+            return (place.path, "required"), None
+    elif kind == "array":
+        least = count(schema.get("minItems", 0))
+        prefix = "prefixItems" if "prefixItems" in schema else "items"
+        first = schema.get(prefix, ())
+        first = first if isinstance(first, list) else ()
+        for index in range(min(least, len(first))):
+            item = place.grandchild(prefix, index)
+            if has_nothing(algebra.place(item)):
+                return None, item
+        rest = "additionalItems" if prefix == "items" and first else "items"
+        if least > len(first) and rest in schema and has_nothing(algebra.child(place, rest)):
+            return None, place.child(rest)
+        if "contains" in schema and count(schema.get("minContains", 1)) > 0:
+            if has_nothing(algebra.child(place, "contains")):
+                return None, place.child("contains")
+    beside = [keyword for keyword in schema if keyword in APPLICATORS and keyword not in ("then", "else")]
+    if len(beside) == 1 and not has_nothing(algebra.meaning(own)):
+        return (place.path, beside[0]), None
+    return None, None
