@@ -7,7 +7,8 @@ import json
 import random
 
 from ._check import describe_expected, describe_place, match
-from .cli import EXIT_NO, EXIT_OK, CommandError, read_text
+from ._instance import narrowings_of, repeated_key
+from .cli import EXIT_NO, EXIT_OK, CommandError, naming, read_text
 from .earley import Matcher
 from .grammar import Grammar
 from .grammar.schema_report import EXACT, WIDENED, Row
@@ -31,19 +32,20 @@ def run(given: argparse.Namespace) -> int:
     if given.schema == "-" and given.instance == "-":
         raise CommandError("the schema and the instance cannot both come from stdin")
     text = read_text(given.schema, "schema")
-    # The report also tells what is refused, so it is made of what is left without that.
-    grammar = Grammar.from_json_schema(text, property_order=given.order, strict=not given.report)
-    code = EXIT_OK
-    if given.report:
-        rows = grammar.report
-        print(describe(rows))
-        code = EXIT_NO if any(row.status == WIDENED for row in rows) else EXIT_OK
-    if given.instance is not None:
-        return max(code, check(grammar, text, read_text(given.instance, "instance")))
-    if not given.report:
-        print("The schema can be enforced. A document that it allows:")
-        plain = Grammar.from_json_schema(text, property_order=given.order, whitespace="spaced", number_plain=True)
-        print(example(plain, given.seed))
+    with naming(given.schema):
+        # The report also tells what is refused, so it is made of what is left without that.
+        grammar = Grammar.from_json_schema(text, property_order=given.order, strict=not given.report)
+        code = EXIT_OK
+        if given.report:
+            rows = grammar.report
+            print(describe(rows))
+            code = EXIT_NO if any(row.status == WIDENED for row in rows) else EXIT_OK
+        if given.instance is not None:
+            return max(code, check(grammar, text, read_text(given.instance, "instance")))
+        if not given.report:
+            print("The schema can be enforced. A document that it allows:")
+            plain = Grammar.from_json_schema(text, property_order=given.order, whitespace="spaced", number_plain=True)
+            print(example(plain, given.seed))
     return code
 
 
@@ -52,7 +54,8 @@ def describe(rows: tuple[Row, ...]) -> str:
     width = min(SHOWN_KEYS, max(len(row.pointer or "#") for row in rows))
     lines = [f"{row.status:9} {_pointer(row):{width}}  {row.why}".rstrip() for row in rows]
     exact = sum(row.status == EXACT for row in rows)
-    return "\n".join([*lines, f"{len(rows)} rows, {exact} of them exact"])
+    total = f"{len(rows)} rows, {exact} of them exact"
+    return "\n".join([*lines, f"{total}; names with `=` are options of Grammar.from_json_schema"])
 
 
 def _pointer(row: Row) -> str:
@@ -68,8 +71,18 @@ def check(grammar: Grammar, schema: str, text: str) -> int:
     if n_matched == len(data) and matcher.is_accepting():
         print("The instance is valid.")
         return EXIT_OK
-    if _is_valid_otherwise(schema, text):
-        print("The instance is valid, but not written as the grammar has it (white space, order of keys):")
+    repeated = repeated_key(text)
+    if repeated is not None:
+        key, at = repeated
+        shown = _printable(json.dumps(key, ensure_ascii=False))
+        print(f"The instance has the key {shown} twice in one object, which no schema's grammar writes:")
+        print(describe_place(data, len(text[:at].encode())))
+        return EXIT_NO
+    narrowings = narrowings_of(grammar, schema, text)
+    if narrowings is not None:
+        print(f"The instance is valid, but not written as the grammar has it ({', '.join(narrowings.kinds)}):")
+        for row in narrowings.rows:
+            print(f"{row.status} {_pointer(row)} {row.why}")
     elif n_matched == len(data):
         print("The instance is not complete: it ends too early.")
     else:
@@ -77,17 +90,6 @@ def check(grammar: Grammar, schema: str, text: str) -> int:
     print(describe_place(data, n_matched))
     print(describe_expected(matcher, at_end=n_matched == len(data)))
     return EXIT_NO
-
-
-def _is_valid_otherwise(schema: str, text: str) -> bool:
-    """Whether the document is allowed with other white space and another order of keys."""
-    try:
-        written = json.dumps(json.loads(text))
-    except (ValueError, RecursionError):
-        return False
-    data = written.encode()
-    matcher = Matcher(Grammar.from_json_schema(schema, property_order="any", strict=False), Vocabulary.bytes())
-    return match(matcher, data) == len(data) and matcher.is_accepting()
 
 
 def example(grammar: Grammar, seed: int) -> str:

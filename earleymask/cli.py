@@ -12,11 +12,13 @@ import argparse
 import io
 import math
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from . import __version__
-from .errors import EarleymaskError
+from .errors import EarleymaskError, GrammarError
 from .grammar import Grammar
 
 EXIT_OK, EXIT_NO, EXIT_ERROR = 0, 1, 2
@@ -39,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except (EarleymaskError, CommandError) as error:
+        if isinstance(error, GrammarError):
+            for one in error.errors:
+                one.hint = _here(one.hint, given)
         print(f"earleymask: {error}", file=sys.stderr)
         return EXIT_ERROR
     except BrokenPipeError:
@@ -68,13 +73,39 @@ def read_text(path: str, what: str) -> str:
         raise CommandError(f"the {what} {path!r} is not UTF-8: byte {error.start} is {byte:#04x}") from None
 
 
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Errors of what is read from this file name it."""
+    try:
+        yield
+    except GrammarError as error:
+        for one in error.errors:
+            if one.source is None and path != "-":
+                one.source = path
+        raise
+
+
+def _here(hint: str | None, given: argparse.Namespace) -> str | None:
+    """A hint that names an option of the Python API, as far as the command line has it."""
+    if hint is None:
+        return None
+    if "strict=False" in hint and hasattr(given, "report"):
+        return "--report tells what becomes of the schema without it"
+    if "start=" in hint and hasattr(given, "start"):
+        return re.sub(r"start='([^']*)'", r"--start \1", hint)
+    if re.search(r"\b[a-z_]+=|`registry`", hint):
+        return f"{hint} (in Python: the command line has no such option)"
+    return hint
+
+
 def read_grammar(path: str, *, gbnf: bool = False, start: str | None = None) -> Grammar:
     """The grammar in a file: GBNF if it is called so or `gbnf` says so, otherwise Lark's."""
     text = read_text(path, "grammar")
-    if gbnf or path.lower().endswith(".gbnf"):
-        return Grammar.from_gbnf(text, start=start or "root")
-    # What lies beside a file may be imported.
-    return Grammar.from_lark(text, start=start or "start", source_path=None if path == "-" else path)
+    with naming(path):
+        if gbnf or path.lower().endswith(".gbnf"):
+            return Grammar.from_gbnf(text, start=start or "root")
+        # What lies beside a file may be imported.
+        return Grammar.from_lark(text, start=start or "start", source_path=None if path == "-" else path)
 
 
 def given_grammar(given: argparse.Namespace, start: str | None = None) -> Grammar:

@@ -23,6 +23,7 @@ from .regex_ast import Literal, Union
 from .source import did_you_mean
 
 if TYPE_CHECKING:
+    from ..earley import Engine
     from ..earley.limits import Limits
     from .grammar import Grammar
     from .lark_modules import Kept
@@ -66,7 +67,7 @@ class Embedded:
             self.depth += 1
             try:
                 if isinstance(node, Block) and name == "%json":
-                    self.model.produce(symbol, (self.schema(read_json(scope, node, exact=True), "", scope, node),))
+                    self.model.produce(symbol, (self.schema(read_json(scope, node, exact=True), "", loader, node),))
                 elif isinstance(node, Block):
                     self.read(block_loader(loader, node), symbol, "start")
                 else:
@@ -109,17 +110,28 @@ class Embedded:
             parsed = modules.parse(given.source, shown)
             self.read(LarkLoader(parsed, modules, Module(0, shown, parsed), self.model), symbol, given.start)
         elif given.kind == "json_schema":
-            self.model.produce(symbol, (self.schema(given.source, given.options, scope, node),))
+            self.model.produce(symbol, (self.schema(given.source, given.options, loader, node),))
         else:
             self.model.produce(symbol, (self.terminal(given, scope, node),))
 
-    def schema(self, given: Any, options: str, scope: Any, node: Block | GrammarName) -> int:
+    def schema(self, given: Any, options: str, loader: LarkLoader, node: Block | GrammarName) -> int:
         """The symbol for the documents of a JSON Schema, with options as a grammar keeps them."""
         from .schema_source import embed
 
+        scope = loader.scope
         self.schemas.append((shown_place(scope, node), given, options))
         name = "%json" if isinstance(node, Block) else f"@{node.name}"
-        return self.model.made(name, lambda engine: embed(given, options, engine), (scope, node))
+        seconds = loader.modules.limits.seconds
+
+        def make(engine: Engine) -> int:
+            try:
+                return embed(given, options, engine, seconds)
+            except GrammarError as error:
+                for one in error.errors:
+                    one.hint = _by_name(one.hint)
+                raise
+
+        return self.model.made(name, make, (scope, node))
 
     def terminal(self, grammar: Grammar, scope: Any, node: GrammarName) -> int:
         """The terminal that a grammar without rules is."""
@@ -198,6 +210,15 @@ class Embedded:
             symbol = wrapped[part] = self.model.helper(self.model.names[part])
             self.model.produce(symbol, (part, many))
         return symbol
+
+
+def _by_name(hint: str | None) -> str | None:
+    """The hint of a schema in `%json`, which has no options: a grammar that is given by name has."""
+    for option in ("strict=False", "registry"):
+        if hint is not None and option in hint:
+            made = f"Grammar.from_json_schema(schema, {option if '=' in option else f'{option}=...'})"
+            return f"write `@name` instead, and give grammars={{'name': {made}}}"
+    return hint
 
 
 def schemas_within(text: str, start: str, kept: Kept | None, limits: Limits) -> list[tuple[str, Any, str]]:

@@ -64,11 +64,11 @@ def reread(given: Any, options: str) -> ReadSchema:
     return ReadSchema(given, *read_options(options))
 
 
-def embed(schema: Any, written_options: str, engine: Engine) -> int:
+def embed(schema: Any, written_options: str, engine: Engine, seconds: float) -> int:
     """The symbol for the documents of a schema, in the engine of another grammar."""
     options, registry = read_options(written_options)
     documents = Documents(read(schema), registry=registry)
-    algebra = scanned(documents, options, DEFAULT.seconds)
+    algebra = scanned(documents, options, seconds)
     algebra.has_unique_items = True  # more tokens are looked through, which is right for other schemas beside it
     return SchemaLoader(algebra, engine).start(algebra.place(documents.root))
 

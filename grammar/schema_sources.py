@@ -43,13 +43,13 @@ def read(given: Any) -> Any:
 def read_text(text: str) -> Any:
     """A JSON text as values. Raises GrammarError with line and column."""
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_float=Decimal, parse_constant=_constant)
+        return json.loads(text, object_pairs_hook=object_of, parse_float=Decimal, parse_constant=_constant)
     except json.JSONDecodeError as error:
         line = error.doc.splitlines()[error.lineno - 1] if error.doc else ""
         raise GrammarError(
             f"the schema is not JSON: {error.msg}", line=error.lineno, column=error.colno, text=line
         ) from None
-    except _RepeatedKeyError as error:
+    except RepeatedKeyError as error:
         raise _repeated(text, error.key) from None
     except RecursionError:
         raise GrammarLimitError(
@@ -63,19 +63,22 @@ def read_text(text: str) -> Any:
         raise GrammarLimitError(f"a number in the schema has too many digits: {error}") from None
 
 
-class _RepeatedKeyError(Exception):
+class RepeatedKeyError(Exception):
+    """An object has a key twice."""
+
     def __init__(self, key: str) -> None:
         super().__init__(key)
         self.key = key
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these members. Raises RepeatedKeyError."""
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise _RepeatedKeyError(key)
+                raise RepeatedKeyError(key)
             seen.add(key)
     return found
 
@@ -88,7 +91,7 @@ def _repeated(text: str, key: str) -> GrammarError:
     """The error of a repeated key, with the place of the second one. Reads the text once more, member by member."""
     from .source import SourceText
 
-    place = _second(text, key)
+    place = second_place(text, key)
     line, column = SourceText(text).line_and_column(place)
     return GrammarError(
         f"the key {json.dumps(key, ensure_ascii=False)} stands twice in one object",
@@ -99,7 +102,7 @@ def _repeated(text: str, key: str) -> GrammarError:
     )
 
 
-def _second(text: str, key: str) -> int:
+def second_place(text: str, key: str) -> int:
     """Where in a JSON text an object has `key` for the second time: the first such place."""
     read_string = json.decoder.scanstring  # type: ignore[attr-defined]
     keys: list[set[str] | None] = []  # of the objects and lists (None) that are open

@@ -180,7 +180,11 @@ def test_a_malformed_grammar_is_shown(capsys: pytest.CaptureFixture[str], tmp_pa
     path.write_text('start: "a" undefined_rule\n')
     code, out, err = run(capsys, "check", str(path))
     assert (code, out) == (2, "")
-    assert err.startswith("earleymask: line 1, column 12") and "undefined_rule" in err and "\n" + " " * 15 + "^" in err
+    assert (
+        err.startswith(f"earleymask: in {path}, line 1, column 12")
+        and "undefined_rule" in err
+        and "\n" + " " * 15 + "^" in err
+    )
     assert "Traceback" not in err
 
 

@@ -112,7 +112,8 @@ def test_a_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 def test_a_report_of_what_cannot_be_enforced(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     refused = written(tmp_path, "s.json", {"properties": {"a": {"type": "string", "pattern": r"(a)\1"}}})
     code, out, err = run(capsys, refused)
-    assert (code, out) == (2, "") and "at #/properties/a/pattern: " in err
+    assert (code, out) == (2, "") and "s.json, at #/properties/a/pattern: " in err
+    assert "--report" in err
     code, out, err = run(capsys, refused, "--report")
     assert (code, err) == (1, "")
     assert [row.split()[0] for row in out.splitlines() if "/properties/a/pattern" in row] == ["widened"]
@@ -121,18 +122,19 @@ def test_a_report_of_what_cannot_be_enforced(capsys: pytest.CaptureFixture[str],
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"type": "strin"}', "earleymask: at #/type: `type` must be one of "),
-        ('{"a": 1, "a": 2}', 'earleymask: line 1, column 10: the key "a" stands twice in one object'),
-        ("{", "earleymask: line 1, column 2: the schema is not JSON"),
-        ("false", "earleymask: no document satisfies the schema"),
+        ('{"type": "strin"}', "earleymask: in {}, at #/type: `type` must be one of "),
+        ('{"a": 1, "a": 2}', 'earleymask: in {}, line 1, column 10: the key "a" stands twice in one object'),
+        ("{", "earleymask: in {}, line 1, column 2: the schema is not JSON"),
+        ("false", "earleymask: in {}: no document satisfies the schema"),
     ],
 )
 def test_schemas_that_cannot_be_used(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, message: str
 ) -> None:
-    code, out, err = run(capsys, written(tmp_path, "s.json", text))
+    path = written(tmp_path, "s.json", text)
+    code, out, err = run(capsys, path)
     assert (code, out) == (2, "")
-    assert err.startswith(message)
+    assert err.startswith(message.format(path))
 
 
 def test_one_of_the_two_comes_from_stdin(
@@ -142,3 +144,60 @@ def test_one_of_the_two_comes_from_stdin(
     assert (code, err) == (2, "earleymask: the schema and the instance cannot both come from stdin\n")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"name": "A", "age": 1}')))
     assert run(capsys, schema_file, "--instance", "-")[0] == 0
+
+
+NUMBERS = {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}, "c": {"multipleOf": 0.5}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "rows"),
+    [
+        ('{"b": "x", "a": 1}', "order of keys", ["#"]),
+        ('{"a":  1}', "white space", ["#"]),
+        ('{"b": "x",   "a": 1}', "order of keys, white space", ["#", "#"]),
+        ('{"a": 10000000000000000000000000e-25}', "spelling of numbers", ["/properties/a/type"]),
+        ('{"c": 50000000000000000000000000e-26}', "spelling of numbers", ["/properties/c/multipleOf"]),
+        (
+            '{"c": 50000000000000000000000000e-26 , "a": 1}',
+            "order of keys, white space, spelling of numbers",
+            ["#", "#", "/properties/c/multipleOf"],
+        ),
+    ],
+)
+def test_an_instance_that_is_narrowed_away(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, kinds: str, rows: list[str]
+) -> None:
+    instance = written(tmp_path, "i.json", text)
+    code, out, _ = run(capsys, written(tmp_path, "s.json", NUMBERS), "--instance", instance)
+    assert code == 1
+    first, *others = out.splitlines()
+    assert first == f"The instance is valid, but not written as the grammar has it ({kinds}):"
+    assert [line.split()[:2] for line in others[: len(rows)]] == [["narrowed", row] for row in rows]
+    assert others[len(rows)].startswith("line 1, column ")
+
+
+@pytest.mark.parametrize("text", ['{"a": 1.5}', '{"b": "x", "a":  1.5}', '{"a": 15e-1}', '{"b": 1, "a": 1}'])
+def test_an_instance_that_is_invalid_however_it_is_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
+) -> None:
+    instance = written(tmp_path, "i.json", text)
+    code, out, _ = run(capsys, written(tmp_path, "s.json", NUMBERS), "--instance", instance)
+    assert code == 1
+    assert out.startswith("The instance is not valid")
+
+
+def test_an_instance_with_a_key_twice(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    instance = written(tmp_path, "i.json", '{"a": 1, "n": {"x": 1,\n "\\u0078": 2}}')
+    code, out, _ = run(capsys, written(tmp_path, "s.json", {}), "--instance", instance)
+    assert code == 1
+    assert out.splitlines()[:2] == [
+        'The instance has the key "x" twice in one object, which no schema\'s grammar writes:',
+        "line 2, column 2:",
+    ]
+
+
+def test_hints_name_what_the_command_line_has(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    refused = written(tmp_path, "s.json", {"uniqueItems": True})
+    assert run(capsys, refused)[2].endswith("hint: --report tells what becomes of the schema without it\n")
+    absent = written(tmp_path, "s.json", {"$ref": "http://h/x"})
+    assert run(capsys, absent)[2].endswith("(in Python: the command line has no such option)\n")

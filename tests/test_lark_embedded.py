@@ -202,3 +202,12 @@ def test_numbers_of_embedded_schemas_keep_all_their_digits() -> None:
     grammar = Grammar.from_lark('start: %json {"const": 0.10000000000000000001}')
     assert we_accept(grammar, "0.10000000000000000001")
     assert not we_accept(grammar, "0.1")
+
+
+def test_hints_of_embedded_schemas_say_where_their_options_are() -> None:
+    for schema, option in (('{"uniqueItems": true}', "strict=False"), ('{"$ref": "http://h/x"}', "registry=...")):
+        with pytest.raises(GrammarError) as caught:
+            Grammar.from_lark(f"start: %json {schema}")
+        assert caught.value.hint == (
+            f"write `@name` instead, and give grammars={{'name': Grammar.from_json_schema(schema, {option})}}"
+        )
