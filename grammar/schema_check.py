@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import GrammarError, together
 from .schema_documents import push
-from .schema_errors import Path, at
+from .schema_errors import Path, at, in_order
 from .schema_keywords import (
     ANY,
     DEFINITIONS,
@@ -42,7 +42,7 @@ _BOOLEAN_IN_4 = ("additionalItems", "additionalProperties")
 _PLAIN = frozenset((str, int, bool, type(None)))
 """Types of which every value is one of JSON."""
 
-MAX_ERRORS = 20
+MAX_ERRORS = 1000
 """A check gives up after so many errors."""
 
 
@@ -50,7 +50,7 @@ def check_schema(documents: Documents, visit: Visitor | None = None) -> None:
     """Go over every schema that the root can reach, each once: check its keywords and its references.
 
     `visit(schema, resource, path)` is called for each that is a dict; what it raises is an error of the schema too.
-    Raises GrammarError, with all that was found.
+    Raises GrammarError, with all that was found, in the order of the document.
     """
     root = documents.root.resource
     errors: list[GrammarError] = []
@@ -69,7 +69,7 @@ def check_schema(documents: Documents, visit: Visitor | None = None) -> None:
                     if id(schema) not in seen.get(id(resource), ()):
                         stack.append((schema, resource, path))
     if errors:
-        raise together(errors)
+        raise together(in_order(errors, documents))
 
 
 def _go_over(
@@ -84,6 +84,7 @@ def _go_over(
     here: set[int] = set()  # what was met in `current`
     while stack:
         schema, resource, path = stack.pop()
+        is_checked = True
         try:
             if type(schema) is not dict:
                 if schema is not True and schema is not False:
@@ -99,11 +100,16 @@ def _go_over(
             if id(schema) in here:
                 continue
             here.add(id(schema))
+            is_checked = False  # what is wrong is of one keyword: there may be more
             _check(documents, schema, resource, path, stack, dynamic)
+            is_checked = True
             if visit is not None:
                 visit(schema, resource, path)
         except GrammarError as error:
-            errors.extend(error.errors)
+            if is_checked:
+                errors.extend(error.errors)
+            else:
+                errors.extend(_all_errors(documents, schema, resource, path, stack, dynamic))
             if len(errors) >= MAX_ERRORS:
                 return
 
@@ -158,6 +164,22 @@ def _check(
             if name is not None:
                 dynamic.add(name)
             stack.append(found)
+
+
+def _all_errors(
+    documents: Documents, schema: dict[str, Any], resource: Resource, path: Path, stack: list[Any], dynamic: set[str]
+) -> list[GrammarError]:
+    """The errors of a schema of which one is known, keyword by keyword."""
+    found: list[GrammarError] = []
+    alone = resource.draft <= DRAFT_7 and "$ref" in schema
+    for keyword, value in schema.items():
+        if alone and keyword not in ("$ref", "const"):
+            continue
+        try:
+            _check(documents, {keyword: value}, resource, path, stack, dynamic)
+        except GrammarError as error:
+            found += error.errors
+    return found
 
 
 def _check_dependencies(value: dict[Any, Any], resource: Resource, path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import GrammarError
 
 if TYPE_CHECKING:
+    from .schema_documents import Documents
     from .schema_places import Resource
 
 SHOWN_CHARS = 60
@@ -36,6 +37,34 @@ def at(path: Path, resource: Resource, message: str, value: Any = _NOTHING, hint
     if value is not _NOTHING:
         message = f"{message}, not {shown(value)}"
     return GrammarError(message, pointer=pointer_of(path, resource), hint=hint)
+
+
+def in_order(errors: list[GrammarError], documents: Documents) -> list[GrammarError]:
+    """The errors in the order of the places that they name, those of the schema itself first."""
+    uris = list(documents.remote)
+    indexes: dict[int, dict[str, int]] = {}  # of the keys of objects, by `id`
+
+    def rank(error: GrammarError) -> tuple[int, list[int]]:
+        pointer = error.pointer or ""
+        # A pointer begins with a slash, and a URI does not.
+        uri, _, pointer = ("", "", pointer) if pointer.startswith("/") else pointer.partition("#")
+        value = documents.remote.get(uri) if uri else documents.root.resource.schema
+        found: list[int] = []
+        for token in pointer.split("/")[1:]:
+            key = token.replace("~1", "/").replace("~0", "~")
+            if isinstance(value, dict) and key in value:
+                if id(value) not in indexes:
+                    indexes[id(value)] = {str(name): index for index, name in enumerate(value)}
+                found.append(indexes[id(value)][key])
+                value = value[key]
+            elif isinstance(value, list) and key.isdigit() and int(key) < len(value):
+                found.append(int(key))
+                value = value[int(key)]
+            else:
+                break
+        return uris.index(uri) + 1 if uri in uris else 0, found
+
+    return sorted(errors, key=rank)
 
 
 def shown(value: Any) -> str:

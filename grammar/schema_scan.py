@@ -17,7 +17,7 @@ from .json_number_trees import number_tree
 from .json_numbers import listed
 from .regex_lower import lower
 from .schema_check import check_schema
-from .schema_errors import Path, at
+from .schema_errors import Path, at, in_order
 from .schema_keywords import APPLICATORS, DRAFT_7
 from .schema_own_values import format_tree, numbers_of
 from .schema_places import Place
@@ -112,12 +112,18 @@ class Scan:
         if _CHECKED.isdisjoint(counted):
             return
         known = resource.keywords
+        errors: list[GrammarError] = []
         for keyword in counted:
             if keyword not in _CHECKED or keyword not in known:
                 continue
             why = self.why_not(schema, keyword, resource, path)
             if why:
-                self.refuse(schema, keyword, resource, (path, keyword), why)
+                try:
+                    self.refuse(schema, keyword, resource, (path, keyword), why)
+                except GrammarError as error:
+                    errors.append(error)
+        if errors:
+            raise together(errors)
 
     def refuse(self, schema: dict[str, Any], keyword: str, resource: Resource, path: Path, why: str) -> None:
         if self.strict:
@@ -338,7 +344,7 @@ class Scan:
                 except GrammarError as error:
                     errors.append(error)
             if errors:
-                raise together(errors)
+                raise together(in_order(errors, self.documents))
             if len(left) == len(waiting):
                 break
             waiting = left

@@ -613,3 +613,41 @@ class Whole:
     pair: tuple[int, str] = (1, "a")
     distinct: set[int] = field(default_factory=set)
     day: date | None = None
+
+
+def test_errors_come_in_the_order_of_the_document() -> None:
+    wrong = {f"p{index}": {"minimum": "x", "maxLength": -1} for index in range(100)}
+    schema = {
+        "properties": wrong,
+        "items": {"$ref": "http://h/x"},
+        "allOf": [{"type": "strin"}, {"$ref": "#/nowhere"}],
+        "required": 3,
+        "a~/b": 1,
+        "$defs": {"a~/b": {"pattern": "("}},
+        "not": {"$ref": "#/$defs/a~0~1b"},
+    }
+    pointers = [f"/properties/p{index}/{keyword}" for index in range(100) for keyword in ("minimum", "maxLength")]
+    pointers += ["/allOf/0/type", "/allOf/1/$ref", "/required", "/$defs/a~0~1b/pattern"]
+    pointers += ["http://h/x#/items/type", "http://h/x#/format"]
+    registry = {"http://h/x": {"items": {"type": 1}, "format": 2}}
+    for visit in (None, lambda schema, resource, path: None):
+        with pytest.raises(GrammarError) as caught:
+            check_schema(Documents(read(schema), registry=registry), visit)
+        found = [error.pointer for error in caught.value.errors]
+        assert [pointer for pointer in pointers if "pattern" not in pointer] == found
+    with pytest.raises(GrammarError) as caught:
+        earleymask.Grammar.from_json_schema(schema, registry=registry)
+    assert [error.pointer for error in caught.value.errors] == pointers
+    message = str(caught.value).splitlines()
+    assert message[0] == f"{len(pointers)} errors in the grammar"
+    assert message[1].startswith("at #/properties/p0/minimum: ")
+    assert message[-1] == f"and {len(pointers) - 3} more errors"
+
+
+def test_what_cannot_be_enforced_comes_in_the_order_of_the_document() -> None:
+    schema = {f"p{index}": {"format": "regex", "pattern": r"(a)\1"} for index in range(3)}
+    with pytest.raises(GrammarError) as caught:
+        earleymask.Grammar.from_json_schema({"properties": schema})
+    assert [error.pointer for error in caught.value.errors] == [
+        f"/properties/p{index}/{keyword}" for index in range(3) for keyword in ("format", "pattern")
+    ]

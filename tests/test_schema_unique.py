@@ -190,3 +190,16 @@ def test_objects_are_written_in_the_order_of_the_schema() -> None:
     assert accepts(grammar, '[{"a": 1, "b": 1}]')
     assert accepts(grammar, '[{"b": 1, "a": 1}]')
     assert not accepts(grammar, '[{"b": 1, "a": 1}, {"a": 1, "b": 1}]')
+
+
+def test_integers_of_draft_4_are_told_apart_as_they_are_spelled() -> None:
+    inner = {"type": "array", "items": {"type": "integer", "enum": [1, 2]}, "maxItems": 1}
+    schema = {"$schema": "http://json-schema.org/draft-04/schema#", "items": inner, "uniqueItems": True}
+    grammar = Grammar.from_json_schema(schema)
+    assert accepts(grammar, "[[1], [2], []]")
+    assert not accepts(grammar, "[[1], [1]]")
+    assert not accepts(grammar, "[[1.0]]")
+    del inner["items"]["type"]
+    grammar = Grammar.from_json_schema(schema)
+    assert accepts(grammar, "[[1.0], [2]]")
+    assert not accepts(grammar, "[[1.0], [1]]")
