@@ -64,7 +64,7 @@ def _pointer(row: Row) -> str:
 
 def check(grammar: Grammar, schema: str, text: str) -> int:
     """Say whether an instance is one of the schema's documents, and where it ceases to be."""
-    text = text.strip(" \t\r\n")  # what stands around a document is not part of it
+    text = text.removeprefix("\ufeff").strip(" \t\r\n")  # what stands around a document is not part of it
     data = text.encode("utf-8")
     matcher = Matcher(grammar, Vocabulary.bytes())
     n_matched = match(matcher, data)

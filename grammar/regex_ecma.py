@@ -6,7 +6,9 @@ Written after ECMA-262, section 22.2 (Patterns), with four decisions:
 - an escaped character that need not be escaped stands for itself (`\\-`, `\\_`, `\\@`, `\\e`), as without the `u` flag
   (Annex B.1.2): real-world patterns are full of them. What Annex B makes of broken escapes is refused all the same:
   `\\c` without a letter, `\\x` and `\\u` without digits, `\\p` without a name, octal numbers;
-- `]` and a brace that opens no count stand for themselves, likewise (Annex B.1.2);
+- `]` and a brace that opens no count stand for themselves, likewise (Annex B.1.2), and so does a hyphen beside `\\w` or
+  the like in a class; beside `\\p{...}`, which Annex B does not know, and before another hyphen, which flag `v` gives a
+  meaning, it is the error that it is under `u`;
 - `\\p{...}` knows what `unicode_properties` knows.
 
 Backreferences are refused by name. Case folding (flag `i`) is by simple case folding, as Canonicalize does under `u`.
@@ -39,6 +41,7 @@ _TURKISH: Ranges = ((0x130, 0x131),)
 _EMPTY_TEXT = Literal("")
 # What no quantifier may follow. A lookahead may be repeated in Annex B, B.1.2.
 _PLACES = ("^", "$", "\\b", "\\B", "(?<=", "(?<!")
+_HYPHEN_HINT = "a hyphen is written \\-; -- takes sets from each other under flag v alone, which is not supported"
 _BACKREFERENCE_HINT = "repeat the pattern instead of what it matched"
 
 
@@ -343,10 +346,15 @@ class _Parser:
                     pairs.append((first, first))
                 continue
             self.at += 1
-            if self.at >= self.end:
+            middle = self.at
+            if middle >= self.end:
                 raise self.error("unterminated character class", start)
             last = self.class_atom(pairs)
             if first < 0 or last < 0:
+                ends = self.pattern[item : item + 2], self.pattern[middle : middle + 2]
+                if "\\p" in ends or "\\P" in ends or ends[1].startswith("-"):
+                    shown = self.pattern[item : self.at]
+                    raise self.error(f"bad character range {shown}: an end is a set", item, _HYPHEN_HINT)
                 # Annex B: a hyphen beside a class is a hyphen.
                 pairs += [(code, code) for code in (first, last, ord("-")) if code >= 0]
             elif last < first:

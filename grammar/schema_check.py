@@ -122,6 +122,8 @@ def _check(
     for keyword, value in schema.items():
         number = known.get(keyword)
         if number is None:
+            if type(keyword) is not str:
+                _check_name(keyword, resource, path)
             continue
         kind = number
         if kind == ANY:

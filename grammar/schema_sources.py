@@ -41,7 +41,9 @@ def read(given: Any) -> Any:
 
 
 def read_text(text: str) -> Any:
-    """A JSON text as values. Raises GrammarError with line and column."""
+    """A JSON text as values. Raises GrammarError with line and column. A byte order mark before it is passed over, as
+    parsers may (RFC 8259, 8.1)."""
+    text = text.removeprefix("\ufeff")
     try:
         return json.loads(text, object_pairs_hook=object_of, parse_float=Decimal, parse_constant=_constant)
     except json.JSONDecodeError as error:

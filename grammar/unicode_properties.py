@@ -69,8 +69,8 @@ class UnknownProperty(ValueError):
 
 
 def find(name: str, loose: bool) -> Ranges:
-    """The code points of the property that `\\p{name}` names: a category, a script (`Script=Greek`; loosely also
-    `Greek`) or a binary property. Raises UnknownProperty."""
+    """The code points of the property that `\\p{name}` names: a category, a script (`Script=Greek`; loosely
+    `Greek`, too), what is used with it (`Script_Extensions=Greek`) or a binary property. Raises UnknownProperty."""
     key = (name, loose)
     known = _found.get(key)
     if known is None:
@@ -90,14 +90,18 @@ def _look_up(name: str, loose: bool) -> Ranges:
         kind, equals, value = name.partition(":")
     kinds = {_key(kind, loose) for kind in ("General_Category", "gc")}
     scripts = {_key(kind, loose) for kind in ("Script", "sc")}
+    extensions = {_key(kind, loose) for kind in ("Script_Extensions", "scx")}
     if equals:
         if _key(kind, loose) in kinds:
             found = _category(value, loose)
         elif _key(kind, loose) in scripts:
             found = _script(value, loose)
+        elif _key(kind, loose) in extensions:
+            found = _script(value, loose, extended=True)
         else:
             raise UnknownProperty(
-                f"unknown property {kind!r} in \\p{{{name}}}", "there are General_Category (gc) and Script (sc)"
+                f"unknown property {kind!r} in \\p{{{name}}}",
+                "there are General_Category (gc), Script (sc) and Script_Extensions (scx)",
             )
     else:
         found = _category(name, loose)
@@ -114,7 +118,7 @@ def _hint() -> str:
     binary = sorted({*_FIXED, *_BINARY, *_tables("PROPERTIES")})
     return (
         f"there are the general categories ({', '.join(_CATEGORIES)} and their long names), "
-        f"scripts such as Script=Greek, and {', '.join(binary)}"
+        f"scripts such as Script=Greek or Script_Extensions=Greek, and {', '.join(binary)}"
     )
 
 
@@ -150,11 +154,17 @@ def _collect_runs() -> None:
     _runs.extend(runs)
 
 
-def _script(name: str, loose: bool) -> Ranges | None:
+def _script(name: str, loose: bool, extended: bool = False) -> Ranges | None:
+    """The code points of a script; extended: those that are used with it, too."""
     key = _key(name, loose)
     for names, data in _tables("SCRIPTS").items():
         if key in [_key(each, loose) for each in names.split()]:
-            return _decoded(data)
+            found = _decoded(data)
+            if extended:
+                other = _decoded(_tables("EXTENSIONS").get(names.split()[0], ""))
+                in_both = codepoints.intersection(found, other)
+                found = codepoints.intersection(codepoints.normalize(found + other), codepoints.complement(in_both))
+            return found
     return None
 
 

@@ -1,7 +1,8 @@
 """Scripts and binary properties of Unicode 14 that Python's `unicodedata` does not know.
 
 Each value is a set of code points: where it begins, where it ends, where it begins again and so on, as differences in
-base 36. Data of the Unicode Character Database (Scripts.txt, DerivedCoreProperties.txt, emoji-data.txt).
+base 36. Data of the Unicode Character Database (Scripts.txt, ScriptExtensions.txt, DerivedCoreProperties.txt,
+emoji-data.txt).
 """
 
 from __future__ import annotations
@@ -302,3 +303,80 @@ Math: 17 1 g 3 v 1 t 1 1 1 19 1 4 1 11 1 v 1 k8 3 2 1 q 2 2 3 en 3 559 1 r 3 b 1
 Dash: 19 1 124 1 1f 1 2td 1 sl 1 1l5 6 1p 1 13 1 f 1 au 1 2dg 1 2 1 v 2 4 1 s 1 ce 1 j 1 33 1 14ls 2 11 1 a 1 4p
  1 333 1
 """
+
+EXTENSIONS = """
+Adlam: 17j 1 w 1
+Arabic: 170 1 e 1 3 1 w 1 a b q 1 1cr1 2 140 s
+Bengali: 1u9 2 h 2 3u2 1 1 1 2 2 1 1 8 1 8 1 2 1 4 1 2 3 rnd 1
+Bopomofo: 9hd 3 4 a 1 d a 4 2 1 6 1 5f 1 14jt 2 7u 5
+Buginese: xjj 1
+Buhid: 4l1 2
+Chakma: 1ye a 18w a
+Common: 170 1 e 1 3 1 w 1 mb 2 1hx 1 189 2 5n 2 1 1 y5 1 d 1 7 4 1 6 1 3 2 1 ms 1 2s3 1 cd 3 2 1 1 a 1 d g 6 1 1
+ 4 4 2j 2 3 1 2i 2 43 g w 10 1o 14 1k 1d f c 1f 1 2g p a 5 2o v mpt 8 88 a 6s 1 4g 1 gha 2 79 2 7u 5 a 1 19 2 9s
+ 3 4 19 3 9 bl r 10o4 4 4ho i 63i 2
+Coptic: 1f4w s
+Cypriot: 1erk 3 4 19 3 9
+Cypro_Minoan: 1erk 2
+Cyrillic: w5 2 50x 1 37u 1
+Devanagari: 1u9 2 h 2 3u2 13 1 2 s6 1 qpr a
+Dogra: 1us c vcw a
+Duployan: 2fts 4
+Georgian: 3cr 1
+Glagolitic: w4 1 2 1 88r 1 nqj 1
+Grantha: 1u9 2 h 2 hs e 3bw 1 1 2 u 3 3 2 s6 1 1buy 1 2hg 2 1 1
+Greek: n6 1 2 1 58a 2
+Gujarati: 1u9 2 h 2 vd6 a
+Gunjala_Gondi: 1us 2
+Gurmukhi: 1u9 2 h 2 vd6 a
+Han: 9hd 3 2 1 1 a 1 d a 4 2 1 6 1 4 4 57 1 44 g w 10 1o 14 1k 1d f c 1f 1 2g p a 5 2o v mpt 8 h8d 2 7u 5 15ve i
+ 63i 2
+Hangul: 9hd 3 4 a 1 d g 1 6 1 5f 1 14jt 2 7u 5
+Hanifi_Rohingya: 170 1 e 1 3 1 w 1 43 1
+Hanunoo: 4l1 2
+Hiragana: 9hd 3 4 a 1 d g 6 1 1 4 2 2j 4 3 1 2i 2 14js 2 7u 5 a 1 19 2
+Inherited: n6 1 2 1 t d 7p 2 ck b q 1 kg 2 3ul 3 1 d 1 7 4 1 6 1 3 2 5i 2 1i 1 1 1 l1 1 309 4 2z 2 15j9 1 38a 1
+Javanese: xjj 1
+Kaithi: 1uu a vcw a
+Kannada: 1u9 2 h 2 3u2 1 1 1 7 1 n 1 1 1 ri3 6
+Katakana: 9hd 3 4 a 1 d g 6 1 1 4 2 2j 4 3 1 2i 2 14js 2 7u 5 a 1 19 2
+Kayah_Li: xf2 1
+Khojki: 25i a v28 a
+Khudawadi: 1us 2 vd6 a
+Latin: o3 d 7p 2 y2 2 1ig 1 303 1 5c 1 qhb 8 fa 1
+Limbu: 1ut 1
+Linear_A: 1err 19
+Linear_B: 1erk 3 4 19 3 9
+Mahajani: 1us c vcw a
+Malayalam: 1u9 2 h 2 3uc 1 rit 3
+Mandaic: 18g 1
+Manichaean: 18g 1
+Masaram_Gondi: 1us 2
+Modi: x80 a
+Mongolian: 4qq 2 1 1 1m1 1
+Multani: 21y a
+Myanmar: xf2 1
+Nandinagari: 1us 2 ow a 35l 1 8 1 7 1 rhx 6
+Nko: 170 1 e 1 3 1 1cta 2
+Old_Permic: w3 1
+Old_Uyghur: 18g 1 1fht 1
+Oriya: 1u9 2 h 2 3uc 1 n 1
+Phags_Pa: 4qq 2 1 1
+Psalter_Pahlavi: 18g 1
+Sharada: 1u9 1 3ut 1 1 1 2 2 2 1
+Sinhala: 1us 2
+Sogdian: 18g 1
+Syloti_Nagri: 1us 2 3k a
+Syriac: 170 1 e 2 2 1 w 1 a b q 1 4nb 1 1 1
+Tagalog: 4l1 2
+Tagbanwa: 4l1 2
+Tai_Le: 37k a
+Takri: 1us 2 vd6 a
+Tamil: 1u9 2 h 2 3uc 1 ro8 1 ky5 1 1 1 1j 2
+Telugu: 1u9 2 h 2 3uc 1 n 1
+Thaana: 170 1 e 2 2 1 1s a 1cw8 1 a 1
+Tirhuta: 1u9 2 h 2 3v0 1 ri5 a
+Yezidi: 170 1 e 1 3 1 1s a
+Yi: 9hd 2 5 a 2 8 67 1 14rp 5
+"""
+"""By script: which code points are in `Script` or in `Script_Extensions`, and not in both."""

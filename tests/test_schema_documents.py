@@ -651,3 +651,28 @@ def test_what_cannot_be_enforced_comes_in_the_order_of_the_document() -> None:
     assert [error.pointer for error in caught.value.errors] == [
         f"/properties/p{index}/{keyword}" for index in range(3) for keyword in ("format", "pattern")
     ]
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer"),
+    [
+        ({1: 2}, ""),
+        ({"properties": {"a": {None: 2}}}, "/properties/a"),
+        ({"properties": {2: {}}}, "/properties"),
+        ({"const": {1: 2}}, "/const"),
+    ],
+)
+def test_keys_that_are_no_strings_are_refused_with_their_place(schema: Any, pointer: str) -> None:
+    with pytest.raises(GrammarError, match="the names in an object must be strings") as caught:
+        earleymask.Grammar.from_json_schema(schema)
+    assert caught.value.pointer == pointer
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    text = '\ufeff{"type": "null"}'
+    for given in (text, text.encode()):
+        grammar = earleymask.Grammar.from_json_schema(given)
+        assert pickle.loads(pickle.dumps(grammar)) == grammar
+        assert [row.keyword for row in grammar.report if row.keyword] == ["type"]
+    with pytest.raises(GrammarError, match="line 1, column 10: the key"):
+        earleymask.Grammar.from_json_schema('\ufeff{"a": 1, "a": 2}')
