@@ -1,0 +1,191 @@
+"""What is refused of a schema, what is left out, and the report; schemas in pickles and in Lark grammars."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+pytest.importorskip("regress")
+pytest.importorskip("jsonschema")
+
+from schema_grammars import accepts, documents
+from schema_oracle import Oracle
+
+from earleymask import Grammar, GrammarError
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "said"),
+    [
+        ({"items": {"uniqueItems": True}}, "/items/uniqueItems", "told apart"),
+        ({"not": {"items": {"type": "string"}, "uniqueItems": True}}, "/not/uniqueItems", "negation"),
+        ({"properties": {"a": {"pattern": "("}}}, "/properties/a/pattern", "pattern"),
+        ({"patternProperties": {"(": True}}, "/patternProperties", "patternProperties"),
+        ({"multipleOf": 0.123456789}, "/multipleOf", "remainders"),
+        ({"const": "\ud800"}, "/const", "surrogate"),
+        ({"$ref": "#"}, "", "circle"),
+        ({"properties": {"a": {"anyOf": [True, {"$ref": "#/properties/a"}]}}}, "/properties/a", "circle"),
+        ({"$ref": "#/nowhere"}, "/$ref", "nowhere"),
+        ({"type": "text"}, "/type", "must be"),
+    ],
+)
+def test_refusals_name_the_place(schema: Any, pointer: str, said: str) -> None:
+    with pytest.raises(GrammarError, match=said) as caught:
+        Grammar.from_json_schema(schema)
+    assert caught.value.pointer == pointer
+
+
+def test_report_has_a_row_for_each_keyword() -> None:
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "x",
+        "type": "object",
+        "properties": {"a": {"uniqueItems": True, "x-own": 1, "format": "no-format"}},
+    }
+    grammar = Grammar.from_json_schema(schema, strict=False)
+    rows = {row.pointer: (row.keyword, row.status) for row in grammar.report if row.keyword}
+    assert rows == {
+        "/$schema": ("$schema", "exact"),
+        "/title": ("title", "exact"),
+        "/type": ("type", "exact"),
+        "/properties": ("properties", "exact"),
+        "/properties/a/uniqueItems": ("uniqueItems", "widened"),
+        "/properties/a/x-own": ("x-own", "exact"),
+        "/properties/a/format": ("format", "exact"),
+    }
+    assert accepts(grammar, '{"a": [1, 1]}')
+
+
+DRAFT_4 = {"$schema": "http://json-schema.org/draft-04/schema#"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "narrowed", "not_written"),
+    [
+        ({"type": "string", "minLength": 1}, {"/minLength"}, r'"\ud800"'),
+        ({"pattern": "."}, {"/pattern"}, r'"\ud800"'),
+        ({"format": "hostname"}, {"/format"}, '"xn--ihqwcrb4cv8a8dqg056pqjye"'),
+        ({"items": {"type": "number"}, "uniqueItems": True}, {"/uniqueItems"}, "[1e0]"),
+        ({"type": "integer"}, {"/type"}, "0." + 30 * "0" + "1e31"),
+        ({"enum": ["a", [1]]}, {"/enum"}, "[0." + 30 * "0" + "1e31]"),
+        ({"const": {"a": 1}}, {"/const"}, '{"a": 0.' + 30 * "0" + "1e31}"),
+        ({"multipleOf": 7}, {"/multipleOf"}, "0." + 30 * "0" + "7e31"),
+        (DRAFT_4 | {"enum": [1, 2]}, {"/enum"}, "0." + 30 * "0" + "1e31"),
+    ],
+)
+def test_what_is_valid_and_not_written_has_its_row(schema: Any, narrowed: set[str], not_written: str) -> None:
+    grammar = Grammar.from_json_schema(schema)
+    assert {row.pointer for row in grammar.report if row.status == "narrowed" and row.keyword} == narrowed
+    assert all(row.why for row in grammar.report if row.status == "narrowed")
+    if "format" not in schema:  # the oracle does not decode Punycode either
+        assert Oracle(schema).accepts(not_written)
+    assert not accepts(grammar, not_written)
+
+
+def test_a_format_of_which_some_is_left_out_is_not_negated() -> None:
+    for schema in ({"not": {"format": "hostname"}}, {"oneOf": [{"$ref": "#/$defs/a"}, {"minLength": 3}]}):
+        with pytest.raises(GrammarError, match="under a negation"):
+            Grammar.from_json_schema(schema | {"$defs": {"a": {"format": "hostname"}}})
+    Grammar.from_json_schema({"anyOf": [{"format": "hostname"}, {"format": "ipv4"}]})
+
+
+def test_pickles_read_the_schema_again() -> None:
+    grammar = Grammar.from_json_schema(
+        {"$ref": "http://example.org/x"},
+        registry={"http://example.org/x": {"properties": {"a": {"type": "null"}}}},
+        property_order="any",
+        separators=(",", ":"),
+    )
+    copy = pickle.loads(pickle.dumps(grammar))
+    assert copy == grammar
+    assert copy.report == grammar.report
+    for text in ('{"a":null}', '{"a":1}', '{"a": null}'):
+        assert accepts(copy, text) == accepts(grammar, text)
+    assert grammar != Grammar.from_json_schema(True)
+
+
+def test_schemas_within_lark_grammars() -> None:
+    grammar = Grammar.from_lark(
+        r"""
+        start: "call " NAME "(" arguments ")" tail
+        arguments: %json {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+        tail: (" then " @again)*
+        NAME: /[a-z]+/
+        %ignore "~"
+        """,
+        grammars={"again": Grammar.from_json_schema({"enum": [[1], "x"]}, whitespace="compact")},
+    )
+    for text in ('call f({"a": 1})', '~call ~f({"a": 1, "b": {}})~', 'call f({"a":1}) then [1]~ then "\\u0078"'):
+        assert accepts(grammar, text), text
+    wrong_ones = [
+        'call f({"a": "1"})',
+        'call f({"a": 1, "b": 1, "b": 2})',
+        'call f({~"a": 1})',
+        'call f({"a":1}) then [ 1]',
+    ]
+    for text in wrong_ones:
+        assert not accepts(grammar, text), text
+    copy = pickle.loads(pickle.dumps(grammar))
+    assert copy == grammar
+    assert accepts(copy, 'call f({"a": 1})')
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ('{"type": "strin"}', "at #/type: `type` must be"),
+        ('{"not": {}}', "no document satisfies"),
+        ('{"type": }', "no JSON"),
+        ('{"items": {"type": "object"}, "uniqueItems": true}', "told apart"),
+    ],
+)
+def test_faults_of_schemas_within_lark_grammars(block: str, said: str) -> None:
+    with pytest.raises(GrammarError, match=said) as caught:
+        Grammar.from_lark(f'start: "x"\n  | %json {block}\n')
+    assert caught.value.line == 2
+
+
+LEFT_OUT: list[dict[str, Any]] = [
+    {"properties": {"a": {"not": {"type": "array", "uniqueItems": True}}}},
+    {"oneOf": [{"type": "array", "uniqueItems": True}, {"type": "array", "minItems": 2}]},
+    {"oneOf": [{"enum": ["aa", "a"], "pattern": "^(a)\\1"}, {"enum": ["a", "ab"]}]},
+    {"allOf": [{"not": {"enum": ["a", 1], "pattern": "^(a)\\1"}}, {"enum": ["a", "ab"]}]},
+    {"if": {"type": "array", "uniqueItems": True}, "then": {"maxItems": 1}},
+    {"if": {"type": "array", "uniqueItems": True}, "then": {"maxItems": 1}, "else": {"type": "string"}},
+    {"not": {"type": "array", "minItems": 3000}},
+    {"type": "array", "contains": {"pattern": "^(a)\\1"}, "maxContains": 1},
+    {"type": "array", "contains": {"pattern": "^(a)\\1"}, "unevaluatedItems": {"type": "integer"}},
+    {"patternProperties": {"^(a)\\1": {"type": "integer"}}, "unevaluatedProperties": {"type": "string"}},
+    {"not": {"patternProperties": {"^(a)\\1": {"type": "integer"}}, "unevaluatedProperties": False}},
+    {"type": "integer", "not": {"multipleOf": 4099}},
+    {"dependentSchemas": {"aa": {"not": {"properties": {"aa": {"multipleOf": 4099}}}}}},
+]
+
+
+@pytest.mark.parametrize("schema", LEFT_OUT, ids=json.dumps)
+def test_what_is_left_out_never_makes_a_valid_document_invalid(schema: dict[str, Any]) -> None:
+    with pytest.raises(GrammarError, match="cannot be enforced"):
+        Grammar.from_json_schema(schema)
+    grammar = Grammar.from_json_schema(schema, strict=False, property_order="any")
+    oracle = Oracle(schema)
+    found = [*documents(), [1, 1], [1, 1, 1], ["aa", "b"], ["aa", "aa"], {"a": [1, 1]}, {"aa": 1}, {"aa": "x"}, 8198]
+    valid = [document for document in found if oracle.is_valid(document)]
+    assert valid and [document for document in valid if not accepts(grammar, json.dumps(document))] == []
+
+
+def test_what_stands_in_a_keyword_that_is_left_out_is_reported_as_left_out() -> None:
+    schema = {"patternProperties": {"(a)\\1": True, "^b": {"type": "string"}}, "additionalProperties": {"type": "null"}}
+    grammar = Grammar.from_json_schema(schema, strict=False)
+    assert accepts(grammar, '{"b": 1}') and accepts(grammar, '{"c": 1}')
+    assert {row.pointer: row.status for row in grammar.report if row.pointer} == dict.fromkeys(
+        [
+            "/additionalProperties",
+            "/additionalProperties/type",
+            "/patternProperties",
+            "/patternProperties/^b/type",
+        ],
+        "widened",
+    )
