@@ -329,8 +329,9 @@ class Grammar:
         from .schema_source import reread
 
         found: list[Row] = []
-        for place, schema, options in schemas_within(source, self.start, self._kept, self._engine.limits):
-            found += [row._replace(source=place) for row in reread(schema, options).report()]
+        limits = self._engine.limits
+        for place, schema, options in schemas_within(source, self.start, self._kept, limits):
+            found += [row._replace(source=place) for row in reread(schema, options, limits).report()]
         return tuple(found)
 
     @property
@@ -423,7 +424,7 @@ def _unpickle(
     elif kind == "json_schema":
         from .schema_source import reread
 
-        grammar = Grammar._of_schema(reread(source, options), limits)
+        grammar = Grammar._of_schema(reread(source, options, limits), limits)
     elif kind == "choices":
         grammar = Grammar.from_choices(json.loads(source), limits=limits)
     else:

@@ -20,24 +20,23 @@ if TYPE_CHECKING:
     from .schema_load import SchemaLoader
     from .schema_places import Place
 
-MAX_FOLLOWED = 100
-
 
 def where_nothing(loader: SchemaLoader, root: int) -> str | None:
     """The pointer of the innermost place that alone makes it impossible to satisfy a term; None where it is the root as
     a whole."""
     place = loader.algebra.place_of(root)
     pointer = None
+    met = set()
     try:
-        for _ in range(MAX_FOLLOWED):
-            if place is None:
-                break
+        while place is not None and place.key() not in met:
+            pointer = place.pointer
+            met.add(place.key())
             path, inner = _cause(loader, place)
             if path is not None:
-                pointer = pointer_of(path, place.resource)
+                pointer = pointer_of(
+                    path, place.resource
+                )  # of a reference: where it goes in a circle, this is the place
             place = inner
-            if place is not None:
-                pointer = place.pointer
     except (GrammarError, LimitError):
         pass  # as far as it is known
     return pointer or None

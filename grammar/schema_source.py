@@ -59,9 +59,9 @@ class ReadSchema:
         return report(documents, self.algebra, self.algebra.dropped)
 
 
-def reread(given: Any, options: str) -> ReadSchema:
+def reread(given: Any, options: str, limits: Limits) -> ReadSchema:
     """The schema that was pickled as its text and its `written_options`, or stands in a Lark grammar."""
-    return ReadSchema(given, *read_options(options))
+    return ReadSchema(given, *read_options(options), limits)
 
 
 def embed(schema: Any, written_options: str, engine: Engine, seconds: float) -> int:

@@ -17,7 +17,7 @@ def member(schema: Any) -> dict[str, Any]:
     ("schema", "pointer"),
     [
         (False, None),
-        (member({"$ref": "#"}), None),
+        (member({"$ref": "#"}), "/properties/a/$ref"),
         ({"type": "string", "minLength": 2, "maxLength": 1}, None),
         ({"not": {}}, "/not"),
         ({"enum": [1, 2], "type": "string"}, "/enum"),
