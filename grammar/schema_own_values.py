@@ -51,7 +51,7 @@ TYPES_4 = {**TYPES, "integer": Values(False, 0, (WRITTEN_INTEGERS,), NO_TEXTS, (
 
 STRINGS = frozenset(["minLength", "maxLength", "pattern", "format"])
 NUMBERS = frozenset(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"])
-_ARRAYS = frozenset(
+ARRAYS = frozenset(
     [
         "items",
         "prefixItems",
@@ -94,7 +94,7 @@ def own_values(algebra: Algebra, place: Place) -> Values:
     if found.objects and not _OBJECTS.isdisjoint(keys):
         objects = _only(algebra, found.objects, object_shape(algebra, place), True)
         found = Values(found.null, found.booleans, found.numbers, found.texts, found.arrays, objects)
-    if found.arrays and not _ARRAYS.isdisjoint(keys):
+    if found.arrays and not ARRAYS.isdisjoint(keys):
         arrays = _only(algebra, found.arrays, array_shape(algebra, place), False)
         found = Values(found.null, found.booleans, found.numbers, found.texts, arrays, found.objects)
     if found.texts is not NO_TEXTS and not STRINGS.isdisjoint(keys):

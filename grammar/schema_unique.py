@@ -17,7 +17,7 @@ from .schema_documents import push
 from .schema_errors import Path
 from .schema_keywords import APPLICATORS, DEFINITIONS
 from .schema_listed import STRUCTURED, listed, listed_scalars, listed_structured
-from .schema_own_values import array_shape
+from .schema_own_values import ARRAYS, array_shape
 from .schema_places import Place
 from .schema_shapes import ALL_VALUES, FALSE, UNIQUE, Values
 
@@ -34,6 +34,8 @@ BESIDE = APPLICATORS - {"unevaluatedItems", "unevaluatedProperties"}
 UNDER_NEGATION = "it may stand under a negation, where some items would have to be equal, out of too many values"
 
 NOTHING_SAID = "nothing says what the items are, and such that are arrays or objects cannot be told apart"
+
+RUN_OUT = "whether there are enough items that differ cannot be told"
 
 
 class Verdict(NamedTuple):
@@ -87,7 +89,7 @@ class UniqueItems:
                 why = UNDER_NEGATION
             return Verdict(why, shapes)
         if not why:
-            return Verdict("", shapes)
+            return Verdict(self.why_not_around(place), shapes)
         passed: list[ArrayShape] = []
         return Verdict(self.within(place, passed), tuple(passed))
 
@@ -115,11 +117,31 @@ class UniqueItems:
                 return outer
         return ""
 
+    def why_not_around(self, place: Place) -> str:
+        """Why there may be too few items that differ, though a place by itself leaves enough: what else applies to the
+        value may demand more of them, or leave fewer values. Empty if that is not so."""
+        waiting = [place]
+        met: set[int] = set()
+        while waiting:
+            place = waiting.pop()
+            around = () if self.documents.is_dynamic else self.around.get(id(place.schema), ())
+            if _conjoins(place.schema):
+                passed: list[ArrayShape] = []
+                why = self.within(place, passed)
+                if why == RUN_OUT or why.endswith(f" {RUN_OUT}"):
+                    return why
+            for one in around:
+                if one not in met:
+                    met.add(one)
+                    schema, resource, path = self.places[one]
+                    waiting.append(Place(schema, resource, path, (), self.documents))
+        return ""
+
     def why_not(self, shapes: tuple[ArrayShape, ...]) -> str:
         for shape in shapes:
             why = not_apart(self.algebra, shape)
             if not why and differing(self.algebra, shape) == UNKNOWN:
-                why = "whether there are enough items that differ cannot be told"
+                why = RUN_OUT
             if why:
                 return why
         return ""
@@ -139,6 +161,14 @@ class UniqueItems:
 
             check_schema(self.documents, visit)
         return self._alone
+
+
+def _conjoins(schema: dict[str, Any]) -> bool:
+    """Whether several things are said of an array here, some of them by other schemas."""
+    beside = BESIDE & schema.keys()
+    if not beside:
+        return False
+    return len(beside) > 1 or beside.isdisjoint(("$ref", "anyOf", "oneOf")) or not ARRAYS.isdisjoint(schema)
 
 
 def places_of(shape: ArrayShape) -> list[int]:

@@ -203,3 +203,24 @@ def test_integers_of_draft_4_are_told_apart_as_they_are_spelled() -> None:
     grammar = Grammar.from_json_schema(schema)
     assert accepts(grammar, "[[1.0], [2]]")
     assert not accepts(grammar, "[[1.0], [1]]")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"allOf": [{"uniqueItems": True, "items": {"type": "string"}}, {"$ref": "#/$defs/more"}]},
+        {"$ref": "#/$defs/more", "uniqueItems": True, "items": {"type": "string"}},
+        {"allOf": [{"$ref": "#/$defs/unique"}], "if": {"type": "array"}, "then": {"$ref": "#/$defs/more"}},
+    ],
+)
+def test_items_that_may_run_out_by_what_other_schemas_say_are_refused_at_once(schema: dict[str, Any]) -> None:
+    few = {"type": "string", "pattern": "^[ab]$"}
+    definitions = {
+        "more": {"prefixItems": [{"type": "string"}, few, few], "minItems": 3},
+        "unique": {"uniqueItems": True, "items": {"type": "string"}},
+    }
+    with pytest.raises(GrammarError, match="whether there are enough items that differ cannot be told") as caught:
+        Grammar.from_json_schema({"properties": {"a": schema}, "$defs": definitions})
+    assert (caught.value.pointer or "").endswith("/uniqueItems")
+    definitions["more"]["minItems"] = 1
+    Grammar.from_json_schema({"properties": {"a": schema}, "$defs": definitions})
