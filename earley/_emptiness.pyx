@@ -22,7 +22,7 @@ cdef enum:
 cdef int search(Nodes nodes, uint32_t start) except -1 nogil:
     """Derivatives until something nullable turns up; nothing turning up proves all of them empty.
 
-    First that of which the shortest texts may be left (`least_length`), and of these the one found last: a string that
+    First that of which the least seems to be left (`least_length`), and of these the one found last: a string that
     matches is as a rule found by going on and on, while the states that are near the start can be exponentially many.
     Depth first alone, `[a-z]{1,1000}@b` was searched along a thousand letters.
     """

@@ -113,7 +113,7 @@ cdef class Nodes:
     cdef Words programs             # where each program begins in `code`
     cdef Sequences cut_programs     # K_CUTS
 
-    cdef Words least_lengths        # per node: bytes that its texts have at least, plus one; 0 not known; see `least_length`
+    cdef Words least_lengths        # per node: `least_length` of it, plus one; 0 not known
 
     cdef Words stack                # operands of the n-ary constructors; each call leaves it as it found it
 
@@ -121,8 +121,9 @@ cdef class Nodes:
     cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
     # True when the language of the node is empty. Exact (complement makes this a search).
     cdef int empty(self, uint32_t node) except -1 nogil
-    # At least so many bytes has each text of the node. Less than the truth where that would have to be searched for, and where
-    # more than `room` nodes are within each other.
+    # How much a text of the node has left to match, to say where to search first: at least so many bytes, but of all parts of
+    # an intersection together. Less where that would have to be searched for, and where more than `room` nodes are within each
+    # other.
     cdef uint32_t least_length(self, uint32_t node, uint32_t room) except? 0xFFFFFFFF nogil
     cdef uint32_t note_length(self, uint32_t node, uint32_t length) except? 0xFFFFFFFF nogil
     cdef size_t n_bytes(self) noexcept nogil
@@ -143,6 +144,7 @@ cdef class Nodes:
     cdef uint32_t make_concat(self, uint32_t first, uint32_t rest) except? 0xFFFFFFFF nogil
     cdef uint32_t make_and(self, size_t base) except? 0xFFFFFFFF nogil
     cdef uint32_t make_sorted(self, uint32_t kind, size_t base) except? 0xFFFFFFFF nogil
+    cdef bint is_contradictory(self, size_t base) noexcept nogil
     cdef uint32_t make_not(self, uint32_t node) except? 0xFFFFFFFF nogil
     cdef uint32_t make_repeat(self, uint32_t body, uint32_t minimum, uint32_t maximum) except? 0xFFFFFFFF nogil
     # The node as one that remembers what is read from here on; the node without that.

@@ -174,7 +174,7 @@ cdef class Nodes:
                     length = NONE if p[0] == K_UNION else 0
                     for i in range(1, sequence_length(self.nodes, node)):
                         other = self.least_length(p[i], room - 1)
-                        length = min(length, other) if p[0] == K_UNION else max(length, other)
+                        length = min(length, other) if p[0] == K_UNION else min(length + other, <uint32_t> MAX_LENGTH)
                 elif p[0] == K_REPEAT:
                     length = <uint32_t> min(<uint64_t> p[2] * self.least_length(p[1], room - 1), MAX_LENGTH)
                 elif p[0] == K_ESCAPED or p[0] == K_READ:
@@ -271,7 +271,39 @@ cdef class Nodes:
             words_push(&self.stack, self.make_bytes(&bytes_))
         if self.stack.n == base:
             return self.make_not(R_EMPTY)
+        if self.is_contradictory(base):
+            self.stack.n = base
+            return R_EMPTY
         return self.make_sorted(K_AND, base)
+
+    cdef bint is_contradictory(self, size_t base) noexcept nogil:
+        """Whether one of stack[base:] is negated by another one, maybe as part of a union: x & ~(x | y).
+
+        So what is outside of a pattern that is found anywhere is over with the pattern, at once: of several patterns, what
+        is outside of each would otherwise have as many states as there are sets of them.
+        """
+        cdef const uint32_t* data = self.stack.data
+        cdef const uint32_t* p
+        cdef size_t i, j, k
+        cdef uint32_t node
+        for i in range(base, self.stack.n):
+            node = data[i]
+            if sequence(self.nodes, node)[0] == K_NOT:
+                continue
+            for j in range(base, self.stack.n):
+                p = sequence(self.nodes, data[j])
+                if p[0] != K_NOT:
+                    continue
+                if p[1] == node:
+                    return True
+                k = sequence_length(self.nodes, p[1])
+                p = sequence(self.nodes, p[1])
+                if p[0] == K_UNION:
+                    while k > 1 and p[k - 1] > node:        # members ascend
+                        k -= 1
+                    if k > 1 and p[k - 1] == node:
+                        return True
+        return False
 
     cdef uint32_t make_sorted(self, uint32_t kind, size_t base) except? 0xFFFFFFFF nogil:
         """A node of this kind over the set stack[base:], which is taken off."""
