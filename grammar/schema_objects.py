@@ -22,7 +22,7 @@ from .errors import GrammarLimitError
 from .schema_counting import n_texts, words
 from .schema_glance import is_something
 from .schema_shapes import FALSE, TRUE
-from .schema_strings import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate
+from .schema_strings import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate, union
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 MAX_NAMED = 256
 """Keys of a pattern that become names where they can run out."""
 
+FEW_DEMANDS = 3
+"""For all keys of a pattern, or for some: so many make few kinds of keys, however they overlap."""
+MAX_OVERLAPS = 512
+"""Kinds of keys, beside one for each pattern."""
 
 class State:
     """What the members so far have led to.
@@ -415,11 +419,23 @@ class ObjectRules:
         questions = self.loader.questions()
         key_sets = self.clauses.key_sets if self.clauses is not None else ()
         atoms = [Atom(others, TRUE, 0, frozenset())]
-        demands = [(keys, value, 0) for keys, value in shape.for_all if value != FALSE]
+        demands = [(keys, value, 0) for keys, value in self.demands()]
         demands += [(exist.keys, TRUE, 1 << index) for index, exist in enumerate(shape.exists)]
+    def demands(self) -> list[tuple[Texts, int]]:
+        """What is demanded of keys that are not named. Of many patterns, those with the same schema are one."""
+        found = [(keys, value) for keys, value in self.shape.for_all if value != FALSE]
+        if len(found) <= FEW_DEMANDS:
+            return found
+        algebra = self.loader.algebra
+        sets: dict[int, list[Texts]] = {}
+        for keys, value in found:
+            sets.setdefault(algebra.meant(value), []).append(keys)
+        return [(union(parts), value) for value, parts in sets.items()]
+
         demands += [(keys, TRUE, 0) for keys in key_sets]
-        for keys, value, meets in demands:
-            parts = []
+        are_many = len(demands) > FEW_DEMANDS
+        for index, (keys, value, meets) in enumerate(demands):
+            parts: list[Atom] = []
             for atom in atoms:
                 algebra.look()
                 inside = atom.keys
@@ -433,10 +449,18 @@ class ObjectRules:
                     if questions.is_empty(outside):
                         inside = atom.keys
                     else:
+                if len(parts) > index + MAX_OVERLAPS:
+                    raise GrammarLimitError(
+                        f"keys of an object are of more than {MAX_OVERLAPS} kinds, for patterns overlap; give fewer of "
+                        "the patterns schemas that differ"
+                    )
                         parts.append(atom._replace(keys=outside))
                 within = atom.within | {keys} if keys in key_sets else atom.within
-                parts.append(Atom(inside, algebra.both(atom.value, value), atom.meets | meets, within))
+                parts.append(Atom(inside, both, atom.meets | meets, within))
             atoms = parts
         if self.clauses is not None:
             self.clauses.within = {atom.keys: atom.within for atom in atoms}
         return [atom for atom in atoms if atom.value != FALSE and not questions.is_empty(atom.keys)]
+                both = algebra.both(atom.value, value)
+                if are_many and both != atom.value and algebra.is_surely_nothing(both):
+                    continue  # no such key: otherwise they would double with each pattern

@@ -180,6 +180,14 @@ class Texts:
         return any_text(regexes, style)
 
 
+def union(sets: list[Texts]) -> Texts:
+    """What is in one of the sets: of halves, so that trees do not become deep."""
+    if len(sets) == 1:
+        return sets[0]
+    half = len(sets) // 2
+    return union(sets[:half]) | union(sets[half:])
+
+
 class Questions:
     """Decides about sets of texts. What several of them are made of is lowered once."""
 
