@@ -37,6 +37,7 @@ cdef class Engine:
     cpdef uint32_t add_terminal(self, str name, node, bint ignored=*) except? 0xFFFFFFFF
     cpdef uint32_t add_nonterminal(self, str name) except? 0xFFFFFFFF
     cpdef add_production(self, lhs, rhs)
+    cpdef double seconds_left(self)
     cpdef open_for_changes(self)
 
     # Without the GIL while waiting. RuntimeError where this thread has it already.

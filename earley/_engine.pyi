@@ -138,6 +138,9 @@ class Engine:
     def set_limits(self, limits: Limits) -> None:
         """What matchers may take from now on, a `Limits`."""
 
+    def seconds_left(self) -> float:
+        """What is left of the time that the call at work may take. For functions of lazy symbols."""
+
     def open_for_changes(self) -> None:
         """Raises `ValueError` once the engine is finished."""
 

@@ -189,6 +189,10 @@ cdef class Engine:
         finally:
             self.release()
 
+    cpdef double seconds_left(self):
+        """What is left of the time that the call at work may take. For functions of lazy symbols."""
+        return self.regexes.meter.ns_left() / 1e9
+
     cpdef open_for_changes(self):
         if self.lexer is not None:
             raise ValueError("this engine is finished: its grammar cannot be changed any more")

@@ -21,6 +21,7 @@ cdef class Meter:
     cdef int use(self, object limits) except -1
     cdef int allow(self, object limits, double seconds) except -1
     cdef int look(self) except -1 nogil
+    cdef int64_t ns_left(self) noexcept nogil
     cdef int exceeded(self, str limit, str what) except -1
 
 

@@ -64,6 +64,13 @@ cdef class Meter:
                 self.exceeded("seconds", "the call takes longer")
         return 0
 
+    cdef int64_t ns_left(self) noexcept nogil:
+        """Nanoseconds that are left to the call; it has begun by now."""
+        cdef int64_t time = now()
+        if self.started == 0:
+            self.started = time
+        return self.most_ns - (time - self.started)
+
     cdef int exceeded(self, str limit, str what) except -1:
         value = getattr(self.limits, limit)
         raise LimitError(f"{what} than the limit {limit}={value}; simplify the grammar, or give it "

@@ -121,11 +121,11 @@ class Embedded:
         scope = loader.scope
         self.schemas.append((shown_place(scope, node), given, options))
         name = "%json" if isinstance(node, Block) else f"@{node.name}"
-        seconds = loader.modules.limits.seconds
+        limits = loader.modules.limits
 
         def make(engine: Engine) -> int:
             try:
-                return embed(given, options, engine, seconds)
+                return embed(given, options, engine, limits)
             except GrammarError as error:
                 for one in error.errors:
                     one.hint = _by_name(one.hint)

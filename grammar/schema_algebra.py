@@ -26,6 +26,7 @@ from .schema_value_sets import ValueSets
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..earley.limits import Limits
     from .schema_documents import Documents
     from .schema_evaluated import Evaluation
     from .schema_options import Options
@@ -41,9 +42,9 @@ class Algebra(Terms):
     """The terms of one schema, and what they mean."""
 
     def __init__(
-        self, documents: Documents, options: Options, dropped: Mapping[tuple[int, str], str], seconds: float
+        self, documents: Documents, options: Options, dropped: Mapping[tuple[int, str], str], limits: Limits
     ) -> None:
-        super().__init__(documents, options, dropped, seconds)
+        super().__init__(documents, options, dropped, limits)
         self.sets = ValueSets(self)
         self.patterns: dict[str, Texts] = {}
         self.inhabited: set[int] = set()  # `id` of the trees of patterns and formats that match something
@@ -67,10 +68,7 @@ class Algebra(Terms):
         try:
             known = self._values(term)
         except GrammarLimitError as error:
-            place = self.place_of(term & ~1)
-            if place is not None and error.pointer is None:
-                error.pointer = place.pointer
-            raise
+            raise self.located(error, term) from None
         finally:
             self.leave(term)
         self.meanings[term] = known

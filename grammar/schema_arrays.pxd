@@ -16,6 +16,7 @@ cdef class State:
 cdef class ArrayRules:
     cdef SchemaLoader loader
     cdef object shape
+    cdef object origin
     cdef dict known
     cdef object settled
     cdef object is_apart

@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ..earley.errors import LimitError
 from .errors import GrammarLimitError
 from .schema_counting import ENOUGH, TOO_FEW, differing
 from .schema_listed import STRUCTURED, listed_scalars, listed_structured
@@ -60,9 +61,10 @@ NONE_USED: frozenset[object] = frozenset()
 class ArrayRules:
     """The symbols of one shape of array."""
 
-    def __init__(self, loader: SchemaLoader, shape: ArrayShape) -> None:
+    def __init__(self, loader: SchemaLoader, shape: ArrayShape, origin: int) -> None:
         self.loader = loader
         self.shape = shape
+        self.origin = origin  # see `SchemaLoader.scalar`
         self.known: dict[State, int] = {}
         # Where the number of items stops to matter: all states behind are one.
         self.settled = max(shape.least, len(shape.prefix), *[part.begin for part in shape.contains], 1)
@@ -104,8 +106,14 @@ class ArrayRules:
 
     def expand(self, state: State) -> list[list[int]]:
         """What may follow this state: the end, or an item and what follows it."""
+        try:
+            self.loader.begin()
+            return self.productions(state)
+        except LimitError as error:
+            raise self.loader.algebra.located(error, self.origin) from None
+
+    def productions(self, state: State) -> list[list[int]]:
         loader = self.loader
-        loader.algebra.begin()
         shape = self.shape
         count = state.length
         claimed = state.claimed
@@ -132,7 +140,14 @@ class ArrayRules:
 
     def told_apart(self, term: int, after: State) -> int:
         """An item and what follows it, where items must differ or some must not. `after` knows nothing of it yet."""
-        return self.loader.engine.add_lazy("item", lambda: self.told_apart_productions(term, after))
+        return self.loader.engine.add_lazy("item", partial(self.expand_told_apart, term, after))
+
+    def expand_told_apart(self, term: int, after: State) -> list[list[int]]:
+        try:
+            self.loader.begin()
+            return self.told_apart_productions(term, after)
+        except LimitError as error:
+            raise self.loader.algebra.located(error, self.origin) from None
 
     def told_apart_productions(self, term: int, after: State) -> list[list[int]]:
         loader = self.loader
@@ -141,7 +156,6 @@ class ArrayRules:
         values = algebra.values(term)
         scalars = listed_scalars(values)
         others = listed_structured(algebra, term)
-        algebra.begin()
         found = []
         are_spelled = any(numbers.spelled for numbers in values.numbers)
         for value in (scalars or []) + (others or []):

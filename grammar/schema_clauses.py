@@ -319,12 +319,5 @@ def try_out(algebra: Algebra, term: int) -> None:
                     value = algebra.sets.objects.value_of(shape, name)
                     if value != FALSE:
                         clauses.ways(clauses.start, name, value, partial(shape._replace))
-    except GrammarLimitError as error:
-        place = algebra.place_of(term)
-        if place is not None and error.pointer is None:
-            error.pointer = place.pointer
-        raise
     except LimitError as error:
-        place = algebra.place_of(term)
-        pointer = None if place is None else place.pointer
-        raise GrammarLimitError(str(error), pointer=pointer).like(error) from None
+        raise algebra.located(error, term) from None

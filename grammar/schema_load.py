@@ -16,12 +16,14 @@ import json
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache, partial
+from time import monotonic
 from typing import TYPE_CHECKING
 from weakref import ref
 
 from ..earley._engine import Engine
 from ..earley._regex import Regexes
-from .errors import GrammarError
+from ..earley.errors import LimitError
+from .errors import GrammarError, GrammarLimitError
 from .json_number_trees import number_tree
 from .json_numbers import exact, number_set
 from .json_strings import spelled
@@ -40,6 +42,7 @@ from .schema_strings import NO_TEXTS, Questions, Texts, has_surrogate, spelled_w
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..earley.limits import Limits
     from .json_numbers import NumberSet
     from .schema_documents import Documents
     from .schema_options import Options
@@ -51,21 +54,27 @@ MAX_TRIED = 8
 """Places where many schemas are combined: of so many it is worked out while loading whether they can be."""
 
 
-def load(documents: Documents, options: Options, seconds: float) -> tuple[Engine, Algebra]:
+def load(documents: Documents, options: Options, limits: Limits) -> tuple[Engine, Algebra]:
     """The engine for the documents that a schema allows, and the algebra that knows what has been left out of it."""
-    algebra = scanned(documents, options, seconds)
-    engine = Engine(Regexes())
-    engine.finish(SchemaLoader(algebra, engine).start(algebra.place(documents.root)))
+    try:
+        algebra = scanned(documents, options, limits)
+        engine = Engine(Regexes())
+        engine.regexes.limit_time(limits, algebra.deadline - monotonic())
+        engine.finish(SchemaLoader(algebra, engine).start(algebra.place(documents.root)))
+    except GrammarLimitError:
+        raise
+    except LimitError as error:
+        raise GrammarLimitError(str(error)).like(error) from None
     return engine, algebra
 
 
-def scanned(documents: Documents, options: Options, seconds: float) -> Algebra:
+def scanned(documents: Documents, options: Options, limits: Limits) -> Algebra:
     """The algebra of what the scan has left of a schema."""
-    algebra = Algebra(documents, options, {}, seconds)
+    algebra = Algebra(documents, options, {}, limits)
     scan = Scan(documents, algebra)
     scan.run()
     if scan.dropped:
-        algebra = Algebra(documents, options, scan.dropped, seconds)
+        algebra = Algebra(documents, options, scan.dropped, limits)
     algebra.has_unique_items = bool(scan.endless)
     algebra.plain_numbers = scan.plain_numbers
     if scan.combined:
@@ -110,7 +119,12 @@ class SchemaLoader:
         known = self.known_questions
         if known is None or known.regexes.n_nodes > MAX_NODES:
             known = self.known_questions = Questions()
+        known.regexes.limit_time(self.algebra.limits, self.algebra.deadline - monotonic())
         return known
+
+    def begin(self) -> None:
+        """A symbol is worked out from here on: see `Terms.begin`."""
+        self.algebra.begin(self.engine.seconds_left())
 
     def start(self, root: int) -> int:
         """The symbol for the values of a term, which is not empty."""
@@ -234,40 +248,53 @@ class SchemaLoader:
         if values is None and term != TRUE and not is_structured(algebra, term) and is_shallow(algebra, term):
             values = algebra.values(term)
         if values is not None and not values.arrays and not values.objects:
-            symbol = None if is_nothing(values) else self.scalar(values)
+            symbol = None if is_nothing(values) else self.scalar(values, term)
         else:
             witness = () if is_something(algebra, term) else None
             symbol = self.engine.add_lazy("value", partial(self.expand, term), witness=witness)
         symbols[term] = symbol
         return symbol
 
-    def scalar(self, values: Values) -> int:
+    def scalar(self, values: Values, origin: int) -> int:
         """The symbol of values without arrays and objects: the same one for equal values. Its terminals are made when
-        a text comes to it: that of an enumeration or a bound takes longer than all else about it."""
+        a text comes to it: that of an enumeration or a bound takes longer than all else about it.
+
+        origin: here and below, a term that has been worked out to this, of which errors name the place.
+        """
         symbol = self.scalar_symbols.get(values)
         if symbol is None:
             witness = () if have_scalar(self.algebra, values) else None
             symbol = self.scalar_symbols[values] = self.engine.add_lazy(
-                "scalar", partial(self.scalars, values), witness=witness
+                "scalar", partial(self.scalars, values, origin), witness=witness
             )
         return symbol
 
     def expand(self, term: int) -> list[list[int]]:
         """The productions of a value."""
-        self.algebra.begin()
-        values = self.algebra.values(term)
-        scalars = Values(values.null, values.booleans, values.numbers, values.texts, (), ())
-        found = [] if is_nothing(scalars) else [[self.scalar(scalars)]]
-        if values.objects:
-            if self.options.property_order == "schema":
-                objects = in_order(self.algebra, values.objects, term)
-            else:
-                objects = [(shape, 0) for shape in values.objects]
-            found += [[self.mark("{"), self.members(shape, n_ordered)] for shape, n_ordered in objects]
-        found += [[self.mark("["), self.items(shape)] for shape in values.arrays]
+        algebra = self.algebra
+        try:
+            self.begin()
+            values = algebra.values(term)
+            scalars = Values(values.null, values.booleans, values.numbers, values.texts, (), ())
+            found = [] if is_nothing(scalars) else [[self.scalar(scalars, term)]]
+            if values.objects:
+                if self.options.property_order == "schema":
+                    objects = in_order(algebra, values.objects, term)
+                else:
+                    objects = [(shape, 0) for shape in values.objects]
+                found += [[self.mark("{"), self.members(shape, n_ordered, term)] for shape, n_ordered in objects]
+            found += [[self.mark("["), self.items(shape, term)] for shape in values.arrays]
+        except LimitError as error:
+            raise algebra.located(error, term) from None
         return found
 
-    def scalars(self, values: Values) -> list[list[int]]:
+    def scalars(self, values: Values, origin: int) -> list[list[int]]:
+        try:
+            return self.scalar_productions(values)
+        except LimitError as error:
+            raise self.algebra.located(error, origin) from None
+
+    def scalar_productions(self, values: Values) -> list[list[int]]:
         found: list[int | None] = []
         if values.null:
             found.append(self.word("null"))
@@ -281,18 +308,18 @@ class SchemaLoader:
             found.append(self.string(values.texts))
         return [[symbol] for symbol in found if symbol is not None]
 
-    def members(self, shape: ObjectShape, n_ordered: int) -> int:
+    def members(self, shape: ObjectShape, n_ordered: int, origin: int) -> int:
         """What follows the brace of an object of this shape, whose first `n_ordered` names come in their order."""
         symbol = self.rules.get((shape, n_ordered))
         if symbol is None:
-            symbol = self.rules[shape, n_ordered] = ObjectRules(self, shape, n_ordered).start()
+            symbol = self.rules[shape, n_ordered] = ObjectRules(self, shape, n_ordered, origin).start()
         return symbol
 
-    def items(self, shape: ArrayShape) -> int:
+    def items(self, shape: ArrayShape, origin: int) -> int:
         """What follows the bracket of an array of this shape."""
         symbol = self.rules.get(shape)
         if symbol is None:
-            symbol = self.rules[shape] = ArrayRules(self, shape).start()
+            symbol = self.rules[shape] = ArrayRules(self, shape, origin).start()
         return symbol
 
 

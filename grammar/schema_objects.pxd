@@ -22,6 +22,7 @@ cdef class ObjectRules:
     cdef object shape
     cdef dict known
     cdef list names
+    cdef object origin
     cdef Py_ssize_t n_ordered
     cdef object required
     cdef object settled
@@ -41,8 +42,9 @@ cdef class ObjectRules:
     cdef symbol(self, State state)
     cdef solution(self, State state)
     cpdef left(self, State state)
-    @cython.locals(found=list, after=State, n_ordered=Py_ssize_t)
     cpdef expand(self, State state)
+    @cython.locals(found=list, after=State, n_ordered=Py_ssize_t)
+    cdef list productions(self, State state)
     cdef add_named(self, State state, Py_ssize_t index, passed, list found)
     @cython.locals(keys=Texts)
     cdef add_others(self, State state, list found)

@@ -18,6 +18,7 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..earley.errors import LimitError
 from .errors import GrammarLimitError
 from .schema_counting import n_texts, words
 from .schema_glance import is_something
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
 
 MAX_NAMED = 256
 """Keys of a pattern that become names where they can run out."""
-
 FEW_DEMANDS = 3
 """For all keys of a pattern, or for some: so many make few kinds of keys, however they overlap."""
 MAX_OVERLAPS = 512
 """Kinds of keys, beside one for each pattern."""
+
 
 class State:
     """What the members so far have led to.
@@ -87,11 +88,12 @@ class Atom(NamedTuple):
 class ObjectRules:
     """The symbols of one shape of object."""
 
-    def __init__(self, loader: SchemaLoader, shape: ObjectShape, n_ordered: int) -> None:
+    def __init__(self, loader: SchemaLoader, shape: ObjectShape, n_ordered: int, origin: int) -> None:
         self.loader = loader
         self.shape = shape
         self.known: dict[State, int] = {}
         self.names = [(name, value) for name, value in shape.named if value != FALSE]
+        self.origin = origin  # see `SchemaLoader.scalar`
         self.n_ordered = sum(value != FALSE for _, value in shape.named[:n_ordered])
         self.required = sum([1 << bit for bit, (name, _) in enumerate(self.names) if name in shape.required])
         # Where the number of members stops to matter: all states behind are one.
@@ -219,12 +221,15 @@ class ObjectRules:
         return known
 
     def next_solution(self, shapes: Iterator[ObjectShape]) -> list[list[int]]:
-        self.loader.algebra.begin()
-        shape = next(shapes, None)
+        try:
+            self.loader.begin()
+            shape = next(shapes, None)
+        except LimitError as error:
+            raise self.loader.algebra.located(error, self.origin) from None
         if shape is None:
             return []
         others = self.loader.engine.add_lazy("other solution", partial(self.next_solution, shapes))
-        return [[self.loader.members(shape, 0)], [others]]
+        return [[self.loader.members(shape, 0, self.origin)], [others]]
 
     def left(self, state: State) -> ObjectShape:
         """What is left of the shape: objects of the members that may still come."""
@@ -249,7 +254,13 @@ class ObjectRules:
 
     def expand(self, state: State) -> list[list[int]]:
         """What may follow this state: the end, or a member and what follows it."""
-        self.loader.algebra.begin()
+        try:
+            self.loader.begin()
+            return self.productions(state)
+        except LimitError as error:
+            raise self.loader.algebra.located(error, self.origin) from None
+
+    def productions(self, state: State) -> list[list[int]]:
         found: list[list[int]] = []
         n_ordered = self.n_ordered
         if self.is_hopeless(state):
@@ -410,17 +421,6 @@ class ObjectRules:
             self.rests[value, after] = symbol
         return symbol
 
-    def make_atoms(self) -> list[Atom]:
-        shape = self.shape
-        algebra = self.loader.algebra
-        others = self.others
-        if others.words is not None and not others.words:
-            return []
-        questions = self.loader.questions()
-        key_sets = self.clauses.key_sets if self.clauses is not None else ()
-        atoms = [Atom(others, TRUE, 0, frozenset())]
-        demands = [(keys, value, 0) for keys, value in self.demands()]
-        demands += [(exist.keys, TRUE, 1 << index) for index, exist in enumerate(shape.exists)]
     def demands(self) -> list[tuple[Texts, int]]:
         """What is demanded of keys that are not named. Of many patterns, those with the same schema are one."""
         found = [(keys, value) for keys, value in self.shape.for_all if value != FALSE]
@@ -432,12 +432,28 @@ class ObjectRules:
             sets.setdefault(algebra.meant(value), []).append(keys)
         return [(union(parts), value) for value, parts in sets.items()]
 
+    def make_atoms(self) -> list[Atom]:
+        shape = self.shape
+        algebra = self.loader.algebra
+        others = self.others
+        if others.words is not None and not others.words:
+            return []
+        questions = self.loader.questions()
+        key_sets = self.clauses.key_sets if self.clauses is not None else ()
+        atoms = [Atom(others, TRUE, 0, frozenset())]
+        demands = [(keys, value, 0) for keys, value in self.demands()]
+        demands += [(exist.keys, TRUE, 1 << index) for index, exist in enumerate(shape.exists)]
         demands += [(keys, TRUE, 0) for keys in key_sets]
         are_many = len(demands) > FEW_DEMANDS
         for index, (keys, value, meets) in enumerate(demands):
             parts: list[Atom] = []
             for atom in atoms:
                 algebra.look()
+                if len(parts) > index + MAX_OVERLAPS:
+                    raise GrammarLimitError(
+                        f"keys of an object are of more than {MAX_OVERLAPS} kinds, for patterns overlap; give fewer of "
+                        "the patterns schemas that differ"
+                    )
                 inside = atom.keys
                 # What is all inside, or all outside, stays as it is written: two patterns are mostly disjoint.
                 if not keys.is_all():
@@ -449,18 +465,13 @@ class ObjectRules:
                     if questions.is_empty(outside):
                         inside = atom.keys
                     else:
-                if len(parts) > index + MAX_OVERLAPS:
-                    raise GrammarLimitError(
-                        f"keys of an object are of more than {MAX_OVERLAPS} kinds, for patterns overlap; give fewer of "
-                        "the patterns schemas that differ"
-                    )
                         parts.append(atom._replace(keys=outside))
+                both = algebra.both(atom.value, value)
+                if are_many and both != atom.value and algebra.is_surely_nothing(both):
+                    continue  # no such key: otherwise they would double with each pattern
                 within = atom.within | {keys} if keys in key_sets else atom.within
                 parts.append(Atom(inside, both, atom.meets | meets, within))
             atoms = parts
         if self.clauses is not None:
             self.clauses.within = {atom.keys: atom.within for atom in atoms}
         return [atom for atom in atoms if atom.value != FALSE and not questions.is_empty(atom.keys)]
-                both = algebra.both(atom.value, value)
-                if are_many and both != atom.value and algebra.is_surely_nothing(both):
-                    continue  # no such key: otherwise they would double with each pattern

@@ -324,7 +324,7 @@ class Scan:
         algebra = self.algebra
         while waiting:
             if self.dropped:
-                algebra = Algebra(self.documents, algebra.options, self.dropped, algebra.seconds)
+                algebra = Algebra(self.documents, algebra.options, self.dropped, algebra.limits)
             known = UniqueItems(self.documents, algebra, self.edges, self.places)
             self.endless.clear()
             self.plain_numbers.clear()

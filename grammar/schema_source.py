@@ -28,7 +28,7 @@ class ReadSchema:
         try:
             self.schema = read(given)
             self.documents = Documents(self.schema, registry=registry)
-            self.engine, self.algebra = load(self.documents, self.options, limits.seconds)
+            self.engine, self.algebra = load(self.documents, self.options, limits)
         except RecursionError:
             raise GrammarLimitError(
                 "the schema is nested too deeply to be read, or this is called too deeply"
@@ -64,11 +64,11 @@ def reread(given: Any, options: str, limits: Limits) -> ReadSchema:
     return ReadSchema(given, *read_options(options), limits)
 
 
-def embed(schema: Any, written_options: str, engine: Engine, seconds: float) -> int:
+def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> int:
     """The symbol for the documents of a schema, in the engine of another grammar."""
     options, registry = read_options(written_options)
     documents = Documents(read(schema), registry=registry)
-    algebra = scanned(documents, options, seconds)
+    algebra = scanned(documents, options, limits)
     algebra.has_unique_items = True  # more tokens are looked through, which is right for other schemas beside it
     return SchemaLoader(algebra, engine).start(algebra.place(documents.root))
 

@@ -8,7 +8,7 @@ from earleymask.grammar.schema_places cimport Place
 
 cdef class Terms:
     cdef object __weakref__
-    cdef readonly double seconds
+    cdef readonly object limits
     cdef readonly double deadline
     cdef public bint is_loading
     cdef readonly Documents documents
@@ -21,7 +21,7 @@ cdef class Terms:
     cdef readonly set in_work
     cdef readonly set far
 
-    cpdef begin(self)
+    cpdef begin(self, double seconds_left)
     cpdef look(self)
     cpdef place(self, Place place)
     @cython.locals(known=dict)

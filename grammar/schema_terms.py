@@ -18,6 +18,8 @@ from .schema_shapes import FALSE, TRUE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ..earley.errors import LimitError
+    from ..earley.limits import Limits
     from .schema_documents import Documents
     from .schema_options import Options
     from .schema_places import Place
@@ -34,10 +36,10 @@ class Terms:
     """The terms of one schema."""
 
     def __init__(
-        self, documents: Documents, options: Options, dropped: Mapping[tuple[int, str], str], seconds: float
+        self, documents: Documents, options: Options, dropped: Mapping[tuple[int, str], str], limits: Limits
     ) -> None:
-        self.seconds = seconds  # for loading, and then for each symbol that is worked out
-        self.deadline = monotonic() + seconds
+        self.limits = limits
+        self.deadline = monotonic() + limits.seconds
         self.is_loading = True
         self.documents = documents
         self.options = options
@@ -52,16 +54,17 @@ class Terms:
 
     # Time.
 
-    def begin(self) -> None:
-        """A symbol is worked out from here on."""
+    def begin(self, seconds_left: float) -> None:
+        """A symbol is worked out from here on, in what a call of a matcher has left of its time."""
         if not self.is_loading:
-            self.deadline = monotonic() + self.seconds
+            self.deadline = monotonic() + seconds_left
         self.look()
 
     def look(self) -> None:
         """Raises GrammarLimitError where the work takes too long. What a schema means may be far larger than it."""
         if monotonic() > self.deadline:
-            raise GrammarLimitError(f"working out the schema takes longer than {self.seconds} seconds").of("seconds")
+            seconds = self.limits.seconds
+            raise GrammarLimitError(f"working out the schema takes longer than {seconds} seconds").of("seconds")
 
     # Terms.
 
@@ -141,6 +144,27 @@ class Terms:
             return None
         place: Place = self.parts[term >> 1]
         return place
+
+    def pointer_of(self, term: int) -> str | None:
+        """The JSON pointer of the place that the term is or is combined of."""
+        kind = self.kinds[term >> 1]
+        part = self.parts[term >> 1]
+        if kind == PLACE:
+            pointer: str = part.pointer
+            return pointer
+        for one in part if kind == BOTH else ():
+            found = self.pointer_of(one)
+            if found is not None:
+                return found
+        return None
+
+    def located(self, error: LimitError, term: int) -> GrammarLimitError:
+        """The error, which was met when the term was worked out, with a place."""
+        if not isinstance(error, GrammarLimitError):
+            error = GrammarLimitError(str(error)).like(error)
+        if error.pointer is None:
+            error.pointer = self.pointer_of(term)
+        return error
 
     # What is being worked out.
 
