@@ -20,6 +20,8 @@ cdef class ArrayRules:
     cdef dict known
     cdef object settled
     cdef object is_apart
+    cdef dict plain
+    cdef dict parted
     cdef bint is_endless
     cdef dict others
 

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 from ..earley.errors import LimitError
 from .errors import GrammarLimitError
 from .schema_counting import ENOUGH, TOO_FEW, differing
+from .schema_glance import is_near
 from .schema_listed import STRUCTURED, listed_scalars, listed_structured
-from .schema_shapes import FALSE, REPEATS, UNIQUE
+from .schema_shapes import ANY_ARRAY, ANY_OBJECT, FALSE, REPEATS, TRUE, UNIQUE, is_nothing
 from .schema_terms import canonical
 from .schema_unique import not_apart
 
@@ -57,6 +58,12 @@ class State:
 REPEATED: frozenset[object] = frozenset([("repeated",)])
 NONE_USED: frozenset[object] = frozenset()
 
+FEW_CLAIMS = 3
+"""So many `contains` are claimed one by one."""
+MAX_CLAIMS = 1 << 10
+"""Ways in which one item may be claimed."""
+NO_DEMANDS: frozenset[int] = frozenset()
+
 
 class ArrayRules:
     """The symbols of one shape of array."""
@@ -68,8 +75,9 @@ class ArrayRules:
         self.known: dict[State, int] = {}
         # Where the number of items stops to matter: all states behind are one.
         self.settled = max(shape.least, len(shape.prefix), *[part.begin for part in shape.contains], 1)
-
         self.is_apart: bool | None = None  # arrays and objects differ from those at other places; None: not asked yet
+        self.plain: dict[int, bool] = {}
+        self.parted: dict[tuple[int, ...], list[tuple[int, frozenset[int]]]] = {}
         self.is_endless = False  # where items must differ, some are always left
         self.others: dict[tuple[Values, State], int] = {}  # items that must differ from those before
 
@@ -100,9 +108,26 @@ class ArrayRules:
             is_done = state.length >= self.shape.least and not self.shape.contains and self.shape.unique != REPEATS
             is_done = is_done or self.is_endless
             symbol = self.known[state] = self.loader.engine.add_lazy(
-                "items", partial(self.expand, state), witness=() if is_done else None
+                "items", partial(self.expand, state), witness=() if is_done else self.witness(state)
             )
         return symbol
+
+    def witness(self, state: State) -> list[int] | None:
+        """What shows that a state can be finished: what items must still be. None where it is not so simple."""
+        shape = self.shape
+        if shape.prefix or shape.most is not None or shape.unique:
+            return None
+        if any(part.most is not None for part in shape.contains):
+            return None
+        loader = self.loader
+        wanted = [shape.rest] if state.length < shape.least else []
+        for part, n in zip(shape.contains, state.claimed, strict=True):
+            if n < part.least:
+                wanted.append(loader.algebra.both(shape.rest, part.item))
+        symbols = [loader.value(term) for term in wanted]
+        if None in symbols:
+            return [loader.engine.add_lazy("nothing", list)]
+        return [symbol for symbol in symbols if symbol is not None]
 
     def expand(self, state: State) -> list[list[int]]:
         """What may follow this state: the end, or an item and what follows it."""
@@ -207,14 +232,22 @@ class ArrayRules:
         if not claimed:
             return [(item, claimed)]
         algebra = self.loader.algebra
+        plain: list[int] = []  # of the demands, by index, that are looked at together
         choices: list[list[tuple[int | None, int]]] = []
-        for part, n in zip(self.shape.contains, claimed, strict=True):
+        for index, (part, n) in enumerate(zip(self.shape.contains, claimed, strict=True)):
             if count < part.begin:
                 choices.append([(None, n)])
             elif part.most is None:
-                # Of items that must differ, none that is meant may be used up without being counted.
-                other = part.item ^ 1 if self.shape.unique == UNIQUE else None
-                choices.append([(None, n)] if n >= part.least else [(part.item, n + 1), (other, n)])
+                if n >= part.least:
+                    choices.append([(None, n)])
+                elif self.shape.unique == UNIQUE:
+                    # None that is meant may be used up without being counted.
+                    choices.append([(part.item, n + 1), (part.item ^ 1, n)])
+                elif len(claimed) > FEW_CLAIMS and self.is_plain(part.item):
+                    choices.append([(None, n)])
+                    plain.append(index)
+                else:
+                    choices.append([(part.item, n + 1), (None, n)])
             elif n < part.most:
                 choices.append([(part.item, n + 1), (part.item ^ 1, n)])
             else:
@@ -229,8 +262,64 @@ class ArrayRules:
                     # As a rule an item is not two things at once: otherwise the ways would double with each.
                     if len(choices) == 1 or both == value or not algebra.is_surely_nothing(both):
                         further.append((both, (*counts, n)))
-            found = further
-        return found
+            found = self.bounded(further)
+        if not plain:
+            return found
+        together = []
+        for value, counts in found:
+            for values, meant in self.parts(tuple(plain)):
+                both = algebra.both(value, values)
+                if not algebra.is_surely_nothing(both):
+                    together.append((both, tuple([n + (index in meant) for index, n in enumerate(counts)])))
+        return self.bounded(together)
+
+    def bounded(self, ways: list[tuple[int, tuple[int, ...]]]) -> list[tuple[int, tuple[int, ...]]]:
+        if len(ways) > MAX_CLAIMS:
+            raise GrammarLimitError(
+                f"one item can satisfy several `contains` in more than {MAX_CLAIMS} ways; combine fewer of them"
+            )
+        return ways
+
+    def is_plain(self, item: int) -> bool:
+        """Whether a demand and its negation are ranges of numbers, words and the like, and no object or array
+        satisfies it, or each of them does."""
+        known = self.plain.get(item)
+        if known is None:
+            algebra = self.loader.algebra
+            known = False
+            if is_near(algebra, item):
+                values = algebra.values(item)
+                known = (
+                    values.arrays in ((), (ANY_ARRAY,))
+                    and values.objects in ((), (ANY_OBJECT,))
+                    and not values.texts.trees
+                    and all(numbers.multiple is None or numbers.multiple == 1 for numbers in values.numbers)
+                )
+            self.plain[item] = known
+        return known
+
+    def parts(self, demands: tuple[int, ...]) -> list[tuple[int, frozenset[int]]]:
+        """All values, parted by which of the plain demands they satisfy. So of an item it is known what it is counted
+        for, and the states along a text are few; and of ranges that overlap there are few parts, in many combinations.
+        """
+        known = self.parted.get(demands)
+        if known is None:
+            algebra = self.loader.algebra
+            known = [(TRUE, NO_DEMANDS)]
+            for index in demands:
+                algebra.look()
+                item = self.shape.contains[index].item
+                further = []
+                for term, meant in known:
+                    for demanded, then in ((item, meant | {index}), (item ^ 1, meant)):
+                        values = algebra.values(algebra.both(term, demanded))
+                        if not is_nothing(values):
+                            further.append((algebra.meaning(values), then))
+                known = further
+                if len(known) > MAX_CLAIMS:
+                    break  # too many in any case
+            self.parted[demands] = known
+        return known
 
 
 def _pair(symbol: int, then: int) -> list[list[int]]:
