@@ -87,7 +87,7 @@ class ObjectSets(OfAlgebra):
                     if both is not None:
                         found |= dict.fromkeys(self.all_of([(both,), *others]) if others else (both,), True)
                 return self.absorbed(tuple(found))
-        settled = self.with_clauses(base, clauses)
+        settled = self.with_clauses(base._replace(clauses=()), [*base.clauses, *clauses])
         return () if settled is None else self.absorbed(self.opened(settled))
 
     def none_of(self, union: tuple[ObjectShape, ...]) -> tuple[ObjectShape, ...]:

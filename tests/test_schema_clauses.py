@@ -164,3 +164,26 @@ def test_combinations_within_each_other_are_refused_before_anything_is_written()
     with pytest.raises(earleymask.LimitError, match="remainders") as caught:
         Grammar.from_json_schema(schema)
     assert "#/properties/v" in str(caught.value)
+
+
+def test_clauses_of_a_single_shape_are_kept_beside_others() -> None:
+    """A negation of many shapes is one shape with clauses, and stands here beside two unions."""
+    closed = {
+        "anyOf": [
+            {"patternProperties": {"c$": False}},
+            {"properties": {"a": {"type": "object"}}},
+            {"enum": [{"b": 1}]},
+        ],
+        "unevaluatedProperties": False,
+    }
+    one = {"oneOf": [{"additionalProperties": {"type": "string"}}, {"properties": {"a": {"const": 1}}}]}
+    schema = {"dependentRequired": {"c": ["ab"]}, "allOf": [{"not": closed}, {"not": one}]}
+    grammar = Grammar.from_json_schema(schema, property_order="any")
+    oracle = Oracle(schema)
+    texts = [
+        json.dumps(dict(zip(names, values, strict=True)))
+        for names in ((), ("a",), ("b",), ("a", "c"), ("ab", "c"), ("a", "ab", "c"), ("a", "b"))
+        for values in product((1, "x", {}), repeat=len(names))
+    ]
+    assert {text: accepts(grammar, text) for text in texts} == {text: oracle.accepts(text) for text in texts}
+    assert any(map(oracle.accepts, texts)) and not all(map(oracle.accepts, texts))
