@@ -345,16 +345,7 @@ def _multiples(multiple: Number, zero: bool, high: Number | None, bound: Bound, 
     Of those above `high`, which something else leaves out, some may be missing. There the core would have to search
     through all digits that may follow for a multiple that is not there.
     """
-    place, figures = _scientific(multiple)
-    factor, q = int(figures), len(figures) - place  # multiple = factor * 10^-q
-    base, powers = 2, 0
-    while factor % 2 == 0:
-        factor //= 2
-        powers += 1
-    while factor % 5 == 0:  # not both: `figures` has no trailing zeros
-        base = 5
-        factor //= 5
-        powers += 1
+    q, factor, base, powers = _factored(multiple)
     if factor > MAX_MODULUS or base**powers > MAX_MODULUS:
         raise LimitError(f"multiples of {written(multiple)}: {factor * base**powers} remainders, limit {MAX_MODULUS}")
     alternatives: list[Node] = [
@@ -367,6 +358,28 @@ def _multiples(multiple: Number, zero: bool, high: Number | None, bound: Bound, 
     if high is not None:
         parts.append(_figures(max(_scientific(high)[0] + q, 1)))  # those of the greatest multiple
     return parts
+
+
+def _factored(multiple: Number) -> tuple[int, int, int, int]:
+    """A positive number as q, factor, base and powers: factor * base^powers * 10^-q, where the factor has neither 2 nor
+    5 in it and the base is one of them."""
+    place, figures = _scientific(multiple)
+    factor, q = int(figures), len(figures) - place
+    base, powers = 2, 0
+    while factor % 2 == 0:
+        factor //= 2
+        powers += 1
+    while factor % 5 == 0:  # not both: `figures` has no trailing zeros
+        base = 5
+        factor //= 5
+        powers += 1
+    return q, factor, base, powers
+
+
+def n_remainders(multiple: Number) -> int:
+    """How many remainders there are to be told apart for multiples of a number. Raises LimitError for long ones."""
+    _, factor, base, powers = _factored(multiple)
+    return int(factor * base**powers)
 
 
 @_kept

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from .errors import GrammarLimitError
 from .regex_dialects import parse_regex, whole_text
 from .regex_whole import few_words, without_anchors
-from .schema_applicators import applied, conjuncts
+from .schema_applicators import applied, conjuncts, target
 from .schema_glance import is_near, is_shallow, is_something, plain_scalars
 from .schema_listed import listed_scalars
 from .schema_own_values import constants, own_values
+from .schema_places import is_reference
 from .schema_shapes import ALL_VALUES, FALSE, NO_VALUES, TRUE, Values, is_nothing
 from .schema_strings import Texts, has_surrogate
 from .schema_terms import BOTH, CONSTANT, PLACE, Terms, canonical
@@ -130,14 +131,14 @@ class Algebra(Terms):
 
     def meant(self, term: int) -> int:
         """The term; of a place that is a mere reference, what that leads to, and of places with the same schema the
-        first one. (There are no circles of references: see `Scan`.)"""
+        first one."""
         place = self.place_of(term & ~1)
         if place is None:
             return term
         known = self.first.get(term & ~1)
         if known is None:
-            if len(place.schema) == 1 and "$ref" in place.schema:
-                known = self.meant(self.place(place.ref()))
+            if is_reference(place.schema) and self.keywords(place):
+                known = self.meant(target(self, place, "$ref"))
             elif self.dropped:
                 known = term & ~1
             else:

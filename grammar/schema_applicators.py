@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .schema_branches import exactly_one, kinds_of
 from .schema_keywords import APPLICATORS
 from .schema_own_values import TYPES, own_values
+from .schema_places import is_reference
 from .schema_shapes import ALL_VALUES, FALSE, TRUE, ObjectShape, Values
 
 if TYPE_CHECKING:
@@ -76,10 +77,14 @@ def applied(algebra: Algebra, place: Place) -> list[int]:
 
 
 def target(algebra: Algebra, place: Place, keyword: str) -> int:
-    """What a reference leads to."""
-    if keyword == "$ref":
-        return algebra.place(place.ref())
-    return algebra.place(place.dynamic_ref() if keyword == "$dynamicRef" else place.recursive_ref())
+    """What a reference leads to, in the end: a chain of mere references is as good as one."""
+    if keyword == "$dynamicRef":
+        place = place.dynamic_ref()
+    else:
+        place = place.ref() if keyword == "$ref" else place.recursive_ref()
+    while is_reference(place.schema) and algebra.keywords(place):  # it may be left out
+        place = place.ref()
+    return algebra.place(place)
 
 
 def applied_by(algebra: Algebra, place: Place, keyword: str) -> list[int]:

@@ -27,5 +27,6 @@ cdef class ArrayRules:
 
     cpdef start(self)
     cdef symbol(self, State state)
+    cpdef rehearse(self)
     cpdef behind(self, value, State after)
     cdef State with_value(self, value, State after)

@@ -55,6 +55,9 @@ class State:
         return hash((self.length, self.claimed, self.used))
 
 
+MAX_REHEARSED = 64
+"""Items of which it is worked out what they may be."""
+
 REPEATED: frozenset[object] = frozenset([("repeated",)])
 NONE_USED: frozenset[object] = frozenset()
 
@@ -128,6 +131,20 @@ class ArrayRules:
         if None in symbols:
             return [loader.engine.add_lazy("nothing", list)]
         return [symbol for symbol in symbols if symbol is not None]
+
+    def rehearse(self) -> None:
+        """Works out what each item may be, whatever demands have been met before it: to find out whether that can be
+        done."""
+        self.start()
+        shape = self.shape
+        none = (0,) * len(shape.contains)
+        most = MAX_REHEARSED if shape.most is None else min(shape.most, MAX_REHEARSED)
+        for count in range(min(self.settled + 1, most)):
+            for value, then in self.claims(shape.item(count), count, none):
+                if shape.unique:
+                    self.told_apart_productions(value, State(count + 1, then, NONE_USED))
+                else:
+                    self.loader.value(value)
 
     def expand(self, state: State) -> list[list[int]]:
         """What may follow this state: the end, or an item and what follows it."""

@@ -15,16 +15,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..earley.errors import LimitError
 from .errors import GrammarLimitError
-from .json_number_trees import number_tree
 from .schema_shapes import ANY_OBJECT, FALSE, TRUE, Clause, ObjectShape
 from .schema_strings import Texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from .schema_algebra import Algebra
     from .schema_object_sets import ObjectSets
 
 MAX_FREE = 8
@@ -301,23 +298,3 @@ def minimal(ways: list[Way]) -> list[Way]:
         if not any(other.terms <= way.terms and other.left <= way.left for other in found):
             found.append(way)
     return found
-
-
-def try_out(algebra: Algebra, term: int) -> None:
-    """Works out what many combined schemas mean: whether their numbers can be spelled, how their clauses go on behind
-    each member that may come first. Behind others there are no more ways, for shapes only fall away. Raises LimitError
-    where a text could meet it."""
-    try:
-        values = algebra.values(term)
-        options = algebra.options
-        for numbers in values.numbers:
-            number_tree(numbers, options.number_digits, options.number_shift, options.number_plain)
-        for shape in values.objects:
-            if shape.clauses:
-                clauses = Clauses(algebra.sets.objects, shape.clauses)
-                for name in clauses.names:
-                    value = algebra.sets.objects.value_of(shape, name)
-                    if value != FALSE:
-                        clauses.ways(clauses.start, name, value, partial(shape._replace))
-    except LimitError as error:
-        raise algebra.located(error, term) from None

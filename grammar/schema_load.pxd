@@ -22,7 +22,7 @@ cdef class SchemaLoader:
     cdef dict terminals
     cdef dict keys
     cdef dict scalar_symbols
-    cdef dict symbols
+    cdef readonly dict symbols
     cdef dict rules
     cdef dict marks
     cdef object known_questions
@@ -39,7 +39,7 @@ cdef class SchemaLoader:
     @cython.locals(regexes=Regexes)
     cdef string(self, Texts texts)
     cdef number(self, numbers)
-    cdef number_tree(self, numbers)
+    cpdef number_tree(self, numbers)
     @cython.locals(regexes=Regexes, engine=Engine)
     cpdef key(self, name)
     @cython.locals(regexes=Regexes)

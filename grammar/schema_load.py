@@ -38,6 +38,7 @@ from .schema_objects import ObjectRules
 from .schema_scan import Scan
 from .schema_shapes import FALSE, TRUE, ArrayShape, ObjectShape, Values, is_nothing
 from .schema_strings import NO_TEXTS, Questions, Texts, has_surrogate, spelled_words
+from .schema_weights import heavy, reaching
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,8 +51,6 @@ if TYPE_CHECKING:
 QUOTE = b'"'
 MAX_NODES = 1 << 16
 """Regex nodes about which questions have been asked, that are kept."""
-MAX_TRIED = 8
-"""Places where many schemas are combined: of so many it is worked out while loading whether they can be."""
 
 
 def load(documents: Documents, options: Options, limits: Limits) -> tuple[Engine, Algebra]:
@@ -77,11 +76,11 @@ def scanned(documents: Documents, options: Options, limits: Limits) -> Algebra:
         algebra = Algebra(documents, options, scan.dropped, limits)
     algebra.has_unique_items = bool(scan.endless)
     algebra.plain_numbers = scan.plain_numbers
-    if scan.combined:
-        from .schema_clauses import try_out
+    weights = heavy(scan)
+    if weights:
+        from .schema_rehearsal import rehearsed
 
-        for _, place in sorted(scan.combined, key=lambda combined: -combined[0])[:MAX_TRIED]:
-            try_out(algebra, algebra.place(scan.around(place)))
+        return rehearsed(algebra, reaching(scan, weights))
     return algebra
 
 
@@ -278,15 +277,18 @@ class SchemaLoader:
             scalars = Values(values.null, values.booleans, values.numbers, values.texts, (), ())
             found = [] if is_nothing(scalars) else [[self.scalar(scalars, term)]]
             if values.objects:
-                if self.options.property_order == "schema":
-                    objects = in_order(algebra, values.objects, term)
-                else:
-                    objects = [(shape, 0) for shape in values.objects]
+                objects = self.ordered(values, term)
                 found += [[self.mark("{"), self.members(shape, n_ordered, term)] for shape, n_ordered in objects]
             found += [[self.mark("["), self.items(shape, term)] for shape in values.arrays]
         except LimitError as error:
             raise algebra.located(error, term) from None
         return found
+
+    def ordered(self, values: Values, term: int) -> list[tuple[ObjectShape, int]]:
+        """The shapes of objects, and how many of the names of each come in their order."""
+        if self.options.property_order == "schema":
+            return in_order(self.algebra, values.objects, term)
+        return [(shape, 0) for shape in values.objects]
 
     def scalars(self, values: Values, origin: int) -> list[list[int]]:
         try:

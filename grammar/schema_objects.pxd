@@ -42,6 +42,8 @@ cdef class ObjectRules:
     cdef symbol(self, State state)
     cdef solution(self, State state)
     cpdef left(self, State state)
+    @cython.locals(first=State, state=State, index=Py_ssize_t)
+    cpdef rehearse(self)
     cpdef expand(self, State state)
     @cython.locals(found=list, after=State, n_ordered=Py_ssize_t)
     cdef list productions(self, State state)

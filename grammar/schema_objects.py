@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from itertools import combinations
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..earley.errors import LimitError
@@ -38,6 +38,10 @@ FEW_DEMANDS = 3
 """For all keys of a pattern, or for some: so many make few kinds of keys, however they overlap."""
 MAX_OVERLAPS = 512
 """Kinds of keys, beside one for each pattern."""
+MAX_REHEARSED = 16
+"""States that are worked out to find out whether they can be."""
+MAX_WORK = 1 << 12
+"""Names of the members, times clauses, in all of these states."""
 
 
 class State:
@@ -251,6 +255,28 @@ class ObjectRules:
             is_constant=False,
             clauses=self.clauses.shapes(state.clauses),
         )
+
+    def rehearse(self) -> None:
+        """Works out what members may come first, and what they are then, whatever else comes before them: to find out
+        whether that can be done. Behind others, less is left of clauses; some states there are worked out, too."""
+        self.start()
+        first = next(iter(self.known))
+        n = len(self.names)
+        if self.clauses is None or not self.n_ordered:
+            for index in range(n):
+                self.add_named(first, index, index + 1, [])
+            self.add_others(first, [])
+            n = 0
+        if self.clauses is not None:
+            most = n + min(MAX_REHEARSED, MAX_WORK // (1 + len(self.clauses.known) * len(self.names)))
+            states = list(self.known)
+            for state in states:  # which grows
+                if most <= 0:
+                    break
+                most -= 1
+                if self.loader.engine.is_productive(self.known[state]):
+                    self.expand(state)
+                    states += islice(self.known, len(states), None)
 
     def expand(self, state: State) -> list[list[int]]:
         """What may follow this state: the end, or a member and what follows it."""

@@ -43,3 +43,6 @@ cdef class Place:
     @cython.locals(entered=Resource)
     cdef Place _at(self, schema, tuple path)
     cdef tuple _scope_in(self, Resource resource)
+
+
+cpdef bint is_reference(schema)

@@ -155,6 +155,11 @@ class Place:
         return widened(self.scope, resource)
 
 
+def is_reference(schema: Any) -> bool:
+    """Whether a schema is a `$ref` and nothing else. (There are no circles of these: see `schema_scan`.)"""
+    return type(schema) is dict and len(schema) == 1 and "$ref" in schema
+
+
 def dynamic_name(keyword: str, reference: str, schema: Any, resource: Resource) -> str | None:
     """The name to look for in the dynamic scope; None where the reference means just what it says.
 

@@ -11,22 +11,28 @@ from earleymask.grammar.schema_places cimport Resource
 
 @cython.final
 cdef class Scan:
-    cdef Documents documents
+    cdef readonly Documents documents
     cdef Algebra algebra
     cdef bint strict
     cdef Regexes regexes
     cdef set tried
     cdef readonly dict dropped
-    cdef dict edges
-    cdef dict places
-    cdef list unique
+    cdef readonly dict edges
+    cdef readonly dict places
+    cdef readonly list unique
     cdef list narrowed
     cdef list large
+    cdef list whole
     cdef readonly dict endless
     cdef readonly set plain_numbers
-    cdef list negations
-    cdef dict targets
+    cdef readonly list negations
+    cdef readonly dict targets
     cdef readonly list combined
+    cdef readonly list counting
+    cdef readonly dict multiples
+    cdef readonly dict with_patterns
+    cdef readonly dict with_lists
+    cdef readonly list meeting
     cdef set _negated
 
     @cython.locals(counted=dict, known=dict)

@@ -14,7 +14,7 @@ from .errors import GrammarError, RegexSyntaxError, together
 from .json_formats import NARROWED as NARROWED_FORMATS
 from .json_formats import FormatRefusal
 from .json_number_trees import number_tree
-from .json_numbers import listed
+from .json_numbers import INTEGERS, exact, listed
 from .regex_lower import lower
 from .schema_check import check_schema
 from .schema_errors import Path, at, in_order
@@ -24,7 +24,7 @@ from .schema_places import Place
 from .schema_strings import has_surrogate
 
 if TYPE_CHECKING:
-    from .json_numbers import NumberSet
+    from .json_numbers import Number, NumberSet
     from .schema_algebra import Algebra
     from .schema_documents import Documents
     from .schema_places import Resource
@@ -48,16 +48,18 @@ _CHECKED = frozenset(
         "maxItems",
         "maxProperties",
         "maxContains",
+        "contains",
     ]
 )
+_KEYS = frozenset(["propertyNames", "patternProperties"])
+_OF_ARRAYS = ("items", "additionalItems", "contains", "minItems", "maxItems")
 _IN_PLACE = APPLICATORS - {"dependentRequired", "unevaluatedItems", "unevaluatedProperties"}
 LONG = 100
 """Digits of numbers that no limit can refuse."""
 _MOST = ("maxItems", "maxProperties", "maxContains")
 _COMBINING = ("oneOf", "allOf", "dependentSchemas", "dependencies")
 MANY_COMBINED = 8
-"""Schemas that are combined at one place: from here on it is worked out before anything is written whether they can be.
-Fewer cannot become too many, or hardly."""
+"""Schemas that are combined at one place: from here on it is found out while loading whether they can be."""
 MANY_CASES = 64
 """So many cases, roughly, are combined where schemas are within each other: it is worked out for them, too."""
 MAX_CASES = 1 << 12
@@ -82,12 +84,21 @@ class Scan:
         self.places: dict[int, tuple[dict[str, Any], Resource, Path]] = {}  # of the schemas in `edges`
         self.unique: list[tuple[dict[str, Any], Resource, Path]] = []
         self.narrowed: list[tuple[dict[str, Any], Resource, Path]] = []  # with formats of which some texts are left out
+        self.whole: list[
+            tuple[dict[str, Any], str, Resource, Path]
+        ] = []  # with bounds that are spelled for integers alone
         self.large: list[tuple[dict[str, Any], str, Resource, Path]] = []  # with keywords that allow very many
         self.endless: dict[int, bool] = {}  # those of `unique` whose items are out of very many scalars
         self.plain_numbers: set[int] = set()  # those whose items are out of very many numbers, too
         self.negations: list[list[Any]] = []  # schemas that may have to be negated
         self.targets: dict[int, list[Any]] = {}  # what references in a schema lead to
-        self.combined: list[tuple[int, Place]] = []  # places where many schemas are combined, and how many
+        # What may become too much together with others, by `id`: see `schema_weights`.
+        self.combined: list[int] = []  # where many schemas are combined
+        self.counting: list[int] = []  # that demand members, of keys that may run out
+        self.multiples: dict[int, Number] = {}
+        self.with_patterns: dict[int, list[str]] = {}
+        self.with_lists: dict[int, int] = {}  # how many constants are arrays
+        self.meeting: list[dict[str, Any]] = []  # that say several things of one member or item by themselves
         self._negated: set[int] | None = None
 
     def run(self) -> None:
@@ -143,12 +154,19 @@ class Scan:
         try:
             if keyword == "pattern":
                 self.check_pattern(value)
+                self.with_patterns.setdefault(id(schema), []).append(value)
             elif keyword == "patternProperties":
                 for pattern in value:
                     self.check_pattern(pattern)
+                self.with_patterns.setdefault(id(schema), []).extend(value)
+                self.meeting.append(schema)
+            elif keyword == "contains":
+                self.meeting.append(schema)
             elif keyword in _LEAST:
                 if value > MAX_LEAST:
                     return f"more than {MAX_LEAST} items or members are not counted"
+                if keyword == "minProperties" and value > 1 and not _KEYS.isdisjoint(schema):
+                    self.counting.append(id(schema))
             elif keyword == "format":
                 if self.algebra.asserts_format(resource):
                     if value in NARROWED_FORMATS:
@@ -160,12 +178,18 @@ class Scan:
                 if value is True:
                     self.unique.append((schema, resource, path))
             elif keyword == "enum" or keyword == "const":
-                return self.why_no_constants(value if keyword == "enum" else [value])
+                values = value if keyword == "enum" else [value]
+                n_lists = sum([isinstance(one, list) for one in values])
+                if n_lists:
+                    self.with_lists[id(schema)] = n_lists
+                return self.why_no_constants(values)
             elif keyword in _MOST:
                 if value > MAX_LEAST:
                     self.large.append((schema, keyword, resource, path))
             elif keyword == "multipleOf" or is_long(value):
-                self.check_numbers(numbers_of(schema, resource.draft))
+                self.check_bounds(schema, keyword, resource, path)
+                if keyword == "multipleOf":
+                    self.multiples[id(schema)] = exact(value)
         except FormatRefusal as error:
             return error.reason
         except (LimitError, RegexSyntaxError, ValueError) as error:
@@ -186,6 +210,18 @@ class Scan:
             options = self.algebra.options
             number_tree(numbers, options.number_digits, options.number_shift, options.number_plain)
             self.tried.add(numbers)
+
+    def check_bounds(self, schema: dict[str, Any], keyword: str, resource: Resource, path: Path) -> None:
+        numbers = numbers_of(schema, resource.draft)
+        try:
+            self.check_numbers(numbers)
+        except LimitError:
+            if keyword == "multipleOf" or schema.get("type") != "integer" or "type" not in resource.keywords:
+                raise
+            # Of integers a bound is as good as the next number, which may have few digits: 10^308 - 1 has not.
+            self.check_numbers(numbers.intersection(INTEGERS))
+            self.counting.append(id(schema))  # not if they are multiples of something else, too
+            self.whole.append((schema, keyword, resource, path))
 
     def why_no_constants(self, values: list[Any]) -> str:
         """Why some of the values cannot be written; empty if all can."""
@@ -228,18 +264,16 @@ class Scan:
                     self.negations.append(branches)
         n_combined = sum([len(schema[keyword]) for keyword in _COMBINING if keyword in schema])
         if n_combined >= MANY_COMBINED and not ("oneOf" in schema and are_apart(schema["oneOf"])):
-            self.combined.append((n_combined, Place(schema, resource, path, (), self.documents)))
+            self.combined.append(id(schema))
         self.edges[id(schema)] = [id(one) for one in found if isinstance(one, dict)]
         self.places[id(schema)] = (schema, resource, path)
 
     def find_many_cases(self) -> None:
         """Adds to `combined` the places where few schemas are combined, and others within these."""
-        known = {id(place.schema): True for _, place in self.combined}
         counted: dict[int, int] = {}
-        for schema, resource, path in self.places.values():
-            n = self.n_cases(schema, counted, 0)
-            if n >= MANY_CASES and id(schema) not in known:
-                self.combined.append((n, Place(schema, resource, path, (), self.documents)))
+        for schema, _, _ in self.places.values():
+            if self.n_cases(schema, counted, 0) >= MANY_CASES:
+                self.combined.append(id(schema))
 
     def n_cases(self, schema: Any, counted: dict[int, int], depth: int) -> int:
         """How many cases there may be to tell apart at a schema, roughly, up to MAX_CASES."""
@@ -259,7 +293,7 @@ class Scan:
                 for branch in value:
                     n *= self.n_cases(branch, counted, depth)
             elif keyword in ("not", "if"):
-                n *= 2 * self.n_cases(value, counted, depth)
+                n *= (1 + n_sides(value)) * self.n_cases(value, counted, depth)
             elif keyword in ("then", "else"):
                 n *= self.n_cases(value, counted, depth)
             elif keyword in ("dependentSchemas", "dependencies"):
@@ -296,18 +330,6 @@ class Scan:
                 else:
                     stack.pop()
                     done.add(open_.popitem()[0])
-
-    def around(self, place: Place) -> Place:
-        """The place by which alone this one, part of an `allOf`, is reached: which of its parts exclude each other can
-        depend on the rest."""
-        while True:
-            path, schema = place.path, place.schema
-            if not path or not path[0] or path[0][1] != "allOf" or place.resource.document.uri:
-                return place
-            if id(schema) in self.negated() or any(schema is one for found in self.targets.values() for one in found):
-                return place
-            outer = next(one for one, parts in self.edges.items() if id(schema) in parts)
-            place = Place(*self.places[outer], (), self.documents)
 
     # Unique items.
 
@@ -360,7 +382,14 @@ class Scan:
                 self.refuse(schema, "format", resource, (path, "format"), why)
 
     def check_large(self) -> None:
-        """Where more than very many items or members are not allowed, a negation demands as many."""
+        """Where more than very many items or members are not allowed, a negation demands as many; and where integers
+        are not above a bound, others are."""
+        for schema, keyword, resource, path in self.whole:
+            if id(schema) in self.negated():
+                why = (
+                    "it may stand under a negation, and of numbers that are not integers the bound has too many digits"
+                )
+                self.refuse(schema, keyword, resource, (path, keyword), why)
         for schema, keyword, resource, path in self.large:
             if id(schema) in self.negated():
                 why = f"it may stand under a negation, and more than {MAX_LEAST} items or members are not counted"
@@ -383,6 +412,16 @@ class Scan:
                     elif isinstance(value, list):
                         stack += value
         return self._negated
+
+
+def n_sides(schema: Any) -> int:
+    """In how many ways an array may be what a schema, but for applicators in place, does not allow; 1 for most others:
+    of objects the ways are decided one by one."""
+    if not isinstance(schema, dict):
+        return 1
+    prefix = schema.get("prefixItems", schema.get("items"))
+    n = len(prefix) if isinstance(prefix, list) else 0
+    return max(n + sum([keyword in schema for keyword in _OF_ARRAYS]), 1)
 
 
 def are_apart(branches: list[Any]) -> bool:

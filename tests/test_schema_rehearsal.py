@@ -1,0 +1,127 @@
+"""What is beyond reach is refused, or left out, while a schema is loaded: no text meets a limit then."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+
+pytest.importorskip("regress")
+pytest.importorskip("jsonschema")
+
+from schema_hard import HardSchemas, meets_limit
+from schema_oracle import Oracle
+
+import earleymask
+from earleymask import Grammar, Matcher, Vocabulary
+
+BYTES = Vocabulary.bytes()
+EOS = 256
+
+
+def within(schema: Any) -> dict[str, Any]:
+    """An object in which the schema is met behind the second key only."""
+    return {"type": "object", "properties": {"u": {"type": "null"}, "v": schema}, "required": ["u", "v"]}
+
+
+def accepts(grammar: Grammar, document: Any) -> bool:
+    data = json.dumps(document).encode()
+    return Matcher(grammar, BYTES).validate([*data, EOS]) == len(data) + 1
+
+
+LARGE, LARGER = {"multipleOf": 37}, {"multipleOf": 41}
+LISTS = [[i, i + 1, i + 2] for i in range(0, 20, 3)]
+BEYOND: dict[str, tuple[Any, str]] = {
+    "an allOf": (within({"allOf": [LARGE, LARGER]}), "at #/properties/v: "),
+    "double negations": (within({"allOf": [LARGE, {"not": {"not": LARGER}}]}), "at #/properties/v: "),
+    "members of one name": (
+        {"allOf": [within(LARGE), {"properties": {"v": LARGER}}]},
+        r"at #/allOf/0/properties/v: .* \(together with /allOf/1/properties/v\)",
+    ),
+    "members of members": (
+        {"allOf": [within({"items": within(LARGE)}), within({"items": {"properties": {"v": LARGER}}})]},
+        "at #/allOf/0/properties/v/items/properties/v: ",
+    ),
+    "keys of two patterns": (
+        within({"patternProperties": {"a": LARGE, "b": LARGER}}),
+        "at #/properties/v/patternProperties/a: ",
+    ),
+    "contains": (within({"items": LARGE, "contains": LARGER}), "at #/properties/v/items: "),
+    "references": (
+        {**within({"$ref": "#/$defs/d", "multipleOf": 41}), "$defs": {"d": LARGE}},
+        "at #/properties/v: ",
+    ),
+    "negated arrays": (within({"not": {"enum": LISTS}}), "at #/properties/v/not: "),
+}
+
+
+@pytest.mark.parametrize("order", ["any", "schema"])
+@pytest.mark.parametrize("name", BEYOND)
+def test_refused_with_its_place(name: str, order: Any) -> None:
+    schema, message = BEYOND[name]
+    with pytest.raises(earleymask.LimitError, match=message):
+        Grammar.from_json_schema(schema, property_order=order)
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_left_out_without_strict(name: str) -> None:
+    schema, _ = BEYOND[name]
+    grammar = Grammar.from_json_schema(schema, strict=False)
+    assert [row for row in grammar.report if row.status == "widened"]
+    oracle = Oracle(schema)
+    values = [1517, 5, "a", [], [0, 1, 2], [1], [1517], {"a": 1517}, {"ab": 1517}, [{"u": None, "v": 1517}]]
+    documents = [{"u": None, "v": value} for value in values]
+    valid = [document for document in documents if oracle.is_valid(document)]
+    assert valid
+    assert [document for document in valid if not accepts(grammar, document)] == []
+    assert not accepts(grammar, {"u": 1, "v": 1517})  # all else is enforced
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        within({"allOf": [{"multipleOf": 7}, {"multipleOf": 11}, {"multipleOf": 13}]}),
+        # They are told apart by their names, and never meet.
+        {"properties": {"u": LARGE, "v": LARGER}, "allOf": [{"required": ["v"]}]},
+        within({"anyOf": [LARGE, LARGER]}),
+        # What is too much cannot come.
+        {"allOf": [within({"allOf": [LARGE, LARGER]}), {"properties": {"v": {"type": "string"}}}]},
+    ],
+)
+def test_what_can_be_is_not_refused(schema: Any) -> None:
+    Grammar.from_json_schema(schema)
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_chain_of_references_is_as_good_as_one(strict: bool) -> None:
+    chain: dict[str, Any] = {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(1_000)}
+    grammar = Grammar.from_json_schema(
+        {**within({"$ref": "#/$defs/d0"}), "$defs": {**chain, "d1000": {"type": "integer"}}}, strict=strict
+    )
+    assert accepts(grammar, {"u": None, "v": 12}) and not accepts(grammar, {"u": None, "v": "a"})
+
+
+def test_bounds_of_integers_next_to_a_short_one() -> None:
+    bound = 10**308 - 1
+    schema = {"type": "integer", "minimum": -bound, "maximum": bound}
+    grammar = Grammar.from_json_schema(within(schema))
+    for value in (0, bound - 1, bound, bound + 1, -bound, -bound - 1):
+        assert accepts(grammar, {"u": None, "v": value}) == (abs(value) <= bound), value
+    # Of other numbers it is too long, and of other multiples the next one is.
+    for beyond in ({"not": schema}, {**schema, "multipleOf": 7}, {"allOf": [schema, {"multipleOf": 7}]}):
+        with pytest.raises(earleymask.GrammarError, match=r"at #/properties/v.*(308 significant|too many) digits"):
+            Grammar.from_json_schema(within(beyond))
+
+
+@pytest.mark.parametrize("kind", ["arrays", "objects"])
+def test_no_walk_meets_a_limit(kind: str) -> None:
+    counts: Counter[str] = Counter()
+    for number in range(16):
+        rng = Random(f"{kind} {number}")
+        schemas = HardSchemas(rng)
+        schemas.atoms = [getattr(schemas, kind)]
+        assert meets_limit(rng, schemas.whole(), counts, Counter()) == ""
+    assert counts["walked"] > 7, counts
