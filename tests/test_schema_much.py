@@ -152,11 +152,11 @@ def test_what_is_too_much_names_its_place(schema: Any, text: str, pointer: str) 
 def test_a_schema_that_means_too_much_is_given_up_in_time(schema: Any) -> None:
     text = '{"' if "type" not in schema else json.dumps([{f"k{i}": 1} for i in range(10)])
     limits = earleymask.Limits(seconds=0.005)
-    begin = time.monotonic()
+    begin = time.thread_time()
     with pytest.raises(LimitError) as caught:
         Matcher(Grammar.from_json_schema(schema, limits=limits), BYTES).validate(text.encode())
     assert caught.value.limit == "seconds" and "seconds" in str(caught.value)
-    assert time.monotonic() - begin < 5
+    assert time.thread_time() - begin < 5
 
 
 def test_a_limit_met_while_loading_is_an_error_of_the_grammar() -> None:
