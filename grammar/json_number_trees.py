@@ -122,23 +122,29 @@ def number_tree(numbers: NumberSet, digits: int = DIGITS, shift: int = SHIFT, pl
     from 1 to `shift` digits without leading zero, or 0 and then, after the point, fewer than `shift` zeros. Others are
     where they need not be counted: `digits` matter to multiples alone, `shift` to bounds other than 0 and to trailing
     zeros of multiples, neither to zero.
-    With `plain`, only those without an exponent and, for integers, without a fraction (`-0` is an integer).
+    With `plain`, only those without an exponent and, for integers, without a fraction (`-0` is an integer), unless the
+    members are spelled as decimals.
 
     Raises LimitError where a bound has too many digits or `multipleOf` too many remainders; see MAX_MODULUS.
     """
     if not 1 <= shift <= digits <= MAX_DIGITS:
         raise ValueError(f"number_shift {shift} and number_digits {digits}: they must be 1 to {MAX_DIGITS}, ascending")
-    if numbers.spelled == AS_DECIMALS:
-        return _all([number_tree(numbers.in_all_spellings(), digits, shift, plain), _AS_DECIMAL])
-    plain = plain or bool(numbers.spelled)  # as integers: without fraction and exponent
     bound = (digits, shift)
-    if numbers.listed is not None:
-        return _listed(numbers.listed, bound, plain)
+    if numbers.spelled == AS_DECIMALS:
+        return _all([_tree(numbers.in_all_spellings(), bound, PLAIN if plain else ANY), _AS_DECIMAL])
     style = ANY
-    if plain:
-        style = WHOLE if numbers.multiple is not None and numbers.multiple % 1 == 0 else PLAIN
+    if plain or numbers.spelled:  # as integers: without fraction and exponent
+        are_whole = numbers.multiple is not None and numbers.multiple % 1 == 0
+        style = WHOLE if are_whole or numbers.listed is not None else PLAIN
+    return _tree(numbers, bound, style)
+
+
+def _tree(numbers: NumberSet, bound: Bound, style: int) -> Node:
+    """As `number_tree`, of numbers that may be spelled in any way."""
+    if numbers.listed is not None:
+        return _listed(numbers.listed, bound, style)
     if numbers == ALL:
-        return _PLAIN_NUMBER if plain else NUMBER
+        return _PLAIN_NUMBER if style else NUMBER
     zero = numbers.contains(0)
     positive = _positive(numbers, False, zero, bound, style)
     negative = _positive(numbers, True, zero, bound, style)
@@ -546,16 +552,16 @@ def _characters(digits: list[int]) -> Chars:
 # Lists of values
 
 
-def _listed(values: tuple[Number, ...], bound: Bound, plain: bool) -> Node:
-    """Spellings of these numbers; with `plain`, whole ones have no fraction even beside others that are not whole."""
+def _listed(values: tuple[Number, ...], bound: Bound, style: int) -> Node:
+    """Spellings of these numbers; of WHOLE, whole ones have no fraction even beside others that are not whole."""
     parts: list[Node] = []
     for negative in (False, True):
         group = _of_sign(values, negative)
         if group:
-            body = _values(group, bound, WHOLE if plain else ANY)
+            body = _values(group, bound, style)
             parts.append(_seq(Literal("-"), body) if negative else body)
     if 0 in values:
-        parts.append(_zero(WHOLE if plain else ANY))
+        parts.append(_zero(style))
     return _any(parts) if parts else _NONE
 
 

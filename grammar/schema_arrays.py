@@ -12,7 +12,7 @@ are told apart where they can be listed, and otherwise only come where no others
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..earley.errors import LimitError
 from .errors import GrammarLimitError
@@ -140,9 +140,10 @@ class ArrayRules:
         none = (0,) * len(shape.contains)
         most = MAX_REHEARSED if shape.most is None else min(shape.most, MAX_REHEARSED)
         for count in range(min(self.settled + 1, most)):
-            for value, then in self.claims(shape.item(count), count, none):
+            item = shape.item(count)
+            for value, then in self.claims(item, count, none):
                 if shape.unique:
-                    self.told_apart_productions(value, State(count + 1, then, NONE_USED))
+                    self.told_apart_productions(item, value, State(count + 1, then, NONE_USED))
                 else:
                     self.loader.value(value)
 
@@ -171,46 +172,47 @@ class ArrayRules:
             return found
         comma = [loader.mark(",")] if count else []
         after = count + 1 if shape.most is not None else min(count + 1, self.settled)
-        for value, then in self.claims(shape.item(count), count, claimed):
+        item = shape.item(count)
+        for value, then in self.claims(item, count, claimed):
             if shape.unique and used != REPEATED:
-                found.append([*comma, self.told_apart(value, State(after, then, used))])
+                found.append([*comma, self.told_apart(item, value, State(after, then, used))])
                 continue
             symbol = loader.value(value)
             if symbol is not None:
                 found.append([*comma, symbol, self.symbol(State(after, then, used))])
         return found
 
-    def told_apart(self, term: int, after: State) -> int:
-        """An item and what follows it, where items must differ or some must not. `after` knows nothing of it yet."""
-        return self.loader.engine.add_lazy("item", partial(self.expand_told_apart, term, after))
+    def told_apart(self, item: int, claimed: int, after: State) -> int:
+        """An item and what follows it, where items must differ or some must not. claimed: those of the items that are
+        meant here. `after` knows nothing of it yet."""
+        return self.loader.engine.add_lazy("item", partial(self.expand_told_apart, item, claimed, after))
 
-    def expand_told_apart(self, term: int, after: State) -> list[list[int]]:
+    def expand_told_apart(self, item: int, claimed: int, after: State) -> list[list[int]]:
         try:
             self.loader.begin()
-            return self.told_apart_productions(term, after)
+            return self.told_apart_productions(item, claimed, after)
         except LimitError as error:
             raise self.loader.algebra.located(error, self.origin) from None
 
-    def told_apart_productions(self, term: int, after: State) -> list[list[int]]:
+    def told_apart_productions(self, item: int, claimed: int, after: State) -> list[list[int]]:
         loader = self.loader
         engine = loader.engine
         algebra = loader.algebra
-        values = algebra.values(term)
+        values = algebra.values(claimed)
         scalars = listed_scalars(values)
-        others = listed_structured(algebra, term)
+        # Whether arrays and objects are listed is asked of all items: by those, the others are told apart.
+        others = listed_structured(algebra, item)
+        if self.are_used_up(item, others, after):
+            return []  # seen at once, instead of by trying all ways to use them up
         found = []
         are_spelled = any(numbers.spelled for numbers in values.numbers)
         for value in (scalars or []) + (others or []):
             then = self.with_value(canonical(value), after)
-            item = algebra.constant(value)
-            symbol = loader.value(algebra.both(term, item) if are_spelled or isinstance(value, (list, dict)) else item)
+            one = algebra.constant(value)
+            symbol = loader.value(algebra.both(claimed, one) if are_spelled or isinstance(value, (list, dict)) else one)
             if then is not None and symbol is not None:
                 found.append([symbol, self.symbol(then)])
         if scalars is not None and others is not None:
-            n_left = len({canonical(value) for value in scalars + others} - after.used)
-            if self.shape.unique == UNIQUE and after.length > len(self.shape.prefix):
-                if n_left < self.shape.least - after.length + 1:
-                    return []  # seen at once, instead of by trying all ways to use them up
             return found
         if self.shape.unique == REPEATS:
             raise GrammarLimitError("of items that must repeat there are too many")  # the scan has refused it
@@ -219,7 +221,7 @@ class ArrayRules:
                 self.is_apart = not not_apart(algebra, self.shape)
             if not self.is_apart:
                 raise GrammarLimitError("items that must differ cannot be arrays or objects")
-            symbol = loader.value(algebra.both(term, algebra.meaning(STRUCTURED)))
+            symbol = loader.value(algebra.both(claimed, algebra.meaning(STRUCTURED)))
             if symbol is not None:
                 found.append([symbol, self.symbol(after)])
         if scalars is not None:
@@ -232,6 +234,17 @@ class ArrayRules:
         for symbol in loader.followed_scalars(values, after.used, lambda value: self.behind(value, after)):
             found.append([engine.add_lazy("item", partial(_pair, symbol, self.symbol(after)))])
         return found
+
+    def are_used_up(self, item: int, others: list[Any] | None, after: State) -> bool:
+        """Whether fewer items that differ are left than must come, this one among them, all being out of few values."""
+        shape = self.shape
+        if shape.unique != UNIQUE or others is None or after.length <= len(shape.prefix):
+            return False
+        due = shape.least - after.length + 1
+        if due <= 0:
+            return False
+        scalars = listed_scalars(self.loader.algebra.values(item))
+        return scalars is not None and len({canonical(value) for value in scalars + others} - after.used) < due
 
     def behind(self, value: object, after: State) -> int:
         then = self.with_value(value, after)

@@ -25,6 +25,7 @@ _TEXTS = ("minLength", "maxLength", "pattern", "patternProperties", "propertyNam
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 NO_SURROGATES = "lone surrogates are written only in strings of which nothing is demanded"
+PLAIN_NUMBERS = "numbers that must differ are written without an exponent, integers without a fraction"
 UNREACHED = "in a schema that nothing applies, asserts nothing"
 
 
@@ -102,7 +103,10 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
                 status, why = NARROWED, NO_SURROGATES
             elif keyword == "uniqueItems":
                 if id(schema) in algebra.plain_numbers:
-                    status, why = NARROWED, "numbers that must differ are written without an exponent"
+                    status, why = (
+                        NARROWED,
+                        "numbers that must differ are written without an exponent, integers without a fraction",
+                    )
             elif _is_about_numbers(keyword, schema[keyword], resource.draft) and not options.number_plain:
                 status = NARROWED
                 why = (
