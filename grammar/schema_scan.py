@@ -160,6 +160,8 @@ class Scan:
                     self.check_pattern(pattern)
                 self.with_patterns.setdefault(id(schema), []).extend(value)
                 self.meeting.append(schema)
+                if len(value) >= MANY_COMBINED:
+                    self.combined.append(id(schema))
             elif keyword == "contains":
                 self.meeting.append(schema)
             elif keyword in _LEAST:

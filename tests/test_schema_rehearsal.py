@@ -16,7 +16,7 @@ from schema_hard import HardSchemas, meets_limit
 from schema_oracle import Oracle
 
 import earleymask
-from earleymask import Grammar, Matcher, Vocabulary
+from earleymask import Grammar, GrammarError, LimitError, Matcher, Vocabulary
 
 BYTES = Vocabulary.bytes()
 EOS = 256
@@ -125,3 +125,17 @@ def test_no_walk_meets_a_limit(kind: str) -> None:
         schemas.atoms = [getattr(schemas, kind)]
         assert meets_limit(rng, schemas.whole(), counts, Counter()) == ""
     assert counts["walked"] > 7, counts
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"patternProperties": {f"p{i}": {"minLength": i + 1} for i in range(10)}},
+        {"type": "array", "allOf": [{"contains": {"required": [f"k{i}"]}} for i in range(11)]},
+    ],
+)
+def test_kinds_of_keys_and_of_items_are_counted_while_loading(schema: Any) -> None:
+    with pytest.raises(LimitError) as caught:
+        Grammar.from_json_schema({"properties": {"a": {"type": "string"}, "b": schema}})
+    assert isinstance(caught.value, GrammarError)
+    assert caught.value.pointer == "/properties/b"
