@@ -103,7 +103,9 @@ cdef class Rules:
             try:
                 symbol = self.checked(self.followers[terminal](text))
                 if not self.is_productive(symbol):
-                    raise ValueError(f"nothing can follow the text {text!r} of {self.names[terminal]!r}")
+                    # Front ends see to it that this cannot be: the mask that allowed the text was made as if it could go on.
+                    text_read, name = shortened(repr(text)), shortened(self.names[terminal])
+                    raise LimitError(f"nothing can follow the text {text_read} of {name!r}, which was not known before it was read")
             finally:
                 self.n_expanding -= 1
             dot = self.dots.n

@@ -33,9 +33,12 @@ cdef class ObjectRules:
     cdef Texts others
     cdef object clauses
     cdef dict solved
+    cdef list meeters
 
     cdef Texts other_keys(self)
+    cdef can_meet(self, atom)
     cdef bint is_hopeless(self, State state) except -1
+    cdef list all_meeters(self)
     @cython.locals(needed=list)
     cdef tuple witness(self)
     cpdef start(self)

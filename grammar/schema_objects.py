@@ -111,9 +111,10 @@ class ObjectRules:
         self.others = self.other_keys()
         self.clauses: Clauses | None = None
         self.solved: dict[ObjectShape, int] = {}
+        self.meeters: list[int] | None = None
         if shape.clauses:
             self.read_clauses()
-        if shape.exists or shape.least:
+        if shape.exists or shape.least or (self.clauses is not None and self.clauses.counts):
             self.name_few()
 
     def read_clauses(self) -> None:
@@ -126,13 +127,6 @@ class ObjectRules:
         words_ = [name for name in clauses.names if name not in names]
         self.add_names([name for name in words_ if self.others.has(name)])
         self.others = self.others & Texts(but=frozenset(words_))
-        if clauses.counts:
-            # Keys that can run out.
-            questions = self.loader.questions()
-            few = [words(atom.keys, MAX_NAMED, questions) or [] for atom in self.make_atoms()]
-            found = [word for part in few for word in part]
-            self.add_names(sorted(found))
-            self.others = self.others & Texts(but=frozenset(found))
 
     def add_names(self, names: list[str]) -> None:
         sets = self.loader.algebra.sets.objects
@@ -150,32 +144,82 @@ class ObjectRules:
         return others
 
     def name_few(self) -> None:
-        """Names other keys where they can run out before all demands are met: the state knows which names are left."""
+        """Names other keys where they can run out before all demands are met: the state knows which names are left.
+
+        Of keys that are not named it must not matter for what comes behind which one has been written. So of each atom
+        there are enough, or they are named; how many others there are does not tell, for they may have no value.
+        """
         questions = self.loader.questions()
         few = words(self.others, MAX_NAMED, questions)
-        if few is None:
-            found: set[str] = set()
-            for exist in self.shape.exists:
-                found.update(words(exist.keys & self.others, MAX_NAMED, questions) or ())
-            self.others = self.others & Texts(but=frozenset(found)) if found else self.others
-            least = self.shape.least
-            if least and n_texts(self.others, least, questions) < least:
-                raise GrammarLimitError(f"whether there are {least} keys is not known; demand fewer members")
-            few = list(found)
-        else:
+        if few is not None:
             self.others = NO_TEXTS
-        self.add_names(sorted(few))
+            self.add_names(sorted(few))
+            return
+        algebra = self.loader.algebra
+        least = self.shape.least
+        counts = self.clauses is not None and self.clauses.counts
+        found: list[str] = []
+        left: list[Atom] = []
+        for atom in self.make_atoms():
+            most = MAX_NAMED if counts or atom.meets else min(least - 1, MAX_NAMED)
+            part = words(atom.keys, most, questions) if most > 0 else None
+            if part is None or (not counts and len(part) >= least and not self.can_meet(atom)):
+                left.append(atom)
+            elif not algebra.is_surely_nothing(atom.value):
+                found += part
+        if found:
+            left = [atom for atom in left if not algebra.is_surely_nothing(atom.value)]
+            self.others = self.others & Texts(but=frozenset(found)) if left else NO_TEXTS
+        for atom in left if least > MAX_NAMED else ():
+            if n_texts(atom.keys, least, questions) < least and not algebra.is_surely_nothing(atom.value):
+                raise GrammarLimitError(f"whether there are {least} keys is not known; demand fewer members")
+        self.atoms = left
+        self.add_names(sorted(found))
+
+    def can_meet(self, atom: Atom) -> int:
+        """Bits of the demands that a key of the atom can meet, as far as that is seen at once."""
+        algebra = self.loader.algebra
+        found = 0
+        for bit, exist in enumerate(self.shape.exists):
+            if atom.meets >> bit & 1 and not algebra.is_surely_nothing(algebra.both(atom.value, exist.value)):
+                found |= 1 << bit
+        return found
 
     def is_hopeless(self, state: State) -> bool:
-        """Whether there are not as many names left as members must come."""
-        if self.others is not NO_TEXTS or state.size >= self.shape.least:
+        """Whether there are not as many names left as members must come, or none for some demand."""
+        is_short = self.others is NO_TEXTS and state.size < self.shape.least
+        if not is_short and not state.missing:
             return False
-        written = 0
         passed = state.passed
+        written = 0
         if passed > self.n_ordered:
-            written = (passed - self.n_ordered).bit_count()
-            passed = self.n_ordered
-        return state.size + len(self.names) - passed - written < self.shape.least
+            passed, written = self.n_ordered, passed - self.n_ordered
+        if is_short and state.size + len(self.names) - passed - written.bit_count() < self.shape.least:
+            return True
+        if state.missing:
+            written = written << self.n_ordered | (1 << passed) - 1
+            for bit, meeters in enumerate(self.all_meeters()):
+                if state.missing >> bit & 1 and not meeters & ~written:
+                    return True
+        return False
+
+    def all_meeters(self) -> list[int]:
+        """For each demand, bits of the names that can meet it; negative where other keys can."""
+        if self.meeters is None:
+            algebra = self.loader.algebra
+            if self.atoms is None:
+                self.atoms = self.make_atoms()
+            others = 0
+            for atom in self.atoms:
+                others |= self.can_meet(atom)
+            self.meeters = []
+            for bit, exist in enumerate(self.shape.exists):
+                names = -1 << len(self.names) if others >> bit & 1 else 0
+                for index, (name, value) in enumerate(self.names):
+                    if exist.keys.has(name) and not algebra.is_surely_nothing(algebra.both(value, exist.value)):
+                        names |= 1 << index
+                self.meeters.append(names)
+        return self.meeters
 
     def witness(self) -> tuple[int, ...]:
         """What shows that all states can be finished: a symbol that derives something if all required values do."""
@@ -337,12 +381,17 @@ class ObjectRules:
 
     def check_left(self, state: State) -> None:
         """Makes sure that keys are left for each demand that is not met."""
+        assert self.atoms is not None
         n = len(state.others) + 2
-        for bit, exist in enumerate(self.shape.exists):
-            if state.missing >> bit & 1:
-                keys = exist.keys & self.others
-                if n_texts(keys, 1) and n_texts(keys, n) < n:
-                    raise GrammarLimitError(f"more than {MAX_NAMED} keys before one that is demanded")
+        few = many = 0
+        for atom in self.atoms:
+            meets = self.can_meet(atom) & state.missing
+            if meets and n_texts(atom.keys, n) < n:
+                few |= meets
+            else:
+                many |= meets
+        if few & ~many:
+            raise GrammarLimitError(f"more than {MAX_NAMED} keys before one that is demanded")
 
     def add(
         self,
@@ -436,7 +485,14 @@ class ObjectRules:
     def follow(self, value: int, after: State, text: bytes) -> int:
         """What follows a key that is written as `text`, colon included."""
         key = json.loads(text[: text.rindex(b'"') + 1])
-        return self.rest(value, State(after.passed, after.size, after.missing, after.others | {key}, after.clauses))
+        then = State(after.passed, after.size, after.missing, after.others | {key}, after.clauses)
+        symbol = self.rest(value, then)
+        loader = self.loader
+        if not loader.engine.is_productive(symbol):
+            # Of keys that run out, some that are not named: their values are nothing, and this is not seen.
+            error = GrammarLimitError(f"what may follow the key {json.dumps(key)} was not known before it was written")
+            raise loader.algebra.located(error, self.origin)
+        return symbol
 
     def rest(self, value: int, after: State) -> int:
         """A value, and what follows it."""

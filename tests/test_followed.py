@@ -164,6 +164,25 @@ def test_where_a_followed_terminal_may_stand() -> None:
         Matcher(SimpleNamespace(engine=engine), Vocabulary.bytes()).mask()
 
 
+def test_a_text_that_nothing_can_follow_is_a_limit() -> None:
+    """The front end gave too much for all texts: the matcher says so, and is as it was."""
+    regexes = Regexes()
+    engine = Engine(regexes)
+    after = engine.add_terminal("x", regexes.literal(b"x"))
+    followed = engine.add_followed("word", regexes.literal(b"w:"), lambda text: engine.add_lazy("nothing", list))
+    start = engine.add_nonterminal("start")
+    engine.add_production(start, [followed, after])
+    anything = regexes.repeat(regexes.byte_set(range(256)), 0)
+    engine.set_doubtful(lambda: (anything, anything))
+    engine.finish(start)
+    matcher = Matcher(SimpleNamespace(engine=engine), Vocabulary.bytes())
+    assert matcher.accept(ord("w"))
+    for _ in range(2):
+        with pytest.raises(LimitError, match="nothing can follow the text b'w:' of 'word'"):
+            matcher.accept(ord(":"))
+        assert matcher.tokens == [ord("w")]
+
+
 def test_what_texts_add_is_bounded() -> None:
     """Keys that were met become symbols: an engine with many is left to its matchers, and one text may have so many."""
     schema = {"additionalProperties": {"type": "null"}}
