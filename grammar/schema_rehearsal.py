@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .schema_places import Place
     from .schema_shapes import Values
 
-MAX_TERMS = 1 << 7
+MAX_TERMS = 1 << 5
 """That are rehearsed, of one schema: the first ones from the root on."""
 MAX_STATES = 8
 """Of a terminal, beginnings of its texts: behind so many the next byte is worked out."""

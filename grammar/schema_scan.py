@@ -60,6 +60,8 @@ _MOST = ("maxItems", "maxProperties", "maxContains")
 _COMBINING = ("oneOf", "allOf", "dependentSchemas", "dependencies")
 MANY_COMBINED = 8
 """Schemas that are combined at one place: from here on it is found out while loading whether they can be."""
+MANY_PATTERNS = 10
+"""Patterns of keys with schemas of their own: fewer make no more kinds of keys than there may be."""
 MANY_CASES = 64
 """So many cases, roughly, are combined where schemas are within each other: it is worked out for them, too."""
 MAX_CASES = 1 << 12
@@ -160,7 +162,7 @@ class Scan:
                     self.check_pattern(pattern)
                 self.with_patterns.setdefault(id(schema), []).extend(value)
                 self.meeting.append(schema)
-                if len(value) >= MANY_COMBINED:
+                if len(value) >= MANY_PATTERNS:
                     self.combined.append(id(schema))
             elif keyword == "contains":
                 self.meeting.append(schema)

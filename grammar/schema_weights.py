@@ -26,7 +26,7 @@ MAX_CHOICES = 10
 """Of the branches of choices."""
 MAX_LISTS = 4
 """Constants that are arrays: so many can be negated together, whatever is in them."""
-MAX_LOOKED = 1 << 12
+MAX_LOOKED = 1 << 10
 """Schemas that are looked at, each as often as it meets others. Beyond them all that has a weight is heavy."""
 
 _BRANCHES = ("allOf", "anyOf", "oneOf")
