@@ -86,9 +86,8 @@ class Scan:
         self.places: dict[int, tuple[dict[str, Any], Resource, Path]] = {}  # of the schemas in `edges`
         self.unique: list[tuple[dict[str, Any], Resource, Path]] = []
         self.narrowed: list[tuple[dict[str, Any], Resource, Path]] = []  # with formats of which some texts are left out
-        self.whole: list[
-            tuple[dict[str, Any], str, Resource, Path]
-        ] = []  # with bounds that are spelled for integers alone
+        # With bounds that can be spelled for integers alone.
+        self.whole: list[tuple[dict[str, Any], str, Resource, Path]] = []
         self.large: list[tuple[dict[str, Any], str, Resource, Path]] = []  # with keywords that allow very many
         self.endless: dict[int, bool] = {}  # those of `unique` whose items are out of very many scalars
         self.plain_numbers: set[int] = set()  # those whose items are out of very many numbers, too
