@@ -24,6 +24,8 @@ from .schema_terms import canonical
 from .schema_unique import not_apart
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .schema_load import SchemaLoader
     from .schema_shapes import ArrayShape, Values
 
@@ -111,7 +113,7 @@ class ArrayRules:
             is_done = state.length >= self.shape.least and not self.shape.contains and self.shape.unique != REPEATS
             is_done = is_done or self.is_endless
             symbol = self.known[state] = self.loader.engine.add_lazy(
-                "items", partial(self.expand, state), witness=() if is_done else self.witness(state)
+                "items", partial(self.expand, self.productions, state), witness=() if is_done else self.witness(state)
             )
         return symbol
 
@@ -143,19 +145,20 @@ class ArrayRules:
             item = shape.item(count)
             for value, then in self.claims(item, count, none):
                 if shape.unique:
-                    self.told_apart_productions(item, value, State(count + 1, then, NONE_USED))
+                    self.told_apart(item, value, State(count + 1, then, NONE_USED))
                 else:
                     self.loader.value(value)
 
-    def expand(self, state: State) -> list[list[int]]:
-        """What may follow this state: the end, or an item and what follows it."""
+    def expand(self, work: Callable[..., list[list[int]]], *given: Any) -> list[list[int]]:
+        """What one of the functions below makes of a symbol."""
         try:
             self.loader.begin()
-            return self.productions(state)
+            return work(*given)
         except LimitError as error:
             raise self.loader.algebra.located(error, self.origin) from None
 
     def productions(self, state: State) -> list[list[int]]:
+        """What may follow this state: the end, or an item and what follows it."""
         loader = self.loader
         shape = self.shape
         count = state.length
@@ -175,26 +178,17 @@ class ArrayRules:
         item = shape.item(count)
         for value, then in self.claims(item, count, claimed):
             if shape.unique and used != REPEATED:
-                found.append([*comma, self.told_apart(item, value, State(after, then, used))])
+                apart = partial(self.expand, self.told_apart, item, value, State(after, then, used))
+                found.append([*comma, loader.engine.add_lazy("item", apart)])
                 continue
             symbol = loader.value(value)
             if symbol is not None:
                 found.append([*comma, symbol, self.symbol(State(after, then, used))])
         return found
 
-    def told_apart(self, item: int, claimed: int, after: State) -> int:
+    def told_apart(self, item: int, claimed: int, after: State) -> list[list[int]]:
         """An item and what follows it, where items must differ or some must not. claimed: those of the items that are
         meant here. `after` knows nothing of it yet."""
-        return self.loader.engine.add_lazy("item", partial(self.expand_told_apart, item, claimed, after))
-
-    def expand_told_apart(self, item: int, claimed: int, after: State) -> list[list[int]]:
-        try:
-            self.loader.begin()
-            return self.told_apart_productions(item, claimed, after)
-        except LimitError as error:
-            raise self.loader.algebra.located(error, self.origin) from None
-
-    def told_apart_productions(self, item: int, claimed: int, after: State) -> list[list[int]]:
         loader = self.loader
         engine = loader.engine
         algebra = loader.algebra
