@@ -6,7 +6,8 @@ from earleymask.earley._bitmaps cimport Bitmaps
 from earleymask.earley._chart cimport Path
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._lexer cimport Lexer
-from earleymask.earley._parts cimport Exits, Part, Parts
+from earleymask.earley._part cimport Exits, Part
+from earleymask.earley._parts cimport Parts
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._rests cimport RestTrie
 from earleymask.earley._rules cimport Rules

@@ -26,7 +26,8 @@ from earleymask.earley._chart cimport DEAD, MET, NO_TABLE, UNKNOWN, path_allocat
 from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport K_REPEAT
-from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, folded, parts_of, union_members
+from earleymask.earley._part cimport folded
+from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, parts_of, union_members
 from earleymask.earley._tables cimport (
     NONE, byteset_has, reserve, sequence, sequence_length, sort_u64, words_extend, words_free, words_push,
 )

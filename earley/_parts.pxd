@@ -3,6 +3,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from earleymask.earley._automaton cimport Automaton, State
+from earleymask.earley._part cimport Exits, Family, Part
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._rests cimport Rests, RestTrie
 from earleymask.earley._tables cimport ByteSet, Map, Words
@@ -11,53 +12,7 @@ from earleymask.trie._trie cimport TokenTrie
 
 cdef enum:
     ROOT_NODE = 0xFFFFFFFF      # in place of a node of the trie: the root, which is not stored
-    MAX_LEVEL = 16              # repetitions up to which a family keeps bitmaps
     MAX_MEMBERS = 4             # of a union whose members are asked one by one
-
-# Trie nodes sorted by their byte: those of bytes[i] are nodes[starts[i]:starts[i + 1]].
-cdef struct Exits:
-    uint32_t n
-    uint32_t n_bytes
-    uint32_t* nodes
-    uint8_t* bytes
-    uint32_t* starts
-    RestTrie** rests            # by byte: what follows there, merged; NULL until needed
-
-# Sets of bytes in one word, where a byte may stand for three others: two of them that share none have no byte in common.
-cdef inline uint64_t folded(uint32_t byte) noexcept nogil:
-    return <uint64_t> 1 << (byte & 63)
-
-cdef struct Part:
-    uint32_t node               # of the trie, or ROOT_NODE
-    uint32_t regex
-    uint32_t index
-    uint32_t n_tokens           # inside: tokens after which the regex may still match
-    uint32_t* bits              # these as a bitmap, or NULL and
-    uint32_t* tokens            # as ascending ids
-    # Where a token leaves the lexeme after a prefix that the regex matches:
-    Exits exits                 # entered nodes, by which the regex dies
-    uint32_t n_open             # matched nodes that may go on with any of their children: many nodes die below them
-    uint32_t* open
-    uint64_t* open_bytes        # by which bytes each of them goes on, as in `folded`
-    # Later than it might: nodes after a matched one by which the regex goes on, to die further down.
-    uint32_t n_late             # nodes where it dies; `live` is made from them when first asked for
-    uint32_t* late
-    ByteSet live_bytes          # that nodes in `live` can have
-    bint live_made
-    Exits live
-    Part* like                  # or NULL: where that one has as many exits for a byte, their rests are the same
-
-# What body{least,most} tail makes of the tokens below a node for all bounds at once, body being repeated a known number of
-# times in each token. A level is the number of repetitions that a token begins; in pairs an item stands before its level.
-cdef struct Family:
-    uint32_t n_levels           # bitmaps
-    uint32_t most               # highest level of all
-    uint32_t* bits              # bitmap l: tokens within the repetitions that begin at most l of them
-    uint32_t counts[MAX_LEVEL + 1]  # their number
-    Words deep                  # pairs: such tokens of more than MAX_LEVEL levels
-    Words tokens                # pairs: tokens that end within the tail
-    Words exits, open, late     # pairs: as in `Part`, all after some of the tail
-    ByteSet live_bytes
 
 cdef class Parts:
     cdef readonly TokenTrie trie
@@ -144,11 +99,6 @@ cdef class Parts:
 
 
 cdef Parts parts_of(TokenTrie trie)
-
-# For those who take up what was saved (`_records`).
-cdef void free_part(Part* part) noexcept nogil
-cdef int set_open(Part* part, TokenTrie trie, const uint32_t* nodes, uint32_t n) except -1 nogil
-cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except -1 nogil
 
 # The regexes whose parts, taken together, are what `regex` makes of the vocabulary: the members of a small union, so that
 # what is known of a name helps with a name that may also be quoted; else itself. Returns their number.

@@ -4,7 +4,8 @@ from libc.stdint cimport uint32_t
 
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._keys cimport Keys
-from earleymask.earley._parts cimport Part, Parts
+from earleymask.earley._part cimport Part
+from earleymask.earley._parts cimport Parts
 from earleymask.earley._records cimport Records
 from earleymask.earley._tables cimport Words
 

@@ -16,7 +16,8 @@ from cpython.pythread cimport WAIT_LOCK, PyThread_acquire_lock, PyThread_release
 from earleymask.earley._automaton cimport DEAD_END
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._keys cimport Keys
-from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, Part, Parts, free_part, parts_of, union_members
+from earleymask.earley._part cimport Part, free_part
+from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, Parts, parts_of, union_members
 from earleymask.earley._records cimport Records
 from earleymask.earley._rules cimport S_TERMINAL
 from earleymask.earley._tables cimport NONE, Words, reserve, words_free, words_push

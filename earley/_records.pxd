@@ -2,7 +2,8 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from earleymask.earley._parts cimport Exits, Part, Parts
+from earleymask.earley._part cimport Exits, Part
+from earleymask.earley._parts cimport Parts
 from earleymask.earley._rests cimport RestTrie
 from earleymask.earley._tables cimport Words
 from earleymask.trie._trie cimport TokenTrie

@@ -18,7 +18,8 @@ import numpy as np
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from earleymask.earley._parts cimport ROOT_NODE, Exits, Part, Parts, group_by_byte, set_open
+from earleymask.earley._part cimport Exits, Part, group_by_byte, set_open
+from earleymask.earley._parts cimport ROOT_NODE, Parts
 from earleymask.earley._rests cimport RestTrie
 from earleymask.earley._tables cimport NONE, Words, copy_of, words_extend, words_free, words_push
 from earleymask.trie._memory cimport calloc

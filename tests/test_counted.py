@@ -1,4 +1,4 @@
-"""Bounded repetitions: masks for all bounds out of one walk of the vocabulary (`Family` in `earley/_parts`)."""
+"""Bounded repetitions: masks for all bounds out of one walk of the vocabulary (`Family` in `earley/_part`)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,66 @@
+# What regexes make of the tokens below one node of the trie, as `_parts` builds and keeps it: a part, of one regex; a family,
+# of all that differ by bounds alone.
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from earleymask.earley._rests cimport RestTrie
+from earleymask.earley._tables cimport ByteSet, Words
+from earleymask.trie._trie cimport TokenTrie
+
+cdef enum:
+    MAX_LEVEL = 16              # repetitions up to which a family keeps bitmaps
+
+# Trie nodes sorted by their byte: those of bytes[i] are nodes[starts[i]:starts[i + 1]].
+cdef struct Exits:
+    uint32_t n
+    uint32_t n_bytes
+    uint32_t* nodes
+    uint8_t* bytes
+    uint32_t* starts
+    RestTrie** rests            # by byte: what follows there, merged; NULL until needed
+
+# Sets of bytes in one word, where a byte may stand for three others: two of them that share none have no byte in common.
+cdef inline uint64_t folded(uint32_t byte) noexcept nogil:
+    return <uint64_t> 1 << (byte & 63)
+
+cdef struct Part:
+    uint32_t node               # of the trie, or ROOT_NODE
+    uint32_t regex
+    uint32_t index
+    uint32_t n_tokens           # inside: tokens after which the regex may still match
+    uint32_t* bits              # these as a bitmap, or NULL and
+    uint32_t* tokens            # as ascending ids
+    # Where a token leaves the lexeme after a prefix that the regex matches:
+    Exits exits                 # entered nodes, by which the regex dies
+    uint32_t n_open             # matched nodes that may go on with any of their children: many nodes die below them
+    uint32_t* open
+    uint64_t* open_bytes        # by which bytes each of them goes on, as in `folded`
+    # Later than it might: nodes after a matched one by which the regex goes on, to die further down.
+    uint32_t n_late             # nodes where it dies; `live` is made from them when first asked for
+    uint32_t* late
+    ByteSet live_bytes          # that nodes in `live` can have
+    bint live_made
+    Exits live
+    Part* like                  # or NULL: where that one has as many exits for a byte, their rests are the same
+
+# What body{least,most} tail makes of the tokens below a node for all bounds at once, body being repeated a known number of
+# times in each token. A level is the number of repetitions that a token begins; in pairs an item stands before its level.
+cdef struct Family:
+    uint32_t n_levels           # bitmaps
+    uint32_t most               # highest level of all
+    uint32_t* bits              # bitmap l: tokens within the repetitions that begin at most l of them
+    uint32_t counts[MAX_LEVEL + 1]  # their number
+    Words deep                  # pairs: such tokens of more than MAX_LEVEL levels
+    Words tokens                # pairs: tokens that end within the tail
+    Words exits, open, late     # pairs: as in `Part`, all after some of the tail
+    ByteSet live_bytes
+
+cdef Part* new_part() except NULL nogil
+cdef void free_part(Part* part) noexcept nogil
+cdef int set_open(Part* part, TokenTrie trie, const uint32_t* nodes, uint32_t n) except -1 nogil
+cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except -1 nogil
+
+cdef void free_family(Family* family) noexcept nogil
+# Items with the level of each, and those of some levels.
+cdef int pair_up(Words* pairs, const Words* items, const Words* levels) except -1 nogil
+cdef int take_pairs(Words* items, const Words* pairs, uint32_t least, uint32_t most) except -1 nogil

@@ -1,0 +1,131 @@
+"""Parts and families of them in memory: making one, sorting its exits, giving it back. How they are found: `_parts`."""
+
+from libc.stdlib cimport free
+
+from earleymask.earley._rests cimport free_rests
+from earleymask.earley._tables cimport byteset_add, byteset_fill, byteset_has, copy_of, lowest_bit, words_free, words_push
+from earleymask.trie._memory cimport calloc, malloc
+from earleymask.trie._trie cimport node_byte, node_skip
+
+
+cdef Part* new_part() except NULL nogil:
+    cdef Part* part = <Part*> calloc(1, sizeof(Part))
+    if part == NULL:
+        with gil:
+            raise MemoryError("part")
+    return part
+
+
+cdef int set_open(Part* part, TokenTrie trie, const uint32_t* nodes, uint32_t n) except -1 nogil:
+    """Gives a part its open nodes."""
+    cdef uint32_t i, child, end
+    if n == 0:
+        return 0
+    part.open = <uint32_t*> copy_of(nodes, n * sizeof(uint32_t))
+    part.open_bytes = <uint64_t*> calloc(n, sizeof(uint64_t))
+    if part.open_bytes == NULL:
+        with gil:
+            raise MemoryError("part")
+    part.n_open = n
+    for i in range(n):
+        child = nodes[i] + 1
+        end = nodes[i] + node_skip(trie.nodes[nodes[i]])
+        while child < end:
+            part.open_bytes[i] |= folded(node_byte(trie.nodes[child]))
+            child += node_skip(trie.nodes[child])
+    return 0
+
+
+cdef void free_part(Part* part) noexcept nogil:
+    free(part.bits)
+    free(part.tokens)
+    free(part.open)
+    free(part.open_bytes)
+    free(part.late)
+    free_exits(&part.exits)
+    free_exits(&part.live)
+    free(part)
+
+
+cdef void free_exits(Exits* exits) noexcept nogil:
+    cdef uint32_t k
+    if exits.rests != NULL:
+        for k in range(exits.n_bytes):
+            if exits.rests[k] != NULL:
+                free_rests(exits.rests[k])
+    free(exits.rests)
+    free(exits.nodes)
+    free(exits.bytes)
+    free(exits.starts)
+
+
+cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except -1 nogil:
+    """A counting sort of `nodes` by their byte."""
+    cdef uint32_t ends[256]                             # of the bytes there are
+    cdef ByteSet bytes_
+    cdef uint64_t word
+    cdef uint32_t i, byte, w, n = 0, at = 0, count
+    if nodes.n == 0:
+        return 0
+    byteset_fill(&bytes_, 0)
+    for i in range(nodes.n):
+        byte = node_byte(trie.nodes[nodes.data[i]])
+        if not byteset_has(&bytes_, byte):
+            byteset_add(&bytes_, byte)
+            ends[byte] = 0
+            n += 1
+        ends[byte] += 1
+    free_exits(exits)                                   # what an attempt without memory left
+    exits.nodes = <uint32_t*> malloc(nodes.n * sizeof(uint32_t))
+    exits.bytes = <uint8_t*> malloc(n)
+    exits.starts = <uint32_t*> malloc((<size_t> n + 1) * sizeof(uint32_t))
+    exits.rests = <RestTrie**> calloc(n, sizeof(RestTrie*))
+    exits.n_bytes = n
+    if exits.rests == NULL or exits.nodes == NULL or exits.bytes == NULL or exits.starts == NULL:
+        with gil:
+            raise MemoryError("part")
+    n = 0
+    for w in range(4):
+        word = bytes_.w[w]
+        while word:
+            byte = 64 * w + lowest_bit(word)
+            word &= word - 1
+            count = ends[byte]
+            ends[byte] = at
+            exits.bytes[n] = <uint8_t> byte
+            exits.starts[n] = at
+            n += 1
+            at += count
+    exits.starts[n] = at
+    for i in range(nodes.n):
+        byte = node_byte(trie.nodes[nodes.data[i]])
+        exits.nodes[ends[byte]] = nodes.data[i]
+        ends[byte] += 1
+    exits.n = <uint32_t> nodes.n
+    return 0
+
+
+cdef int pair_up(Words* pairs, const Words* items, const Words* levels) except -1 nogil:
+    cdef size_t i
+    for i in range(items.n):
+        words_push(pairs, items.data[i])
+        words_push(pairs, levels.data[i])
+    return 0
+
+
+cdef int take_pairs(Words* items, const Words* pairs, uint32_t least, uint32_t most) except -1 nogil:
+    cdef size_t i
+    for i in range(0, pairs.n, 2):
+        if least <= pairs.data[i + 1] <= most:
+            words_push(items, pairs.data[i])
+    return 0
+
+
+cdef void free_family(Family* family) noexcept nogil:
+    free(family.bits)
+    words_free(&family.deep)
+    words_free(&family.tokens)
+    words_free(&family.exits)
+    words_free(&family.open)
+    words_free(&family.late)
+    free(family)
