@@ -9,6 +9,8 @@ invalid one that is accepted whole an *invalidation error*, a refused schema a *
 any. TTFM is the time from the schema in memory to its first mask, TBM that of each further mask.
 
 All engines stand at the same token and fill their masks one after the other; who begins changes from schema to schema.
+So each finds the processor's caches as the other engines and the tokenizer have left them. `--first-masks` measures
+TTFM without that: each engine in turn opens a block of schemas, one after the other, and fills their first masks.
 `--data` is a file with one JSON object a line (`name`, `schema`, `tests`: `valid`, `data`), gzipped or not, or a folder
 with one such object a file, as the public data set has them.
 """
@@ -24,6 +26,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +40,15 @@ from .measure import no_garbage_collection
 
 RESULTS = ROOT / "bench" / "results"
 ENGINES = ("earleymask", "llguidance", "xgrammar")
+BLOCK = 50
+"""Schemas that one engine opens in turn with `--first-masks`."""
 MAX_LISTED = 40
 """Errors of one kind that the Markdown lists; the JSON beside it has all."""
 REASON_CHARS = 110
+
+
+Given = tuple[str, Any, list[Mapping[str, Any]]]
+"""Name, schema and tests of a case as they are read."""
 
 
 @dataclass
@@ -63,8 +72,7 @@ class Score:
     invalidation_errors: list[str] = field(default_factory=list)
 
 
-def read(data: Path) -> Iterator[tuple[str, Any, list[Mapping[str, Any]]]]:
-    """Name, schema and tests of each case."""
+def read(data: Path) -> Iterator[Given]:
     if data.is_dir():
         for path in sorted(data.rglob("*.json")):
             case = json.loads(path.read_text(encoding="utf-8"))
@@ -97,22 +105,29 @@ def tokenised(
     return case, left_out
 
 
+def opened(name: str, schema: Any, engine: Engine, score: Score, order: str) -> Session | None:
+    """One engine with its first mask filled, or None for a schema that it refuses."""
+    start = time.perf_counter_ns()
+    try:
+        session = engine.open_schema(schema, order)
+        session.fill()
+        taken = time.perf_counter_ns() - start
+        if session.error():
+            raise ValueError(session.error())
+    except Exception as error:  # each engine has its own
+        score.compile_errors[name] = str(error)
+        return None
+    score.ttfm_ns.append(taken)
+    return session
+
+
 def run(case: Case, found: Sequence[Engine], scores: Mapping[str, Score], order: str, eos: int) -> None:
     """One case with all engines; the first of `found` begins."""
     sessions: dict[str, Session] = {}
     wrong: set[str] = set()
     for engine in found:
-        start = time.perf_counter_ns()
-        try:
-            session = engine.open_schema(case.schema, order)
-            session.fill()
-            taken = time.perf_counter_ns() - start
-            if session.error():
-                raise ValueError(session.error())
-        except Exception as error:  # each engine has its own
-            scores[engine.name].compile_errors[case.name] = str(error)
-        else:
-            scores[engine.name].ttfm_ns.append(taken)
+        session = opened(case.name, case.schema, engine, scores[engine.name], order)
+        if session is not None:
             sessions[engine.name] = session
     for number, (valid, tokens) in enumerate(case.tests):
         if number:
@@ -176,37 +191,47 @@ def kind_of(reason: str) -> str:
     return shortened(re.sub(r"-?\d+(?:\.\d+)?", "N", line))
 
 
-def summary(score: Score, n: int) -> Record:
-    return {
+def summary(score: Score, n: int, only_first: bool = False) -> Record:
+    opened: Record = {
         "schemas": n,
-        "passing": score.passing,
         "compile_errors": len(score.compile_errors),
-        "validation_errors": len(score.validation_errors),
-        "invalidation_errors": len(score.invalidation_errors),
-        "tbm_us": distribution(score.tbm_ns),
         "ttfm_us": distribution(score.ttfm_ns),
         "compile_errors_by_reason": dict(Counter(map(kind_of, score.compile_errors.values())).most_common()),
         # Without the schemas, which engines quote.
         "compile_errors_listed": {name: shortened(why) for name, why in score.compile_errors.items()},
+    }
+    if only_first:
+        return opened
+    return {
+        **opened,
+        "passing": score.passing,
+        "validation_errors": len(score.validation_errors),
+        "invalidation_errors": len(score.invalidation_errors),
+        "tbm_us": distribution(score.tbm_ns),
         "validation_errors_listed": score.validation_errors,
         "invalidation_errors_listed": score.invalidation_errors,
     }
 
 
-ROWS: tuple[tuple[str, Callable[[Record], Any]], ...] = (
-    ("passing", lambda s: f"{s['passing']:,} of {s['schemas']:,} ({100 * s['passing'] / max(1, s['schemas']):.1f}%)"),
-    ("compile errors", lambda s: f"{s['compile_errors']:,}"),
-    ("validation errors (instances)", lambda s: f"{s['validation_errors']:,}"),
-    ("invalidation errors (instances)", lambda s: f"{s['invalidation_errors']:,}"),
+ROWS: tuple[tuple[str, str, Callable[[Record], str]], ...] = (
+    (
+        "passing",
+        "passing",
+        lambda s: f"{s['passing']:,} of {s['schemas']:,} ({100 * s['passing'] / max(1, s['schemas']):.1f}%)",
+    ),
+    ("compile errors", "compile_errors", lambda s: f"{s['compile_errors']:,}"),
+    ("validation errors (instances)", "validation_errors", lambda s: f"{s['validation_errors']:,}"),
+    ("invalidation errors (instances)", "invalidation_errors", lambda s: f"{s['invalidation_errors']:,}"),
     *(
-        (f"TBM {name}, µs", lambda s, k=key: _number(s["tbm_us"], k))
+        (f"TBM {name}, µs", "tbm_us", lambda s, k=key: _number(s["tbm_us"], k))
         for name, key in (("mean", "mean"), ("p50", "median"), ("p99", "p99"), ("max", "max"))
     ),
     *(
-        (f"TTFM {name}, µs", lambda s, k=key: _number(s["ttfm_us"], k))
+        (f"TTFM {name}, µs", "ttfm_us", lambda s, k=key: _number(s["ttfm_us"], k))
         for name, key in (("p50", "median"), ("p90", "p90"), ("p99", "p99"), ("max", "max"))
     ),
 )
+"""Title, what of an engine's summary it needs, and what it shows of it."""
 
 
 def _number(figures: Record, key: str) -> str:
@@ -216,20 +241,24 @@ def _number(figures: Record, key: str) -> str:
 def markdown(record: Record) -> str:
     where = record["environment"]
     names = list(record["engines"])
+    what = f"{record['instances']:,} instances"
+    if record["only_first"]:
+        what = f"first masks alone, blocks of {BLOCK} with each engine in turn"
     versions = ", ".join(f"{name} {version}" for name, version in where["versions"].items())
     lines = [
         "# MaskBench",
         "",
         f"{where['date']}, revision {where['revision']}. {where['processor']}, {where['cores']} cores, "
         f"{where['system']}, Python {where['python']}; {versions}. Load average {where['load'][0]}. "
-        f"{record['schemas']:,} schemas of {record['data']}, {record['instances']:,} instances, vocabulary "
+        f"{record['schemas']:,} schemas of {record['data']}, {what}, vocabulary "
         f"{record['vocabulary']}, order of keys: {record['order']}. Written by `{record['command']}`.",
         "",
         "| | " + " | ".join(names) + " |",
         "| --- |" + " --: |" * len(names),
     ]
-    for title, value in ROWS:
-        lines.append(f"| {title} | " + " | ".join(value(record["engines"][name]) for name in names) + " |")
+    for title, needed, value in ROWS:
+        if all(needed in engine for engine in record["engines"].values()):
+            lines.append(f"| {title} | " + " | ".join(value(record["engines"][name]) for name in names) + " |")
     for name in names:
         summed = record["engines"][name]
         if summed["compile_errors_by_reason"]:
@@ -237,10 +266,10 @@ def markdown(record: Record) -> str:
             lines += [
                 f"- {count}: {reason}" for reason, count in _first(list(summed["compile_errors_by_reason"].items()))
             ]
-        for what in ("validation", "invalidation"):
-            if summed[f"{what}_errors_listed"]:
-                lines += ["", f"## {name}: {what} errors", ""]
-                lines += [f"- {line}" for line in _first(summed[f"{what}_errors_listed"])]
+        for kind in ("validation", "invalidation"):
+            if summed.get(f"{kind}_errors_listed"):
+                lines += ["", f"## {name}: {kind} errors", ""]
+                lines += [f"- {line}" for line in _first(summed[f"{kind}_errors_listed"])]
     return "\n".join(lines) + "\n"
 
 
@@ -248,33 +277,64 @@ def _first(items: list[Any]) -> list[Any]:
     return items[:MAX_LISTED]
 
 
+def follow_all(
+    cases: Sequence[Given],
+    spell: Callable[[str], list[int]],
+    eos: int,
+    found: Sequence[Engine],
+    scores: Mapping[str, Score],
+    order: str,
+) -> tuple[int, int]:
+    """Every instance of every schema. Returns how many instances there were, and how many more were left out."""
+    n_instances = n_left_out = 0
+    for number, given in enumerate(tqdm(cases, unit="schema")):
+        case, left_out = tokenised(*given, spell)
+        n_instances += len(case.tests)
+        n_left_out += left_out
+        run(case, rotated(found, number), scores, order, eos)
+    return n_instances, n_left_out
+
+
+def first_masks(cases: Sequence[Given], found: Sequence[Engine], scores: Mapping[str, Score], order: str) -> None:
+    """The first mask of every schema; each engine in turn has a block of them to itself."""
+    for start in tqdm(range(0, len(cases), BLOCK), unit=f" blocks of {BLOCK}"):
+        for engine in rotated(found, start // BLOCK):
+            for name, schema, _ in cases[start : start + BLOCK]:
+                opened(name, schema, engine, scores[engine.name], order)
+
+
+def rotated(found: Sequence[Engine], number: int) -> list[Engine]:
+    turn = number % len(found)
+    return [*found[turn:], *found[:turn]]
+
+
 def measured(
-    data: Path, vocabulary_name: str, engine_names: Sequence[str], order: str, limit: int | None, progress: bool = True
+    data: Path, vocabulary_name: str, engine_names: Sequence[str], order: str, limit: int | None, only_first: bool
 ) -> Record:
     vocabulary, encode = vocabularies.load(vocabulary_name)
     found, missing = engines(vocabulary, engine_names)
     for name, why in missing.items():
         print(f"{name} is left out: {why}", file=sys.stderr)
-    eos = next(iter(vocabulary.eos_token_ids))
     scores = {engine.name: Score() for engine in found}
     cases = spread(list(read(data)), limit)
     n_instances = n_left_out = 0
     with no_garbage_collection():
-        for number, (name, schema, tests) in enumerate(tqdm(cases, unit="schema", disable=not progress)):
-            case, left_out = tokenised(name, schema, tests, lambda text: vocabularies.spelled(vocabulary, encode, text))
-            n_instances += len(case.tests)
-            n_left_out += left_out
-            turn = number % len(found)
-            run(case, [*found[turn:], *found[:turn]], scores, order, eos)
+        if only_first:
+            first_masks(cases, found, scores, order)
+        else:
+            eos = next(iter(vocabulary.eos_token_ids))
+            spell = partial(vocabularies.spelled, vocabulary, encode)
+            n_instances, n_left_out = follow_all(cases, spell, eos, found, scores, order)
     return {
         "environment": environment(),
         "data": data.name,
         "vocabulary": f"{vocabulary_name} ({vocabulary.size:,} ids)",
         "order": order,
+        "only_first": only_first,
         "schemas": len(cases),
         "instances": n_instances,
         "instances_left_out": n_left_out,
-        "engines": {name: summary(score, len(cases)) for name, score in scores.items()},
+        "engines": {name: summary(score, len(cases), only_first) for name, score in scores.items()},
     }
 
 
@@ -285,12 +345,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--order", choices=("any", "schema"), default="schema", help="of keys (%(default)s)")
     parser.add_argument("--vocabulary", default="tekken", choices=vocabularies.NAMES, help="(%(default)s)")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=ENGINES)
+    parser.add_argument("--first-masks", action="store_true", help="only these, one schema right after the other")
     parser.add_argument("--output", type=Path, metavar="FILE", help="the Markdown; a .json goes beside it")
     given = parser.parse_args(arguments)
-    record = measured(given.data, given.vocabulary, given.engines, given.order, given.limit)
+    record = measured(given.data, given.vocabulary, given.engines, given.order, given.limit, given.first_masks)
     record["command"] = " ".join(["python -m bench.maskbench", *(sys.argv[1:] if arguments is None else arguments)])
     text = markdown(record)
-    output = given.output or RESULTS / f"maskbench-{given.order}.md"
+    output = given.output or RESULTS / f"maskbench-{'first-masks-' if given.first_masks else ''}{given.order}.md"
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(text, encoding="utf-8")
     write_json(record, output.with_suffix(".json"))

@@ -159,12 +159,35 @@ def test_the_report_counts_reasons_of_a_kind_together() -> None:
         "schemas": 2,
         **dict.fromkeys(("data", "vocabulary", "order", "command"), ""),
         "instances": 0,
+        "only_first": False,
         "engines": {"one": maskbench.summary(one, 2)},
     }
     text = maskbench.markdown(record)
     assert '- 2: `pattern` has "…" at N' in text
     assert "| passing | 0 of 2 (0.0%) |" in text and "| compile errors | 2 |" in text
     assert "| TBM mean, µs | – |" in text
+
+
+def test_first_masks_alone(small: Any) -> None:
+    """Each engine in turn opens a block of schemas; another one begins with the next block."""
+    opened: list[tuple[str, int]] = []
+
+    class Noted(TableEngine):
+        def open_schema(self, schema: Any, order: str) -> Session:
+            opened.append((self.name, schema["number"]))
+            return super().open_schema(schema, order)
+
+    n = maskbench.BLOCK + 1
+    cases: list[maskbench.Given] = [(f"c{i}", {"texts": ["1"], "number": i}, []) for i in range(n)]
+    cases[3] = ("c3", {"number": 3}, [])
+    scores = {name: maskbench.Score() for name in ("a", "b")}
+    maskbench.first_masks(cases, [Noted(name, small[0]) for name in scores], scores, "any")
+    block = range(maskbench.BLOCK)
+    assert opened == [*(("a", i) for i in block), *(("b", i) for i in block), ("b", n - 1), ("a", n - 1)]
+    for score in scores.values():
+        found = maskbench.summary(score, n, only_first=True)
+        assert (found["schemas"], found["compile_errors"], len(score.ttfm_ns)) == (n, 1, n - 1)
+        assert "passing" not in found and "tbm_us" not in found
 
 
 def test_alike_reasons_are_counted_together_by_the_first_of_several() -> None:
