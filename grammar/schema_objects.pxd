@@ -33,16 +33,16 @@ cdef class ObjectRules:
     cdef Texts others
     cdef object clauses
     cdef dict solved
-    cdef list meeters
+    cdef object endings
 
     cdef Texts other_keys(self)
     cdef can_meet(self, atom)
-    cdef bint is_hopeless(self, State state) except -1
-    cdef list all_meeters(self)
     @cython.locals(needed=list)
     cdef tuple witness(self)
     cpdef start(self)
     cdef symbol(self, State state)
+    cdef tuple ending(self, State state)
+    cdef written(self, State state)
     cdef solution(self, State state)
     cpdef left(self, State state)
     @cython.locals(first=State, state=State, index=Py_ssize_t)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..earley.errors import LimitError
 from .errors import GrammarLimitError
 from .schema_counting import n_texts, words
+from .schema_endings import Endings
 from .schema_glance import is_something
 from .schema_shapes import FALSE, TRUE
 from .schema_strings import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate, union
@@ -111,7 +112,7 @@ class ObjectRules:
         self.others = self.other_keys()
         self.clauses: Clauses | None = None
         self.solved: dict[ObjectShape, int] = {}
-        self.meeters: list[int] | None = None
+        self.endings: Endings | None = None
         if shape.clauses:
             self.read_clauses()
         if shape.exists or shape.least or (self.clauses is not None and self.clauses.counts):
@@ -185,42 +186,6 @@ class ObjectRules:
                 found |= 1 << bit
         return found
 
-    def is_hopeless(self, state: State) -> bool:
-        """Whether there are not as many names left as members must come, or none for some demand."""
-        is_short = self.others is NO_TEXTS and state.size < self.shape.least
-        if not is_short and not state.missing:
-            return False
-        passed = state.passed
-        written = 0
-        if passed > self.n_ordered:
-            passed, written = self.n_ordered, passed - self.n_ordered
-        if is_short and state.size + len(self.names) - passed - written.bit_count() < self.shape.least:
-            return True
-        if state.missing:
-            written = written << self.n_ordered | (1 << passed) - 1
-            for bit, meeters in enumerate(self.all_meeters()):
-                if state.missing >> bit & 1 and not meeters & ~written:
-                    return True
-        return False
-
-    def all_meeters(self) -> list[int]:
-        """For each demand, bits of the names that can meet it; negative where other keys can."""
-        if self.meeters is None:
-            algebra = self.loader.algebra
-            if self.atoms is None:
-                self.atoms = self.make_atoms()
-            others = 0
-            for atom in self.atoms:
-                others |= self.can_meet(atom)
-            self.meeters = []
-            for bit, exist in enumerate(self.shape.exists):
-                names = -1 << len(self.names) if others >> bit & 1 else 0
-                for index, (name, value) in enumerate(self.names):
-                    if exist.keys.has(name) and not algebra.is_surely_nothing(algebra.both(value, exist.value)):
-                        names |= 1 << index
-                self.meeters.append(names)
-        return self.meeters
-
     def witness(self) -> tuple[int, ...]:
         """What shows that all states can be finished: a symbol that derives something if all required values do."""
         if self.possible is None:
@@ -249,13 +214,35 @@ class ObjectRules:
     def symbol(self, state: State) -> int:
         symbol = self.known.get(state)
         if symbol is None:
-            witness = self.witness() if self.is_plain else None
+            witness: tuple[int, ...] | None = None  # where keys that are not named may have run out
             if state.clauses:
                 witness = (self.solution(state),)
+            elif self.is_plain:
+                witness = self.witness()
+            elif not state.missing or len(state.others) < MAX_NAMED:
+                witness = self.ending(state)
             symbol = self.known[state] = self.loader.engine.add_lazy(
                 "members", partial(self.expand, state), witness=witness
             )
         return symbol
+
+    def ending(self, state: State) -> tuple[int, ...]:
+        """What shows that a state without clauses can be finished."""
+        shape = self.shape
+        if self.endings is None:
+            if self.atoms is None:
+                self.atoms = self.make_atoms()
+            self.endings = Endings(self.loader, shape, self.names, self.atoms, self.origin)
+        names = ~self.written(state) & (1 << len(self.names)) - 1
+        room = None if shape.most is None else shape.most - state.size
+        return self.endings.witness(names, state.missing, shape.least - state.size, room)
+
+    def written(self, state: State) -> int:
+        """Bits of the names that do not come any more."""
+        passed, written = state.passed, 0
+        if passed > self.n_ordered:
+            passed, written = self.n_ordered, passed - self.n_ordered
+        return written << self.n_ordered | (1 << passed) - 1
 
     def solution(self, state: State) -> int:
         """A symbol that derives something if the clauses that are left can be met: that of a shape without clauses."""
@@ -283,10 +270,7 @@ class ObjectRules:
         """What is left of the shape: objects of the members that may still come."""
         assert self.clauses is not None
         shape = self.shape
-        passed, written = state.passed, 0
-        if passed > self.n_ordered:
-            passed, written = self.n_ordered, passed - self.n_ordered
-        written = written << self.n_ordered | (1 << passed) - 1
+        written = self.written(state)
         gone = frozenset([name for bit, (name, _) in enumerate(self.names) if written >> bit & 1])
         value_of = dict(shape.named)
         value_of.update(self.names)
@@ -333,8 +317,6 @@ class ObjectRules:
     def productions(self, state: State) -> list[list[int]]:
         found: list[list[int]] = []
         n_ordered = self.n_ordered
-        if self.is_hopeless(state):
-            return found
         if state.passed < n_ordered:
             if not self.required >> state.passed & 1:
                 left: tuple[int, ...] | None = state.clauses

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from itertools import permutations, product
 from random import Random
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -63,9 +64,15 @@ def patterns(rng: Random) -> dict[str, Any]:
 
 def random_schema(rng: Random) -> dict[str, Any]:
     found = {"$defs": {"endless": ENDLESS}, "type": "object", **patterns(rng)}
-    word = rng.choice(("not", "not", "oneOf", "allOf", "minProperties"))
+    word = rng.choice(("not", "not", "nots", "nots", "oneOf", "allOf", "minProperties"))
     if word == "minProperties":
         found["allOf"] = [patterns(rng)]
+    elif word == "nots":
+        found["allOf"] = [{"not": patterns(rng)} for _ in range(rng.randint(2, 3))]
+        if rng.random() < 0.3:
+            found["required"] = rng.sample(NAMES, 1)
+        if rng.random() < 0.4:
+            found["maxProperties"] = rng.randint(1, 3)
     else:
         found[word] = patterns(rng) if word == "not" else [patterns(rng) for _ in range(rng.randint(1, 2))]
     if word == "minProperties" or rng.random() < 0.2:
@@ -168,6 +175,34 @@ def test_members_that_are_as_many_as_keys_with_a_value() -> None:
         assert accepts(grammar, json.dumps(members))
         assert not accepts(grammar, json.dumps(dict(list(members.items())[2:])))
     assert made({**schema, "minProperties": 101}) is None
+
+
+KEYS_OF_TWO_DIGITS = {"patternProperties": {"^k[0-9]{2}$": True}, "additionalProperties": False}
+
+
+def some_member(value: Any) -> dict[str, Any]:
+    return {"not": {"additionalProperties": {"not": value}}}
+
+
+@pytest.mark.parametrize("order", ["any", "schema"])
+def test_several_demands_that_any_of_many_keys_can_meet(order: str) -> None:
+    """Out of a hundred keys: not a state for each set of them, where one demand cannot be met nor where all can."""
+    endless = {"$ref": "#/$defs/endless"}
+    schema = {"$defs": {"endless": ENDLESS}, "type": "object", **KEYS_OF_TWO_DIGITS}
+    begin = thread_time()
+    assert (
+        made({**schema, "allOf": [some_member({"type": "array"}), some_member(endless)]}, property_order=order) is None
+    )
+    demands = [{"type": "array"}, {"anyOf": [endless, {"const": "a"}]}, {"type": "integer"}, {"minimum": 5}]
+    whole = {**schema, "allOf": list(map(some_member, demands))}
+    grammar = made(whole, property_order=order)
+    assert grammar is not None and thread_time() - begin < 2
+    for members in permutations([1, 2, 6, "a", "b", []], 3):
+        document = {f"k0{index}": member for index, member in enumerate(members)}
+        assert accepts(grammar, json.dumps(document)) == Oracle(whole).is_valid(document), document
+    # With as many members as demands, or fewer, one must meet several.
+    for most, is_some in ((3, True), (2, False)):
+        assert (made({**whole, "maxProperties": most}, property_order=order) is not None) == is_some
 
 
 def test_what_is_met_behind_a_key_names_the_place(monkeypatch: pytest.MonkeyPatch) -> None:

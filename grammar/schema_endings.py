@@ -1,0 +1,176 @@
+"""Whether an object can be finished: a symbol for each state, which derives something exactly then.
+
+The parser never opens what cannot be finished, so of each state of an object it must be known whether some members
+lead from there to the end. Which ones come first does not matter for that: names are gone through in one order, and
+only those that must be written or meet a demand for some member; names of which the same is demanded are as good as
+one another, and the same holds for keys that are not named, of which there are enough (`ObjectRules.name_few`). So
+there are few such symbols where members in any order have millions of states.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ..earley.errors import LimitError
+from .schema_strings import has_surrogate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .schema_load import SchemaLoader
+    from .schema_objects import Atom
+    from .schema_shapes import ObjectShape
+
+
+class Endings:
+    """Those of one shape of object without clauses."""
+
+    def __init__(
+        self, loader: SchemaLoader, shape: ObjectShape, names: list[tuple[str, int]], atoms: list[Atom], origin: int
+    ) -> None:
+        self.loader = loader
+        self.atoms = atoms
+        self.origin = origin  # see `SchemaLoader.scalar`
+        self.demanded = [exist.value for exist in shape.exists]
+        self.values = [value for _, value in names]
+        self.required = 0  # bits of names
+        self.writable = 0
+        self.meets: list[int] = []  # for each name, bits of the demands that it may meet
+        for index, (name, _) in enumerate(names):
+            if name in shape.required:
+                self.required |= 1 << index
+            if not has_surrogate(name) or loader.key(name) is not None:
+                self.writable |= 1 << index
+            self.meets.append(sum([1 << bit for bit, exist in enumerate(shape.exists) if exist.keys.has(name)]))
+        self.known: dict[object, int] = {}
+
+    def witness(self, names: int, missing: int, need: int, room: int | None) -> tuple[int, ...]:
+        """Symbols that all derive something exactly if an object can be finished of which some names are left, as bits,
+        some demands are not met yet, and at least `need` and at most `room` members must come."""
+        if not missing and need <= 0 and not names & self.required:
+            return ()
+        return (self.symbol(names, 0, missing, need, room),)
+
+    def symbol(self, names: int, spare: int, missing: int, need: int, room: int | None) -> int:
+        """As `witness`; the `spare` names, which are not required, need not be tried for demands."""
+        required = names & self.required
+        need = max(need, 0)
+        if room is not None and room >= required.bit_count() + missing.bit_count() + need:
+            room = None  # it does not run out: that many will do
+        useful = required
+        for index in bits(names & ~required):
+            if self.meets[index] & missing:
+                useful |= 1 << index
+        spare = spare | names & ~useful if need else 0
+        key = (useful, spare, missing, need, room)
+        known = self.known.get(key)
+        if known is None:
+            known = self.known[key] = self.loader.engine.add_lazy("ending", partial(self.expand, *key))
+        return known
+
+    def expand(self, names: int, spare: int, missing: int, need: int, room: int | None) -> list[list[int]]:
+        try:
+            self.loader.begin()
+            return self.ways(names, spare, missing, need, room)
+        except LimitError as error:
+            raise self.loader.algebra.located(error, self.origin) from None
+
+    def ways(self, names: int, spare: int, missing: int, need: int, room: int | None) -> list[list[int]]:
+        if names & self.required & ~self.writable:
+            return []
+        loader = self.loader
+        sure: list[int] = []  # values of members that must come and meet no demand that is left
+        open_names = 0
+        for index in bits(names & self.writable):
+            if self.meets[index] & missing:
+                open_names |= 1 << index
+                continue
+            symbol = loader.value(self.values[index])
+            if symbol is None:
+                return []
+            sure.append(symbol)
+        need = max(need - len(sure), 0)
+        if room is not None:
+            room -= len(sure)
+            if room < max(need, 1 if missing else 0):
+                return []
+        if not missing:
+            ways = self.filled(spare & self.writable, need)
+        elif open_names:
+            ways = self.by_name(open_names, spare, missing, need, room)
+        else:
+            ways = self.by_others(spare, missing, need, room)
+        return [sure + way for way in ways]
+
+    def by_name(self, names: int, spare: int, missing: int, need: int, room: int | None) -> list[list[int]]:
+        """The first one of the names meets some demands, or none of those that are like it does."""
+        index = first_bit(names)
+        value, meets = self.values[index], self.meets[index] & missing
+        others = names & ~(1 << index)
+        then = None if room is None else room - 1
+        found = [
+            [symbol, self.symbol(others, spare, missing & ~met, need - 1, then)]
+            for symbol, met in self.meeting(value, meets)
+        ]
+        if self.required >> index & 1:
+            symbol = self.loader.value(value)
+            if symbol is not None:
+                found.append([symbol, self.symbol(others, spare, missing, need - 1, then)])
+            return found
+        alike = 0
+        for one in bits(names & ~self.required):
+            if self.values[one] == value and self.meets[one] & missing == meets:
+                alike |= 1 << one
+        found.append([self.symbol(names & ~alike, spare | alike, missing, need, room)])
+        return found
+
+    def by_others(self, spare: int, missing: int, need: int, room: int | None) -> list[list[int]]:
+        """A key that is not named meets the first demand, and maybe others."""
+        first = missing & -missing
+        then = None if room is None else room - 1
+        found: dict[tuple[int, int], bool] = {}
+        for atom in self.atoms:
+            if atom.meets & first:
+                found |= dict.fromkeys(self.meeting(atom.value, atom.meets & missing), True)
+        return [[symbol, self.symbol(0, spare, missing & ~met, need - 1, then)] for symbol, met in found if met & first]
+
+    def meeting(self, value: int, meets: int) -> list[tuple[int, int]]:
+        """The ways in which a value meets one demand or more: what it is then, and the bits of these demands."""
+        algebra = self.loader.algebra
+        ways = [(value, 0)]
+        for bit in bits(meets):
+            algebra.look()
+            both = [(algebra.both(one, self.demanded[bit]), met | 1 << bit) for one, met in ways]
+            ways += [(one, met) for one, met in both if not algebra.is_surely_nothing(one)]
+        found = [(self.loader.value(one), met) for one, met in ways[1:]]
+        return [(symbol, met) for symbol, met in found if symbol is not None]
+
+    def filled(self, spare: int, need: int) -> list[list[int]]:
+        """So many members more, whatever they are: keys that are not named, or names."""
+        if not need:
+            return [[]]
+        symbols = dict.fromkeys([self.loader.value(atom.value) for atom in self.atoms], True)
+        found = [[symbol] for symbol in symbols if symbol is not None]
+        if spare.bit_count() >= need:
+            value = self.values[first_bit(spare)]
+            alike = sum([1 << index for index in bits(spare) if self.values[index] == value])
+            symbol = self.loader.value(value)
+            if symbol is not None:
+                found.append([symbol, self.symbol(0, spare & ~alike, 0, need - alike.bit_count(), None)])
+            found.append([self.symbol(0, spare & ~alike, 0, need, None)])
+        return found
+
+
+def first_bit(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1
+
+
+def bits(mask: int) -> Iterable[int]:
+    """The places of the bits that are set."""
+    found = []
+    while mask:
+        last = mask & -mask
+        found.append(last.bit_length() - 1)
+        mask ^= last
+    return found
