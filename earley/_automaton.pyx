@@ -11,8 +11,8 @@ from libc.string cimport memcpy, memset
 
 from earleymask.earley._escaped cimport make_escaped
 from earleymask.earley._nodes cimport (
-    CP_ORACLES, E_BODY, E_HIGH, E_PHASE, E_STYLE, E_VALUE, F_NULLABLE, F_ORDERED, I_OP, I_WORDS, I_X, K_AND, K_BYTES, K_CHAR, K_CONCAT, K_CUTS, K_EMPTY, K_EPSILON,
-    K_ESCAPED, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, R_EPSILON, T_THREAD, Instruction, code_begins,
+    CP_ORACLES, E_BODY, E_HIGH, E_PHASE, E_STYLE, E_VALUE, F_NULLABLE, F_ORDERED, I_OP, I_WORDS, I_X, K_AND, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_EMPTY, K_EPSILON,
+    K_ESCAPED, K_LIST, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, R_EPSILON, T_THREAD, Instruction, code_begins,
     item_length, nullable,
 )
 from earleymask.earley._tables cimport (
@@ -100,7 +100,7 @@ cdef class Automaton:
         words[0] = kind
         if kind == K_EMPTY or kind == K_EPSILON:
             return node                                 # the same in every arena
-        if kind == K_BYTES:
+        if kind == K_BYTES or kind == K_LIST:
             return self.regexes.make(p, n)
         if kind == K_CHAR:
             words[1] = self.adopt_class(other, p[1])
@@ -114,7 +114,7 @@ cdef class Automaton:
             return self.regexes.make_repeat(self.adopt(other, p[1], adopted), first, rest)
         if kind == K_NOT:
             return self.regexes.make_not(self.adopt(other, p[1], adopted))
-        if kind == K_ESCAPED:
+        if kind == K_ESCAPED or kind == K_CHOICES:
             memcpy(words, p, n * sizeof(uint32_t))
             words[1] = self.adopt(other, p[1], adopted)
             return self.regexes.make(words, n)

@@ -22,6 +22,8 @@ cdef enum:
     K_CUTS          # cut program, question, oracles, items: threads in groups that cuts end, see `_cuts`
     K_ESCAPED       # body, style, phase, value, high     the spellings of texts in a JSON string, see `_escaped`
     K_READ          # body, n, bytes, four in a word      as the body; remembers the n bytes read so far, see `_lexer`
+    K_LIST          # n, n + 1 places of bytes, bytes     no language: what K_CHOICES nodes are about, see `_choices`
+    K_CHOICES       # list, first, end, depth             texts of a K_LIST node, of which `depth` bytes have been read
 
 cdef enum:
     R_EMPTY = 0                     # the first two nodes of every arena

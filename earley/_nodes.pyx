@@ -10,6 +10,7 @@ Not here: unions (`_unions`), derivatives (`_regex`).
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdlib cimport free
 
+from earleymask.earley._choices cimport have_ended, least_left
 from earleymask.earley._tables cimport (
     NONE, byteset_and, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, sort_words, words_free, words_push,
 )
@@ -150,6 +151,8 @@ cdef class Nodes:
             return F_SEARCH | F_ORDERED                     # `make_cuts` adds F_NULLABLE
         if kind == K_READ:
             return flags[words[READ_BODY]] & (F_NULLABLE | F_INHERITED)
+        if kind == K_CHOICES:
+            return F_NULLABLE if have_ended(self, words) else 0
         if kind == K_ESCAPED:                               # made only where there is some string: nothing to search
             result = flags[words[E_BODY]] & (F_NULLABLE | F_ORDERED)
             return result if words[E_PHASE] == 0 else result & ~F_NULLABLE
@@ -179,6 +182,8 @@ cdef class Nodes:
                     length = <uint32_t> min(<uint64_t> p[2] * self.least_length(p[1], room - 1), MAX_LENGTH)
                 elif p[0] == K_ESCAPED or p[0] == K_READ:
                     length = self.least_length(p[1], room - 1)
+                elif p[0] == K_CHOICES:
+                    length = min(least_left(self, p), <uint32_t> MAX_LENGTH)
                 total += self.note_length(node, length)
                 node = R_EPSILON
                 break
@@ -419,7 +424,7 @@ cdef class Nodes:
         if kind == K_CONCAT or kind == K_UNION or kind == K_AND:
             for i in range(1, n):
                 touch(p + i, marks, map_)
-        elif kind == K_NOT or kind == K_REPEAT or kind == K_ESCAPED or kind == K_READ:
+        elif kind == K_NOT or kind == K_REPEAT or kind == K_ESCAPED or kind == K_READ or kind == K_CHOICES:
             touch(p + 1, marks, map_)
         elif kind == K_ORDERED:
             for i in range(2, n, 2):

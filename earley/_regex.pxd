@@ -22,6 +22,7 @@ cdef class Regexes(Unions):
     cpdef uint32_t literal(self, bytes data) except? 0xFFFFFFFF
     cpdef uint32_t char_class(self, ranges) except? 0xFFFFFFFF
     cpdef uint32_t concat(self, nodes) except? 0xFFFFFFFF
+    cpdef uint32_t choices(self, list texts) except? 0xFFFFFFFF
     cpdef uint32_t union(self, nodes) except? 0xFFFFFFFF
     cpdef uint32_t difference(self, node, other) except? 0xFFFFFFFF
     cpdef uint32_t repeat(self, node, minimum, maximum=*) except? 0xFFFFFFFF

@@ -37,6 +37,10 @@ class Regexes:
     def union(self, nodes: Iterable[int]) -> int:
         """Any of the nodes; none at all is EMPTY."""
 
+    def choices(self, texts: list[bytes]) -> int:
+        """Exactly these texts, bytes that are sorted and different from each other: a list of any length, in place of a
+        trie of literals."""
+
     def intersection(self, nodes: Iterable[int]) -> int:
         """What all the nodes contain; there must be at least one."""
 

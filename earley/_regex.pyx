@@ -12,6 +12,7 @@ Where this departs from the textbook:
 - A terminal with lazy quantifiers is one K_ORDERED leaf (`_threads`), one with lookarounds or atomic groups one K_CUTS
   leaf (`_cuts`).
 - The spellings of a text within a JSON string are a node over the regex of the text (`_escaped`).
+- A long list of texts stays one (`_choices`).
 
 Not here: regex syntax (`earleymask.grammar`), sets of terminals (`_lexer`).
 """
@@ -19,12 +20,13 @@ Not here: regex syntax (`earleymask.grammar`), sets of terminals (`_lexer`).
 from libc.string cimport memset
 
 from earleymask.earley._characters cimport derive_char, derive_tail, push_range
+from earleymask.earley._choices cimport derive_choices, make_choices
 from earleymask.earley._cuts cimport MAX_EXPLORED, end_lexeme
 from earleymask.earley._emptiness cimport search
 from earleymask.earley._escaped cimport STYLE_ASCII, STYLE_SHORTEST, derive_escaped, make_escaped
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport (
-    F_KNOWN_EMPTY, F_KNOWN_INHABITED, F_NULLABLE, F_ORDERED, F_SEARCH, K_BYTES, K_CHAR, K_CONCAT, K_CUTS, K_EPSILON, K_ESCAPED, K_NOT,
+    F_KNOWN_EMPTY, F_KNOWN_INHABITED, F_NULLABLE, F_ORDERED, F_SEARCH, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_EPSILON, K_ESCAPED, K_NOT,
     K_ORDERED, K_READ, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_BEHIND, OP_COMMIT, OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, READ_BODY,
     READ_BYTES, READ_LENGTH, R_EMPTY, R_EPSILON, Edge, Instruction, load_bytes, nullable,
 )
@@ -164,6 +166,17 @@ cdef class Regexes(Unions):
         if maximum is not None:
             most = maximum
         return self.make_repeat(self.known(node), minimum, most)
+
+    cpdef uint32_t choices(self, list texts) except? 0xFFFFFFFF:
+        """Exactly these texts, bytes that are sorted and different from each other: a list of any length, in place of a
+        trie of literals."""
+        cdef size_t i
+        if not texts:
+            return R_EMPTY
+        for i in range(1, len(texts)):
+            if not <bytes?> texts[i - 1] < <bytes?> texts[i]:
+                raise ValueError(f"choices: {texts[i]!r} does not come behind {texts[i - 1]!r}")
+        return make_choices(self, texts)
 
     def escaped(self, node, bint shortest=False, bint ascii=False) -> int:
         """All spellings of the node's texts within a JSON string, without the quotes (RFC 8259, section 7).
@@ -426,6 +439,8 @@ cdef class Regexes(Unions):
             return derive_escaped(self, node, byte, same)
         if kind == K_READ:
             return self.derive_read(node, byte, same)
+        if kind == K_CHOICES:
+            return derive_choices(self, node, byte, same)
         if kind == K_NOT:
             return self.make_not(self.derive(p[1], byte, same))
         if kind == K_REPEAT:

@@ -8,6 +8,7 @@ from earleymask.earley._regex cimport Regexes
 
 @cython.locals(words=list, regexes=Regexes)
 cpdef load(list choices)
+cpdef node_of(list words, Regexes regexes)
 @cython.locals(
     places=list, members=list, last=bytes, word=bytes, shared=Py_ssize_t, end=Py_ssize_t, index=Py_ssize_t,
 )

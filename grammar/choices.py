@@ -1,12 +1,13 @@
 """A list of texts as one terminal: exactly these, and nothing else.
 
-The union of so many literals would be one node with as many members, all of which a mask would go through. Instead the
-sorted texts become a trie of regex nodes, built in one pass: a place where texts part stays open until the first text
-that does not go through it, and is closed from the inside out (Daciuk, Mihov, Watson and Watson 2000, section 3, for
-sorted words). Nodes are hash-consed, so equal ends are one node. A byte leads from node to node, and a node has as many
-members as there are ways to go on.
+The union of so many literals would be one node with as many members, all of which a mask would go through. Instead
+a few sorted texts become a trie of regex nodes, built in one pass: a place where texts part stays open until the first
+text that does not go through it, and is closed from the inside out (Daciuk, Mihov, Watson and Watson 2000, section 3,
+for sorted words). Nodes are hash-consed, so equal ends are one node. A byte leads from node to node, and a node has as
+many members as there are ways to go on.
 
-Cost: O(bytes) nodes and time, after sorting.
+Cost: O(bytes) nodes and time, after sorting. Of many texts hardly any are ever come to, so they are one node that is a
+list (`Regexes.choices`), from which others are made where a text leads.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from ..earley.limits import Limits
 
 EPSILON = 1  # `Regexes.EPSILON`
+
+FEW = 16
+"""Texts that become a trie: what their ends have in common is found once."""
 
 
 def read(choices: Iterable[str], limits: Limits) -> list[str]:
@@ -47,17 +51,21 @@ def read(choices: Iterable[str], limits: Limits) -> list[str]:
 def load(choices: list[str]) -> Engine:
     """The engine for the language of the choices, which `read` has read."""
     try:
-        words = [choice.encode() for choice in choices]
+        words = [choice.encode() for choice in choices]  # in the order of the texts, as it is with UTF-8
     except UnicodeEncodeError as error:
         shown = error.object if len(error.object) <= 40 else error.object[:40] + "..."
         raise GrammarError(f"the choice {shown!r} has a lone surrogate, which no text can have") from None
-    words.sort()
     regexes = Regexes()
-    return single_terminal("choice", trie(words, regexes), regexes)
+    return single_terminal("choice", node_of(words, regexes), regexes)
+
+
+def node_of(words: list[bytes], regexes: Regexes) -> int:
+    """The regex node of all `words`, which are sorted, different from each other, and at least one."""
+    return trie(words, regexes) if len(words) <= FEW else regexes.choices(words)
 
 
 def trie(words: list[bytes], regexes: Regexes, ends: list[int] | None = None) -> int:
-    """The regex node of all `words`, which are sorted, different from each other, and at least one.
+    """The same, node by node.
 
     `ends`: the node that follows each word, where that is not the end.
     """

@@ -8,7 +8,7 @@ two enumerations have a value in common. All other decisions are the regex core'
 from __future__ import annotations
 
 from ..earley._regex import Regexes
-from .choices import trie
+from .choices import node_of
 from .codepoints import ALL
 from .errors import GrammarLimitError
 from .json_strings import Style, any_text, spelled, spelled_surrogates, text_of_length
@@ -245,9 +245,13 @@ def _words_tree(words: Words) -> Node:
 
 def spelled_words(words: Words, regexes: Regexes, style: Style) -> int:
     """All spellings of some words."""
-    found = [spelled_surrogates(word, regexes, style) for word in words if has_surrogate(word)]
-    texts = [word.encode() for word in words if not has_surrogate(word)] if found else map(str.encode, words)
-    ordered = sorted(texts)
-    if ordered:
-        found.append(spelled(trie(ordered, regexes), regexes, style))
+    ordered = sorted(words)  # as their bytes are: so it is with UTF-8
+    found = []
+    try:
+        texts = [word.encode() for word in ordered]
+    except UnicodeEncodeError:
+        found = [spelled_surrogates(word, regexes, style) for word in ordered if has_surrogate(word)]
+        texts = [word.encode() for word in ordered if not has_surrogate(word)]
+    if texts:
+        found.append(spelled(node_of(texts, regexes), regexes, style))
     return found[0] if len(found) == 1 else regexes.union(found)

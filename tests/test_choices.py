@@ -8,7 +8,7 @@ import random
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sentences import BYTES, accepts
 
@@ -63,6 +63,50 @@ def test_the_trie_shares_beginnings_and_ends() -> None:
     many = sorted("".join(parts).encode() for parts in itertools.product("ab", repeat=12))
     choices_module.trie(many, regexes)
     assert regexes.n_nodes - before < 60, "4096 words of twelve letters are a chain of classes"
+
+
+@pytest.fixture
+def all_are_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choices_module, "FEW", 0)
+
+
+@pytest.mark.usefixtures("all_are_lists")
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.text("abé", max_size=5), min_size=1, max_size=12))
+def test_masks_of_lists_are_those_of_the_slow_way(choices: list[str]) -> None:
+    test_masks_are_those_of_the_slow_way.hypothesis.inner_test(choices)  # type: ignore[attr-defined]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sets(st.binary(max_size=5), min_size=1, max_size=30), st.binary(max_size=2))
+def test_a_list_and_a_trie_are_the_same_language(texts: set[bytes], behind: bytes) -> None:
+    regexes = Regexes()
+    words = sorted(texts)
+    listed = regexes.concat([regexes.choices(words), regexes.literal(behind)])
+    trie = regexes.concat([choices_module.trie(words, regexes), regexes.literal(behind)])
+    assert regexes.is_empty(regexes.difference(listed, trie))
+    assert regexes.is_empty(regexes.difference(trie, listed))
+    fewer = choices_module.trie(words[1:], regexes) if words[1:] else Regexes.EMPTY
+    assert not regexes.is_empty(regexes.difference(regexes.choices(words), fewer))
+
+
+def test_texts_of_a_list_are_sorted() -> None:
+    regexes = Regexes()
+    assert regexes.choices([]) == Regexes.EMPTY
+    assert regexes.choices([b""]) == Regexes.EPSILON
+    for wrong in ([b"b", b"a"], [b"a", b"a"]):
+        with pytest.raises(ValueError, match="does not come behind"):
+            regexes.choices(wrong)
+
+
+def test_a_list_is_kept_when_what_was_learned_is_forgotten() -> None:
+    rng = random.Random(3)
+    choices = sorted({"".join(rng.choices("abcdé", k=rng.randint(1, 12))) for _ in range(3_000)})
+    grammar = Grammar.from_choices(choices, limits=Limits(regex_nodes=1_500))
+    for choice in rng.sample(choices, 600):
+        assert accepts(grammar, choice)
+        assert accepts(grammar, choice + "a") == (choice + "a" in choices)
+    assert grammar.stats()["grammar_collections"] > 1
 
 
 def test_duplicates_and_order_do_not_matter() -> None:
