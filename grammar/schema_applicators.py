@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .schema_branches import exactly_one, kinds_of
+from .schema_constants import in_one, in_some
 from .schema_keywords import APPLICATORS
-from .schema_own_values import TYPES, own_values
+from .schema_own_values import TYPES, constants, own_values
 from .schema_places import is_reference
 from .schema_shapes import ALL_VALUES, FALSE, TRUE, ObjectShape, Values
 
@@ -96,6 +97,9 @@ def applied_by(algebra: Algebra, place: Place, keyword: str) -> list[int]:
     if keyword == "allOf":
         return algebra.children(place, keyword, range(len(value)))
     if keyword == "anyOf":
+        values = None if algebra.dropped else in_some(value, place.resource.keywords)
+        if values is not None:
+            return [algebra.meaning(constants(algebra, values))]
         return [algebra.any_of(algebra.children(place, keyword, range(len(value))))]
     if keyword == "oneOf":
         return [algebra.any_of(cases(algebra, place, own_values(algebra, place)))]
@@ -119,6 +123,9 @@ def applied_by(algebra: Algebra, place: Place, keyword: str) -> list[int]:
 
 def cases(algebra: Algebra, place: Place, around: Values) -> list[int]:
     """Of values `around`, the terms one of which is what `oneOf` says."""
+    values = None if algebra.dropped else in_one(place.schema["oneOf"], place.resource.keywords)
+    if values is not None:
+        return [algebra.meaning(constants(algebra, values))]
     return exactly_one(algebra, algebra.children(place, "oneOf", range(len(place.schema["oneOf"]))), around)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .json_numbers import AS_DECIMALS
-from .schema_keywords import APPLICATORS, DRAFT_4
+from .schema_constants import scalars_of
+from .schema_keywords import APPLICATORS, DRAFT_4, SAYS_NOTHING
 from .schema_own_values import NUMBERS, STRINGS, TYPES, TYPES_4
 from .schema_shapes import TRUE
 from .schema_terms import BOTH, PLACE
@@ -20,27 +21,6 @@ MAX_LOOKED = 4
 MAX_NEAR = 8
 """Branches, or parts of a conjunction, that are looked at to see that a combination is empty."""
 
-_SAYS_NOTHING = frozenset(
-    [
-        "title",
-        "description",
-        "$comment",
-        "default",
-        "examples",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-        "definitions",
-        "$defs",
-        "$schema",
-        "$id",
-        "id",
-        "$anchor",
-        "$dynamicAnchor",
-        "$vocabulary",
-    ]
-)
-
 
 def plain_scalars(algebra: Algebra, term: int) -> Values | None:
     """What a place means that says no more than one type of scalars, as most places do; else None."""
@@ -54,7 +34,7 @@ def plain_scalars(algebra: Algebra, term: int) -> Values | None:
         return None
     known = place.resource.keywords
     for keyword in schema:
-        if keyword != "type" and keyword not in _SAYS_NOTHING and keyword in known:
+        if keyword != "type" and keyword not in SAYS_NOTHING and keyword in known:
             return None
     if "type" not in known:
         return None
@@ -113,7 +93,7 @@ def _has_value(algebra: Algebra, place: Place, depth: int) -> bool:
     if "$ref" in schema or "anyOf" in schema:
         if (
             depth > MAX_LOOKED
-            or not schema.keys() <= _SAYS_NOTHING | {"$ref", "anyOf"}
+            or not schema.keys() <= SAYS_NOTHING | {"$ref", "anyOf"}
             or ("$ref" in schema and "anyOf" in schema)
         ):
             return False
@@ -122,7 +102,10 @@ def _has_value(algebra: Algebra, place: Place, depth: int) -> bool:
         n = len(schema["anyOf"])
         return any(_has_value(algebra, place.grandchild("anyOf", index), depth + 1) for index in range(n))
     kind = schema.get("type", "null")
-    if not APPLICATORS.isdisjoint(schema) or "const" in schema or "enum" in schema:
+    if "const" in schema or "enum" in schema:
+        values = scalars_of(schema, place.resource.keywords)
+        return values is not None and [isinstance(one, str) and one.isascii() for one in values[:1]] == [True]
+    if not APPLICATORS.isdisjoint(schema):
         return False
     for one in (kind,) if isinstance(kind, str) else kind:
         if one in ("null", "boolean"):

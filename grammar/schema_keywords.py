@@ -178,6 +178,28 @@ APPLICATORS = frozenset(
 )
 """Keywords that apply schemas to the same value (2020-12 core, 10.2, 11)."""
 
+SAYS_NOTHING = frozenset(
+    [
+        "title",
+        "description",
+        "$comment",
+        "default",
+        "examples",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "definitions",
+        "$defs",
+        "$schema",
+        "$id",
+        "id",
+        "$anchor",
+        "$dynamicAnchor",
+        "$vocabulary",
+    ]
+)
+"""Keywords that are known in some draft, and allow everything in all of them."""
+
 
 @cache
 def keywords(draft: int, vocabularies: frozenset[str] | None = None) -> dict[str, int]:

@@ -17,6 +17,7 @@ from .json_number_trees import number_tree
 from .json_numbers import INTEGERS, exact, listed
 from .regex_lower import lower
 from .schema_check import check_schema
+from .schema_constants import are_constants
 from .schema_errors import Path, at, in_order
 from .schema_keywords import APPLICATORS, DRAFT_7
 from .schema_own_values import format_tree, numbers_of
@@ -428,7 +429,9 @@ def n_sides(schema: Any) -> int:
 
 
 def are_apart(branches: list[Any]) -> bool:
-    """Whether the types of the schemas tell them apart, so that `oneOf` need not negate them."""
+    """Whether the types of the schemas tell them apart, or they are constants, so that `oneOf` need not negate them."""
+    if are_constants(branches):
+        return True
     met: set[str] = set()
     for branch in branches:
         kinds = branch.get("type") if isinstance(branch, dict) else None

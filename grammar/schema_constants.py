@@ -1,0 +1,76 @@
+"""Branches that are constants: choices of thousands of them, each with a title, are enumerations in other words.
+
+`anyOf` and `oneOf` over such branches are worked out without a term for each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .schema_keywords import KNOWN_ELSEWHERE, SAYS_NOTHING
+from .schema_terms import canonical
+
+_IDENTITIES = frozenset(["$id", "id", "$schema"])
+"""With them a branch may be of another draft."""
+
+
+def in_some(branches: list[Any], known: dict[str, int]) -> list[Any] | None:
+    """The values that one of the branches allows; None where not all of them are scalars and nothing else.
+
+    known: the names of the keywords that count.
+    """
+    found: list[Any] = []
+    for branch in branches:
+        values = scalars_of(branch, known)
+        if values is None:
+            return None
+        found += values
+    return found
+
+
+def in_one(branches: list[Any], known: dict[str, int]) -> list[Any] | None:
+    """The same, of the values that exactly one of the branches allows."""
+    met: dict[object, int] = {}
+    found: dict[object, Any] = {}
+    for index, branch in enumerate(branches):
+        values = scalars_of(branch, known)
+        if values is None:
+            return None
+        for value in values:
+            key = value if type(value) is str else canonical(value)
+            first = met.setdefault(key, index)
+            if first == index:
+                found[key] = value
+            else:
+                found.pop(key, None)
+    return list(found.values())
+
+
+def are_constants(branches: list[Any]) -> bool:
+    """Whether all branches are scalars and nothing else, in whichever draft."""
+    return all(scalars_of(branch, None) is not None for branch in branches)
+
+
+def scalars_of(schema: Any, known: dict[str, int] | None) -> list[Any] | None:
+    """The values of an `enum` or a `const` without arrays and objects beside which a schema says nothing; else None."""
+    if type(schema) is not dict:
+        return None
+    found: list[Any] | None = None
+    kind = None
+    for keyword, value in schema.items():
+        if keyword == "const" or keyword == "enum":
+            if found is not None or (keyword == "enum" and type(value) is not list):
+                return None
+            if known is None or keyword in known:
+                found = value if keyword == "enum" else [value]
+        elif keyword == "type":
+            kind = value
+        elif keyword in SAYS_NOTHING:
+            if keyword in _IDENTITIES:
+                return None
+        elif keyword in KNOWN_ELSEWHERE:
+            return None
+    for value in found or ():
+        if type(value) is not str and (kind is not None or isinstance(value, (list, dict))):
+            return None
+    return None if kind is not None and kind != "string" else found

@@ -1,0 +1,68 @@
+"""Branches that are constants: `anyOf` and `oneOf` over them beside `jsonschema`, over all of some small documents."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from jsonschema.validators import validator_for
+from sentences import BYTES
+
+from earleymask import Grammar, GrammarError, Matcher
+
+SCALARS: list[Any] = ["a", "b", "ab", "é", 1, 1.0, 2, True, False, None]
+DOCUMENTS: list[Any] = [*SCALARS, 3, "c", [], [1], {}, {"a": 1}]
+DRAFTS = [
+    "http://json-schema.org/draft-04/schema#",
+    "http://json-schema.org/draft-07/schema#",
+    "https://json-schema.org/draft/2020-12/schema",
+]
+
+
+def branch(rng: random.Random) -> dict[str, Any]:
+    kind = rng.random()
+    found: dict[str, Any] = {"type": rng.choice(["string", "null", "boolean"])}
+    if kind < 0.5:
+        found = {"const": rng.choice(SCALARS if rng.random() < 0.9 else DOCUMENTS)}
+    elif kind < 0.85:
+        found = {"enum": rng.choices(SCALARS, k=rng.randint(1, 3))}
+    for chance, beside in [
+        (0.3, {"title": "x"}),
+        (0.2, {"type": rng.choice(["string", "string", ["string", "null"], "number"])}),
+        (0.1, {"x-foo": 1}),
+        (0.05, {"minLength": 2}),
+    ]:
+        if rng.random() < chance:
+            found |= beside
+    return found
+
+
+def schema_of(rng: random.Random) -> dict[str, Any]:
+    choice: dict[str, Any] = {rng.choice(["anyOf", "oneOf"]): [branch(rng) for _ in range(rng.randint(1, 5))]}
+    around: list[dict[str, Any]] = [
+        choice,
+        {"not": choice},
+        {"anyOf": [choice, {"type": "boolean"}]},
+        {"allOf": [choice, {"type": ["string", "boolean"]}]},
+        {"type": "string", **choice},
+        {"oneOf": [choice, {"type": ["string", "null"]}]},
+    ]
+    return {"$schema": rng.choice(DRAFTS), **rng.choice(around)}
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_branches_that_are_constants(seed: int) -> None:
+    schema = schema_of(random.Random(seed))
+    oracle = validator_for(schema)(schema)
+    wanted = [document for document in DOCUMENTS if oracle.is_valid(document)]
+    try:
+        grammar = Grammar.from_json_schema(schema)
+    except GrammarError:
+        assert not wanted
+        return
+    for document in DOCUMENTS:
+        text = json.dumps(document, ensure_ascii=False).encode()
+        is_valid = Matcher(grammar, BYTES).validate([*text, 256]) == len(text) + 1
+        assert is_valid == oracle.is_valid(document), document
