@@ -34,10 +34,12 @@ class Endings:
         self.origin = origin  # see `SchemaLoader.scalar`
         self.demanded = [exist.value for exist in shape.exists]
         self.values = [value for _, value in names]
-        self.required = 0  # bits of names
+        self.all_names = 0  # bits; no shift by a length, which compiled is one of 32 bits
+        self.required = 0
         self.writable = 0
         self.meets: list[int] = []  # for each name, bits of the demands that it may meet
         for index, (name, _) in enumerate(names):
+            self.all_names |= 1 << index
             if name in shape.required:
                 self.required |= 1 << index
             if not has_surrogate(name) or loader.key(name) is not None:
@@ -48,6 +50,7 @@ class Endings:
     def witness(self, names: int, missing: int, need: int, room: int | None) -> tuple[int, ...]:
         """Symbols that all derive something exactly if an object can be finished of which some names are left, as bits,
         some demands are not met yet, and at least `need` and at most `room` members must come."""
+        names &= self.all_names
         if not missing and need <= 0 and not names & self.required:
             return ()
         return (self.symbol(names, 0, missing, need, room),)

@@ -233,9 +233,8 @@ class ObjectRules:
             if self.atoms is None:
                 self.atoms = self.make_atoms()
             self.endings = Endings(self.loader, shape, self.names, self.atoms, self.origin)
-        names = ~self.written(state) & (1 << len(self.names)) - 1
         room = None if shape.most is None else shape.most - state.size
-        return self.endings.witness(names, state.missing, shape.least - state.size, room)
+        return self.endings.witness(~self.written(state), state.missing, shape.least - state.size, room)
 
     def written(self, state: State) -> int:
         """Bits of the names that do not come any more."""

@@ -220,3 +220,18 @@ def test_what_is_met_behind_a_key_names_the_place(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(earleymask.LimitError, match='the key "b"') as caught:
             matcher.validate(b'{"v": {"a": 1, "b": ')
         assert "#/properties/v" in str(caught.value)
+
+
+@pytest.mark.parametrize("n", [31, 32, 40, 70])
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_more_names_than_a_word_has_bits(n: int, order: str) -> None:
+    schema = {
+        "type": "object",
+        "properties": {f"k{i}": {"type": "integer"} for i in range(n)},
+        "additionalProperties": False,
+        "minProperties": n - 1,
+    }
+    grammar = Grammar.from_json_schema(schema, property_order=order)
+    for written in (n, n - 1, n - 2):
+        text = json.dumps({f"k{i}": i for i in range(written)})
+        assert accepts(grammar, text) == (written >= n - 1), written
