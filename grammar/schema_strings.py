@@ -19,6 +19,9 @@ Words = frozenset[str]
 
 NO_WORDS: Words = frozenset()
 
+NOTHING = Chars(())
+MAX_WITHIN = 20
+"""Trees within each other that are looked at to find what they say of lengths."""
 MAX_WEIGHT = 1 << 12
 """Sets that one is combined of: parts that it has in common with itself are written out."""
 
@@ -120,6 +123,15 @@ class Texts:
         least = max(self.least, other.least)
         if most is not None and least > most:
             return NO_TEXTS
+        if trees and (least or most is not None):
+            found = []
+            for tree in trees:
+                left = within(tree, least, most, MAX_WITHIN)
+                if left is NOTHING:
+                    return NO_TEXTS
+                if left is not None:
+                    found.append(left)
+            trees = tuple(found)
         return Texts(None, least, most, trees, self.but | other.but, self.weight + other.weight)
 
     def __or__(self, other: Texts) -> Texts:
@@ -133,9 +145,18 @@ class Texts:
             return other | self
         if other.words is not None and not self.trees and self.least == 0 and self.most is None:
             return Texts(but=self.but - other.words)
+        left, right = self, other
+        least, most = 0, None
+        if self.least == other.least and self.most == other.most and other.words is None:
+            # What both say of the length is said once: it counts, and counts in unions are many states.
+            least, most = self.least, self.most
+            left = Texts(None, 0, None, self.trees, self.but, self.weight)
+            right = Texts(None, 0, None, other.trees, other.but, other.weight)
+            if left.is_all() or right.is_all():
+                return Texts(None, least, most)
         # An `And` of one part: that part as a language, whatever is in it.
-        either = Union((And((self.tree(),)), And((other.tree(),))))
-        return Texts(trees=(either,), weight=self.weight + other.weight)
+        either = Union((And((left.tree(),)), And((right.tree(),))))
+        return Texts(None, least, most, (either,), weight=self.weight + other.weight)
 
     def __invert__(self) -> Texts:
         if self.words is not None:
@@ -149,7 +170,14 @@ class Texts:
             return Texts(self.but)
         if len(self.trees) == 1 and not self.but and self.least == 0 and self.most is None:
             tree = self.trees[0]
-            return Texts(trees=(tree.body if isinstance(tree, Not) else Not(tree),), weight=self.weight)
+            if not isinstance(tree, Not):
+                return Texts(trees=(Not(tree),), weight=self.weight)
+            found = Texts(weight=self.weight)
+            for part in tree.body.parts if isinstance(tree.body, And) else (tree.body,):
+                lengths = lengths_of(part)
+                one = Texts(trees=(part,)) if lengths is None else Texts(None, *lengths)
+                found = found & one
+            return Texts(found.words, found.least, found.most, found.trees, found.but, self.weight)
         return Texts(trees=(Not(self.tree()),), weight=self.weight)
 
     def tree(self) -> Node:
@@ -178,6 +206,55 @@ class Texts:
         if self.least or self.most is not None:
             return text_of_length(self.least, self.most, regexes, style)
         return any_text(regexes, style)
+
+
+def lengths_of(tree: Node) -> tuple[int, int | None] | None:
+    """The least and the greatest length, if that is all that the tree says."""
+    if isinstance(tree, Repeat) and isinstance(tree.body, Chars) and tree.body.ranges == ALL:
+        return tree.minimum, tree.maximum
+    return None
+
+
+def within(tree: Node, least: int, most: int | None, depth: int) -> Node | None:
+    """What the tree says of texts of these lengths: None, nothing; NOTHING, there are none.
+
+    So where one long string must not be as another one, this is a matter of their patterns alone. Looked at is what
+    `Texts` makes of trees, not a pattern or a format.
+    """
+    if depth == 0:
+        return tree
+    lengths = lengths_of(tree)
+    if lengths is not None:
+        minimum, maximum = lengths
+        if (most is not None and minimum > most) or (maximum is not None and maximum < least):
+            return NOTHING
+        minimum = 0 if minimum <= least else minimum
+        maximum = None if most is not None and maximum is not None and maximum >= most else maximum
+        if (minimum, maximum) == lengths:
+            return tree
+        return Repeat(Chars(ALL), minimum, maximum) if minimum or maximum is not None else None
+    if isinstance(tree, Not):
+        left = within(tree.body, least, most, depth - 1)
+        if left is tree.body:
+            return tree
+        return NOTHING if left is None else None if left is NOTHING else Not(left)
+    if isinstance(tree, And):
+        parts = [within(part, least, most, depth - 1) for part in tree.parts]
+        if NOTHING in parts:
+            return NOTHING
+        found = tuple([part for part in parts if part is not None])
+        if len(found) < 2 and len(tree.parts) > 1:
+            return found[0] if found else None
+        return tree if found == tree.parts else And(found) if found else None
+    if isinstance(tree, Union) and all(isinstance(one, And) for one in tree.alternatives):
+        parts = [within(one, least, most, depth - 1) for one in tree.alternatives]
+        if None in parts:
+            return None
+        found = tuple(
+            [part if isinstance(part, And) else And((part,)) for part in parts if part not in (None, NOTHING)]
+        )
+        return tree if found == tree.alternatives else Union(found) if found else NOTHING
+    return tree
 
 
 def union(sets: list[Texts]) -> Texts:
