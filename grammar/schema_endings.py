@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..earley.errors import LimitError
+from .schema_glance import is_something
 from .schema_strings import has_surrogate
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Endings:
         self.all_names = 0  # bits; no shift by a length, which compiled is one of 32 bits
         self.required = 0
         self.writable = 0
+        self.sure = 0  # of the writable ones, those of which it is seen at once that there is a value
         self.meets: list[int] = []  # for each name, bits of the demands that it may meet
         for index, (name, _) in enumerate(names):
             self.all_names |= 1 << index
@@ -44,6 +46,8 @@ class Endings:
                 self.required |= 1 << index
             if not has_surrogate(name) or loader.key(name) is not None:
                 self.writable |= 1 << index
+                if is_something(loader.algebra, self.values[index]):
+                    self.sure |= 1 << index
             self.meets.append(sum([1 << bit for bit, exist in enumerate(shape.exists) if exist.keys.has(name)]))
         self.known: dict[object, int] = {}
 
@@ -51,8 +55,11 @@ class Endings:
         """Symbols that all derive something exactly if an object can be finished of which some names are left, as bits,
         some demands are not met yet, and at least `need` and at most `room` members must come."""
         names &= self.all_names
-        if not missing and need <= 0 and not names & self.required:
-            return ()
+        required = names & self.required
+        if not missing and not required & ~self.sure:
+            must = max(need, required.bit_count())
+            if (room is None or must <= room) and must <= (required | names & self.sure).bit_count():
+                return ()
         return (self.symbol(names, 0, missing, need, room),)
 
     def symbol(self, names: int, spare: int, missing: int, need: int, room: int | None) -> int:
