@@ -60,7 +60,10 @@ cdef class Rules:
         symbol = self.add_symbol(name, S_LAZY, nullable)
         self.expansions[symbol] = expand
         if witness is not None:
-            self.witnesses[symbol] = [tuple(witness)]
+            if witness:
+                self.witnesses[symbol] = [tuple(witness)]
+            else:
+                self.productive[symbol] = True
         return symbol
 
     cdef uint32_t add_production(self, lhs, rhs) except? 0xFFFFFFFF:
@@ -199,10 +202,21 @@ cdef class Rules:
 
     def make_productions(self, symbol) -> None:
         """Turns a lazy symbol into a nonterminal with its productive alternatives."""
-        productive = [rhs for rhs in self.alternatives(symbol) if all(self.is_productive(item) for item in rhs)]
-        if not self.symbols[<uint32_t> symbol].nullable and any(
-                all(self.symbols[<uint32_t> item].nullable for item in rhs) for rhs in productive):
-            raise ValueError(f"{self.names[symbol]!r} derives the empty string, but was not declared nullable")
+        cdef list productive = []
+        cdef bint nullable
+        cdef tuple rhs
+        for rhs in self.alternatives(symbol):
+            nullable = True
+            for item in rhs:
+                if self.symbols[self.checked(item)].kind == S_LAZY:
+                    known = self.productive.get(item)
+                    if not (self.is_productive(item) if known is None else known):
+                        break
+                nullable = nullable and self.symbols[<uint32_t> item].nullable
+            else:
+                if nullable and not self.symbols[<uint32_t> symbol].nullable:
+                    raise ValueError(f"{self.names[symbol]!r} derives the empty string, but was not declared nullable")
+                productive.append(rhs)
         self.symbols[<uint32_t> symbol].kind = S_NONTERMINAL
         del self.expansions[symbol]
         for rhs in productive:
@@ -225,9 +239,15 @@ cdef class Rules:
         """Whether the symbol derives a string. Symbols that are not lazy always do: front ends leave out the others."""
         if self.symbols[self.checked(symbol)].kind != S_LAZY:
             return True
-        if symbol not in self.productive:
-            self.prove(symbol)
-        return self.productive[symbol]
+        known = self.productive.get(symbol)
+        if known is None:
+            ways = self.witnesses.get(symbol)
+            if ways is not None and self.is_proved(ways[0]):
+                self.productive[symbol] = True
+            else:
+                self.prove(symbol)
+            known = self.productive[symbol]
+        return known
 
     def prove(self, goal) -> None:
         """Settles whether `goal` derives a string, expanding lazy symbols no further than it takes.
@@ -280,4 +300,7 @@ cdef class Rules:
 
     def is_proved(self, rhs) -> bool:
         """Whether every symbol of a right-hand side is known to derive a string."""
-        return all(self.symbols[<uint32_t> item].kind != S_LAZY or self.productive.get(item, False) for item in rhs)
+        for item in rhs:
+            if self.symbols[<uint32_t> item].kind == S_LAZY and not self.productive.get(item, False):
+                return False
+        return True
