@@ -58,7 +58,7 @@ def exact(value: Any) -> Number:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, float):
-        value = Decimal(repr(value))
+        value = Decimal(float.__repr__(value))  # subclasses, as numpy has them, show themselves in other ways
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise ValueError(f"{value} is no finite number")

@@ -444,3 +444,12 @@ def test_limits() -> None:
         number_set(2, 10**9, multiples=[1], non_multiples=[2, 3, 5, 7], excluded=range(70_000))
     with pytest.raises(ValueError, match="ascending"):
         number_tree(ALL, 5, 6)
+
+
+def test_floats_of_other_libraries_are_floats() -> None:
+    """A subclass may show itself in a way that is no number; numpy's does."""
+    import numpy as np
+
+    for value in (3.5, 0.1, -1e-7, 1e300):
+        assert exact(np.float64(value)) == exact(value)
+    assert language(number_set(minimum=exact(np.float64(3.5))))("3.6")
