@@ -94,7 +94,7 @@ class Algebra(Terms):
             found = self.evaluation().values(part)
             return sets.none(found) if term & 1 else found
         if term & 1:
-            found = sets.none(own_values(self, part))
+            found = sets.none(own_values(self, part, True))
             for one in applied(self, part):
                 found = sets.either(found, self.values(one ^ 1))
         else:

@@ -8,9 +8,9 @@ from earleymask.grammar.schema_terms cimport Terms
 
 
 @cython.locals(schema=dict)
-cpdef own_values(Terms algebra, Place place)
+cpdef own_values(Terms algebra, Place place, bint is_negated=*)
 @cython.locals(schema=dict, named=dict, for_all=list)
-cpdef object_shape(Terms algebra, Place place)
+cpdef object_shape(Terms algebra, Place place, bint is_negated=*)
 @cython.locals(schema=dict)
 cpdef array_shape(Terms algebra, Place place)
 @cython.locals(schema=dict)

@@ -77,8 +77,9 @@ _OBJECTS = frozenset(
 )
 
 
-def own_values(algebra: Algebra, place: Place) -> Values:
-    """What the keywords of a place say that are no applicators in place."""
+def own_values(algebra: Algebra, place: Place, is_negated: bool = False) -> Values:
+    """What the keywords of a place say that are no applicators in place; what is to be negated, if `is_negated`: that
+    is the same unless keywords are left out below `propertyNames`."""
     schema = algebra.keywords(place)
     kind = schema.get("type")
     if kind is None:
@@ -92,7 +93,7 @@ def own_values(algebra: Algebra, place: Place) -> Values:
         found = algebra.sets.both(found, constants(algebra, [schema["const"]]))
     keys = schema.keys()
     if found.objects and not _OBJECTS.isdisjoint(keys):
-        objects = _only(algebra, found.objects, object_shape(algebra, place), True)
+        objects = _only(algebra, found.objects, object_shape(algebra, place, is_negated), True)
         found = Values(found.null, found.booleans, found.numbers, found.texts, found.arrays, objects)
     if found.arrays and not ARRAYS.isdisjoint(keys):
         arrays = _only(algebra, found.arrays, array_shape(algebra, place), False)
@@ -115,7 +116,7 @@ def _only(algebra: Algebra, shapes: Any, demanded: Any, objects: bool) -> Any:
     return algebra.sets.product(shapes, (demanded,), algebra.sets.arrays.both, ANY_ARRAY)
 
 
-def object_shape(algebra: Algebra, place: Place) -> ObjectShape | None:
+def object_shape(algebra: Algebra, place: Place, is_negated: bool = False) -> ObjectShape | None:
     schema = algebra.keywords(place)
     named: dict[str, int] = {}
     for_all: list[ForAll] = []
@@ -142,12 +143,14 @@ def object_shape(algebra: Algebra, place: Place) -> ObjectShape | None:
             left = left & ~keys
         for_all.append(ForAll(left, others))
     if "propertyNames" in schema:
-        allowed = algebra.values(algebra.child(place, "propertyNames")).texts
-        if not allowed.is_all():
+        names = algebra.child(place, "propertyNames")
+        # Both are too large where something is left out.
+        refused = algebra.values(names ^ 1).texts if is_negated and algebra.dropped else ~algebra.values(names).texts
+        if refused != NO_TEXTS:
             for name in named:
-                if not allowed.has(name):
+                if refused.has(name):
                     named[name] = FALSE
-            for_all.append(ForAll(~allowed, FALSE))
+            for_all.append(ForAll(refused, FALSE))
     required = frozenset(schema.get("required", ()) if isinstance(schema.get("required"), list) else ())
     for name in schema.get("required", ()) if required else ():
         if name not in named:

@@ -161,6 +161,11 @@ LEFT_OUT: list[dict[str, Any]] = [
     {"patternProperties": {"^(a)\\1": {"type": "integer"}}, "unevaluatedProperties": {"type": "string"}},
     {"not": {"patternProperties": {"^(a)\\1": {"type": "integer"}}, "unevaluatedProperties": False}},
     {"type": "integer", "not": {"multipleOf": 4099}},
+    {"not": {"propertyNames": {"pattern": "^(a|b)\\1$"}}},
+    {"oneOf": [{"type": "object"}, {"propertyNames": {"format": "regex"}}]},
+    {"if": {"propertyNames": {"anyOf": [{"const": "a"}, {"$ref": "#/$defs/b"}]}}, "$defs": {"b": {"pattern": "(b)\\1"}}}
+    | {"then": {"minProperties": 1, "type": "object"}},
+    {"allOf": [{"properties": {"b": True}}, {"not": {"propertyNames": {"pattern": "^(a)\\1"}}}], "type": "object"},
     {"dependentSchemas": {"aa": {"not": {"properties": {"aa": {"multipleOf": 4099}}}}}},
 ]
 
