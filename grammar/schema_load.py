@@ -24,7 +24,7 @@ from ..earley._engine import Engine
 from ..earley._regex import Regexes
 from ..earley.errors import LimitError
 from .errors import GrammarError, GrammarLimitError
-from .json_number_trees import number_tree
+from .json_number_trees import MAX_FIGURES, number_tree
 from .json_numbers import exact, number_set
 from .json_strings import spelled
 from .regex_ast import Node
@@ -230,9 +230,19 @@ class SchemaLoader:
             left = numbers.intersection(taken)
             options = self.options
             node = lower(number_tree(left, options.number_digits, options.number_shift, True), regexes)
+            # No constant may have more digits, so that the next item could not be told from it.
+            written = regexes.intersection([node, self.few_digits()])
+            if not regexes.is_empty(written):
+                node = written
             if not regexes.is_empty(node):
                 found.append(engine.add_followed("number", node, lambda text: follow(exact(Decimal(text.decode())))))
         return found
+
+    def few_digits(self) -> int:
+        """A regex node of the texts without exponent that have at most MAX_FIGURES digits."""
+        regexes = self.regexes
+        minus = regexes.repeat(regexes.byte_set(b"-"), 0, 1)
+        return regexes.concat([minus, regexes.repeat(regexes.byte_set(b".0123456789"), 1, MAX_FIGURES)])
 
     # Values.
 

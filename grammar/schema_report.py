@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .json_formats import NARROWED as NARROWED_FORMATS
+from .json_number_trees import MAX_FIGURES
 from .schema_check import check_schema
 from .schema_errors import Path, pointer_of
 from .schema_keywords import ANNOTATION, DRAFT_4, DRAFT_7, IDENTITY, KNOWN_ELSEWHERE, is_number, rows
@@ -25,7 +26,6 @@ _TEXTS = ("minLength", "maxLength", "pattern", "patternProperties", "propertyNam
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 NO_SURROGATES = "lone surrogates are written only in strings of which nothing is demanded"
-PLAIN_NUMBERS = "numbers that must differ are written without an exponent, integers without a fraction"
 UNREACHED = "in a schema that nothing applies, asserts nothing"
 
 
@@ -105,7 +105,8 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
                 if id(schema) in algebra.plain_numbers:
                     status, why = (
                         NARROWED,
-                        "numbers that must differ are written without an exponent, integers without a fraction",
+                        f"numbers that must differ are written with at most {MAX_FIGURES} digits and without an exponent, "
+                        "integers without a fraction",
                     )
             elif _is_about_numbers(keyword, schema[keyword], resource.draft) and not options.number_plain:
                 status = NARROWED
