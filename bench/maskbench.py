@@ -183,7 +183,7 @@ def shortened(reason: str) -> str:
 def kind_of(reason: str) -> str:
     """A reason, the first of several, without what belongs to one schema: alike ones are counted together."""
     lines = [line for line in reason.splitlines() if line.strip()]
-    if lines and re.fullmatch(r"\d+ errors in the grammar", lines[0]):
+    if lines and re.fullmatch(r"\d+ errors in the (grammar|schema)", lines[0]):
         del lines[0]
     line = next(iter(lines), "")
     line = re.sub(r"\bat #\S*: ", "", line)

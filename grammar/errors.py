@@ -65,7 +65,8 @@ class GrammarError(EarleymaskError, ValueError):
         shown = [error._described() for error in self.errors[:SHOWN_ERRORS]]
         left_out = len(self._others) + 1 - len(shown)
         more = [f"and {left_out} more error{'s' if left_out > 1 else ''}"] if left_out else []
-        return "\n".join([f"{len(self._others) + 1} errors in the grammar", *shown, *more])
+        what = "grammar" if self.pointer is None or self.line is not None else "schema"
+        return "\n".join([f"{len(self._others) + 1} errors in the {what}", *shown, *more])
 
     def _described(self) -> str:
         """This error alone."""
@@ -74,7 +75,7 @@ class GrammarError(EarleymaskError, ValueError):
             where += f"{', ' if where else ''}line {self.line}"
             where += "" if self.column is None else f", column {self.column}"
         if self.pointer is not None:
-            where += f"{', ' if where else ''}at {self.pointer if '#' in self.pointer else '#' + self.pointer}"
+            where += f"{', ' if where else ''}at {shown_pointer(self.pointer)}"
         parts = [f"{where}: {self.message}" if where else self.message]
         if self.text is not None:
             parts += excerpt(self.text, self.column)
@@ -105,6 +106,11 @@ def too_long(n_characters: int, limits: Limits) -> GrammarLimitError:
     """The error about texts of at least so many characters together."""
     most = limits.source_characters
     return GrammarLimitError(f"the grammar has {n_characters} characters, of at most {most}").of("source_characters")
+
+
+def shown_pointer(pointer: str) -> str:
+    """A pointer into a schema as messages have it: behind `#`, unless the URI of its document stands before that."""
+    return f"#{pointer}" if not pointer or pointer[0] == "/" else pointer
 
 
 def together(errors: Sequence[GrammarError]) -> GrammarError:

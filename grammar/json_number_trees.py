@@ -41,6 +41,9 @@ MAX_WRITTEN = 1024
 MAX_PLACE = 2000
 """Digits of a bound before its point, or zeros after it: each costs a node or is counted."""
 
+SHOWN_DIGITS = 60
+"""A message shows no more than this many digits of a number."""
+
 MAX_FIGURES = 150
 """Of a number in a schema, from its first digit that is not zero to the last: the depth of a tree."""
 
@@ -110,7 +113,6 @@ NUMBER: Node = _seq(_MINUS, _WHOLE, _FRACTION, _EXPONENT)
 """Any number, as RFC 8259 spells it."""
 
 _PLAIN_NUMBER = _seq(_MINUS, _WHOLE, _FRACTION)
-_PLAIN_INTEGER = _seq(_MINUS, _WHOLE)
 _AS_DECIMAL = _seq(_MINUS, _SOME_DIGITS, Chars(((46, 46), (69, 69), (101, 101))), _REST)
 
 
@@ -259,14 +261,20 @@ def _rounded(bound: Number | None, step: Number) -> tuple[Number | None, bool]:
     return bound + step, True
 
 
+def _check_places(number: Number) -> None:
+    """Raise LimitError for a number that has far more digits than may be written; those of others are looked at."""
+    if max(abs(number.numerator), number.denominator).bit_length() > 4 * MAX_PLACE:  # 3.3 are a digit
+        raise LimitError(f"a number of more than {MAX_PLACE} digits before or after its point")
+
+
 def _n_figures(number: Number) -> int:
+    _check_places(number)
     return len(written(number).replace(".", "").strip("-0"))
 
 
 def _scientific(number: Number) -> tuple[int, str]:
     """The place of a positive number's first digit, and its significand without trailing zeros."""
-    if max(number.numerator, number.denominator).bit_length() > 4 * MAX_PLACE:  # 3.3 are a digit
-        raise LimitError(f"a number of more than {MAX_PLACE} digits before or after its point")
+    _check_places(number)
     whole, _, fraction = written(number).partition(".")
     figures = (whole + fraction).lstrip("0")
     place = len(figures) - len(fraction)
@@ -345,6 +353,11 @@ def _less(place: int | None, n: int) -> int | None:
 # Multiples
 
 
+def _shown(number: Number) -> str:
+    text = written(number)
+    return text if len(text) <= SHOWN_DIGITS else f"{text[:SHOWN_DIGITS]}..."
+
+
 def _multiples(multiple: Number, zero: bool, high: Number | None, bound: Bound, style: int) -> list[Node]:
     """Languages whose intersection are the multiples of a number among the numbers without sign; zero if `zero`.
 
@@ -353,7 +366,9 @@ def _multiples(multiple: Number, zero: bool, high: Number | None, bound: Bound, 
     """
     q, factor, base, powers = _factored(multiple)
     if factor > MAX_MODULUS or base**powers > MAX_MODULUS:
-        raise LimitError(f"multiples of {written(multiple)}: {factor * base**powers} remainders, limit {MAX_MODULUS}")
+        _check_places(multiple)
+        many = _shown(factor * base**powers)
+        raise LimitError(f"multiples of {_shown(multiple)}: {many} remainders, limit {MAX_MODULUS}")
     alternatives: list[Node] = [
         And((_tens(q - v, zero, bound, style), _divisible(base ** (powers - v), True))) for v in range(powers)
     ]

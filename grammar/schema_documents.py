@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .errors import GrammarError
+from .errors import GrammarError, shown_pointer
 from .schema_errors import Path, at, pointer_of, shown
 from .schema_keywords import (
     ANY,
@@ -154,7 +154,7 @@ class Documents:
                     path,
                     resource,
                     f"`$schema` names a metaschema that is not known: {uri}",
-                    hint='give the metaschema in `registry`, or leave out "$schema"',
+                    hint=_meant(uri) or 'give the metaschema in `registry`, or leave out "$schema"',
                 )
             self.remote[name] = found
             metaschema = metaschema or found
@@ -231,13 +231,14 @@ class Documents:
                 raise at(
                     path,
                     resource,
-                    f"the reference {reference!r} leads nowhere: there is no {token!r} at #{pointer_of(where, target)}",
+                    f"the reference {reference!r} leads nowhere: there is no {token!r} at "
+                    + shown_pointer(pointer_of(where, target)),
                 )
             where = (where, key)
             if type(value) is dict and ("$id" in value or "id" in value):
                 target = self.entered(value, target, where)
         if type(value) is not dict and value is not True and value is not False:
-            raise at(path, resource, f"the reference {reference!r} leads to something that is no schema", value)
+            raise at(path, resource, f"the reference {reference!r} leads to {shown(value)}, which is no schema")
         return value, target, where
 
     def _resource(self, uri: str, resource: Resource, path: Path) -> Resource:
@@ -368,6 +369,14 @@ def absolute(base: str, reference: str) -> str:
     from urllib.parse import urljoin
 
     return urljoin(base, reference)
+
+
+def _meant(uri: str) -> str:
+    """The hint which metaschema of the drafts somebody meant, who wrote https: for http:, or the other way round."""
+    for known, draft in METASCHEMAS.items():
+        if known.partition(":")[2] == uri.removesuffix("#").partition(":")[2]:
+            return f'did you mean "{known}{"#" if draft <= DRAFT_7 else ""}"?'
+    return ""
 
 
 def _is_index(token: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from .errors import GrammarLimitError
 from .schema_errors import SHOWN_CHARS, Path, at, pointer_of
+from .schema_errors import shown as shown_value
 from .schema_places import Resource
 from .schema_sources import copied
 
@@ -63,7 +64,7 @@ def document(registry: Any, uri: str, path: Path, resource: Resource) -> Any:
         is_found = found is not None
     if is_found:
         if not isinstance(found, (Mapping, bool)):
-            raise at(path, resource, f"what the registry has for {uri} is no schema", found, HINT)
+            raise at(path, resource, f"the registry has {shown_value(found)} for {uri}, which is no schema", hint=HINT)
         try:
             return copied(found, f"the schema at {uri}")
         except GrammarLimitError as error:

@@ -434,9 +434,16 @@ def test_limits() -> None:
         number_tree(number_set(multiples=[123457]))
     with pytest.raises(LimitError, match="a number of 151 significant digits, limit 150"):
         number_tree(number_set(int("7" * 151)))
-    for far in (10**3000, 10**9000, Decimal("1e-3000")):
+    for far in (10**3000, 10**9000, Decimal("1e-3000"), -(10**4301), Decimal("-1e-9000")):
         with pytest.raises(LimitError, match="more than 2000 digits before or after its point"):
             number_tree(number_set(far))
+        if abs(far) > 1:
+            with pytest.raises(LimitError, match="more than 2000 digits before or after its point"):
+                number_tree(number_set(far, multiples=[1]))
+        with pytest.raises(LimitError, match="more than 2000 digits before or after its point"):
+            number_tree(number_set(multiples=[abs(far) * 123457]))
+    with pytest.raises(LimitError, match=r"multiples of 7{60}\.\.\.: [0-9]{60}\.\.\. remainders"):
+        number_tree(number_set(multiples=[int("7" * 100)]))
     with pytest.raises(LimitError, match=r"multiples of 12\.3457: 123457 remainders"):
         number_tree(number_set(0, 10**9, multiples=[12.3457]))
     with pytest.raises(LimitError, match="more than 65536 candidates"):

@@ -321,6 +321,34 @@ def test_vocabularies_take_keywords_away() -> None:
     assert errors(schema)[0] == ("/$schema", "`$schema` names a metaschema that is not known: http://h/meta")
 
 
+@pytest.mark.parametrize(
+    ("uri", "hint"),
+    [
+        ("https://json-schema.org/draft-07/schema#", 'did you mean "http://json-schema.org/draft-07/schema#"?'),
+        ("https://json-schema.org/draft-04/schema", 'did you mean "http://json-schema.org/draft-04/schema#"?'),
+        (
+            "http://json-schema.org/draft/2020-12/schema",
+            'did you mean "https://json-schema.org/draft/2020-12/schema"?',
+        ),
+        ("http://h/meta", 'give the metaschema in `registry`, or leave out "$schema"'),
+    ],
+)
+def test_a_metaschema_that_is_not_known_may_be_meant_for_one_that_is(uri: str, hint: str) -> None:
+    with pytest.raises(GrammarError) as caught:
+        scanned({"$schema": uri})
+    assert caught.value.hint == hint
+
+
+def test_a_reference_that_leads_nowhere_in_another_document() -> None:
+    schema = {"properties": {"c#": {"$ref": "http://r/a#/$defs/nope"}}}
+    with pytest.raises(GrammarError) as caught:
+        scanned(schema, registry={"http://r/a": {"$defs": {}}})
+    assert str(caught.value) == (
+        "at #/properties/c#/$ref: the reference 'http://r/a#/$defs/nope' leads nowhere: "
+        "there is no 'nope' at http://r/a#/$defs"
+    )
+
+
 # Malformed schemas.
 
 
@@ -367,8 +395,9 @@ def test_vocabularies_take_keywords_away() -> None:
         (
             {"$ref": "#/title", "title": "t"},
             "/$ref",
-            "the reference '#/title' leads to something that is no schema, not \"t\"",
+            "the reference '#/title' leads to \"t\", which is no schema",
         ),
+        ({"$ref": "#/a", "a": [1]}, "/$ref", "the reference '#/a' leads to a list of 1, which is no schema"),
     ],
 )
 def test_malformed_schemas(schema: Any, pointer: str, message: str) -> None:
@@ -379,7 +408,7 @@ def test_all_errors_are_told_with_their_pointers() -> None:
     schema = {"items": {"type": 1}, "properties": {"a": {"pattern": 2}, "b": {"$ref": "#/c"}}}
     found = errors(schema)
     assert {pointer for pointer, _ in found} == {"/items/type", "/properties/a/pattern", "/properties/b/$ref"}
-    with pytest.raises(GrammarError, match="3 errors in the grammar\nat #/") as caught:
+    with pytest.raises(GrammarError, match="3 errors in the schema\nat #/") as caught:
         scanned(schema)
     again = pickle.loads(pickle.dumps(caught.value))
     assert [error.pointer for error in again.errors] == [pointer for pointer, _ in found]
@@ -639,7 +668,7 @@ def test_errors_come_in_the_order_of_the_document() -> None:
         earleymask.Grammar.from_json_schema(schema, registry=registry)
     assert [error.pointer for error in caught.value.errors] == pointers
     message = str(caught.value).splitlines()
-    assert message[0] == f"{len(pointers)} errors in the grammar"
+    assert message[0] == f"{len(pointers)} errors in the schema"
     assert message[1].startswith("at #/properties/p0/minimum: ")
     assert message[-1] == f"and {len(pointers) - 3} more errors"
 

@@ -128,7 +128,7 @@ def test_what_is_no_schema_in_a_registry_is_refused_where_it_is_used(contents: A
         with pytest.raises(GrammarError) as caught:
             Grammar.from_json_schema(REFERRING, registry=registry)
         assert caught.value.pointer == "/properties/a/$ref"
-        assert caught.value.message == f"what the registry has for {URI} is no schema, not {shown}"
+        assert caught.value.message == f"the registry has {shown} for {URI}, which is no schema"
         assert "json.loads" in (caught.value.hint or "")
 
 
