@@ -18,6 +18,7 @@ from .schema_own_values import format_tree
 if TYPE_CHECKING:
     from .schema_algebra import Algebra
     from .schema_documents import Documents
+    from .schema_options import Options
     from .schema_places import Resource
 
 EXACT, NARROWED, WIDENED, REFUSED = "exact", "narrowed", "widened", "refused"
@@ -26,6 +27,9 @@ _TEXTS = ("minLength", "maxLength", "pattern", "patternProperties", "propertyNam
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 NO_SURROGATES = "lone surrogates are written only in strings of which nothing is demanded"
+_BESIDE = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
+"""Keywords that say nothing without another one."""
+
 UNREACHED = "in a schema that nothing applies, asserts nothing"
 
 
@@ -53,7 +57,7 @@ Dropped = Mapping[tuple[int, str], str]
 def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Row, ...]:
     """What became of each keyword of each schema, by pointer."""
     options = algebra.options
-    found = [Row("", "", NARROWED, f"whitespace={options.whitespace!r}: no other white space is written")]
+    found = [Row("", "", NARROWED, f"{_white_space(options)}: no other white space is written")]
     if options.property_order == "schema":
         found.append(Row("", "", NARROWED, "property_order='schema': keys are written in the order of the schema"))
     if options.ensure_ascii or options.string_escapes != "all":
@@ -61,7 +65,7 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
             Row("", "", NARROWED, f"ensure_ascii={options.ensure_ascii}, string_escapes={options.string_escapes!r}")
         )
     if options.number_plain:
-        found.append(Row("", "", NARROWED, "number_plain=True: no exponents are written"))
+        found.append(Row("", "", NARROWED, "number_plain=True: no number has an exponent, and no integer a fraction"))
 
     reached: set[int] = set()
     left_out: set[Path] = set()
@@ -93,8 +97,14 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
                 why = "of a vocabulary that the metaschema does not use, asserts nothing"
             elif keyword != "$ref" and "$ref" in schema and resource.draft <= DRAFT_7 and row.role != IDENTITY:
                 why = "beside `$ref`, which stands alone up to draft 7"
+            elif keyword == "$schema" and schema is not resource.schema:
+                why = f"ignored: it counts at the root, and beside `{'id' if resource.draft == DRAFT_4 else '$id'}`"
             elif row.role in (ANNOTATION, IDENTITY):
                 why = "asserts nothing"
+            elif keyword in _BESIDE and _BESIDE[keyword] not in schema:
+                why = f"without `{_BESIDE[keyword]}`, asserts nothing"
+            elif keyword == "additionalItems" and type(schema.get("items")) is not list:
+                why = "without a list as `items`, asserts nothing"
             elif keyword == "format":
                 why = _format(schema[keyword], resource, algebra)
                 if not why and schema[keyword] in NARROWED_FORMATS:
@@ -121,6 +131,14 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
         if id(schema) not in reached:
             found += [Row(pointer_of((path, name), resource), name, EXACT, UNREACHED) for name in schema]
     return tuple(sorted(found))
+
+
+def _white_space(options: Options) -> str:
+    """The options that say which white space is written."""
+    found = f"whitespace={options.whitespace!r}"
+    if options.whitespace == "flexible":
+        found += f", max_indent={options.max_indent}"
+    return found if options.separators is None else f"{found}, separators={options.separators!r}"
 
 
 def _is_about_numbers(keyword: str, value: Any, draft: int) -> bool:

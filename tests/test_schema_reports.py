@@ -85,6 +85,66 @@ def test_what_is_valid_and_not_written_has_its_row(schema: Any, narrowed: set[st
     assert not accepts(grammar, not_written)
 
 
+@pytest.mark.parametrize(
+    ("options", "not_written", "why"),
+    [
+        ({}, '{"a":  1}', "whitespace='flexible', max_indent=64: no other white space is written"),
+        ({"max_indent": 2}, '{\n   "a": 1}', "whitespace='flexible', max_indent=2: no other white space is written"),
+        ({"whitespace": "compact"}, '{"a": 1}', "whitespace='compact': no other white space is written"),
+        (
+            {"separators": (" , ", " : "), "whitespace": "compact"},
+            '{"a":1}',
+            "whitespace='compact', separators=(' , ', ' : '): no other white space is written",
+        ),
+        (
+            {"number_plain": True},
+            '{"a": 1.0}',
+            "number_plain=True: no number has an exponent, and no integer a fraction",
+        ),
+        (
+            {"number_plain": True},
+            '{"a": 1e0}',
+            "number_plain=True: no number has an exponent, and no integer a fraction",
+        ),
+    ],
+)
+def test_rows_name_the_options_that_they_are_due_to(options: dict[str, Any], not_written: str, why: str) -> None:
+    grammar = Grammar.from_json_schema({"properties": {"a": {"type": "integer"}}}, **options)
+    assert not accepts(grammar, not_written)
+    assert why in [row.why for row in grammar.report if not row.pointer]
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "why"),
+    [
+        (
+            {"items": {"$schema": "http://json-schema.org/draft-04/schema#"}},
+            "/items/$schema",
+            "ignored: it counts at the root, and beside `$id`",
+        ),
+        (DRAFT_4 | {"items": {"$schema": "x"}}, "/items/$schema", "ignored: it counts at the root, and beside `id`"),
+        (DRAFT_4, "/$schema", "asserts nothing"),
+        ({"items": DRAFT_4 | {"id": "http://h/x"}}, "/items/$schema", "asserts nothing"),
+        ({"then": {"type": "null"}}, "/then", "without `if`, asserts nothing"),
+        ({"else": {"type": "null"}}, "/else", "without `if`, asserts nothing"),
+        ({"minContains": 2}, "/minContains", "without `contains`, asserts nothing"),
+        ({"maxContains": 2}, "/maxContains", "without `contains`, asserts nothing"),
+        (DRAFT_4 | {"additionalItems": False}, "/additionalItems", "without a list as `items`, asserts nothing"),
+        (
+            DRAFT_4 | {"items": {}, "additionalItems": False},
+            "/additionalItems",
+            "without a list as `items`, asserts nothing",
+        ),
+        (DRAFT_4 | {"items": [{}], "additionalItems": False}, "/additionalItems", ""),
+        ({"if": {"type": "null"}, "then": {"const": 1}}, "/then", ""),
+        ({"contains": True, "minContains": 2}, "/minContains", ""),
+    ],
+)
+def test_rows_say_why_a_keyword_asserts_nothing(schema: dict[str, Any], pointer: str, why: str) -> None:
+    found = {row.pointer: (row.status, row.why) for row in Grammar.from_json_schema(schema).report}
+    assert found[pointer] == ("exact", why)
+
+
 def test_a_format_of_which_some_is_left_out_is_not_negated() -> None:
     for schema in ({"not": {"format": "hostname"}}, {"oneOf": [{"$ref": "#/$defs/a"}, {"minLength": 3}]}):
         with pytest.raises(GrammarError, match="under a negation"):
