@@ -9,12 +9,7 @@ from typing import Any
 
 import pytest
 
-import earleymask
 from earleymask import cli
-
-pytestmark = pytest.mark.skipif(
-    not hasattr(earleymask.Grammar, "from_json_schema"), reason="this build reads no JSON Schemas"
-)
 
 SCHEMA = {
     "type": "object",

@@ -34,16 +34,12 @@ from earleymask.grammar.schema_documents import Documents
 from earleymask.grammar.schema_keywords import DRAFTS as NUMBERS
 from earleymask.grammar.schema_keywords import rows
 
-needs_schemas = pytest.mark.skipif(
-    not hasattr(earleymask.Grammar, "from_json_schema"), reason="this build reads no JSON Schemas"
-)
 N_SCHEMAS = 40
 N_SMALL, SMALL_SEED = 80, 7
 N_MEETINGS = 20
 SEED = 5
 
 
-@needs_schemas
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_random_schemas(draft: str) -> None:
     report = Report()
@@ -56,7 +52,6 @@ def test_random_schemas(draft: str) -> None:
     assert report.counts["valid"] > 100 and report.counts["invalid"] > 100 and report.counts["walked"] > N_SCHEMAS
 
 
-@needs_schemas
 @pytest.mark.parametrize("draft", SMALL_DRAFTS)
 def test_random_small_schemas(draft: str) -> None:
     report = Report()
@@ -69,7 +64,6 @@ def test_random_small_schemas(draft: str) -> None:
     assert report.counts["valid"] > n_texts // 8 and report.counts["invalid"] > n_texts // 8, report.counts
 
 
-@needs_schemas
 @pytest.mark.parametrize("draft", DRAFTS)
 def test_random_meetings_of_keywords(draft: str) -> None:
     report = Report()
@@ -107,7 +101,6 @@ def test_documents_are_spelled_as_the_options_say(options: dict[str, Any], fits:
     assert len(texts) > 50 and n_others > 5
 
 
-@needs_schemas
 def test_instances_of_hypothesis_jsonschema() -> None:
     """Theirs, and theirs with something changed, are accepted exactly when the oracle says valid."""
     counts: Counter[bool] = Counter()
@@ -195,7 +188,6 @@ def strewn(rng: Random, schema: Any) -> Any:
     return found
 
 
-@needs_schemas
 @pytest.mark.parametrize(("draft", "number"), list(zip(reversed(DRAFTS), NUMBERS, strict=True)))
 def test_the_report_has_one_row_for_each_keyword(draft: str, number: int) -> None:
     n_loaded = 0

@@ -27,7 +27,6 @@ from schema_suite import (
 
 import earleymask
 
-has_schemas = hasattr(earleymask.Grammar, "from_json_schema")
 FOLDERS = {draft: schema_suite.folder(draft) for draft in schema_suite.DRAFTS}
 NOT_ASSERTED = {"optional/content": "what a string contains is an annotation, as the later drafts have it"}
 NARROWED = {
@@ -54,7 +53,6 @@ def needs(draft: str) -> None:
         pytest.skip(f"no tests of draft {draft} in {FOLDERS[draft]}; .ci/suite fetches them")
 
 
-@pytest.mark.skipif(not has_schemas, reason="this build reads no JSON Schemas")
 @pytest.mark.parametrize(("draft", "file"), FILES, ids=[f"{draft}-{file}" for draft, file in FILES])
 def test_nothing_is_wrong(draft: str, file: str) -> None:
     outcomes = [judge(group, remotes(FOLDERS[draft])) for group in GROUPS[draft][file]]
@@ -64,7 +62,6 @@ def test_nothing_is_wrong(draft: str, file: str) -> None:
     assert not wrong
 
 
-@pytest.mark.skipif(not has_schemas, reason="this build reads no JSON Schemas")
 @pytest.mark.parametrize("draft", GROUPS)
 def test_most_required_groups_are_right(draft: str) -> None:
     needs(draft)
