@@ -115,8 +115,8 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
                 if id(schema) in algebra.plain_numbers:
                     status, why = (
                         NARROWED,
-                        f"numbers that must differ are written with at most {MAX_FIGURES} digits and without an exponent, "
-                        "integers without a fraction",
+                        f"numbers that must differ are written with at most {MAX_FIGURES} digits and without an "
+                        "exponent, integers without a fraction",
                     )
             elif _is_about_numbers(keyword, schema[keyword], resource.draft) and not options.number_plain:
                 status = NARROWED
