@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .schema_branches import exactly_one, kinds_of
-from .schema_constants import in_one, in_some
+from .schema_constants import have_own_constants, in_one, in_some
 from .schema_keywords import APPLICATORS
 from .schema_own_values import TYPES, constants, own_values
 from .schema_places import is_reference
@@ -126,7 +126,10 @@ def cases(algebra: Algebra, place: Place, around: Values) -> list[int]:
     values = None if algebra.dropped else in_one(place.schema["oneOf"], place.resource.keywords)
     if values is not None:
         return [algebra.meaning(constants(algebra, values))]
-    return exactly_one(algebra, algebra.children(place, "oneOf", range(len(place.schema["oneOf"]))), around)
+    branches = algebra.children(place, "oneOf", range(len(place.schema["oneOf"])))
+    if have_own_constants(place.schema["oneOf"], place.resource.keywords):
+        return branches
+    return exactly_one(algebra, branches, around)
 
 
 def dependency(

@@ -1,6 +1,7 @@
-"""Branches that are constants: choices of thousands of them, each with a title, are enumerations in other words.
+"""Branches that are constants, or told apart by one: what is seen of choices as they are written.
 
-`anyOf` and `oneOf` over such branches are worked out without a term for each.
+Thousands of constants, each with a title, are an enumeration in other words, and are worked out without a term for
+each. A `oneOf` of objects whose required member `kind` is another constant in each is an `anyOf`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from .schema_terms import canonical
 
 _IDENTITIES = frozenset(["$id", "id", "$schema"])
 """With them a branch may be of another draft."""
+_NEEDED = frozenset(["type", "properties", "required"])
+MAX_TRIED = 3
+"""Members that are required, of which one may tell branches apart."""
 
 
 def in_some(branches: list[Any], known: dict[str, int]) -> list[Any] | None:
@@ -52,7 +56,10 @@ def are_constants(branches: list[Any]) -> bool:
 
 
 def scalars_of(schema: Any, known: dict[str, int] | None) -> list[Any] | None:
-    """The values of an `enum` or a `const` without arrays and objects beside which a schema says nothing; else None."""
+    """The values of an `enum` or a `const` without arrays and objects beside which a schema says nothing; else None.
+
+    known: the names of the keywords that count; None: any.
+    """
     if type(schema) is not dict:
         return None
     found: list[Any] | None = None
@@ -74,3 +81,33 @@ def scalars_of(schema: Any, known: dict[str, int] | None) -> list[Any] | None:
         if type(value) is not str and (kind is not None or isinstance(value, (list, dict))):
             return None
     return None if kind is not None and kind != "string" else found
+
+
+def have_own_constants(branches: list[Any], known: dict[str, int] | None) -> bool:
+    """Whether all branches are objects with a required member whose values are constants, others in each of them."""
+    first = branches[0] if branches else None
+    if type(first) is not dict or type(first.get("required")) is not list:
+        return False
+    if known is not None and not _NEEDED.issubset(known):
+        return False
+    return any(_tells_apart(name, branches, known) for name in first["required"][:MAX_TRIED])
+
+
+def _tells_apart(name: Any, branches: list[Any], known: dict[str, int] | None) -> bool:
+    met: set[object] = set()
+    for branch in branches:
+        if type(branch) is not dict or branch.get("type") != "object":
+            return False
+        if "$ref" in branch or not _IDENTITIES.isdisjoint(branch):
+            return False
+        members, required = branch.get("properties"), branch.get("required")
+        if type(members) is not dict or type(required) is not list or name not in required:
+            return False
+        values = scalars_of(members.get(name), known)
+        if values is None:
+            return False
+        keys = {value if type(value) is str else canonical(value) for value in values}
+        if not met.isdisjoint(keys):
+            return False
+        met |= keys
+    return True

@@ -17,7 +17,7 @@ from .json_number_trees import number_tree
 from .json_numbers import INTEGERS, exact, listed
 from .regex_lower import lower
 from .schema_check import check_schema
-from .schema_constants import are_constants
+from .schema_constants import are_constants, have_own_constants
 from .schema_errors import Path, at, in_order
 from .schema_keywords import APPLICATORS, DRAFT_7
 from .schema_own_values import format_tree, numbers_of
@@ -264,10 +264,10 @@ class Scan:
         for keyword in ("not", "if", "oneOf"):
             if keyword in schema:
                 branches = schema[keyword] if keyword == "oneOf" else [schema[keyword]]
-                if keyword != "oneOf" or not are_apart(branches):
+                if keyword != "oneOf" or not are_apart(branches, resource.keywords):
                     self.negations.append(branches)
         n_combined = sum([len(schema[keyword]) for keyword in _COMBINING if keyword in schema])
-        if n_combined >= MANY_COMBINED and not ("oneOf" in schema and are_apart(schema["oneOf"])):
+        if n_combined >= MANY_COMBINED and not ("oneOf" in schema and are_apart(schema["oneOf"], resource.keywords)):
             self.combined.append(id(schema))
         self.edges[id(schema)] = [id(one) for one in found if isinstance(one, dict)]
         self.places[id(schema)] = (schema, resource, path)
@@ -428,9 +428,12 @@ def n_sides(schema: Any) -> int:
     return max(n + sum([keyword in schema for keyword in _OF_ARRAYS]), 1)
 
 
-def are_apart(branches: list[Any]) -> bool:
-    """Whether the types of the schemas tell them apart, or they are constants, so that `oneOf` need not negate them."""
-    if are_constants(branches):
+def are_apart(branches: list[Any], known: dict[str, int] | None = None) -> bool:
+    """Whether the types of the schemas tell them apart, or constants, so that `oneOf` need not negate them.
+
+    known: the names of the keywords that count, where more than an estimate is wanted.
+    """
+    if are_constants(branches) or have_own_constants(branches, known):
         return True
     met: set[str] = set()
     for branch in branches:
