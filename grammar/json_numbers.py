@@ -269,6 +269,13 @@ class NumberSet:
             found.append(listed(self.excluded))
         return found
 
+    def is_within(self, other: NumberSet) -> bool:
+        """Whether all members are those of the other set, in the same spellings, as far as that is seen soon."""
+        try:
+            return all(self.intersection(outside).is_empty() for outside in other.complement())
+        except LimitError:
+            return False
+
     def in_all_spellings(self) -> NumberSet:
         """The same numbers, however they are spelled."""
         if self.listed is not None:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+MAX_COMPARED = 8
+"""Sets of numbers of a union that are compared with one another."""
+
 
 class ValueSets(OfAlgebra):
     """The operations on values."""
@@ -54,7 +57,7 @@ class ValueSets(OfAlgebra):
         return Values(
             left.null or right.null,
             left.booleans | right.booleans,
-            one_list(self.united(left.numbers, right.numbers, ANY_NUMBER)),
+            widest(one_list(self.united(left.numbers, right.numbers, ANY_NUMBER))),
             left.texts | right.texts,
             self.united(left.arrays, right.arrays, ANY_ARRAY),
             self.objects.absorbed(self.united(left.objects, right.objects, ANY_OBJECT)),
@@ -73,7 +76,7 @@ class ValueSets(OfAlgebra):
         return Values(not values.null, 3 & ~values.booleans, numbers, ~values.texts, arrays, objects)
 
     def both_numbers(self, left: tuple[NumberSet, ...], right: tuple[NumberSet, ...]) -> tuple[NumberSet, ...]:
-        return self.product(left, right, _both_numbers, ANY_NUMBER)
+        return widest(self.product(left, right, _both_numbers, ANY_NUMBER))
 
     def united(self, left: tuple[T, ...], right: tuple[T, ...], anything: T) -> tuple[T, ...]:
         if not left or right == (anything,):
@@ -90,11 +93,15 @@ class ValueSets(OfAlgebra):
             return right
         if right == (anything,):
             return left
-        found: dict[T, bool] = {}
+        # What is in both is in the conjunction, and all that is within it by what it meets there is, too.
+        found = {one: True for one in left if one in right}
+        others = [one for one in right if one not in found]
         for one in left:
+            if one in found:
+                continue
             self.algebra.look()
-            for other in right:
-                shape = one if one == other else both(one, other)
+            for other in others:
+                shape = both(one, other)
                 if shape is not None:
                     found[shape] = True
             bounded(tuple(found))
@@ -107,6 +114,18 @@ def one_list(numbers: tuple[NumberSet, ...]) -> tuple[NumberSet, ...]:
         return numbers
     values = [value for one in numbers if one.listed is not None and not one.spelled for value in one.listed]
     return (listed(values), *[one for one in numbers if one.listed is None or one.spelled])
+
+
+def widest(numbers: tuple[NumberSet, ...]) -> tuple[NumberSet, ...]:
+    """The union without sets that are within others, if it is one of few: a parser follows all of them, and remainders
+    multiply."""
+    if not 1 < len(numbers) <= MAX_COMPARED:
+        return numbers
+    left = list(numbers)
+    for one in numbers:
+        if any(other is not one and one.is_within(other) for other in left):
+            left.remove(one)
+    return tuple(left)
 
 
 def _both_numbers(left: NumberSet, right: NumberSet) -> NumberSet | None:

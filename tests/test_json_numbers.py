@@ -352,6 +352,10 @@ def test_intersection_and_complement(a: NumberSet, b: NumberSet) -> None:
     assert set().union(*map(written, a.complement())) == SPELLINGS - written(a)
     for part in a.complement():
         assert a.intersection(part).is_empty()
+    is_within = written(a) <= written(b)
+    assert a.is_within(b) <= is_within
+    if a.listed is not None or (a.minimum is not None and a.maximum is not None):
+        assert a.is_within(b) == is_within
 
 
 @pytest.mark.parametrize(
