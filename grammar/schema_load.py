@@ -128,7 +128,14 @@ class SchemaLoader:
     def start(self, root: int) -> int:
         """The symbol for the values of a term, which is not empty."""
         symbol = self.value(root)
-        if symbol is None or not self.engine.is_productive(symbol):
+        try:
+            has_documents = symbol is not None and self.engine.is_productive(symbol)
+        except GrammarLimitError:
+            raise
+        except LimitError as error:
+            told = f"whether a document satisfies the schema is not found out: {error}"
+            raise self.algebra.located(GrammarLimitError(told).like(error), root) from None
+        if symbol is None or not has_documents:
             from .schema_nothing import where_nothing
 
             raise GrammarError("no document satisfies the schema", pointer=where_nothing(self, root))

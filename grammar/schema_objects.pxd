@@ -37,8 +37,8 @@ cdef class ObjectRules:
 
     cdef Texts other_keys(self)
     cdef can_meet(self, atom)
-    @cython.locals(needed=list)
     cdef tuple witness(self)
+    cdef list needed(self, names, frozenset required)
     cpdef start(self)
     cdef symbol(self, State state)
     cdef tuple ending(self, State state)

@@ -27,7 +27,7 @@ from .schema_shapes import FALSE, TRUE
 from .schema_strings import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate, union
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from .schema_clauses import Clauses
     from .schema_load import SchemaLoader
@@ -104,9 +104,7 @@ class ObjectRules:
         # Where the number of members stops to matter: all states behind are one.
         self.settled = max(shape.least, 1) if shape.most is None else shape.most + 1
         self.atoms: list[Atom] | None = None
-        # Where only required keys stand between a state and the end, it can be finished if their values exist; and of
-        # others about which nothing is demanded there are as many as one likes.
-        self.is_plain = not shape.exists and not (shape.least and shape.for_all) and not shape.clauses
+        self.is_plain = is_plain(shape)
         self.possible: tuple[int, ...] | None = None
         self.rests: dict[tuple[int, State], int] = {}
         self.others = self.other_keys()
@@ -189,23 +187,26 @@ class ObjectRules:
     def witness(self) -> tuple[int, ...]:
         """What shows that all states can be finished: a symbol that derives something if all required values do."""
         if self.possible is None:
-            loader = self.loader
-            engine = loader.engine
-            algebra = loader.algebra
-            required = self.shape.required
-            needed: list[int] = []
-            self.possible = ()
-            for name, value in self.names if required else ():
-                if name not in required or (not has_surrogate(name) and is_something(algebra, value)):
-                    continue
-                symbol = loader.value(value)
-                if symbol is None or loader.key(name) is None:
-                    self.possible = (engine.add_lazy("nothing", list),)
-                    return self.possible
-                needed.append(symbol)
-            if needed:
-                self.possible = (engine.add_lazy("required", list, witness=needed),)
+            engine = self.loader.engine
+            needed = self.needed(self.names, self.shape.required)
+            if needed is None:
+                self.possible = (engine.add_lazy("nothing", list),)
+            else:
+                self.possible = (engine.add_lazy("required", list, witness=needed),) if needed else ()
         return self.possible
+
+    def needed(self, names: Iterable[tuple[str, int]], required: Words) -> list[int] | None:
+        """The required values, without those that are seen to be at once; None if there is no such object."""
+        loader = self.loader
+        found: list[int] = []
+        for name, value in names if required else ():
+            if name not in required or (not has_surrogate(name) and is_something(loader.algebra, value)):
+                continue
+            symbol = loader.value(value)
+            if symbol is None or loader.key(name) is None:
+                return None
+            found.append(symbol)
+        return found
 
     def start(self) -> int:
         clauses = self.clauses.start if self.clauses is not None else ()
@@ -262,8 +263,14 @@ class ObjectRules:
             raise self.loader.algebra.located(error, self.origin) from None
         if shape is None:
             return []
+        if is_plain(shape):
+            members = self.needed(shape.named, shape.required)
+            if not members and members is not None:
+                return [[]]  # no other solution is asked for
+        else:
+            members = [self.loader.members(shape, 0, self.origin)]
         others = self.loader.engine.add_lazy("other solution", partial(self.next_solution, shapes))
-        return [[self.loader.members(shape, 0, self.origin)], [others]]
+        return [[others]] if members is None else [members, [others]]
 
     def left(self, state: State) -> ObjectShape:
         """What is left of the shape: objects of the members that may still come."""
@@ -538,3 +545,9 @@ class ObjectRules:
         if self.clauses is not None:
             self.clauses.within = {atom.keys: atom.within for atom in atoms}
         return [atom for atom in atoms if atom.value != FALSE and not questions.is_empty(atom.keys)]
+
+
+def is_plain(shape: ObjectShape) -> bool:
+    """Whether only required keys stand between a state and the end: it can be finished if their values exist, and of
+    other keys about which nothing is demanded there are as many as one likes."""
+    return not shape.exists and not (shape.least and shape.for_all) and not shape.clauses

@@ -166,3 +166,15 @@ def test_a_limit_met_while_loading_is_an_error_of_the_grammar() -> None:
         Grammar.from_json_schema(schema)
     assert isinstance(caught.value, LimitError)
     assert "10000 lazy symbols" in caught.value.message
+    assert caught.value.pointer == ""
+
+
+def test_remainders_of_numbers_that_are_among_others_are_not_counted() -> None:
+    """Multiples of three and not of 5, 7 or 8; and those that are multiples of eleven, which are among them."""
+    either = {"anyOf": [{"multipleOf": 3}, {"multipleOf": 5}, {"multipleOf": 7}]}
+    neither = {"not": {"anyOf": [{"multipleOf": 5}, {"multipleOf": 7}]}}
+    no_eight = {"not": {"multipleOf": 8}}
+    parts = [either, {"anyOf": [neither, {"multipleOf": 48}]}, {"anyOf": [no_eight, {"multipleOf": 11}]}, no_eight]
+    begin = time.thread_time()
+    compare({"type": "number", "allOf": parts}, [*range(-60, 400), 0.5, 1.5, 3e3, 685923, 6859233, 685923.25, "a"])
+    assert time.thread_time() - begin < 10
