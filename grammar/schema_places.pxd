@@ -36,7 +36,6 @@ cdef class Place:
     cpdef tuple key(self)
     cpdef Place child(self, keyword)
     cpdef Place grandchild(self, keyword, key)
-    @cython.locals(schema=dict, known=dict)
     cpdef dict applied(self)
     @cython.locals(target=Resource)
     cpdef Place ref(self)
@@ -45,4 +44,6 @@ cdef class Place:
     cdef tuple _scope_in(self, Resource resource)
 
 
+@cython.locals(known=dict)
+cpdef dict counted(dict schema, Resource resource)
 cpdef bint is_reference(schema)

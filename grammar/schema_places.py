@@ -103,17 +103,8 @@ class Place:
         return self._at(self.schema[keyword][key], ((self.path, keyword), key))
 
     def applied(self) -> dict[str, Any]:
-        """The keywords that count here: those that the draft knows; up to draft 7 `$ref` alone, if it is there.
-
-        Only for a schema that is a dict.
-        """
-        schema: dict[str, Any] = self.schema
-        known = self.resource.keywords
-        if "$ref" in schema and self.resource.draft <= DRAFT_7:
-            return {"$ref": schema["$ref"]}
-        if schema.keys() <= known.keys():
-            return schema
-        return {name: value for name, value in schema.items() if name in known}
+        """The keywords that count here, where the schema is a dict."""
+        return counted(self.schema, self.resource)
 
     def ref(self) -> Place:
         """What `$ref` here leads to."""
@@ -153,6 +144,17 @@ class Place:
         if not self.documents.is_dynamic or resource is self.resource:
             return self.scope
         return widened(self.scope, resource)
+
+
+def counted(schema: dict[str, Any], resource: Resource) -> dict[str, Any]:
+    """The keywords that count in a schema: those that the draft knows; up to draft 7 `$ref` alone, if it is there.
+    What is not a keyword there may have any value."""
+    known = resource.keywords
+    if "$ref" in schema and resource.draft <= DRAFT_7:
+        return {"$ref": schema["$ref"]}
+    if schema.keys() <= known.keys():
+        return schema
+    return {name: value for name, value in schema.items() if name in known}
 
 
 def is_reference(schema: Any) -> bool:

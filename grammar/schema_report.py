@@ -26,6 +26,10 @@ EXACT, NARROWED, WIDENED, REFUSED = "exact", "narrowed", "widened", "refused"
 _TEXTS = ("minLength", "maxLength", "pattern", "patternProperties", "propertyNames")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
+TOLD_APART = (
+    "numbers that must differ are written without an exponent, integers without a fraction, and with at most "
+    f"{MAX_FIGURES} digits"
+)
 NO_SURROGATES = "lone surrogates are written only in strings of which nothing is demanded"
 _BESIDE = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
 """Keywords that say nothing without another one."""
@@ -113,11 +117,7 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
                 status, why = NARROWED, NO_SURROGATES
             elif keyword == "uniqueItems":
                 if id(schema) in algebra.plain_numbers:
-                    status, why = (
-                        NARROWED,
-                        f"numbers that must differ are written with at most {MAX_FIGURES} digits and without an "
-                        "exponent, integers without a fraction",
-                    )
+                    status, why = NARROWED, TOLD_APART
             elif _is_about_numbers(keyword, schema[keyword], resource.draft) and not options.number_plain:
                 status = NARROWED
                 why = (

@@ -19,7 +19,9 @@ cdef class Scan:
     cdef readonly dict dropped
     cdef readonly dict edges
     cdef readonly dict places
+    cdef readonly dict partly
     cdef readonly list unique
+    cdef list with_contains
     cdef list narrowed
     cdef list large
     cdef list whole
@@ -35,14 +37,15 @@ cdef class Scan:
     cdef readonly list meeting
     cdef set _negated
 
-    @cython.locals(counted=dict, known=dict)
+    @cython.locals(keywords=dict)
     cpdef visit(self, dict schema, Resource resource, tuple path)
     @cython.locals(regexes=Regexes)
     cpdef check_pattern(self, pattern)
+    cpdef keywords(self, dict schema)
     @cython.locals(found=list)
-    cdef note_edges(self, dict schema, dict counted, Resource resource, tuple path)
+    cdef note_edges(self, dict schema, dict keywords, Resource resource, tuple path)
     @cython.locals(done=set, open_=dict, stack=list)
     cpdef find_circle(self)
-    @cython.locals(counted=dict)
+    @cython.locals(known=dict)
     cdef find_many_cases(self)
-    cdef n_cases(self, schema, dict counted, int depth)
+    cdef n_cases(self, schema, dict cases, int depth)

@@ -19,9 +19,9 @@ from .regex_lower import lower
 from .schema_check import check_schema
 from .schema_constants import are_constants, have_own_constants
 from .schema_errors import Path, at, in_order
-from .schema_keywords import APPLICATORS, DRAFT_7
+from .schema_keywords import APPLICATORS
 from .schema_own_values import format_tree, numbers_of
-from .schema_places import Place
+from .schema_places import Place, counted
 from .schema_strings import has_surrogate
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ class Scan:
         self.dropped: dict[tuple[int, str], str] = {}
         self.edges: dict[int, list[int]] = {}  # from schemas to those that apply to the same value, by `id`
         self.places: dict[int, tuple[dict[str, Any], Resource, Path]] = {}  # of the schemas in `edges`
+        self.partly: dict[int, dict[str, Any]] = {}  # the keywords that count of schemas that have others, too, by `id`
         self.unique: list[tuple[dict[str, Any], Resource, Path]] = []
         self.narrowed: list[tuple[dict[str, Any], Resource, Path]] = []  # with formats of which some texts are left out
         # With bounds that can be spelled for integers alone.
@@ -93,6 +94,7 @@ class Scan:
         self.endless: dict[int, bool] = {}  # those of `unique` whose items are out of very many scalars
         self.plain_numbers: set[int] = set()  # those whose items are out of very many numbers, too
         self.negations: list[list[Any]] = []  # schemas that may have to be negated
+        self.with_contains: list[dict[str, Any]] = []  # with `contains`, which is negated beside `uniqueItems` alone
         self.targets: dict[int, list[Any]] = {}  # what references in a schema lead to
         # What may become too much together with others, by `id`: see `schema_weights`.
         self.combined: list[int] = []  # where many schemas are combined
@@ -117,17 +119,16 @@ class Scan:
         self.check_unique()
 
     def visit(self, schema: dict[str, Any], resource: Resource, path: Path) -> None:
-        counted = schema
-        if "$ref" in schema and resource.draft <= DRAFT_7:
-            counted = {"$ref": schema["$ref"]}
-        if not _IN_PLACE.isdisjoint(counted):
-            self.note_edges(schema, counted, resource, path)
-        if _CHECKED.isdisjoint(counted):
+        keywords = counted(schema, resource)
+        if keywords is not schema:
+            self.partly[id(schema)] = keywords
+        if not _IN_PLACE.isdisjoint(keywords):
+            self.note_edges(schema, keywords, resource, path)
+        if _CHECKED.isdisjoint(keywords):
             return
-        known = resource.keywords
         errors: list[GrammarError] = []
-        for keyword in counted:
-            if keyword not in _CHECKED or keyword not in known:
+        for keyword in keywords:
+            if keyword not in _CHECKED:
                 continue
             why = self.why_not(schema, keyword, resource, path)
             if why:
@@ -166,6 +167,10 @@ class Scan:
                     self.combined.append(id(schema))
             elif keyword == "contains":
                 self.meeting.append(schema)
+                if "maxContains" in schema and "maxContains" in resource.keywords:
+                    self.negations.append([value])  # items that are not counted
+                else:
+                    self.with_contains.append(schema)
             elif keyword in _LEAST:
                 if value > MAX_LEAST:
                     return f"more than {MAX_LEAST} items or members are not counted"
@@ -246,10 +251,14 @@ class Scan:
 
     # Circles: a schema that applies to a value only if it does.
 
-    def note_edges(self, schema: dict[str, Any], counted: dict[str, Any], resource: Resource, path: Path) -> None:
+    def keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Those that count."""
+        return self.partly.get(id(schema), schema)
+
+    def note_edges(self, schema: dict[str, Any], keywords: dict[str, Any], resource: Resource, path: Path) -> None:
         found = []
-        for keyword, value in counted.items():
-            if keyword not in _IN_PLACE or keyword not in resource.keywords:
+        for keyword, value in keywords.items():
+            if keyword not in _IN_PLACE:
                 continue
             if keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
                 target = self.documents.resolve(value, resource, (path, keyword))[0]
@@ -262,51 +271,51 @@ class Scan:
             else:
                 found.append(value)
         for keyword in ("not", "if", "oneOf"):
-            if keyword in schema:
-                branches = schema[keyword] if keyword == "oneOf" else [schema[keyword]]
+            if keyword in keywords:
+                branches = keywords[keyword] if keyword == "oneOf" else [keywords[keyword]]
                 if keyword != "oneOf" or not are_apart(branches, resource.keywords):
                     self.negations.append(branches)
-        n_combined = sum([len(schema[keyword]) for keyword in _COMBINING if keyword in schema])
-        if n_combined >= MANY_COMBINED and not ("oneOf" in schema and are_apart(schema["oneOf"], resource.keywords)):
+        n_combined = sum([len(keywords[keyword]) for keyword in _COMBINING if keyword in keywords])
+        if n_combined >= MANY_COMBINED and not ("oneOf" in keywords and are_apart(keywords["oneOf"], resource.keywords)):
             self.combined.append(id(schema))
         self.edges[id(schema)] = [id(one) for one in found if isinstance(one, dict)]
         self.places[id(schema)] = (schema, resource, path)
 
     def find_many_cases(self) -> None:
         """Adds to `combined` the places where few schemas are combined, and others within these."""
-        counted: dict[int, int] = {}
+        known: dict[int, int] = {}
         for schema, _, _ in self.places.values():
-            if self.n_cases(schema, counted, 0) >= MANY_CASES:
+            if self.n_cases(schema, known, 0) >= MANY_CASES:
                 self.combined.append(id(schema))
 
-    def n_cases(self, schema: Any, counted: dict[int, int], depth: int) -> int:
+    def n_cases(self, schema: Any, cases: dict[int, int], depth: int) -> int:
         """How many cases there may be to tell apart at a schema, roughly, up to MAX_CASES."""
         if not isinstance(schema, dict) or id(schema) not in self.edges or depth > MAX_DEPTH:
             return 1
-        known = counted.get(id(schema))
+        known = cases.get(id(schema))
         if known is not None:
             return known
         n = 1
         depth += 1
-        for keyword, value in schema.items():
+        for keyword, value in self.keywords(schema).items():
             if keyword in ("oneOf", "anyOf"):
-                n *= sum([self.n_cases(branch, counted, depth) for branch in value])
+                n *= sum([self.n_cases(branch, cases, depth) for branch in value])
                 if keyword == "oneOf" and not are_apart(value):
                     n *= len(value)  # of the others none holds
             elif keyword == "allOf":
                 for branch in value:
-                    n *= self.n_cases(branch, counted, depth)
+                    n *= self.n_cases(branch, cases, depth)
             elif keyword in ("not", "if"):
-                n *= (1 + n_sides(value)) * self.n_cases(value, counted, depth)
+                n *= (1 + n_sides(value)) * self.n_cases(value, cases, depth)
             elif keyword in ("then", "else"):
-                n *= self.n_cases(value, counted, depth)
+                n *= self.n_cases(value, cases, depth)
             elif keyword in ("dependentSchemas", "dependencies"):
                 for branch in value.values():
-                    n *= 1 + self.n_cases(branch, counted, depth)
+                    n *= 1 + self.n_cases(branch, cases, depth)
             n = min(n, MAX_CASES)
         for target in self.targets.get(id(schema), ()):
-            n = min(n * self.n_cases(target, counted, depth), MAX_CASES)
-        counted[id(schema)] = n
+            n = min(n * self.n_cases(target, cases, depth), MAX_CASES)
+        cases[id(schema)] = n
         return n
 
     def find_circle(self) -> None:
@@ -399,10 +408,34 @@ class Scan:
                 why = f"it may stand under a negation, and more than {MAX_LEAST} items or members are not counted"
                 self.refuse(schema, keyword, resource, (path, keyword), why)
 
+    def beside(self, schemas: list[int]) -> set[int]:
+        """What may apply to the same value as one of the schemas, all by `id`."""
+        near: dict[int, list[int]] = {}
+        for one, others in self.edges.items():
+            near.setdefault(one, []).extend(others)
+            for other in others:
+                near.setdefault(other, []).append(one)
+        found = set(schemas)
+        stack = schemas
+        while stack:
+            new = [one for one in near.get(stack.pop(), ()) if one not in found]
+            found.update(new)
+            stack += new
+        return found
+
     def negated(self) -> set[int]:
         """The schemas, by `id`, whose negation may be needed."""
         if self._negated is None:
             self._negated = found = set()
+            dynamic: list[Any] = []  # what may be meant by dynamic references, as far as that is known
+            if self.documents.is_dynamic:
+                resources = self.documents.resources()
+                dynamic = [resource.anchors[name][0] for resource in resources for name in resource.dynamic]
+            if self.with_contains and self.unique:
+                beside = self.beside([id(schema) for schema, _, _ in self.unique])
+                for schema in self.with_contains:
+                    if id(schema) in beside or dynamic:
+                        self.negations.append([schema["contains"]])
             for branches in self.negations:
                 stack: list[Any] = list(branches)
                 while stack:
@@ -413,6 +446,8 @@ class Scan:
                         found.add(id(value))
                         stack += self.targets.get(id(value), ())
                         stack += value.values()
+                        if "$dynamicRef" in value or "$recursiveRef" in value:
+                            stack += dynamic
                     elif isinstance(value, list):
                         stack += value
         return self._negated

@@ -41,7 +41,9 @@ class Weights:
 
     def __init__(self, scan: Scan) -> None:
         self.scan = scan
-        self.choices = {id(schema): bits for schema, _, _ in scan.places.values() if (bits := choice_of(schema))}
+        self.choices = {
+            id(schema): bits for schema, _, _ in scan.places.values() if (bits := choice_of(scan.keywords(schema)))
+        }
         self.multiples: dict[object, float] = {}
         self.patterns: dict[object, float] = {}
         if len(scan.multiples) > 1:
@@ -128,7 +130,7 @@ class Weights:
                     continue
                 if self.near is None or id(one) in self.near:
                     found.add(id(one))
-                    self.schemas[id(one)] = one
+                    self.schemas[id(one)] = self.scan.keywords(one)
                 stack += self.parts_of(one)
             known = self.applied[id(schema)] = frozenset(found)
         return known
@@ -137,11 +139,12 @@ class Weights:
         """The schemas that a schema applies in place."""
         if id(schema) not in self.scan.edges:
             return []
-        parts = [part for keyword in _BRANCHES for part in schema.get(keyword, ())]
-        parts += [schema[keyword] for keyword in _BRANCH if keyword in schema]
+        keywords = self.scan.keywords(schema)
+        parts = [part for keyword in _BRANCHES for part in keywords.get(keyword, ())]
+        parts += [keywords[keyword] for keyword in _BRANCH if keyword in keywords]
         for keyword in _BY_NAME:
-            if keyword in schema:
-                parts += schema[keyword].values()
+            if keyword in keywords:
+                parts += keywords[keyword].values()
         return parts + self.scan.targets.get(id(schema), [])
 
 

@@ -152,6 +152,62 @@ def test_a_format_of_which_some_is_left_out_is_not_negated() -> None:
     Grammar.from_json_schema({"anyOf": [{"format": "hostname"}, {"format": "ipv4"}]})
 
 
+@pytest.mark.parametrize(
+    ("demanded", "why"),
+    [
+        ({"format": "hostname"}, "`format` cannot be enforced: it may stand under a negation"),
+        ({"type": "array", "uniqueItems": True, "items": {"type": "string"}}, "would have to be equal"),
+        ({"type": "array", "maxItems": 5000}, "more than 2048 items or members are not counted"),
+        ({"type": "integer", "maximum": 10**308 - 1}, "of numbers that are not integers the bound has too many digits"),
+    ],
+)
+def test_items_that_are_not_to_be_counted_are_a_negation(demanded: Any, why: str) -> None:
+    """With `maxContains`, and where none that is counted may be used up by another one."""
+    counted = {"contains": demanded}
+    for schema in (
+        {**counted, "maxContains": 1},
+        {**counted, "minContains": 0, "maxContains": 0},
+        {"properties": {"a": {"allOf": [{"$ref": "#/$defs/hosts"}, {"maxItems": 3}]}}, "$defs": {"hosts": counted}}
+        | {"$defs": {"hosts": {**counted, "maxContains": 2}}},
+        {"allOf": [{"$ref": "#/$defs/hosts"}, {"uniqueItems": True}], "items": {"type": "string"}}
+        | {"$defs": {"hosts": counted}},
+        {"$dynamicRef": "#node", "$defs": {"a": {"$dynamicAnchor": "node", "not": {"$dynamicRef": "#other"}}}}
+        | {"allOf": [{"$defs": {"b": {"$dynamicAnchor": "other", **demanded}}}]},
+    ):
+        with pytest.raises(GrammarError, match=why):
+            Grammar.from_json_schema(schema)
+    for schema in (
+        counted,
+        {**counted, "minContains": 2},
+        {"properties": {"a": counted, "b": {"uniqueItems": True, "items": {"type": "string"}}}},
+    ):
+        Grammar.from_json_schema(schema)
+
+
+@pytest.mark.parametrize("draft", ["draft-04", "draft-06", "draft-07"])
+@pytest.mark.parametrize("value", [5, None, True, "a", [1]])
+def test_keywords_that_mean_nothing_where_they_stand_may_have_any_value(draft: str, value: Any) -> None:
+    uri = {"$schema": f"http://json-schema.org/{draft}/schema#"}
+    later = {"dependentSchemas": value, "dependentRequired": value, "prefixItems": value, "unevaluatedItems": value}
+    ignored = {"oneOf": value, "allOf": value, "anyOf": value, "not": value, "dependencies": value, "items": value}
+    ignored |= {"properties": value, "patternProperties": value, "if": value, "required": value, "pattern": value}
+    string = {"definitions": {"s": {"type": "string"}}}
+    beside = {"$ref": "#/definitions/s", **ignored}
+    many = [{"properties": {"a": {"pattern": "a{9}"}, "b": beside}, "minProperties": 2} for _ in range(9)]
+    for schema in (later, {"not": {"not": later}}, {"items": later}, {"allOf": [later, later]}):
+        grammar = Grammar.from_json_schema({**uri, **schema})
+        assert accepts(grammar, "1") and accepts(grammar, '{"a": [1]}')
+    for schema in (
+        {"properties": {"b": beside}},
+        {"properties": {"b": {"not": {"not": beside}}}},
+        {"properties": {"b": {"anyOf": [beside, {"not": {"not": beside}}]}}},
+        {"allOf": many, "anyOf": many},
+    ):
+        grammar = Grammar.from_json_schema({**uri, **string, **schema}, property_order="any")
+        assert accepts(grammar, '{"a": "aaaaaaaaa", "b": "x"}')
+        assert not accepts(grammar, '{"a": "aaaaaaaaa", "b": 1}')
+
+
 def test_pickles_read_the_schema_again() -> None:
     grammar = Grammar.from_json_schema(
         {"$ref": "http://example.org/x"},
