@@ -68,6 +68,12 @@ def check_schema(documents: Documents, visit: Visitor | None = None) -> None:
                     schema, path = resource.anchors[name]
                     if id(schema) not in seen.get(id(resource), ()):
                         stack.append((schema, resource, path))
+    for resource in {id(resource): resource for resource in documents.resources()}.values() if dynamic else ():
+        for name in dynamic & resource.dynamic:
+            try:
+                documents.check_anchor(name, resource, resource.anchors[name][1], resource)
+            except GrammarError as error:
+                errors.append(error)
     if errors:
         raise together(in_order(errors, documents))
 

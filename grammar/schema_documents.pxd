@@ -16,12 +16,13 @@ cdef class Documents:
     cdef dict _by_uri
     cdef dict _embedded
     cdef dict _targets
+    cdef dict _twice
     cdef readonly dict remote
     cdef public bint is_dynamic
     cdef Resource _root
 
     cdef Resource _document(self, schema, str uri, int draft)
-    @cython.locals(draft=int, resource=Resource)
+    @cython.locals(draft=int, resource=Resource, other=Resource)
     cpdef Resource entered(self, dict schema, Resource around, tuple path)
     cdef _describe(self, Resource resource, int draft)
     cdef _custom(self, Resource resource, uri, tuple path)
@@ -33,7 +34,12 @@ cdef class Documents:
     cdef Resource _resource(self, uri, Resource resource, tuple path)
     @cython.locals(resource=Resource)
     cpdef index(self, Document document)
+    cdef _note_anchors(self, dict schema, Resource resource, tuple path)
+    cdef _note_anchor(self, str name, dict schema, Resource resource, tuple path)
+    cdef _note_twice(self, tuple key, tuple one, tuple other, Resource resource)
+    cpdef check_anchor(self, str name, Resource target, tuple path, Resource resource)
+    cdef _check_once(self, tuple key, str what, tuple path, Resource resource)
 
 cpdef push(list stack, int kind, value, Resource resource, tuple path)
 cpdef identifier(dict schema, int draft)
-cdef _note_anchors(dict schema, Resource resource, tuple path)
+cdef name_of(dict schema, int draft)

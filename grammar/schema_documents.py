@@ -11,6 +11,7 @@ they mean (`schema_algebra`), reading JSON text or models (`schema_sources`).
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from .errors import GrammarError, shown_pointer
@@ -49,7 +50,7 @@ class Documents:
         is_dynamic: whether anything refers dynamically, so that scopes must be kept.
     """
 
-    __slots__ = ("_by_uri", "_draft", "_embedded", "_registry", "_root", "_targets", "is_dynamic", "remote")
+    __slots__ = ("_by_uri", "_draft", "_embedded", "_registry", "_root", "_targets", "_twice", "is_dynamic", "remote")
 
     def __init__(
         self,
@@ -74,6 +75,8 @@ class Documents:
         # object may stand in two resources.
         self._embedded: dict[tuple[int, int], Resource] = {}
         self._targets: dict[tuple[int, str], tuple[Any, Resource, Path]] = {}  # what references were found to mean
+        # Where two schemas stand that have the same name: by the `id` of their resource and an anchor; by 0 and a URI.
+        self._twice: dict[tuple[int, str], tuple[str, str]] = {}
         self.remote: dict[str, Any] = {} if remote is None else remote
         self.is_dynamic = False
         self._root = self._document(schema, "", draft)
@@ -121,7 +124,9 @@ class Documents:
         if resource.keywords is keywords(around.draft):
             resource.keywords = around.keywords
             resource.asserts_format = around.asserts_format
-        self._by_uri.setdefault(resource.uri, resource)
+        other = self._by_uri.setdefault(resource.uri, resource)
+        if other is not resource and other.document is around.document and "#" not in name_of(schema, draft)[:-1]:
+            self._note_twice((0, resource.uri), (schema, path), (other.schema, other.path), resource)
         return resource
 
     def _describe(self, resource: Resource, draft: int) -> None:
@@ -210,6 +215,7 @@ class Documents:
         found = target.anchors.get(fragment)
         if found is None:
             raise at(path, resource, f"the reference {reference!r} leads nowhere: there is no anchor {fragment!r}")
+        self.check_anchor(fragment, target, path, resource)
         return found[0], target, found[1]
 
     def _pointed(
@@ -248,6 +254,9 @@ class Documents:
         if found is None:
             self.index_all()
             found = self._by_uri.get(uri)
+        else:
+            self.index(found.document)  # another one in it may have the same name
+        self._check_once((0, uri), f"the identifier {uri}", path, resource)
         if found is None:
             schema = self._fetch(uri, resource, path)
             if schema is None:
@@ -280,7 +289,54 @@ class Documents:
             return
         document.indexed = True
         for schema, resource, path in self._schemas(document):
-            _note_anchors(schema, resource, path)
+            self._note_anchors(schema, resource, path)
+
+    def _note_anchors(self, schema: dict[str, Any], resource: Resource, path: Path) -> None:
+        draft = resource.draft
+        if draft <= DRAFT_7:
+            name: Any = name_of(schema, draft)
+            if "#" in name and "$ref" not in schema:
+                self._note_anchor(name.partition("#")[2], schema, resource, path)
+            return
+        name = schema.get("$anchor")
+        if type(name) is str:
+            self._note_anchor(name, schema, resource, path)
+        if draft == DRAFT_2019:
+            if schema is resource.schema and schema.get("$recursiveAnchor") is True:
+                resource.anchors[RECURSIVE] = (schema, path)
+                resource.dynamic.add(RECURSIVE)
+            return
+        name = schema.get("$dynamicAnchor")
+        if type(name) is str:
+            self._note_anchor(name, schema, resource, path)
+            resource.dynamic.add(name)
+
+    def _note_anchor(self, name: str, schema: dict[str, Any], resource: Resource, path: Path) -> None:
+        known = resource.anchors.setdefault(name, (schema, path))
+        if known[0] is not schema:
+            self._note_twice((id(resource), name), (schema, path), known, resource)
+
+    def _note_twice(
+        self, key: tuple[int, str], one: tuple[Any, Path], other: tuple[Any, Path], resource: Resource
+    ) -> None:
+        """Keep in mind that two schemas of a document have the same name, unless they are the same or alike: then it
+        does not matter which is meant. Generators write a schema wherever it is used, with its name."""
+        if key not in self._twice and one[0] is not other[0] and _text(one[0]) != _text(other[0]):
+            self._twice[key] = (pointer_of(one[1], resource), pointer_of(other[1], resource))
+
+    def check_anchor(self, name: str, target: Resource, path: Path, resource: Resource) -> None:
+        """Raise GrammarError, at a place, where schemas that are not alike have the anchor that it speaks of."""
+        self._check_once((id(target), name), f"the anchor {name!r}", path, resource)
+
+    def _check_once(self, key: tuple[int, str], what: str, path: Path, resource: Resource) -> None:
+        if key in self._twice:
+            first, second = self._twice[key]
+            raise at(
+                path,
+                resource,
+                f"{what} is that of two schemas, at {shown_pointer(first)} and at {shown_pointer(second)}",
+                hint="rename one of them: it is not said which of them counts",
+            )
 
     def all_schemas(self) -> Iterator[tuple[dict[str, Any], Resource, Path]]:
         """All schemas of all documents that are known, whether something reaches them or not, but for bools."""
@@ -334,32 +390,15 @@ def identifier(schema: dict[str, Any], draft: int) -> str | None:
     Up to draft 7 whatever stands beside `$ref` is ignored (draft 7 core, 8.3). A mere fragment names an anchor there;
     later drafts have none in `$id`, and it names nothing.
     """
-    name = schema.get("id" if draft == DRAFT_4 else "$id")
-    if type(name) is not str or (draft <= DRAFT_7 and "$ref" in schema):
+    if draft <= DRAFT_7 and "$ref" in schema:
         return None
-    uri = name.partition("#")[0]
-    return uri or None
+    return name_of(schema, draft).partition("#")[0] or None
 
 
-def _note_anchors(schema: dict[str, Any], resource: Resource, path: Path) -> None:
-    draft = resource.draft
-    if draft <= DRAFT_7:
-        name = schema.get("id" if draft == DRAFT_4 else "$id")
-        if type(name) is str and "#" in name and "$ref" not in schema:
-            resource.anchors.setdefault(name.partition("#")[2], (schema, path))
-        return
-    name = schema.get("$anchor")
-    if type(name) is str:
-        resource.anchors.setdefault(name, (schema, path))
-    if draft == DRAFT_2019:
-        if schema is resource.schema and schema.get("$recursiveAnchor") is True:
-            resource.anchors[RECURSIVE] = (schema, path)
-            resource.dynamic.add(RECURSIVE)
-        return
-    name = schema.get("$dynamicAnchor")
-    if type(name) is str:
-        resource.anchors.setdefault(name, (schema, path))
-        resource.dynamic.add(name)
+def name_of(schema: dict[str, Any], draft: int) -> str:
+    """The `$id` of a schema, or what drafts before it have for it; empty without one."""
+    name = schema.get("id" if draft == DRAFT_4 else "$id")
+    return name if type(name) is str else ""
 
 
 def absolute(base: str, reference: str) -> str:
@@ -377,6 +416,10 @@ def _meant(uri: str) -> str:
         if known.partition(":")[2] == uri.removesuffix("#").partition(":")[2]:
             return f'did you mean "{known}{"#" if draft <= DRAFT_7 else ""}"?'
     return ""
+
+
+def _text(schema: Any) -> str:
+    return json.dumps(schema, default=repr)
 
 
 def _is_index(token: str) -> bool:

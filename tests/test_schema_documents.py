@@ -349,6 +349,77 @@ def test_a_reference_that_leads_nowhere_in_another_document() -> None:
     )
 
 
+# Names that two schemas have.
+
+OLD = {"$schema": "http://json-schema.org/draft-07/schema#"}
+TWO = {"a": {"$anchor": "x", "type": "null"}, "b": {"$anchor": "x", "type": "string"}}
+TWO_IDS = {"a": {"$id": "http://h/x", "type": "null"}, "b": {"$id": "http://h/x", "type": "string"}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "message"),
+    [
+        (
+            {"$ref": "#x", "$defs": TWO},
+            "/$ref",
+            "the anchor 'x' is that of two schemas, at #/$defs/a and at #/$defs/b",
+        ),
+        (
+            {"$ref": "#x", "$defs": {"a": {"$dynamicAnchor": "x"}, "b": {"$anchor": "x", "type": "null"}}},
+            "/$ref",
+            "the anchor 'x' is that of two schemas, at #/$defs/a and at #/$defs/b",
+        ),
+        (
+            OLD | {"not": {"$ref": "#x"}, "definitions": {"a": {"$id": "#x", "minimum": 1}, "b": {"$id": "#x"}}},
+            "/not/$ref",
+            "the anchor 'x' is that of two schemas, at #/definitions/a and at #/definitions/b",
+        ),
+        (
+            {"$ref": "http://h/x", "$defs": TWO_IDS},
+            "/$ref",
+            "the identifier http://h/x is that of two schemas, at #/$defs/a and at #/$defs/b",
+        ),
+        # Also where one of them has been met before.
+        (
+            {"properties": TWO_IDS, "items": {"$ref": "http://h/x"}},
+            "/items/$ref",
+            "the identifier http://h/x is that of two schemas, at #/properties/a and at #/properties/b",
+        ),
+        (
+            {"$id": "http://h/x", "properties": {"a": {"$ref": "x#/$defs/b"}}, "$defs": {"b": {"$id": "http://h/x"}}},
+            "/properties/a/$ref",
+            "the identifier http://h/x is that of two schemas, at #/$defs/b and at #",
+        ),
+        (
+            {
+                "$id": "http://h/root",
+                "$ref": "http://h/leaf",
+                "$defs": {
+                    "leaf": {"$id": "http://h/leaf", "$dynamicAnchor": "n", "items": {"$dynamicRef": "#n"}},
+                    "one": {"$dynamicAnchor": "n", "type": "array"},
+                    "two": {"$dynamicAnchor": "n", "type": "null"},
+                },
+            },
+            "/$defs/two",
+            "the anchor 'n' is that of two schemas, at #/$defs/one and at #/$defs/two",
+        ),
+    ],
+)
+def test_a_name_of_two_schemas_is_not_referred_to(schema: Any, pointer: str, message: str) -> None:
+    assert errors(schema) == [(pointer, message)]
+
+
+def test_a_name_of_two_schemas_may_stand_there_or_mean_the_same() -> None:
+    scanned({"$defs": TWO, "properties": TWO_IDS})
+    alike = {"$id": "http://h/x", "items": {"$ref": "x"}}
+    scanned({"properties": {"a": alike, "b": dict(alike), "c": {"$ref": "http://h/x"}}})
+    inner = {"$id": "http://h/a", "$defs": {"x": TWO["a"]}}  # in a resource of its own
+    scanned({"$defs": {"a": inner, "b": TWO["b"]}, "$ref": "#x"})
+    # `$id` with a fragment named a part of a document, not another document.
+    old = {"$id": "http://h/x", "definitions": {"a": {"$id": "http://h/x#a"}}, "items": {"$ref": "http://h/x"}}
+    scanned(OLD | old)
+
+
 # Malformed schemas.
 
 
