@@ -90,7 +90,8 @@ def have_own_constants(branches: list[Any], known: dict[str, int] | None) -> boo
         return False
     if known is not None and not _NEEDED.issubset(known):
         return False
-    return any(_tells_apart(name, branches, known) for name in first["required"][:MAX_TRIED])
+    # (A list, for Cython knows no closures in C functions.)
+    return True in [_tells_apart(name, branches, known) for name in first["required"][:MAX_TRIED]]
 
 
 def _tells_apart(name: Any, branches: list[Any], known: dict[str, int] | None) -> bool:
