@@ -276,7 +276,9 @@ class Scan:
                 if keyword != "oneOf" or not are_apart(branches, resource.keywords):
                     self.negations.append(branches)
         n_combined = sum([len(keywords[keyword]) for keyword in _COMBINING if keyword in keywords])
-        if n_combined >= MANY_COMBINED and not ("oneOf" in keywords and are_apart(keywords["oneOf"], resource.keywords)):
+        if n_combined >= MANY_COMBINED and not (
+            "oneOf" in keywords and are_apart(keywords["oneOf"], resource.keywords)
+        ):
             self.combined.append(id(schema))
         self.edges[id(schema)] = [id(one) for one in found if isinstance(one, dict)]
         self.places[id(schema)] = (schema, resource, path)
