@@ -21,6 +21,7 @@ cdef class Scan:
     cdef readonly dict places
     cdef readonly dict partly
     cdef readonly list unique
+    cdef list choices
     cdef list with_contains
     cdef list narrowed
     cdef list large

@@ -19,7 +19,7 @@ from .regex_lower import lower
 from .schema_check import check_schema
 from .schema_constants import are_constants, have_own_constants
 from .schema_errors import Path, at, in_order
-from .schema_keywords import APPLICATORS
+from .schema_keywords import APPLICATORS, SAYS_NOTHING
 from .schema_own_values import format_tree, numbers_of
 from .schema_places import Place, counted
 from .schema_strings import has_surrogate
@@ -55,6 +55,7 @@ _CHECKED = frozenset(
 _KEYS = frozenset(["propertyNames", "patternProperties"])
 _OF_ARRAYS = ("items", "additionalItems", "contains", "minItems", "maxItems")
 _IN_PLACE = APPLICATORS - {"dependentRequired", "unevaluatedItems", "unevaluatedProperties"}
+_ONLY_REFERS = (SAYS_NOTHING - {"$id", "id"}) | {"$ref"}
 LONG = 100
 """Digits of numbers that no limit can refuse."""
 _MOST = ("maxItems", "maxProperties", "maxContains")
@@ -94,6 +95,7 @@ class Scan:
         self.endless: dict[int, bool] = {}  # those of `unique` whose items are out of very many scalars
         self.plain_numbers: set[int] = set()  # those whose items are out of very many numbers, too
         self.negations: list[list[Any]] = []  # schemas that may have to be negated
+        self.choices: list[tuple[list[Any], Resource]] = []  # of `oneOf`, which are negated where they are not apart
         self.with_contains: list[dict[str, Any]] = []  # with `contains`, which is negated beside `uniqueItems` alone
         self.targets: dict[int, list[Any]] = {}  # what references in a schema lead to
         # What may become too much together with others, by `id`: see `schema_weights`.
@@ -112,6 +114,7 @@ class Scan:
         """
         check_schema(self.documents, self.visit)
         self.find_circle()
+        self.negations += [branches for branches, resource in self.choices if not self.are_apart(branches, resource)]
         if self.negations:
             self.find_many_cases()
         self.check_narrowed()
@@ -270,11 +273,11 @@ class Scan:
                 found += [one for one in value.values() if isinstance(one, dict)]
             else:
                 found.append(value)
-        for keyword in ("not", "if", "oneOf"):
+        for keyword in ("not", "if"):
             if keyword in keywords:
-                branches = keywords[keyword] if keyword == "oneOf" else [keywords[keyword]]
-                if keyword != "oneOf" or not are_apart(branches, resource.keywords):
-                    self.negations.append(branches)
+                self.negations.append([keywords[keyword]])
+        if "oneOf" in keywords:
+            self.choices.append((keywords["oneOf"], resource))
         n_combined = sum([len(keywords[keyword]) for keyword in _COMBINING if keyword in keywords])
         if n_combined >= MANY_COMBINED and not (
             "oneOf" in keywords and are_apart(keywords["oneOf"], resource.keywords)
@@ -409,6 +412,18 @@ class Scan:
             if id(schema) in self.negated():
                 why = f"it may stand under a negation, and more than {MAX_LEAST} items or members are not counted"
                 self.refuse(schema, keyword, resource, (path, keyword), why)
+
+    def followed(self, schema: Any) -> Any:
+        """The keywords that count in a schema, or in what it leads to where it is a reference and says no more."""
+        while isinstance(schema, dict):
+            keywords = self.keywords(schema)
+            if "$ref" not in keywords or not keywords.keys() <= _ONLY_REFERS or id(schema) not in self.targets:
+                return keywords
+            schema = self.targets[id(schema)][0]
+        return schema
+
+    def are_apart(self, branches: list[Any], resource: Resource) -> bool:
+        return are_apart([self.followed(branch) for branch in branches], resource.keywords)
 
     def beside(self, schemas: list[int]) -> set[int]:
         """What may apply to the same value as one of the schemas, all by `id`."""

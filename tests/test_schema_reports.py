@@ -184,6 +184,48 @@ def test_items_that_are_not_to_be_counted_are_a_negation(demanded: Any, why: str
         Grammar.from_json_schema(schema)
 
 
+SETS: list[Any] = [
+    {"type": "array", "uniqueItems": True, "items": {"type": "string"}},
+    {"format": "hostname"},
+    {"type": "array", "maxItems": 5000},
+    {"type": "integer", "maximum": 10**308 - 1},
+]
+
+
+@pytest.mark.parametrize("inner", SETS, ids=json.dumps)
+def test_branches_that_are_told_apart_are_not_negated(inner: Any) -> None:
+    """As a discriminated union of models has them, with references; where a reference stands alone, in its own way."""
+    kinds = {
+        kind: {"type": "object", "properties": {"kind": {"const": kind}, "it": inner}, "required": ["kind", "it"]}
+        for kind in "ab"
+    }
+    chain = {"c": {"$ref": "#/definitions/b", "title": "the other"}}
+    union = {"oneOf": [{"$ref": "#/definitions/a"}, {"$ref": "#/definitions/c", "description": "a chain"}]}
+    either = {"oneOf": [{"$ref": "#/definitions/it"}, {"type": "boolean"}], "definitions": {"it": inner}}
+    for uri in ("http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"):
+        grammar = Grammar.from_json_schema({"$schema": uri, **union, "definitions": {**kinds, **chain}})
+        assert not accepts(grammar, '{"kind": "c", "it": []}')
+        if inner.get("type") == "array":
+            assert accepts(grammar, '{"kind": "b", "it": ["x"]}')
+        kinds["a"]["required"] = ["it"]
+        with pytest.raises(GrammarError, match="it may stand under a negation"):
+            Grammar.from_json_schema({"$schema": uri, **union, "definitions": {**kinds, **chain}})
+        kinds["a"]["required"] = ["kind"]
+        if "type" in inner:
+            Grammar.from_json_schema({"$schema": uri, **either})
+    # Up to draft 7 what stands beside `$ref` says nothing, and so does not tell branches apart.
+    beside = {
+        "oneOf": [
+            {"$ref": "#/definitions/it", "type": "array"},
+            {"$ref": "#/definitions/it", "type": ["string", "integer"]},
+        ]
+    }
+    beside["definitions"] = {"it": inner}  # type: ignore[assignment]
+    Grammar.from_json_schema({"$schema": "https://json-schema.org/draft/2020-12/schema", **beside})
+    with pytest.raises(GrammarError):
+        Grammar.from_json_schema({"$schema": "http://json-schema.org/draft-07/schema#", **beside})
+
+
 @pytest.mark.parametrize("draft", ["draft-04", "draft-06", "draft-07"])
 @pytest.mark.parametrize("value", [5, None, True, "a", [1]])
 def test_keywords_that_mean_nothing_where_they_stand_may_have_any_value(draft: str, value: Any) -> None:
