@@ -52,6 +52,7 @@ class Clauses:
         self.key_sets: dict[Texts, bool] = {}  # sets of keys that shapes speak of
         self.counts = False  # whether shapes demand some member, or a number of them
         self.speaks_of: list[frozenset[str] | None] = []  # by number: the names that a clause is about; None: all keys
+        self.endings: dict[int, bool] = {}  # by number: whether the clause holds if no member comes any more
         self.within: dict[Texts, frozenset[Texts]] = {}  # sets of keys -> those of `key_sets` that they are within
         self.followed: dict[tuple[tuple[int, ...], Key, int], list[Way]] = {}
         self.afters: dict[tuple[int, Key], list[tuple[int, ObjectShape]]] = {}
@@ -100,7 +101,13 @@ class Clauses:
 
     def may_end(self, state: tuple[int, ...]) -> bool:
         """Whether the clauses hold if no member comes any more."""
-        return all(any(map(may_end, self.known[number])) for number in state)
+        for number in state:
+            known = self.endings.get(number)
+            if known is None:
+                known = self.endings[number] = any(map(may_end, self.known[number]))
+            if not known:
+                return False
+        return True
 
     def passed(self, state: tuple[int, ...], name: str) -> tuple[int, ...] | None:
         """The clauses left if no member of this name will come; None if they cannot hold then."""

@@ -50,6 +50,7 @@ cdef class ObjectRules:
     cpdef expand(self, State state)
     @cython.locals(found=list, after=State, n_ordered=Py_ssize_t)
     cdef list productions(self, State state)
+    cdef bint may_end(self, State state) except -1
     cdef add_named(self, State state, Py_ssize_t index, passed, list found)
     @cython.locals(keys=Texts)
     cdef add_others(self, State state, list found)

@@ -217,7 +217,7 @@ class ObjectRules:
         if symbol is None:
             witness: tuple[int, ...] | None = None  # where keys that are not named may have run out
             if state.clauses:
-                witness = (self.solution(state),)
+                witness = () if self.may_end(state) else (self.solution(state),)
             elif self.is_plain:
                 witness = self.witness()
             elif not state.missing or len(state.others) < MAX_NAMED:
@@ -337,13 +337,19 @@ class ObjectRules:
         for bit in range(len(self.names) - n_ordered):
             if not written >> bit & 1:
                 self.add_named(state, n_ordered + bit, n_ordered + (written | 1 << bit), found)
-        is_complete = not self.required >> n_ordered & ~written
-        if self.clauses is not None and not self.clauses.may_end(state.clauses):
-            is_complete = False
-        if is_complete and not state.missing and state.size >= min(self.shape.least, self.settled):
+        if self.may_end(state):
             found.append([self.loader.mark("}" if state.size else "empty }")])
         self.add_others(state, found)
         return found
+
+    def may_end(self, state: State) -> bool:
+        """Whether the object may end here, all names that have an order being passed."""
+        written = state.passed - self.n_ordered
+        if written < 0 or self.required >> self.n_ordered & ~written or state.missing:
+            return False
+        if state.size < min(self.shape.least, self.settled):
+            return False
+        return self.clauses is None or self.clauses.may_end(state.clauses)
 
     def add_named(self, state: State, index: int, passed: int, found: list[list[int]]) -> None:
         """A member with one of the named keys."""
