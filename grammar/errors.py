@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..earley.limits import Limits
+    from .schema_report import Row
 
 SHOWN_CHARS = 120
 """A message shows no more than this many characters of the offending line, around the place."""
@@ -31,6 +32,7 @@ class GrammarError(EarleymaskError, ValueError):
         source: the name of the imported text that the place is in; None for the text that was given.
         pointer: in a JSON Schema, the JSON pointer of the place; None where no place can be named.
         errors: all errors that were found, at least this one. The other attributes are those of the first.
+        report: in a JSON Schema, a row like those of `Grammar.report` for each keyword that is refused.
     """
 
     def __init__(
@@ -53,7 +55,12 @@ class GrammarError(EarleymaskError, ValueError):
         self.hint = hint
         self.source = source
         self.pointer = pointer
+        self._rows: tuple[Row, ...] = ()
         self._others = tuple(others)
+
+    @property
+    def report(self) -> tuple[Row, ...]:
+        return tuple([row for error in self.errors for row in error._rows])
 
     @property
     def errors(self) -> tuple[GrammarError, ...]:
@@ -117,7 +124,7 @@ def together(errors: Sequence[GrammarError]) -> GrammarError:
     """The first of `errors`, knowing of the others."""
     first = errors[0]
     others = errors[1:]
-    return type(first)(
+    whole = type(first)(
         first.message,
         line=first.line,
         column=first.column,
@@ -127,6 +134,8 @@ def together(errors: Sequence[GrammarError]) -> GrammarError:
         pointer=first.pointer,
         others=others,
     )
+    whole._rows = first._rows
+    return whole
 
 
 def excerpt(text: str, column: int | None) -> list[str]:

@@ -39,6 +39,16 @@ def at(path: Path, resource: Resource, message: str, value: Any = _NOTHING, hint
     return GrammarError(message, pointer=pointer_of(path, resource), hint=hint)
 
 
+def refused(path: Path, resource: Resource, keyword: str, why: str) -> GrammarError:
+    """The error that a keyword cannot be enforced, which has its row of the report."""
+    from .schema_report import REFUSED, Row
+
+    hint = "strict=False leaves it out and reports it"
+    error = at(path, resource, f"`{keyword}` cannot be enforced: {why}", hint=hint)
+    error._rows = (Row(pointer_of(path, resource), keyword, REFUSED, why),)
+    return error
+
+
 def in_order(errors: list[GrammarError], documents: Documents) -> list[GrammarError]:
     """The errors in the order of the places that they name, those of the schema itself first."""
     uris = list(documents.remote)

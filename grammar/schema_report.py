@@ -1,4 +1,5 @@
-"""What became of each keyword of a schema, known or not: enforced as it is, narrowed, widened, or refused.
+"""What became of each keyword of a schema, known or not: enforced as it is, narrowed or widened (or refused: then
+`schema_errors.refused` makes its row).
 
 The report goes over the schema once more and is made when somebody asks; what is left out, `schema_scan` has found.
 """
@@ -42,7 +43,8 @@ class Row(NamedTuple):
 
     pointer: JSON pointer of the keyword's value; of the schema itself for what concerns the whole document.
     keyword: its name; empty for the whole document.
-    status: "exact"; "narrowed", some valid documents are not written; "widened", some invalid ones are; "refused".
+    status: "exact"; "narrowed", some valid documents are not written; "widened", some invalid ones are; "refused", of
+        which the rows are in `GrammarError.report`, since there is no grammar.
     why: which option or which limit it is due to, or what the keyword is; empty where there is nothing to say.
     source: of a schema within a Lark grammar, where it stands there ("line 3, column 8"); else empty.
     """

@@ -18,7 +18,7 @@ from .json_numbers import INTEGERS, exact, listed
 from .regex_lower import lower
 from .schema_check import check_schema
 from .schema_constants import are_constants, have_own_constants
-from .schema_errors import Path, at, in_order
+from .schema_errors import Path, at, in_order, refused
 from .schema_keywords import APPLICATORS, SAYS_NOTHING
 from .schema_own_values import format_tree, numbers_of
 from .schema_places import Place, counted
@@ -144,12 +144,7 @@ class Scan:
 
     def refuse(self, schema: dict[str, Any], keyword: str, resource: Resource, path: Path, why: str) -> None:
         if self.strict:
-            raise at(
-                path,
-                resource,
-                f"`{keyword}` cannot be enforced: {why}",
-                hint="strict=False leaves it out and reports it",
-            )
+            raise refused(path, resource, keyword, why)
         self.dropped[id(schema), keyword] = why
         if keyword == "patternProperties" and "additionalProperties" in schema:
             self.dropped[id(schema), "additionalProperties"] = "which keys it is about depends on `patternProperties`"

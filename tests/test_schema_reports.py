@@ -38,6 +38,29 @@ def test_refusals_name_the_place(schema: Any, pointer: str, said: str) -> None:
     assert caught.value.pointer == pointer
 
 
+def test_errors_have_the_rows_of_what_is_refused() -> None:
+    schema = {"items": {"uniqueItems": True}, "properties": {"a": {"pattern": "("}, "b": {"multipleOf": 4099}}}
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_json_schema(schema)
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert [row[:3] for row in error.report] == [
+        ("/properties/a/pattern", "pattern", "refused"),
+        ("/properties/b/multipleOf", "multipleOf", "refused"),
+    ]
+    # With nothing else left to refuse, what is found last.
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_json_schema({"items": schema["items"]})
+    assert [row[:3] for row in caught.value.report] == [("/items/uniqueItems", "uniqueItems", "refused")]
+    left = Grammar.from_json_schema({"items": schema["items"]}, strict=False)
+    widened = [row for row in left.report if row.status == "widened"]
+    assert [(row.pointer, f"strict=False: {row.why}") for row in caught.value.report] == [
+        (row.pointer, row.why) for row in widened
+    ]
+    with pytest.raises(GrammarError) as caught:  # a fault of the schema is no keyword that cannot be enforced
+        Grammar.from_json_schema({"type": "text"})
+    assert caught.value.report == ()
+
+
 def test_report_has_a_row_for_each_keyword() -> None:
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
