@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .schema_documents import Documents
     from .schema_options import Options
 
+NO_DOCUMENT = "no document satisfies the schema"
 QUOTE = b'"'
 MAX_NODES = 1 << 16
 """Regex nodes about which questions have been asked, that are kept."""
@@ -136,9 +137,11 @@ class SchemaLoader:
             told = f"whether a document satisfies the schema is not found out: {error}"
             raise self.algebra.located(GrammarLimitError(told).like(error), root) from None
         if symbol is None or not has_documents:
-            from .schema_nothing import where_nothing
+            from .schema_nothing import narrowed_away, where_nothing
 
-            raise GrammarError("no document satisfies the schema", pointer=where_nothing(self, root))
+            left_out = narrowed_away(self.algebra, SchemaLoader)
+            message = f"no document that satisfies the schema is written: {left_out}" if left_out else NO_DOCUMENT
+            raise GrammarError(message, pointer=where_nothing(self, root))
         self.engine.set_doubtful(self.doubtful)
         self.algebra.is_loading = False
         return symbol

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..earley._engine import Engine
+from ..earley._regex import Regexes
 from ..earley.errors import LimitError
 from .errors import GrammarError
+from .json_formats import NARROWED
+from .schema_algebra import Algebra
 from .schema_applicators import target
 from .schema_errors import pointer_of
 from .schema_keywords import APPLICATORS, count
@@ -19,6 +23,26 @@ from .schema_shapes import is_nothing
 if TYPE_CHECKING:
     from .schema_load import SchemaLoader
     from .schema_places import Place
+
+
+def narrowed_away(algebra: Algebra, loader_of: type[SchemaLoader]) -> str:
+    """What is left out of formats, where a schema had documents if that were not asked; empty if it had none."""
+    left_out = {}
+    for schema, _, _ in algebra.documents.all_schemas():
+        name = schema.get("format")
+        if isinstance(name, str) and name in NARROWED:
+            left_out[id(schema), "format"] = NARROWED[name]
+    if not left_out:
+        return ""
+    without = Algebra(algebra.documents, algebra.options, {**algebra.dropped, **left_out}, algebra.limits)
+    engine = Engine(Regexes())
+    loader = loader_of(without, engine)
+    try:
+        symbol = loader.value(without.place(algebra.documents.root))
+        is_something = symbol is not None and engine.is_productive(symbol)
+    except (GrammarError, LimitError):
+        return ""
+    return "; ".join(dict.fromkeys(left_out.values())) if is_something else ""
 
 
 def where_nothing(loader: SchemaLoader, root: int) -> str | None:

@@ -47,6 +47,26 @@ def test_the_error_names_the_place_that_makes_it_impossible(schema: Any, pointer
     assert caught.value.pointer == pointer
 
 
+NAME = "xn--4gbwdl.xn--wgbh1c"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"const": NAME, "format": "hostname"},
+        member({"$ref": "#/$defs/n", "enum": [NAME]}) | {"$defs": {"n": {"format": "hostname"}}},
+    ],
+)
+def test_documents_that_are_only_not_written(schema: Any) -> None:
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_json_schema(schema)
+    assert caught.value.message.startswith(
+        'no document that satisfies the schema is written: labels that begin with "xn--" are left out'
+    )
+    with pytest.raises(GrammarError, match="no document satisfies the schema"):
+        Grammar.from_json_schema(schema | {"allOf": [{"type": "null"}]})
+
+
 def test_the_place_may_be_in_another_document() -> None:
     schema = {"type": "array", "minItems": 1, "items": {"$ref": "http://h/x"}}
     with pytest.raises(GrammarError) as caught:
