@@ -11,7 +11,9 @@ from typing import NamedTuple
 from ._check import match
 from .earley import Matcher
 from .grammar import Grammar, GrammarError
-from .grammar.schema_report import NARROWED, WIDENED, Row
+from .grammar.json_formats import NARROWED as NARROWED_FORMATS
+from .grammar.json_number_trees import MAX_FIGURES
+from .grammar.schema_report import NARROWED, NO_SURROGATES, WIDENED, Row
 from .grammar.schema_sources import RepeatedKeyError, object_of, second_place
 from .trie import Vocabulary
 
@@ -23,11 +25,13 @@ MAX_ROWS = 3
 
 ORDER, SPACE, NUMBERS = "order of keys", "white space", "spelling of numbers"
 
+_RESERVED_LABEL = re.compile(r"(?:^|\.)[^.]{2}--")  # of a host name, such as those that begin with xn--
 _PART = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][-+.0-9eE]*|[a-z]+|[\]\[{},:]|[ \t\n\r]+')
 
 
 class Narrowings(NamedTuple):
-    """kinds: what about the writing of a document is narrowed. rows: those of the report that say so."""
+    """kinds: what about the writing of a document is narrowed; empty where it is not known whether it is valid at all.
+    rows: those of the report that say so, or that may be what keeps it from being written."""
 
     kinds: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -55,18 +59,22 @@ def narrowings_of(grammar: Grammar, schema: str, text: str) -> Narrowings | None
     """What is narrowed of a document that the grammar of a schema does not have; None where the schema does not allow
     the document, however it is written."""
     try:
-        json.loads(text, parse_float=Decimal)
-    except (ValueError, ArithmeticError, RecursionError):
+        json.loads(text, parse_int=str, parse_float=str)
+    except (ValueError, RecursionError):
         return None
     parts = list(parts_of(text))
-    plain = [part._replace(text=_plain(part.text)) for part in parts]
+    keep_point = "draft-04" in schema  # where 1.0 is no integer
+    plain = [part._replace(text=_plain(part.text, keep_point)) for part in parts]
     strict = not any(row.status == WIDENED for row in grammar.report)
+    doubts: tuple[Row, ...] = ()
     try:
         free = Grammar.from_json_schema(schema, property_order="any", strict=strict)
-        if not _has(free, _compact(plain)):
-            return None
-    except GrammarError:
-        return None
+    except GrammarError:  # a limit, which other orders do not meet
+        free = grammar
+        doubts = tuple([row for row in grammar.report if row.why.startswith("property_order=")])
+    if not _has(free, _compact(plain)):
+        doubts += _doubts(grammar, parts, plain)
+        return Narrowings((), doubts) if doubts else None
     in_order = _has(grammar, _compact(plain))
     base = grammar if in_order else free
     kinds = [] if in_order else [ORDER]
@@ -79,10 +87,35 @@ def narrowings_of(grammar: Grammar, schema: str, text: str) -> Narrowings | None
     if not _has(base, _compact(parts)):
         kinds.append(NUMBERS)
         about = [row for row in rows if "exponent" in row.why]
-        keys = _keys_of_a_number(base, parts, plain)
-        near = [row for row in about if keys and f"/{keys[-1]}/" in row.pointer]
-        found += (near or about)[:MAX_ROWS]
+        found += _near(about, _keys_of_a_number(base, parts, plain))
     return Narrowings(tuple(kinds), tuple(found)) if kinds else None
+
+
+def _doubts(grammar: Grammar, parts: list[Part], plain: list[Part]) -> tuple[Row, ...]:
+    """The rows of the report that may be what alone keeps a document from being written."""
+    narrowed = [row for row in grammar.report if row.status == NARROWED]
+    found: list[Row] = []
+    for part, number in zip(parts, plain, strict=True):
+        about: list[Row] = []
+        if part.text[0] == '"':
+            value = json.loads(part.text)
+            if any("\ud800" <= char <= "\udfff" for char in value):
+                about += [row for row in narrowed if row.why == NO_SURROGATES]
+            if _RESERVED_LABEL.search(value):
+                about += [row for row in narrowed if row.why in NARROWED_FORMATS.values()]
+        elif _is_number(part.text):
+            if "e" in number.text.lower():
+                about += [row for row in narrowed if "exponent" in row.why]
+            elif len(number.text) > MAX_FIGURES or number.text.endswith(".0"):
+                about += [row for row in narrowed if row.keyword == "uniqueItems"]
+        found += _near(about, part.keys)
+    return tuple(dict.fromkeys(found))[:MAX_ROWS]
+
+
+def _near(rows: list[Row], keys: tuple[str, ...]) -> list[Row]:
+    """Those of the rows that are about the member with these keys, if some are; not more than a few."""
+    near = [row for row in rows if keys and f"/{keys[-1]}/" in row.pointer]
+    return (near or rows)[:MAX_ROWS]
 
 
 def parts_of(text: str) -> Iterator[Part]:
@@ -105,18 +138,25 @@ def parts_of(text: str) -> Iterator[Part]:
             last = lexeme
 
 
-def _plain(lexeme: str) -> str:
-    """A number without an exponent, and an integer without a fraction; other lexemes as they are."""
-    if not (lexeme[0] == "-" or lexeme[0].isdigit()):
+def _is_number(lexeme: str) -> bool:
+    return lexeme[0] == "-" or lexeme[0].isdigit()
+
+
+def _plain(lexeme: str, keep_point: bool) -> str:
+    """A number without an exponent, and an integer without a fraction, unless what is no integer as it is written must
+    not become one; other lexemes as they are, and numbers that would have very many digits."""
+    if not _is_number(lexeme):
         return lexeme
-    number = Decimal(lexeme)
-    if not number:
-        return "0"
+    try:
+        number = Decimal(lexeme)
+    except ArithmeticError:  # an exponent beyond all that is read
+        return lexeme
     _, digits, exponent = number.as_tuple()
-    if not isinstance(exponent, int) or abs(exponent) + len(digits) > MAX_PLAIN:
+    if not isinstance(exponent, int) or (number and abs(exponent) + len(digits) > MAX_PLAIN):
         return lexeme
-    written = f"{number:f}"
-    return written.rstrip("0").rstrip(".") if "." in written else written
+    written = f"{number:f}" if number else "0"
+    written = written.rstrip("0").rstrip(".") if "." in written else written
+    return f"{written}.0" if keep_point and "." not in written and not lexeme.lstrip("-").isdigit() else written
 
 
 def _keys_of_a_number(grammar: Grammar, parts: list[Part], plain: list[Part]) -> tuple[str, ...]:

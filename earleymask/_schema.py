@@ -80,7 +80,13 @@ def check(grammar: Grammar, schema: str, text: str) -> int:
         return EXIT_NO
     narrowings = narrowings_of(grammar, schema, text)
     if narrowings is not None:
-        print(f"The instance is valid, but not written as the grammar has it ({', '.join(narrowings.kinds)}):")
+        if narrowings.kinds:
+            said = f"The instance is valid, but not written as the grammar has it ({', '.join(narrowings.kinds)}):"
+        else:
+            said = (
+                "It is not known whether the instance is valid. The grammar does not write it, maybe because of this:"
+            )
+        print(said)
         for row in narrowings.rows:
             print(f"{row.status} {_pointer(row)} {row.why}")
     elif n_matched == len(data):

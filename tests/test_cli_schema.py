@@ -181,6 +181,69 @@ def test_an_instance_that_is_invalid_however_it_is_written(
     assert out.startswith("The instance is not valid")
 
 
+PLACES = {
+    "properties": {
+        "host": {"format": "hostname"},
+        "name": {"minLength": 1},
+        "all": {"items": {"type": "number"}, "uniqueItems": True},
+        "some": {"minimum": 1},
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ('{"host": "xn--4gbwdl.xn--wgbh1c"}', ["/properties/host/format"]),
+        ('{"name": "\\ud800"}', ["/properties/name/minLength"]),
+        ('{"all": [1e400, 2]}', ["/properties/all/uniqueItems"]),
+        (f'{{"all": [{"7" * 200}, 2]}}', ["/properties/all/uniqueItems"]),
+        ('{"some": 1234567890123456789012345678901234567890e1000}', ["/properties/some/minimum"]),
+        ('{"some": 12345678901234567890e1000000000000000000000}', ["/properties/some/minimum"]),
+        (
+            '{"some": 2, "name": "\\ud800", "host": "xn--4gbwdl"}',
+            ["/properties/name/minLength", "/properties/host/format"],
+        ),
+    ],
+)
+def test_an_instance_that_may_be_narrowed_away(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str, rows: list[str]
+) -> None:
+    code, out, _ = run(capsys, written(tmp_path, "s.json", PLACES), "--instance", written(tmp_path, "i.json", text))
+    assert code == 1
+    first, *others = out.splitlines()
+    assert (
+        first == "It is not known whether the instance is valid. The grammar does not write it, maybe because of this:"
+    )
+    assert [line.split()[:2] for line in others[: len(rows)]] == [["narrowed", row] for row in rows]
+    assert others[len(rows)].startswith("line 1, column ")
+
+
+@pytest.mark.parametrize(
+    "text", ['{"host": "a b"}', '{"name": ""}', '{"all": [1, 1.0]}', '{"some": 0.5}', '{"some": 1e-100}']
+)
+def test_an_instance_of_which_nothing_is_narrowed_is_invalid(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
+) -> None:
+    code, out, _ = run(capsys, written(tmp_path, "s.json", PLACES), "--instance", written(tmp_path, "i.json", text))
+    assert code == 1
+    assert out.startswith("The instance is not valid")
+
+
+def test_in_draft_4_an_integer_is_not_written_otherwise(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    schema = {
+        "$schema": "http://json-schema.org/draft-04/schema#",
+        "properties": {"a": {"type": "integer", "minimum": 0}},
+    }
+    for text, said in (
+        ('{"a": 1.0}', "not valid"),
+        ('{"a": 1e2}', "not valid"),
+        ('{"a":  1}', "valid, but not written as the grammar has it (white space)"),
+    ):
+        _, out, _ = run(capsys, written(tmp_path, "s.json", schema), "--instance", written(tmp_path, "i.json", text))
+        assert out.startswith(f"The instance is {said}")
+
+
 def test_an_instance_with_a_key_twice(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     instance = written(tmp_path, "i.json", '{"a": 1, "n": {"x": 1,\n "\\u0078": 2}}')
     code, out, _ = run(capsys, written(tmp_path, "s.json", {}), "--instance", instance)
