@@ -14,3 +14,12 @@ cpdef lower(Node node, Regexes regexes, list contexts=*)
 @cython.locals(found=int, n_nodes=Py_ssize_t, level=list, below=list, depth=int)
 cdef int _survey(Node node) except -1
 cdef _plain(Node node, Regexes regexes)
+cpdef lower_shared(Node node, Regexes regexes)
+
+
+@cython.final
+cdef class Shared:
+    cdef Regexes regexes
+    cdef dict lowered
+
+    cpdef lower(self, Node node)

@@ -174,6 +174,12 @@ def _plain(node: Node, regexes: Regexes) -> int:
     return regexes.union([_plain(part, regexes) for part in node.alternatives])
 
 
+def lower_shared(node: Node, regexes: Regexes) -> int:
+    """`lower` for a node of which many parts are the same, as those of numbers are; without lazy quantifiers and
+    lookarounds, and not checked for them."""
+    return Shared(regexes).lower(node)
+
+
 class Shared:
     """`_plain` for nodes whose parts may be shared, each of which is lowered once."""
 
@@ -190,7 +196,11 @@ class Shared:
                 known = self.regexes.concat([self.lower(part) for part in node.parts])
             elif isinstance(node, Union):
                 known = self.regexes.union([self.lower(part) for part in node.alternatives])
+            elif isinstance(node, And):
+                known = self.regexes.intersection([self.lower(part) for part in node.parts])
+            elif isinstance(node, Not):
+                known = self.regexes.complement(self.lower(node.body))
             else:
-                known = lower_atom(node, self.regexes)
+                known = _plain(node, self.regexes)
             self.lowered[id(node)] = known
         return known

@@ -27,7 +27,7 @@ from earleymask.grammar.json_numbers import (
     listed,
     number_set,
 )
-from earleymask.grammar.regex_lower import lower
+from earleymask.grammar.regex_lower import lower, lower_shared
 from earleymask.grammar.regex_syntax import parse
 
 JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
@@ -36,7 +36,7 @@ BEGINNING = re.compile(r"-?((0|[1-9][0-9]*)(\.?|\.[0-9]+)?|(0|[1-9][0-9]*)(\.[0-
 
 def language(numbers: NumberSet, digits: int = 17, shift: int = 8, plain: bool = False) -> Callable[[str], bool]:
     regexes = Regexes()
-    node = lower(number_tree(numbers, digits, shift, plain), regexes)
+    node = lower_shared(number_tree(numbers, digits, shift, plain), regexes)
     return lambda text: regexes.matches(node, text.encode())
 
 
