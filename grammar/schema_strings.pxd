@@ -14,10 +14,13 @@ cdef class Texts:
     cdef readonly frozenset but
     cdef readonly Py_ssize_t weight
     cdef Py_hash_t _hash
-    cdef tuple _lowered
+    cdef list _lowered
 
+    cdef list lowered(self)
+    cpdef take_over(self, Texts left, Texts right)
     cpdef tuple key(self)
     cpdef bint is_all(self) except -1
+    @cython.locals(regexes=Regexes, lowered=list)
     cpdef bint has(self, word) except -1
     cpdef frozenset among(self, frozenset words)
     cpdef tree(self)

@@ -62,7 +62,7 @@ class Texts:
         self.trees = trees
         self.but = but
         self._hash = 0
-        self._lowered: tuple[Regexes, list[int]] | None = None  # the trees, once somebody asks about words
+        self._lowered: list[tuple[Regexes, int] | None] | None = None  # of each tree, once somebody asks about words
 
     def key(self) -> tuple[object, ...]:
         return (self.words, self.least, self.most, self.trees, self.but)
@@ -91,12 +91,29 @@ class Texts:
             return False
         if not self.trees:
             return True
-        if self._lowered is None:
-            regexes = Regexes()
-            self._lowered = (regexes, [lower(tree, regexes) for tree in self.trees])
-        regexes, nodes = self._lowered
         data = word.encode("utf-8", "surrogatepass")
-        return False not in [regexes.matches(node, data) for node in nodes]
+        lowered = self.lowered()
+        for index, tree in enumerate(self.trees):
+            known = lowered[index]
+            if known is None:
+                regexes = Regexes()
+                known = lowered[index] = (regexes, lower(tree, regexes))
+            regexes, node = known
+            if not regexes.matches(node, data):
+                return False
+        return True
+
+    def lowered(self) -> list[tuple[Regexes, int] | None]:
+        if self._lowered is None:
+            self._lowered = [None] * len(self.trees)
+        return self._lowered
+
+    def take_over(self, left: Texts, right: Texts) -> None:
+        """Of the trees, those that two other sets have and have lowered already."""
+        if left._lowered is not None or right._lowered is not None:
+            trees = zip(left.trees + right.trees, left.lowered() + right.lowered(), strict=True)
+            known = {id(tree): lowered for tree, lowered in trees if lowered is not None}
+            self._lowered = [known.get(id(tree)) for tree in self.trees]
 
     def among(self, words: Words) -> Words:
         """Those of some words that are in the set. Raises LimitError where that takes too much work."""
@@ -132,7 +149,10 @@ class Texts:
                 if left is not None:
                     found.append(left)
             trees = tuple(found)
-        return Texts(None, least, most, trees, self.but | other.but, self.weight + other.weight)
+        made = Texts(None, least, most, trees, self.but | other.but, self.weight + other.weight)
+        if trees:
+            made.take_over(self, other)
+        return made
 
     def __or__(self, other: Texts) -> Texts:
         if self == other or self.is_all() or other.words == NO_WORDS:
