@@ -184,16 +184,23 @@ class ObjectSets(OfAlgebra):
 
     # Clauses.
 
-    def with_clauses(self, base: ObjectShape, clauses: Sequence[Clause]) -> ObjectShape | None:
-        """The shape, which has no clauses, with these, in a simple form. None if no object is so, as far as is seen."""
+    def with_clauses(
+        self, base: ObjectShape, clauses: Sequence[Clause], before: ObjectShape | None = None
+    ) -> ObjectShape | None:
+        """The shape, which has no clauses, with these, in a simple form. None if no object is so, as far as is seen.
+
+        before: a shape beside which the clauses were simple; only what speaks of other names is looked at again.
+        """
         waiting = dict.fromkeys(clauses, True)
+        changed = None if before is None else changed_names(before, base)
         is_settled = False
         while not is_settled:
             self.algebra.look()
             is_settled = True
             found: dict[Clause, bool] = {}
+            then: set[str] | None = set()  # the names that are changed on the way
             for clause in waiting:
-                left = self.relative_clause(base, clause)
+                left = self.relative_clause(base, clause, changed)
                 if left is None:
                     continue
                 if not left:
@@ -203,12 +210,16 @@ class ObjectSets(OfAlgebra):
                     both = self.both(base, left[0]._replace(clauses=()))
                     if both is None:
                         return None
+                    now = None if more else changed_names(base, both)
+                    changed = None if now is None or changed is None else changed | now
+                    then = None if now is None or then is None else then | now
                     base = both
                     found |= dict.fromkeys(more, True)
                     is_settled = False
                 else:
                     found[left] = True
             waiting = found
+            changed = then
         if len(waiting) > 1:
             sets = [frozenset(clause) for clause in waiting]
             waiting = {
@@ -218,12 +229,16 @@ class ObjectSets(OfAlgebra):
             }
         return base._replace(clauses=tuple(waiting))
 
-    def relative_clause(self, base: ObjectShape, clause: Clause) -> Clause | None:
-        """What a clause demands of an object of the shape: () if there is none; None, nothing."""
+    def relative_clause(self, base: ObjectShape, clause: Clause, changed: set[str] | None = None) -> Clause | None:
+        """What a clause demands of an object of the shape: () if there is none; None, nothing. changed: what speaks of
+        none of these names, and of names alone, is simple."""
         is_closed = any(value == FALSE and keys.is_all() for keys, value in base.for_all)
         in_base = dict(base.named)
         left: dict[ObjectShape, bool] = {}
         for one in clause:
+            if changed is not None and is_apart(one, changed):
+                left[one] = True
+                continue
             parts = [one]
             if is_closed and len(one.exists) == 1:
                 # One of the named members is as demanded: for each of them a shape.
@@ -360,7 +375,7 @@ class ObjectSets(OfAlgebra):
         )
         if made is None or not (left.clauses or right.clauses):
             return made
-        return self.with_clauses(made, left.clauses + right.clauses)
+        return self.with_clauses(made, left.clauses + right.clauses, None if right.clauses else left)
 
     def shape(
         self,
@@ -536,6 +551,22 @@ class ObjectSets(OfAlgebra):
                 return others <= words
         algebra = self.algebra
         return algebra.is_surely_nothing(algebra.both(term, other ^ 1))
+
+
+def changed_names(before: ObjectShape, after: ObjectShape) -> set[str] | None:
+    """The names of which two shapes demand different things; None: maybe all."""
+    if after.for_all != before.for_all:
+        return None
+    known = dict(before.named)
+    found = {name for name, value in after.named if known.pop(name, None) != value}
+    return found.union(known, before.required ^ after.required)
+
+
+def is_apart(shape: ObjectShape, names: set[str]) -> bool:
+    """Whether the shape speaks of other names alone."""
+    if shape.for_all or shape.exists or shape.least or shape.most is not None or shape.clauses:
+        return False
+    return names.isdisjoint([name for name, _ in shape.named])
 
 
 def is_atomic(shape: ObjectShape) -> bool:
