@@ -129,6 +129,9 @@ class Engine:
     def is_productive(self, symbol: int) -> bool:
         """Whether the symbol derives a string. Expands lazy symbols only as far as it takes to know."""
 
+    def work_out(self, symbol: int) -> None:
+        """Makes the productions of a lazy symbol now, as long as the grammar is not finished."""
+
     def add_production(self, lhs: int, rhs: Sequence[int]) -> None:
         """`lhs` may become the symbols `rhs`."""
 

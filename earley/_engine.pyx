@@ -156,6 +156,11 @@ cdef class Engine:
         """Whether the symbol derives a string. Expands lazy symbols only as far as it takes to know."""
         return self.rules.is_productive(symbol)
 
+    def work_out(self, symbol) -> None:
+        """Makes the productions of a lazy symbol now, as long as the grammar is not finished."""
+        self.open_for_changes()
+        self.rules.alternatives(symbol)
+
     cpdef add_production(self, lhs, rhs):
         """`lhs` may become the symbols `rhs`."""
         self.open_for_changes()

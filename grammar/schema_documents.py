@@ -276,6 +276,9 @@ class Documents:
             found = document(self._registry, uri, path, resource)
         return found
 
+    def root_of(self, document: Document) -> Resource:
+        return self._by_uri[document.uri] if document.uri else self._root
+
     def resources(self) -> list[Resource]:
         return [self._root, *self._by_uri.values()]
 
@@ -345,7 +348,7 @@ class Documents:
 
     def _schemas(self, document: Document, *, is_used: bool = True) -> Iterator[tuple[dict[str, Any], Resource, Path]]:
         """The schemas of a document. Where not all are used, those of drafts that are not known are as those around."""
-        root = self._by_uri[document.uri] if document.uri else self._root
+        root = self.root_of(document)
         stack: list[tuple[Any, Resource, Path]] = [(root.schema, root, ())]
         seen: set[tuple[int, int]] = set()
         while stack:

@@ -5,7 +5,7 @@ cimport cython
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._regex cimport Regexes
 from earleymask.grammar.regex_ast cimport Node
-from earleymask.grammar.regex_lower cimport lower
+from earleymask.grammar.regex_lower cimport lower, lower_shared
 from earleymask.grammar.schema_algebra cimport Algebra
 from earleymask.grammar.schema_glance cimport have_scalar, is_shallow, is_something, is_structured, plain_scalars
 from earleymask.grammar.schema_shapes cimport is_nothing
@@ -24,6 +24,7 @@ cdef class SchemaLoader:
     cdef dict scalar_symbols
     cdef readonly dict symbols
     cdef dict rules
+    cdef public dict rehearsed
     cdef dict marks
     cdef object known_questions
     cdef object quote
@@ -52,5 +53,5 @@ cdef class SchemaLoader:
     cpdef scalars(self, values, origin)
     @cython.locals(found=list)
     cdef list scalar_productions(self, values)
-    cdef members(self, shape, n_ordered, origin)
-    cdef items(self, shape, origin)
+    cpdef members(self, shape, n_ordered, origin)
+    cpdef items(self, shape, origin)

@@ -28,7 +28,7 @@ from .json_number_trees import MAX_FIGURES, number_tree
 from .json_numbers import exact, number_set
 from .json_strings import spelled
 from .regex_ast import Node
-from .regex_lower import lower
+from .regex_lower import lower, lower_shared
 from .regex_syntax import parse
 from .schema_algebra import Algebra
 from .schema_arrays import ArrayRules
@@ -38,7 +38,7 @@ from .schema_objects import ObjectRules
 from .schema_scan import Scan
 from .schema_shapes import FALSE, TRUE, ArrayShape, ObjectShape, Values, is_nothing
 from .schema_strings import NO_TEXTS, Questions, Texts, has_surrogate, spelled_words
-from .schema_weights import heavy, reaching
+from .schema_weights import heavy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .json_numbers import NumberSet
     from .schema_documents import Documents
     from .schema_options import Options
+    from .schema_rehearsal import Rehearsal
 
 NO_DOCUMENT = "no document satisfies the schema"
 QUOTE = b'"'
@@ -57,10 +58,14 @@ MAX_NODES = 1 << 16
 def load(documents: Documents, options: Options, limits: Limits) -> tuple[Engine, Algebra]:
     """The engine for the documents that a schema allows, and the algebra that knows what has been left out of it."""
     try:
-        algebra = scanned(documents, options, limits)
-        engine = Engine(Regexes())
+        algebra, rehearsal = scanned(documents, options, limits)
+        if rehearsal is not None and rehearsal.is_small():
+            engine, loader = rehearsal.engine, rehearsal.loader
+        else:
+            engine = Engine(Regexes())
+            loader = SchemaLoader(algebra, engine)
         engine.regexes.limit_time(limits, algebra.deadline - monotonic())
-        engine.finish(SchemaLoader(algebra, engine).start(algebra.place(documents.root)))
+        engine.finish(loader.start(algebra.place(documents.root)))
     except GrammarLimitError:
         raise
     except LimitError as error:
@@ -68,8 +73,8 @@ def load(documents: Documents, options: Options, limits: Limits) -> tuple[Engine
     return engine, algebra
 
 
-def scanned(documents: Documents, options: Options, limits: Limits) -> Algebra:
-    """The algebra of what the scan has left of a schema."""
+def scanned(documents: Documents, options: Options, limits: Limits) -> tuple[Algebra, Rehearsal | None]:
+    """The algebra of what the scan has left of a schema, and the rehearsal where there was one."""
     algebra = Algebra(documents, options, {}, limits)
     scan = Scan(documents, algebra)
     scan.run()
@@ -77,12 +82,13 @@ def scanned(documents: Documents, options: Options, limits: Limits) -> Algebra:
         algebra = Algebra(documents, options, scan.dropped, limits)
     algebra.has_unique_items = bool(scan.endless)
     algebra.plain_numbers = scan.plain_numbers
-    weights = heavy(scan)
-    if weights:
+    found, within = heavy(scan)
+    if found:
         from .schema_rehearsal import rehearsed
 
-        return rehearsed(algebra, reaching(scan, weights))
-    return algebra
+        rehearsal = rehearsed(algebra, within)
+        return rehearsal.algebra, rehearsal
+    return algebra, None
 
 
 class SchemaLoader:
@@ -103,6 +109,7 @@ class SchemaLoader:
         self.scalar_symbols: dict[Values, int] = {}
         self.symbols: dict[int, int | None] = {FALSE: None}  # of terms; None: nothing is in them
         self.rules: dict[object, int] = {}  # first symbols of arrays and objects, by their shapes
+        self.rehearsed: dict[object, ObjectRules | ArrayRules] | None = None  # what makes these, while it is asked for
         self.marks = marks(options)
         self.known_questions: Questions | None = None
         self.quote = self.regexes.literal(QUOTE)
@@ -195,7 +202,7 @@ class SchemaLoader:
         """The numbers of a set; None if they cannot be spelled."""
         if numbers in self.terminals:
             return self.terminals[numbers]
-        return self.terminal(numbers, "number", lower(self.number_tree(numbers), self.regexes))
+        return self.terminal(numbers, "number", lower_shared(self.number_tree(numbers), self.regexes))
 
     def number_tree(self, numbers: NumberSet) -> Node:
         options = self.options
@@ -239,7 +246,7 @@ class SchemaLoader:
         for numbers in values.numbers:
             left = numbers.intersection(taken)
             options = self.options
-            node = lower(number_tree(left, options.number_digits, options.number_shift, True), regexes)
+            node = lower_shared(number_tree(left, options.number_digits, options.number_shift, True), regexes)
             # No constant may have more digits, so that the next item could not be told from it.
             written = regexes.intersection([node, self.few_digits()])
             if not regexes.is_empty(written):
@@ -334,14 +341,20 @@ class SchemaLoader:
         """What follows the brace of an object of this shape, whose first `n_ordered` names come in their order."""
         symbol = self.rules.get((shape, n_ordered))
         if symbol is None:
-            symbol = self.rules[shape, n_ordered] = ObjectRules(self, shape, n_ordered, origin).start()
+            rules = ObjectRules(self, shape, n_ordered, origin)
+            symbol = self.rules[shape, n_ordered] = rules.start()
+            if self.rehearsed is not None:
+                self.rehearsed[shape, n_ordered] = rules
         return symbol
 
     def items(self, shape: ArrayShape, origin: int) -> int:
         """What follows the bracket of an array of this shape."""
         symbol = self.rules.get(shape)
         if symbol is None:
-            symbol = self.rules[shape] = ArrayRules(self, shape, origin).start()
+            rules = ArrayRules(self, shape, origin)
+            symbol = self.rules[shape] = rules.start()
+            if self.rehearsed is not None:
+                self.rehearsed[shape] = rules
         return symbol
 
 

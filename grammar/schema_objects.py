@@ -294,13 +294,9 @@ class ObjectRules:
         """Works out what members may come first, and what they are then, whatever else comes before them: to find out
         whether that can be done. Behind others, less is left of clauses; some states there are worked out, too."""
         self.start()
+        engine = self.loader.engine
         first = next(iter(self.known))
-        n = len(self.names)
-        if self.clauses is None or not self.n_ordered:
-            for index in range(n):
-                self.add_named(first, index, index + 1, [])
-            self.add_others(first, [])
-            n = 0
+        n = len(self.names) if self.n_ordered else 1
         if self.clauses is not None:
             most = n + min(MAX_REHEARSED, MAX_WORK // (1 + len(self.clauses.known) * len(self.names)))
             states = list(self.known)
@@ -308,9 +304,15 @@ class ObjectRules:
                 if most <= 0:
                     break
                 most -= 1
-                if self.loader.engine.is_productive(self.known[state]):
-                    self.expand(state)
+                if engine.is_productive(self.known[state]):
+                    engine.work_out(self.known[state])
                     states += islice(self.known, len(states), None)
+        elif self.n_ordered:
+            for index in range(n):
+                self.add_named(first, index, index + 1, [])
+            self.add_others(first, [])
+        else:
+            engine.work_out(self.known[first])  # all that may come at any time
 
     def expand(self, state: State) -> list[list[int]]:
         """What may follow this state: the end, or a member and what follows it."""

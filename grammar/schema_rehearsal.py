@@ -6,25 +6,25 @@ of the same name far below. So a schema in which something may become too much (
 through from the root, term by term, as the loader will do it, but for what nothing heavy is reached from. What cannot
 be worked out is refused, with the place nearest to it, or left out if not `strict`.
 
-An ordinary schema is not rehearsed, and of a large one no more than MAX_TERMS terms are.
+An ordinary schema is not rehearsed, and of a large one no more than MAX_TERMS terms are. What the rehearsal has worked
+out, the grammar goes on with.
 """
 
 from __future__ import annotations
 
 from itertools import islice
 from random import Random
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..earley._engine import Engine
 from ..earley._regex import Regexes
 from ..earley.errors import LimitError
 from .errors import GrammarLimitError
-from .regex_lower import lower
+from .regex_lower import lower_shared
 from .schema_algebra import Algebra
-from .schema_arrays import ArrayRules
 from .schema_keywords import APPLICATORS
 from .schema_load import SchemaLoader
-from .schema_objects import ObjectRules
 from .schema_terms import BOTH, PLACE, VALUES
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ MAX_NODES = 1 << 12
 """Regex nodes that are worked out for one terminal, and for one byte more."""
 MAX_LEFT_OUT = 64
 """Places of which something is left out, one after the other."""
+MAX_KEPT = 1 << 15
+"""Regex nodes that a grammar may be left with, whether its texts come to them or not."""
 
 
 class Rehearsal:
@@ -51,9 +53,11 @@ class Rehearsal:
 
     def __init__(self, algebra: Algebra, reaching: set[int] | None) -> None:
         self.algebra = algebra
-        self.reaching = reaching  # the `id` of schemas from which something heavy is reached; None: all
+        self.reaching = reaching  # the `id` of values from which something heavy is reached; None: all
         self.engine = Engine(Regexes())
+        self.engine.regexes.limit_time(algebra.limits, algebra.deadline - monotonic())
         self.loader = SchemaLoader(algebra, self.engine)
+        self.rules = self.loader.rehearsed = {}
         self.waiting = [algebra.place(algebra.documents.root)]  # all terms that were found
         self.met = set(self.waiting)
         self.n_symbols = 0  # of those of the loader whose terms have been taken over
@@ -61,14 +65,20 @@ class Rehearsal:
 
     def run(self) -> None:
         """Raises LimitError, with a pointer, where a text could meet it."""
-        for term in self.waiting:  # which grows
-            if len(self.waiting) > MAX_TERMS:
-                break
-            self.term = term
-            try:
+        try:
+            for term in self.waiting:  # which grows
+                if len(self.waiting) > MAX_TERMS:
+                    break
+                self.term = term
                 self.work_out(term)
-            except LimitError as error:
-                raise self.told(error) from None
+        except LimitError as error:
+            raise self.told(error) from None
+        finally:
+            self.loader.rehearsed = None
+
+    def is_small(self) -> bool:
+        """Whether a grammar can go on with the engine and the loader."""
+        return self.engine.regexes.n_nodes <= MAX_KEPT
 
     def reaches(self, term: int) -> bool:
         """Whether something heavy may be reached from the term."""
@@ -105,9 +115,11 @@ class Rehearsal:
         if symbol is None or not self.engine.is_productive(symbol):
             return
         for shape, n_ordered in loader.ordered(values, term):
-            ObjectRules(loader, shape, n_ordered, term).rehearse()
+            loader.members(shape, n_ordered, term)
+            self.rules[shape, n_ordered].rehearse()
         for array in values.arrays:
-            ArrayRules(loader, array, term).rehearse()
+            loader.items(array, term)
+            self.rules[array].rehearse()
         self.add(islice(loader.symbols, self.n_symbols, None))
         self.n_symbols = len(loader.symbols)
 
@@ -119,7 +131,7 @@ class Rehearsal:
             if numbers.listed is None and (numbers.non_multiples or numbers.multiple is not None):
                 tree = loader.number_tree(numbers)
                 if is_combined(numbers):
-                    node = lower(tree, regexes)
+                    node = lower_shared(tree, regexes)
                     if not regexes.is_empty(node):
                         try_states(regexes, node)
         if values.texts.weight > 1:
@@ -213,14 +225,14 @@ def try_states(regexes: Regexes, start: int) -> None:
             node = rng.choice(targets)
 
 
-def rehearsed(algebra: Algebra, within: set[int] | None) -> Algebra:
-    """The algebra, in which all has been found to be possible that may be too much, `within` some schemas as
-    `Rehearsal` has them. Without `strict`: the algebra of what is left then."""
+def rehearsed(algebra: Algebra, within: set[int] | None) -> Rehearsal:
+    """The rehearsal of an algebra, in which all has been found to be possible that may be too much, `within` what
+    `Rehearsal` calls `reaching`. Without `strict`: of the algebra of what is left then."""
+    rehearsal = Rehearsal(algebra, within)
     for _ in range(MAX_LEFT_OUT):
-        rehearsal = Rehearsal(algebra, within)
         try:
             rehearsal.run()
-            return algebra
+            break
         except LimitError as error:
             more = [] if algebra.options.strict or error.limit == "seconds" else rehearsal.left_out()
             if not more:
@@ -230,4 +242,5 @@ def rehearsed(algebra: Algebra, within: set[int] | None) -> Algebra:
             left = Algebra(algebra.documents, algebra.options, dropped, algebra.limits)
             left.has_unique_items, left.plain_numbers = algebra.has_unique_items, algebra.plain_numbers
             algebra = left
-    return algebra
+            rehearsal = Rehearsal(algebra, within)
+    return rehearsal

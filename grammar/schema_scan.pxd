@@ -31,7 +31,10 @@ cdef class Scan:
     cdef readonly list negations
     cdef readonly dict targets
     cdef readonly list combined
+    cdef list crowded
+    cdef dict apart
     cdef readonly list counting
+    cdef readonly dict weighted
     cdef readonly dict multiples
     cdef readonly dict with_patterns
     cdef readonly dict with_lists
@@ -49,4 +52,6 @@ cdef class Scan:
     cpdef find_circle(self)
     @cython.locals(known=dict)
     cdef find_many_cases(self)
+    cpdef bint has_apart(self, dict schema) except -1
+    cpdef followed(self, schema)
     cdef n_cases(self, schema, dict cases, int depth)

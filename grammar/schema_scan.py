@@ -95,11 +95,14 @@ class Scan:
         self.endless: dict[int, bool] = {}  # those of `unique` whose items are out of very many scalars
         self.plain_numbers: set[int] = set()  # those whose items are out of very many numbers, too
         self.negations: list[list[Any]] = []  # schemas that may have to be negated
-        self.choices: list[tuple[list[Any], Resource]] = []  # of `oneOf`, which are negated where they are not apart
+        self.choices: list[dict[str, Any]] = []  # with `oneOf`, whose branches are negated where they are not apart
         self.with_contains: list[dict[str, Any]] = []  # with `contains`, which is negated beside `uniqueItems` alone
         self.targets: dict[int, list[Any]] = {}  # what references in a schema lead to
         # What may become too much together with others, by `id`: see `schema_weights`.
+        self.weighted: dict[int, tuple[dict[str, Any], Resource, Path]] = {}  # the schemas whose keywords say that
         self.combined: list[int] = []  # where many schemas are combined
+        self.crowded: list[dict[str, Any]] = []  # schemas where that may be so
+        self.apart: dict[int, bool] = {}  # whether the branches of a `oneOf` are told apart
         self.counting: list[int] = []  # that demand members, of keys that may run out
         self.multiples: dict[int, Number] = {}
         self.with_patterns: dict[int, list[str]] = {}
@@ -114,8 +117,8 @@ class Scan:
         """
         check_schema(self.documents, self.visit)
         self.find_circle()
-        self.negations += [branches for branches, resource in self.choices if not self.are_apart(branches, resource)]
-        if self.negations:
+        self.negations += [self.keywords(schema)["oneOf"] for schema in self.choices if not self.has_apart(schema)]
+        if self.negations or self.crowded:
             self.find_many_cases()
         self.check_narrowed()
         self.check_large()
@@ -155,10 +158,12 @@ class Scan:
         try:
             if keyword == "pattern":
                 self.check_pattern(value)
+                self.weighted[id(schema)] = (schema, resource, path)
                 self.with_patterns.setdefault(id(schema), []).append(value)
             elif keyword == "patternProperties":
                 for pattern in value:
                     self.check_pattern(pattern)
+                self.weighted[id(schema)] = (schema, resource, path)
                 self.with_patterns.setdefault(id(schema), []).extend(value)
                 self.meeting.append(schema)
                 if len(value) >= MANY_PATTERNS:
@@ -173,6 +178,7 @@ class Scan:
                 if value > MAX_LEAST:
                     return f"more than {MAX_LEAST} items or members are not counted"
                 if keyword == "minProperties" and value > 1 and not _KEYS.isdisjoint(schema):
+                    self.weighted[id(schema)] = (schema, resource, path)
                     self.counting.append(id(schema))
             elif keyword == "format":
                 if self.algebra.asserts_format(resource):
@@ -183,11 +189,13 @@ class Scan:
                         self.algebra.inhabited.add(id(tree))  # all formats match something, and are kept
             elif keyword == "uniqueItems":
                 if value is True:
+                    self.weighted[id(schema)] = (schema, resource, path)
                     self.unique.append((schema, resource, path))
             elif keyword == "enum" or keyword == "const":
                 values = value if keyword == "enum" else [value]
                 n_lists = sum([isinstance(one, list) for one in values])
                 if n_lists:
+                    self.weighted[id(schema)] = (schema, resource, path)
                     self.with_lists[id(schema)] = n_lists
                 return self.why_no_constants(values)
             elif keyword in _MOST:
@@ -195,6 +203,7 @@ class Scan:
                     self.large.append((schema, keyword, resource, path))
             elif keyword == "multipleOf" or is_long(value):
                 self.check_bounds(schema, keyword, resource, path)
+                self.weighted[id(schema)] = (schema, resource, path)
                 if keyword == "multipleOf":
                     self.multiples[id(schema)] = exact(value)
         except FormatRefusal as error:
@@ -233,11 +242,11 @@ class Scan:
     def why_no_constants(self, values: list[Any]) -> str:
         """Why some of the values cannot be written; empty if all can."""
         stack = list(values)
+        words: list[str] = []
         while stack:
             value = stack.pop()
             if isinstance(value, str):
-                if has_surrogate(value):
-                    return "a lone surrogate is no character of a text that a model writes"
+                words.append(value)
             elif isinstance(value, list):
                 stack += value
             elif isinstance(value, dict):
@@ -245,6 +254,8 @@ class Scan:
                 stack += value.values()
             elif is_long(value):
                 self.check_numbers(listed([value]))
+        if words and has_surrogate("".join(words)):  # of one text that is soon found
+            return "a lone surrogate is no character of a text that a model writes"
         return ""
 
     # Circles: a schema that applies to a value only if it does.
@@ -272,17 +283,17 @@ class Scan:
             if keyword in keywords:
                 self.negations.append([keywords[keyword]])
         if "oneOf" in keywords:
-            self.choices.append((keywords["oneOf"], resource))
-        n_combined = sum([len(keywords[keyword]) for keyword in _COMBINING if keyword in keywords])
-        if n_combined >= MANY_COMBINED and not (
-            "oneOf" in keywords and are_apart(keywords["oneOf"], resource.keywords)
-        ):
-            self.combined.append(id(schema))
+            self.choices.append(schema)
+        if sum([len(keywords[keyword]) for keyword in _COMBINING if keyword in keywords]) >= MANY_COMBINED:
+            self.crowded.append(schema)
         self.edges[id(schema)] = [id(one) for one in found if isinstance(one, dict)]
         self.places[id(schema)] = (schema, resource, path)
 
     def find_many_cases(self) -> None:
-        """Adds to `combined` the places where few schemas are combined, and others within these."""
+        """Adds to `combined` the places where many schemas are combined, or few, and others within these."""
+        self.combined += [id(schema) for schema in self.crowded if not self.has_apart(schema)]
+        if not self.negations:
+            return
         known: dict[int, int] = {}
         for schema, _, _ in self.places.values():
             if self.n_cases(schema, known, 0) >= MANY_CASES:
@@ -300,7 +311,7 @@ class Scan:
         for keyword, value in self.keywords(schema).items():
             if keyword in ("oneOf", "anyOf"):
                 n *= sum([self.n_cases(branch, cases, depth) for branch in value])
-                if keyword == "oneOf" and not are_apart(value):
+                if keyword == "oneOf" and not self.has_apart(schema):
                     n *= len(value)  # of the others none holds
             elif keyword == "allOf":
                 for branch in value:
@@ -317,6 +328,17 @@ class Scan:
             n = min(n * self.n_cases(target, cases, depth), MAX_CASES)
         cases[id(schema)] = n
         return n
+
+    def has_apart(self, schema: dict[str, Any]) -> bool:
+        """Whether a schema has a `oneOf` that negates nothing: its branches are told apart, or what they refer to."""
+        known = self.apart.get(id(schema))
+        if known is None:
+            branches = self.keywords(schema).get("oneOf")
+            known = branches is not None and are_apart(
+                [self.followed(branch) for branch in branches], self.places[id(schema)][1].keywords
+            )
+            self.apart[id(schema)] = known
+        return known
 
     def find_circle(self) -> None:
         done: set[int] = set()
@@ -416,9 +438,6 @@ class Scan:
                 return keywords
             schema = self.targets[id(schema)][0]
         return schema
-
-    def are_apart(self, branches: list[Any], resource: Resource) -> bool:
-        return are_apart([self.followed(branch) for branch in branches], resource.keywords)
 
     def beside(self, schemas: list[int]) -> set[int]:
         """What may apply to the same value as one of the schemas, all by `id`."""

@@ -68,7 +68,7 @@ def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> 
     """The symbol for the documents of a schema, in the engine of another grammar."""
     options, registry = read_options(written_options)
     documents = Documents(read(schema), registry=registry)
-    algebra = scanned(documents, options, limits)
+    algebra, _ = scanned(documents, options, limits)
     algebra.has_unique_items = True  # more tokens are looked through, which is right for other schemas beside it
     return SchemaLoader(algebra, engine).start(algebra.place(documents.root))
 

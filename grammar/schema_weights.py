@@ -29,6 +29,8 @@ MAX_LISTS = 4
 MAX_LOOKED = 1 << 10
 """Schemas that are looked at, each as often as it meets others. Beyond them all that has a weight is heavy."""
 
+NONE: frozenset[int] = frozenset()
+
 _BRANCHES = ("allOf", "anyOf", "oneOf")
 _BRANCH = ("not", "if", "then", "else")
 _BY_NAME = ("dependentSchemas", "dependencies")
@@ -41,9 +43,7 @@ class Weights:
 
     def __init__(self, scan: Scan) -> None:
         self.scan = scan
-        self.choices = {
-            id(schema): bits for schema, _, _ in scan.places.values() if (bits := choice_of(scan.keywords(schema)))
-        }
+        self.choices = {id(schema): bits for schema, _, _ in scan.places.values() if (bits := choice_of(scan, schema))}
         self.multiples: dict[object, float] = {}
         self.patterns: dict[object, float] = {}
         if len(scan.multiples) > 1:
@@ -54,6 +54,7 @@ class Weights:
         self.unique = {id(schema) for schema, _, _ in scan.unique}
         self.applied: dict[int, frozenset[int]] = {}  # what is known of `in_place`
         self.schemas: dict[int, dict[str, Any]] = {}  # all that were met there, by `id`
+        self.above = Above(scan)
         self.near: set[int] | None = None  # from which something with a weight is reached; None: all
 
     def is_possible(self) -> bool:
@@ -91,11 +92,11 @@ class Weights:
         """The schemas, by `id`, that may become too much together with others."""
         scan = self.scan
         weighted = {*self.choices, *self.unique, *scan.multiples, *scan.with_patterns, *scan.with_lists}
-        self.near = reaching(scan, weighted)
+        self.near = self.above.reaching(weighted)
         found: set[int] = set()
-        known = {frozenset[int]()}
+        known = {NONE}
         n_looked = 0
-        alone = [schema for schema, _, _ in scan.places.values() if not is_reference(schema)]
+        alone = [schema for schema, _, _ in scan.places.values() if self.is_near(schema) and not is_reference(schema)]
         waiting = [self.in_place(schema) for schema in [*alone, *scan.meeting]]
         for together in waiting:  # which grows
             if together in known:
@@ -108,13 +109,17 @@ class Weights:
                 n_looked += len(schemas)
                 if n_looked > MAX_LOOKED:
                     return found | weighted
-                waiting.append(frozenset().union(*map(self.in_place, schemas)))
+                waiting.append(NONE.union(*[self.in_place(schema) for schema in schemas]))
         return found
+
+    def is_near(self, schema: Any) -> bool:
+        """Whether something with a weight may be reached."""
+        return isinstance(schema, dict) and (self.near is None or id(schema) in self.near)
 
     def in_place(self, schema: Any) -> frozenset[int]:
         """The `id` of a schema and of all that apply to the same value then, as far as they matter."""
-        if not isinstance(schema, dict):
-            return frozenset()
+        if not self.is_near(schema):
+            return NONE
         known = self.applied.get(id(schema))
         if known is None:
             found: set[int] = set()
@@ -122,15 +127,14 @@ class Weights:
             stack: list[Any] = [schema]
             while stack:
                 one = stack.pop()
-                if not isinstance(one, dict) or id(one) in met:
+                if not self.is_near(one) or id(one) in met:
                     continue
                 met.add(id(one))
                 if id(one) in self.applied:
                     found |= self.applied[id(one)]
                     continue
-                if self.near is None or id(one) in self.near:
-                    found.add(id(one))
-                    self.schemas[id(one)] = self.scan.keywords(one)
+                found.add(id(one))
+                self.schemas[id(one)] = self.scan.keywords(one)
                 stack += self.parts_of(one)
             known = self.applied[id(schema)] = frozenset(found)
         return known
@@ -172,14 +176,65 @@ def meetings(schemas: list[dict[str, Any]]) -> list[list[Any]]:
     return found + [ones for ones in (others, items, names) if len(ones) > 1]
 
 
-def heavy(scan: Scan) -> set[int]:
-    """The schemas, by `id`, that may become too much together with others; none where that is not likely."""
+class Above:
+    """What holds some schemas, or refers to them, as far up as somebody asks."""
+
+    def __init__(self, scan: Scan) -> None:
+        self.scan = scan
+        self.holders: dict[int, int] = {}  # what holds a value, by `id`
+        self.referring: dict[int, list[int]] = {}  # the schemas that refer to one
+        for one, targets in scan.targets.items():
+            for target in targets:
+                self.referring.setdefault(id(target), []).append(one)
+
+    def reaching(self, schemas: set[int]) -> set[int] | None:
+        """The values, by `id`, from which schemas are reached that have weights, or that were found here before; None:
+        all."""
+        if self.scan.documents.is_dynamic:
+            return None
+        found = set(schemas)
+        waiting = list(schemas)
+        while waiting:
+            one = waiting.pop()
+            above = self.referring.get(one, [])
+            holder = self.holder(one)
+            for other in above if holder is None else [*above, holder]:
+                if other not in found:
+                    found.add(other)
+                    waiting.append(other)
+        return found
+
+    def holder(self, one: int) -> int | None:
+        """What holds a value; None: nothing does."""
+        if one not in self.holders:
+            scan = self.scan
+            _, resource, path = scan.weighted.get(one) or scan.places.get(one) or (None, None, ())
+            tokens = []
+            while path:
+                path, token = path
+                tokens.append(token)
+            if resource is not None:
+                value = scan.documents.root_of(resource.document).schema
+                while tokens:
+                    part = value[tokens.pop()]
+                    self.holders[id(part)] = id(value)
+                    value = part
+        return self.holders.get(one)
+
+
+def heavy(scan: Scan) -> tuple[set[int], set[int] | None]:
+    """The schemas, by `id`, that may become too much together with others; none where that is not likely. And the
+    values from which these are reached; None: all."""
     found = {*scan.combined, *scan.counting}
+    above = None
     if scan.edges or scan.meeting:
         weights = Weights(scan)
         if weights.is_possible():
             found |= weights.found()
-    return found
+            above = weights.above
+    if not found:
+        return found, None
+    return found, (above or Above(scan)).reaching(found)
 
 
 def size_of(pattern: str) -> float:
@@ -187,40 +242,16 @@ def size_of(pattern: str) -> float:
     return log2(1 + len(pattern)) + 4 * pattern.count("{")
 
 
-def choice_of(schema: dict[str, Any]) -> float:
+def choice_of(scan: Scan, schema: dict[str, Any]) -> float:
     """By how much choices multiply cases, as a power of two."""
     bits = 0.0
-    if "anyOf" in schema:
-        bits += log2(len(schema["anyOf"]))
-    if "oneOf" in schema and not are_apart(schema["oneOf"]):
-        bits += 2 * log2(len(schema["oneOf"]))  # of the others none holds
+    keywords = scan.keywords(schema)
+    if "anyOf" in keywords:
+        bits += log2(len(keywords["anyOf"]))
+    if "oneOf" in keywords and not are_apart(keywords["oneOf"]):
+        # Where they are not told apart by what they refer to, of the others none holds.
+        bits += (1 if scan.has_apart(schema) else 2) * log2(len(keywords["oneOf"]))
     for keyword in ("not", "if"):
-        if keyword in schema:
-            bits += log2(1 + n_sides(schema[keyword]))
+        if keyword in keywords:
+            bits += log2(1 + n_sides(keywords[keyword]))
     return bits
-
-
-def reaching(scan: Scan, weights: set[int]) -> set[int] | None:
-    """The schemas, by `id`, from which these are reached; None: all."""
-    if scan.documents.is_dynamic:
-        return None
-    above: dict[int, list[int]] = {}  # what holds a value, or refers to it
-    stack = [scan.documents.root.schema]
-    met = {id(stack[0])}
-    while stack:
-        value = stack.pop()
-        parts = list(value.values()) if isinstance(value, dict) else value
-        for part in [*parts, *scan.targets.get(id(value), ())]:
-            if isinstance(part, (dict, list)):
-                above.setdefault(id(part), []).append(id(value))
-                if id(part) not in met:
-                    met.add(id(part))
-                    stack.append(part)
-    found = set(weights)
-    waiting = list(weights)
-    while waiting:
-        for one in above.get(waiting.pop(), ()):
-            if one not in found:
-                found.add(one)
-                waiting.append(one)
-    return found

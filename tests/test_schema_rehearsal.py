@@ -12,11 +12,17 @@ import pytest
 pytest.importorskip("regress")
 pytest.importorskip("jsonschema")
 
-from schema_hard import HardSchemas, meets_limit
+from schema_hard import HardSchemas, hard_schema, meets_limit
 from schema_oracle import Oracle
 
 import earleymask
-from earleymask import Grammar, GrammarError, LimitError, Matcher, Vocabulary
+from earleymask import Grammar, GrammarError, LimitError, Limits, Matcher, Vocabulary
+from earleymask.grammar.schema_algebra import Algebra
+from earleymask.grammar.schema_documents import Documents
+from earleymask.grammar.schema_options import Options
+from earleymask.grammar.schema_rehearsal import rehearsed
+from earleymask.grammar.schema_scan import Scan
+from earleymask.grammar.schema_weights import heavy
 
 BYTES = Vocabulary.bytes()
 EOS = 256
@@ -139,3 +145,99 @@ def test_kinds_of_keys_and_of_items_are_counted_while_loading(schema: Any) -> No
         Grammar.from_json_schema({"properties": {"a": {"type": "string"}, "b": schema}})
     assert isinstance(caught.value, GrammarError)
     assert caught.value.pointer == "/properties/b"
+
+
+def scan_of(schema: Any) -> tuple[Algebra, Scan]:
+    documents = Documents(schema)
+    algebra = Algebra(documents, Options(), {}, Limits())
+    scan = Scan(documents, algebra)
+    scan.run()
+    return algebra, scan
+
+
+def tagged(tags: list[Any], demanded: list[str], **said: Any) -> dict[str, Any]:
+    """A `oneOf` of references to objects with a member for each of the tags."""
+    branches = [
+        {"type": "object", "properties": {"kind": tag, "n": {"type": "integer"}}, "required": demanded} for tag in tags
+    ]
+    definitions = {f"d{index}": branch for index, branch in enumerate(branches)}
+    return {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in definitions], "$defs": definitions, **said}
+
+
+WORDS: list[Any] = [{"const": "w0"}, *[{"type": "string", "enum": [f"w{i}", f"v{i}"]} for i in range(1, 9)]]
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_heavy"),
+    [
+        (tagged(WORDS, ["kind"]), False),
+        (tagged(WORDS, []), True),
+        (tagged([*WORDS, {"enum": ["u", "v3"]}], ["kind"]), True),
+        (tagged([*WORDS, {"type": "string"}], ["kind"]), True),
+        (tagged([*WORDS, {"enum": ["u", 1]}], ["kind"]), False),
+        # In draft 4 there is no `const`.
+        (tagged(WORDS, ["kind"], **{"$schema": "http://json-schema.org/draft-04/schema#"}), True),
+        ({"allOf": [{"minProperties": i} for i in range(8)]}, True),
+    ],
+)
+def test_references_to_what_constants_tell_apart_are_not_rehearsed(schema: Any, is_heavy: bool) -> None:
+    found, _ = heavy(scan_of(schema)[1])
+    assert bool(found) == is_heavy
+
+
+def test_references_to_what_constants_tell_apart() -> None:
+    schema = tagged(WORDS, ["kind"])
+    oracle = Oracle(schema)
+    grammar = Grammar.from_json_schema(schema, property_order="any")
+    for word in ("w0", "v0", "w1", "v1", "v8", "w9"):
+        for document in ({"kind": word}, {"n": 1, "kind": word}, {"kind": word, "n": "a"}):
+            assert accepts(grammar, document) == oracle.is_valid(document)
+
+
+def test_from_where_heavy_schemas_are_reached() -> None:
+    n_heavy = 0
+    for number in range(40):
+        _, schema = hard_schema(3, number)
+        schema["properties"] = {**schema.get("properties", {}), "again": {"items": {"$ref": "#/properties/v"}}}
+        if "v" not in schema["properties"]:
+            schema["properties"]["again"] = {"items": {"$ref": "#"}}
+        try:
+            _, scan = scan_of(schema)
+        except GrammarError:
+            continue
+        found, above = heavy(scan)
+        assert above is not None or not found
+        # All values, with those that they hold or refer to; and from which of them one is reached that is heavy.
+        values = [schema]
+        for value in values:  # which grows
+            parts = value.values() if isinstance(value, dict) else value
+            values += [part for part in parts if isinstance(part, (dict, list))]
+        reaching = set(found)
+        n = -1
+        while n < len(reaching):
+            n = len(reaching)
+            for value in values:
+                parts = [*(value.values() if isinstance(value, dict) else value), *scan.targets.get(id(value), [])]
+                if not reaching.isdisjoint(map(id, parts)):
+                    reaching.add(id(value))
+        assert (above or set()) == reaching
+        n_heavy += bool(found)
+    assert n_heavy > 10
+
+
+def test_a_grammar_goes_on_with_what_was_rehearsed() -> None:
+    schema = {"oneOf": [{"required": [f"k{i}"], "maxProperties": i} for i in range(1, 9)], "type": "object"}
+    algebra, scan = scan_of(schema)
+    found, above = heavy(scan)
+    assert found
+    rehearsal = rehearsed(algebra, above)
+    assert rehearsal.is_small() and rehearsal.algebra is algebra
+    n_symbols = rehearsal.engine.n_symbols
+    symbol = rehearsal.loader.start(algebra.place(algebra.documents.root))
+    assert symbol < n_symbols == rehearsal.engine.n_symbols
+    rehearsal.engine.finish(symbol)
+    grammar = Grammar.from_json_schema(schema)
+    assert grammar.stats()["symbols"] == rehearsal.engine.stats()["symbols"]
+    oracle = Oracle(schema)
+    for document in ({"k1": 1}, {"k2": 1}, {"k1": 1, "k2": 2}, {"k8": 1, "x": 2}, {}):
+        assert accepts(grammar, document) == oracle.is_valid(document)
