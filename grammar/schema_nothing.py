@@ -6,6 +6,7 @@ part of an `allOf`, what a reference leads to, without which there would be noth
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ..earley._engine import Engine
@@ -36,6 +37,7 @@ def narrowed_away(algebra: Algebra, loader_of: type[SchemaLoader]) -> str:
         return ""
     without = Algebra(algebra.documents, algebra.options, {**algebra.dropped, **left_out}, algebra.limits)
     engine = Engine(Regexes())
+    engine.regexes.limit_time(algebra.limits, without.deadline - monotonic())
     loader = loader_of(without, engine)
     try:
         symbol = loader.value(without.place(algebra.documents.root))
