@@ -35,6 +35,10 @@ NO_SURROGATES = "lone surrogates are written only in strings of which nothing is
 _BESIDE = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
 """Keywords that say nothing without another one."""
 
+_FAILS = {"not": "not", "oneOf": "oneOf", "then": "if", "else": "if", "maxContains": "contains"}
+_FAILS |= dict.fromkeys(("unevaluatedItems", "unevaluatedProperties"), "")
+"""Keywords that demand something where a schema fails, which is the value of this keyword, or all around."""
+
 UNREACHED = "in a schema that nothing applies, asserts nothing"
 
 
@@ -73,6 +77,7 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
     if options.number_plain:
         found.append(Row("", "", NARROWED, "number_plain=True: no number has an exponent, and no integer a fraction"))
 
+    weakened = {key for key, _ in dropped}
     reached: set[int] = set()
     left_out: set[Path] = set()
 
@@ -115,6 +120,8 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
                 why = _format(schema[keyword], resource, algebra)
                 if not why and schema[keyword] in NARROWED_FORMATS:
                     status, why = NARROWED, NARROWED_FORMATS[schema[keyword]]
+            elif weakened and keyword in _FAILS and _is_weakened(keyword, schema, weakened):
+                status, why = WIDENED, "strict=False: what may have to fail here is left out in part"
             elif keyword in _TEXTS:
                 status, why = NARROWED, NO_SURROGATES
             elif keyword == "uniqueItems":
@@ -133,6 +140,21 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
         if id(schema) not in reached:
             found += [Row(pointer_of((path, name), resource), name, EXACT, UNREACHED) for name in schema]
     return tuple(sorted(found))
+
+
+def _is_weakened(keyword: str, schema: dict[str, Any], weakened: set[int]) -> bool:
+    """Whether something is left out of what the keyword may need to fail: of that it is not known then."""
+    judged = _FAILS[keyword]
+    stack: list[Any] = [schema.get(judged)] if judged else [schema]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            if id(value) in weakened:
+                return True
+            stack += value.values()
+        elif isinstance(value, list):
+            stack += value
+    return False
 
 
 def _white_space(options: Options) -> str:

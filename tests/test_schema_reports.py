@@ -375,3 +375,27 @@ def test_what_stands_in_a_keyword_that_is_left_out_is_reported_as_left_out() -> 
         ],
         "widened",
     )
+
+
+@pytest.mark.parametrize(
+    ("schema", "document", "pointer"),
+    [
+        (
+            {"patternProperties": {"^(a|b)\\1$": {}}, "unevaluatedProperties": False},
+            '{"c": 1}',
+            "/unevaluatedProperties",
+        ),
+        ({"contains": {"pattern": "^(a|b)\\1$"}, "maxContains": 1}, '["aa", "bb"]', "/maxContains"),
+        ({"if": {"pattern": "^(a|b)\\1$"}, "then": {"maxLength": 1}}, '"aa"', "/then"),
+        ({"if": {"allOf": [{"pattern": "^(a|b)\\1$"}]}, "else": {"maxLength": 1}}, '"ac"', "/else"),
+        ({"not": {"items": {"pattern": "^(a|b)\\1$"}}}, "[1]", "/not"),
+        ({"oneOf": [{"pattern": "^(a|b)\\1$"}, {"minLength": 1}]}, '"aa"', "/oneOf"),
+    ],
+)
+def test_what_demands_that_a_schema_fails_is_widened_with_it(schema: Any, document: str, pointer: str) -> None:
+    """Where something is left out, it is not known whether the schema fails."""
+    grammar = Grammar.from_json_schema(schema, strict=False)
+    assert accepts(grammar, document) and not Oracle(schema).accepts(document)
+    assert {row.pointer: row.status for row in grammar.report}[pointer] == "widened"
+    whole = Grammar.from_json_schema({"properties": {"a": {"not": {"pattern": "^a"}}, "b": schema}}, strict=False)
+    assert {row.pointer: row.status for row in whole.report}["/properties/a/not"] == "exact"
