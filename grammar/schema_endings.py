@@ -63,16 +63,25 @@ class Endings:
         return (self.symbol(names, 0, missing, need, room),)
 
     def symbol(self, names: int, spare: int, missing: int, need: int, room: int | None) -> int:
-        """As `witness`; the `spare` names, which are not required, need not be tried for demands."""
-        required = names & self.required
+        """As `witness`; the `spare` names, which are not required, need not be tried for demands.
+
+        Of these, such as surely have a value are taken off what must come; they never make too many, as `need` is not
+        above `room` and both become less together.
+        """
         need = max(need, 0)
+        if room is not None and need > room:
+            names = spare = missing = need = 0
+            room = -1  # nothing leads to the end
+        required = names & self.required
         if room is not None and room >= required.bit_count() + missing.bit_count() + need:
             room = None  # it does not run out: that many will do
         useful = required
         for index in bits(names & ~required):
             if self.meets[index] & missing:
                 useful |= 1 << index
-        spare = spare | names & ~useful if need else 0
+        spare |= names & ~useful
+        need = max(need - (spare & self.sure).bit_count(), 0)
+        spare = spare & self.writable & ~self.sure if need else 0
         key = (useful, spare, missing, need, room)
         known = self.known.get(key)
         if known is None:
@@ -106,7 +115,7 @@ class Endings:
             if room < max(need, 1 if missing else 0):
                 return []
         if not missing:
-            ways = self.filled(spare & self.writable, need)
+            ways = self.filled(spare, need)
         elif open_names:
             ways = self.by_name(open_names, spare, missing, need, room)
         else:
@@ -117,23 +126,27 @@ class Endings:
         """The first one of the names meets some demands, or none of those that are like it does."""
         index = first_bit(names)
         value, meets = self.values[index], self.meets[index] & missing
-        others = names & ~(1 << index)
+        left = names & ~(1 << index)
         then = None if room is None else room - 1
         found = [
-            [symbol, self.symbol(others, spare, missing & ~met, need - 1, then)]
+            [symbol, self.symbol(left, spare, missing & ~met, need - 1, then)]
             for symbol, met in self.meeting(value, meets)
         ]
         if self.required >> index & 1:
             symbol = self.loader.value(value)
             if symbol is not None:
-                found.append([symbol, self.symbol(others, spare, missing, need - 1, then)])
+                found.append([symbol, self.symbol(left, spare, missing, need - 1, then)])
             return found
-        alike = 0
-        for one in bits(names & ~self.required):
-            if self.values[one] == value and self.meets[one] & missing == meets:
-                alike |= 1 << one
+        others = [one for one in bits(names & ~self.required) if self.meets[one] & missing == meets]
+        alike = self.alike(index, others)
         found.append([self.symbol(names & ~alike, spare | alike, missing, need, room)])
         return found
+
+    def alike(self, index: int, names: Iterable[int]) -> int:
+        """Those of the names, as bits, that have the values of one of them: equal scalars have one symbol."""
+        value = self.loader.value
+        symbol = value(self.values[index])
+        return sum([1 << one for one in names if value(self.values[one]) == symbol])
 
     def by_others(self, spare: int, missing: int, need: int, room: int | None) -> list[list[int]]:
         """A key that is not named meets the first demand, and maybe others."""
@@ -163,9 +176,9 @@ class Endings:
         symbols = dict.fromkeys([self.loader.value(atom.value) for atom in self.atoms], True)
         found = [[symbol] for symbol in symbols if symbol is not None]
         if spare.bit_count() >= need:
-            value = self.values[first_bit(spare)]
-            alike = sum([1 << index for index in bits(spare) if self.values[index] == value])
-            symbol = self.loader.value(value)
+            first = first_bit(spare)
+            alike = self.alike(first, bits(spare))
+            symbol = self.loader.value(self.values[first])
             if symbol is not None:
                 found.append([symbol, self.symbol(0, spare & ~alike, 0, need - alike.bit_count(), None)])
             found.append([self.symbol(0, spare & ~alike, 0, need, None)])

@@ -104,7 +104,9 @@ def _has_value(algebra: Algebra, place: Place, depth: int) -> bool:
     kind = schema.get("type", "null")
     if "const" in schema or "enum" in schema:
         values = scalars_of(schema, place.resource.keywords)
-        return values is not None and [isinstance(one, str) and one.isascii() for one in values[:1]] == [True]
+        if not values:
+            return False
+        return values[0] is None or isinstance(values[0], bool) or (isinstance(values[0], str) and values[0].isascii())
     if not APPLICATORS.isdisjoint(schema):
         return False
     for one in (kind,) if isinstance(kind, str) else kind:

@@ -235,3 +235,78 @@ def test_more_names_than_a_word_has_bits(n: int, order: str) -> None:
     for written in (n, n - 1, n - 2):
         text = json.dumps({f"k{i}": i for i in range(written)})
         assert accepts(grammar, text) == (written >= n - 1), written
+
+
+FILLERS: tuple[dict[str, Any], ...] = (
+    {"type": ["null", "boolean"]},
+    {"enum": [None, 1]},
+    {"enum": [1, None]},
+    {"const": True},
+    {"type": "null"},
+    {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/endless"}]},
+    {"$ref": "#/$defs/endless"},
+)
+
+
+def test_members_that_must_come_beside_a_demand_for_one() -> None:
+    """Some names surely have a value, others do not, some are alike: of all documents, those that are valid."""
+    names = ("a", "b", "c", "d", "e")
+    values: tuple[Any, ...] = (None, True, 1)
+    documents = [
+        dict(zip(keys, chosen, strict=True))
+        for n in range(5)
+        for keys in permutations(names, n)
+        if n < 3 or keys == tuple(sorted(keys))
+        for chosen in product(values, repeat=n)
+    ]
+    report = Report()
+    n_limited = 0
+    for number in range(60):
+        rng = Random(f"fillers {number}")
+        few = rng.sample(FILLERS, rng.randint(1, 3))
+        demands = [some_member({"type": rng.choice(["boolean", "integer", "null"])}) for _ in range(rng.randint(1, 2))]
+        schema: dict[str, Any] = {
+            "$defs": {"endless": ENDLESS},
+            "type": "object",
+            "properties": {name: dict(rng.choice(few)) for name in names[: rng.randint(3, 5)]},
+            "additionalProperties": rng.choice([False, False, {"type": "null"}, {"$ref": "#/$defs/endless"}]),
+            "minProperties": rng.randint(0, 4),
+            "allOf": demands,
+        }
+        if rng.random() < 0.4:
+            schema["maxProperties"] = rng.randint(1, 4)
+            n_limited += 1
+        if rng.random() < 0.3:
+            schema["required"] = rng.sample(names, rng.randint(1, 2))
+        oracle = Oracle(schema)
+        judged = [oracle.is_valid(document) for document in documents]
+        valid = [document for document, is_valid in zip(documents, judged, strict=True) if is_valid]
+        where = f": {json.dumps(schema)}"
+        for order in ("any", "schema"):
+            grammar = loaded(schema, order, valid, report)
+            if grammar is None:
+                continue
+            for document, is_valid in zip(documents, judged, strict=True):
+                if order == "any" or tuple(document) == tuple(name for name in names if name in document):
+                    compare(grammar, json.dumps(document), is_valid, where, report)
+            for _ in range(3):
+                compare_walk(rng, grammar, oracle, where, report)
+    assert report.wrong == []
+    assert report.counts["limit"] == 0, report.limits
+    assert n_limited > 10 and report.counts["valid"] > 1000 and report.counts["walked"] > 60, report.counts
+
+
+@pytest.mark.parametrize(("order", "n", "least"), [("schema", 200, 66), ("any", 60, 20)])
+@pytest.mark.parametrize("value", [FILLERS[0], FILLERS[1], FILLERS[5]], ids=json.dumps)
+def test_many_names_that_must_come_beside_a_demand_for_one(order: str, n: int, least: int, value: Any) -> None:
+    schema = {
+        "$defs": {"endless": ENDLESS},
+        "properties": {f"n{index}": dict(value) for index in range(n)},
+        "additionalProperties": False,
+        "minProperties": least,
+        "not": {"additionalProperties": {"type": "boolean"}},
+    }
+    limits = earleymask.Limits(symbols=150_000)
+    grammar = Grammar.from_json_schema({"type": "object", **schema}, property_order=order, limits=limits)
+    for written, is_valid in ((n, True), (least, True), (least - 1, False)):
+        assert accepts(grammar, json.dumps({f"n{index}": None for index in range(written)})) == is_valid
