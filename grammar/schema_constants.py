@@ -83,18 +83,18 @@ def scalars_of(schema: Any, known: dict[str, int] | None) -> list[Any] | None:
     return None if kind is not None and kind != "string" else found
 
 
-def have_own_constants(branches: list[Any], known: dict[str, int] | None) -> bool:
+def have_own_constants(branches: list[Any], known: dict[str, int]) -> bool:
     """Whether all branches are objects with a required member whose values are constants, others in each of them."""
     first = branches[0] if branches else None
     if type(first) is not dict or type(first.get("required")) is not list:
         return False
-    if known is not None and not _NEEDED.issubset(known):
+    if not _NEEDED.issubset(known):
         return False
     # (A list, for Cython knows no closures in C functions.)
     return True in [_tells_apart(name, branches, known) for name in first["required"][:MAX_TRIED]]
 
 
-def _tells_apart(name: Any, branches: list[Any], known: dict[str, int] | None) -> bool:
+def _tells_apart(name: str, branches: list[Any], known: dict[str, int]) -> bool:
     met: set[object] = set()
     for branch in branches:
         if type(branch) is not dict or branch.get("type") != "object":

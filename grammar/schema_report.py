@@ -7,8 +7,10 @@ The report goes over the schema once more and is made when somebody asks; what i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .errors import GrammarError
 from .json_formats import NARROWED as NARROWED_FORMATS
 from .json_number_trees import MAX_FIGURES
 from .schema_check import check_schema
@@ -28,8 +30,8 @@ _TEXTS = ("minLength", "maxLength", "pattern", "patternProperties", "propertyNam
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 
 TOLD_APART = (
-    "numbers that must differ are written without an exponent, integers without a fraction, and with at most "
-    f"{MAX_FIGURES} digits"
+    "numbers that must differ are written without an exponent, integers without a fraction, and in at most "
+    f"{MAX_FIGURES} characters, the sign apart"
 )
 NO_SURROGATES = "lone surrogates are written only in strings of which nothing is demanded"
 _BESIDE = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
@@ -38,6 +40,8 @@ _BESIDE = {"then": "if", "else": "if", "minContains": "contains", "maxContains":
 _FAILS = {"not": "not", "oneOf": "oneOf", "then": "if", "else": "if", "maxContains": "contains"}
 _FAILS |= dict.fromkeys(("unevaluatedItems", "unevaluatedProperties"), "")
 """Keywords that demand something where a schema fails, which is the value of this keyword, or all around."""
+
+_ELSEWHERE = frozenset(["$dynamicRef", "$recursiveRef", "$id"])
 
 UNREACHED = "in a schema that nothing applies, asserts nothing"
 
@@ -120,7 +124,7 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
                 why = _format(schema[keyword], resource, algebra)
                 if not why and schema[keyword] in NARROWED_FORMATS:
                     status, why = NARROWED, NARROWED_FORMATS[schema[keyword]]
-            elif weakened and keyword in _FAILS and _is_weakened(keyword, schema, weakened):
+            elif weakened and keyword in _FAILS and _is_weakened(documents, resource, keyword, schema, weakened):
                 status, why = WIDENED, "strict=False: what may have to fail here is left out in part"
             elif keyword in _TEXTS:
                 status, why = NARROWED, NO_SURROGATES
@@ -142,15 +146,25 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
     return tuple(sorted(found))
 
 
-def _is_weakened(keyword: str, schema: dict[str, Any], weakened: set[int]) -> bool:
-    """Whether something is left out of what the keyword may need to fail: of that it is not known then."""
+def _is_weakened(
+    documents: Documents, resource: Resource, keyword: str, schema: dict[str, Any], weakened: set[int]
+) -> bool:
+    """Whether something is left out of what the keyword may need to fail: of that it is not known then. Behind dynamic
+    references and in other resources something may be."""
     judged = _FAILS[keyword]
-    stack: list[Any] = [schema.get(judged)] if judged else [schema]
+    stack: list[Any] = [schema.get(judged)] if judged else list(schema.values())
+    met: set[int] = {id(schema)}
+    if not judged and id(schema) in weakened:
+        return True
     while stack:
         value = stack.pop()
-        if isinstance(value, dict):
-            if id(value) in weakened:
+        if isinstance(value, dict) and id(value) not in met:
+            met.add(id(value))
+            if id(value) in weakened or not _ELSEWHERE.isdisjoint(value):
                 return True
+            if isinstance(value.get("$ref"), str):
+                with suppress(GrammarError):  # in a constant
+                    stack.append(documents.resolve(value["$ref"], resource, ())[0])
             stack += value.values()
         elif isinstance(value, list):
             stack += value

@@ -340,6 +340,11 @@ class Scan:
             self.apart[id(schema)] = known
         return known
 
+    def is_written_apart(self, schema: dict[str, Any]) -> bool:
+        """As `has_apart`, of branches as they are written."""
+        branches = [self.keywords(branch) if isinstance(branch, dict) else branch for branch in schema["oneOf"]]
+        return are_apart(branches, self.places[id(schema)][1].keywords)
+
     def find_circle(self) -> None:
         done: set[int] = set()
         for root in self.edges:
@@ -494,10 +499,11 @@ def n_sides(schema: Any) -> int:
     return max(n + sum([keyword in schema for keyword in _OF_ARRAYS]), 1)
 
 
-def are_apart(branches: list[Any], known: dict[str, int] | None = None) -> bool:
+def are_apart(branches: list[Any], known: dict[str, int]) -> bool:
     """Whether the types of the schemas tell them apart, or constants, so that `oneOf` need not negate them.
 
-    known: the names of the keywords that count, where more than an estimate is wanted.
+    branches: the keywords that count in each (`Scan.keywords`), or a bool.
+    known: the names of keywords, for what is within them.
     """
     if are_constants(branches) or have_own_constants(branches, known):
         return True

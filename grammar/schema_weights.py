@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .json_number_trees import n_remainders
 from .schema_places import is_reference
-from .schema_scan import are_apart, n_sides
+from .schema_scan import n_sides
 
 if TYPE_CHECKING:
     from .schema_scan import Scan
@@ -248,7 +248,7 @@ def choice_of(scan: Scan, schema: dict[str, Any]) -> float:
     keywords = scan.keywords(schema)
     if "anyOf" in keywords:
         bits += log2(len(keywords["anyOf"]))
-    if "oneOf" in keywords and not are_apart(keywords["oneOf"]):
+    if "oneOf" in keywords and not scan.is_written_apart(schema):
         # Where they are not told apart by what they refer to, of the others none holds.
         bits += (1 if scan.has_apart(schema) else 2) * log2(len(keywords["oneOf"]))
     for keyword in ("not", "if"):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from jsonschema.validators import validator_for
+from schema_grammars import accepts
 from sentences import BYTES
 
 from earleymask import Grammar, GrammarError, Matcher
@@ -96,3 +97,24 @@ def agree(schema: dict[str, Any], documents: list[Any]) -> None:
         text = json.dumps(document, ensure_ascii=False).encode()
         is_valid = Matcher(grammar, BYTES).validate([*text, 256]) == len(text) + 1
         assert is_valid == oracle.is_valid(document), document
+
+
+CORE = {f"https://json-schema.org/draft/2020-12/vocab/{name}": True for name in ("core", "applicator")}
+PLAIN = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "http://m.example/m", "$vocabulary": CORE}
+
+
+@pytest.mark.parametrize(
+    "branches",
+    [
+        [{"type": "object", "required": [["x"]], "properties": {}}, {"not": {}}],
+        [{"type": {"a": 1}, "properties": {"a": {"not": {}}}}, {"type": [[1]], "not": {}}],
+        [{"required": ["k"], "type": "object", "properties": {"k": {"const": float("nan")}}}, {"not": {}}],
+    ],
+    ids=str,
+)
+def test_what_is_no_keyword_does_not_tell_branches_apart(branches: list[Any]) -> None:
+    """Without the vocabulary of assertions nobody has looked at these values."""
+    registry = {"http://m.example/m": PLAIN}
+    schema = {"$schema": "http://m.example/m", "oneOf": branches}
+    grammar = Grammar.from_json_schema(schema, registry=registry)
+    assert accepts(grammar, "1") and accepts(grammar, '{"k": 1}')

@@ -377,6 +377,9 @@ def test_what_stands_in_a_keyword_that_is_left_out_is_reported_as_left_out() -> 
     )
 
 
+BEHIND = {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"pattern": "^(a|b)\\1$"}}}
+
+
 @pytest.mark.parametrize(
     ("schema", "document", "pointer"),
     [
@@ -390,6 +393,10 @@ def test_what_stands_in_a_keyword_that_is_left_out_is_reported_as_left_out() -> 
         ({"if": {"allOf": [{"pattern": "^(a|b)\\1$"}]}, "else": {"maxLength": 1}}, '"ac"', "/else"),
         ({"not": {"items": {"pattern": "^(a|b)\\1$"}}}, "[1]", "/not"),
         ({"oneOf": [{"pattern": "^(a|b)\\1$"}, {"minLength": 1}]}, '"aa"', "/oneOf"),
+        ({"not": {"$ref": "#/$defs/a"}, **BEHIND}, '"aa"', "/not"),
+        ({"oneOf": [{"$ref": "#/$defs/a"}, {"minLength": 1}], **BEHIND}, '"aa"', "/oneOf"),
+        ({"if": {"$ref": "#/$defs/a"}, "then": {"maxLength": 1}, **BEHIND}, '"aa"', "/then"),
+        ({"contains": {"$ref": "#/$defs/a"}, "maxContains": 1, **BEHIND}, '["aa", "bb"]', "/maxContains"),
     ],
 )
 def test_what_demands_that_a_schema_fails_is_widened_with_it(schema: Any, document: str, pointer: str) -> None:
@@ -397,5 +404,6 @@ def test_what_demands_that_a_schema_fails_is_widened_with_it(schema: Any, docume
     grammar = Grammar.from_json_schema(schema, strict=False)
     assert accepts(grammar, document) and not Oracle(schema).accepts(document)
     assert {row.pointer: row.status for row in grammar.report}[pointer] == "widened"
-    whole = Grammar.from_json_schema({"properties": {"a": {"not": {"pattern": "^a"}}, "b": schema}}, strict=False)
+    beside = {"a": {"not": {"pattern": "^a"}}, "b": schema}
+    whole = Grammar.from_json_schema({"properties": beside, **BEHIND}, strict=False)
     assert {row.pointer: row.status for row in whole.report}["/properties/a/not"] == "exact"
