@@ -65,13 +65,10 @@ class Endings:
     def symbol(self, names: int, spare: int, missing: int, need: int, room: int | None) -> int:
         """As `witness`; the `spare` names, which are not required, need not be tried for demands.
 
-        Of these, such as surely have a value are taken off what must come; they never make too many, as `need` is not
-        above `room` and both become less together.
+        Of these, such as surely have a value are taken off what must come; they never make too many: no shape demands
+        more members than it allows, and with each member both become less.
         """
         need = max(need, 0)
-        if room is not None and need > room:
-            names = spare = missing = need = 0
-            room = -1  # nothing leads to the end
         required = names & self.required
         if room is not None and room >= required.bit_count() + missing.bit_count() + need:
             room = None  # it does not run out: that many will do
