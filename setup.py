@@ -29,7 +29,7 @@ LAYOUT = ROOT / "build" / "layout"
 PACKAGE = "earleymask"
 SUBPACKAGES = ("grammar", "earley", "trie", "integration")
 # What `re` of the Python that builds means by \d, \s, \w and IGNORECASE: made here, ignored by git, never in an sdist.
-UNICODE_DATA = ROOT / "grammar" / "_unicode_data.py"
+UNICODE_DATA = ROOT / "grammar" / "regex" / "_unicode_data.py"
 
 
 def is_on(variable: str, default: bool) -> bool:
@@ -77,11 +77,11 @@ RECIPE = repr((VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, MACROS, FLAGS, PLA
 
 def extensions() -> list[Extension]:
     """One extension for every .pyx file in `earley/` and `trie/` and every module of `grammar/`."""
-    files = [*Path("trie").glob("*.pyx"), *Path("earley").glob("*.pyx"), *Path("grammar").glob("*.pyx")]
+    files = [*Path("trie").glob("*.pyx"), *Path("earley").glob("*.pyx")]
     if COMPILE_GRAMMAR:
-        files += [path for path in Path("grammar").glob("*.py") if path.name not in ("__init__.py", UNICODE_DATA.name)]
+        files += [path for path in Path("grammar").rglob("*.py") if path.name not in ("__init__.py", UNICODE_DATA.name)]
     return [
-        Extension(f"{PACKAGE}.{path.parent.name}.{path.stem}", [path.as_posix()], define_macros=MACROS)
+        Extension(".".join((PACKAGE, *path.with_suffix("").parts)), [path.as_posix()], define_macros=MACROS)
         for path in sorted(files)
     ]
 
@@ -111,7 +111,7 @@ def place(source: Path, link: Path) -> None:
 def translate(modules: list[Extension]) -> None:
     """Let Cython write the C files, each variant into a folder of its own, and make them the modules' sources.
 
-    Cython runs inside the layout, so that tracebacks name `earleymask/grammar/model.py` and not a path of the machine
+    Cython runs inside the layout, so that tracebacks name `earleymask/grammar/grammar.py` and not a path of the machine
     that built it.
     """
     from Cython.Build import cythonize
@@ -150,8 +150,8 @@ def translate(modules: list[Extension]) -> None:
 
 
 def write_unicode_data() -> None:
-    """Collect the Unicode tables of this Python, unless they are there already (see `grammar/unicode_tables.py`)."""
-    spec = importlib.util.spec_from_file_location("unicode_tables", ROOT / "grammar" / "unicode_tables.py")
+    """Collect the Unicode tables of this Python, unless they are there already (see `unicode_tables.py`)."""
+    spec = importlib.util.spec_from_file_location("unicode_tables", UNICODE_DATA.with_name("unicode_tables.py"))
     tables = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tables)
     made_by = f"MADE_FOR = {tables.MADE_FOR!a}\n"
@@ -194,8 +194,8 @@ class BuildExtensions(build_ext):
         for name in SUBPACKAGES:
             in_place = ROOT / name if getattr(self, "editable_mode", False) or self.inplace_requested else None
             for folder in (in_place, Path(self.build_lib) / PACKAGE / name):
-                for path in folder.glob(f"*{suffix}") if folder else ():
-                    if os.path.join(PACKAGE, name, path.name) not in wanted:
+                for path in folder.rglob(f"*{suffix}") if folder else ():
+                    if os.path.join(PACKAGE, name, path.relative_to(folder)) not in wanted:
                         path.unlink()
 
     def finalize_options(self) -> None:

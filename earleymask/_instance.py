@@ -11,10 +11,10 @@ from typing import NamedTuple
 from ._check import match
 from .earley import Matcher
 from .grammar import Grammar, GrammarError
-from .grammar.json_formats import NARROWED as NARROWED_FORMATS
-from .grammar.json_number_trees import MAX_FIGURES
-from .grammar.schema_report import NARROWED, NO_SURROGATES, WIDENED, Row
-from .grammar.schema_sources import RepeatedKeyError, object_of, second_place
+from .grammar.json.formats import NARROWED as NARROWED_FORMATS
+from .grammar.json.number_spellings import MAX_FIGURES
+from .grammar.json_schema.read import RepeatedKeyError, object_of, second_place
+from .grammar.json_schema.report import NARROWED, NO_SURROGATES, WIDENED, Row
 from .trie import Vocabulary
 
 MAX_PLAIN = 400

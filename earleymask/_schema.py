@@ -11,7 +11,7 @@ from ._instance import narrowings_of, repeated_key
 from .cli import EXIT_NO, EXIT_OK, CommandError, naming, read_text
 from .earley import Matcher
 from .grammar import Grammar
-from .grammar.schema_report import EXACT, WIDENED, Row
+from .grammar.json_schema.report import EXACT, WIDENED, Row
 from .trie import Vocabulary
 
 HEAD_FOR_THE_END = 200

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..earley.limits import Limits
-    from .schema_report import Row
+    from .json_schema.report import Row
 
 SHOWN_CHARS = 120
 """A message shows no more than this many characters of the offending line, around the place."""

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..earley.limits import DEFAULT, Limits
-from . import lark_load
 from .errors import GrammarLimitError, too_long
-from .lark_modules import NO_OPTIONS, Imported, Kept, Loader, options_of
+from .lark import load as lark_load
+from .lark.modules import NO_OPTIONS, Imported, Kept, Loader, options_of
 
 if TYPE_CHECKING:
     import lark
 
     from ..earley import Engine
-    from .schema_report import Row
-    from .schema_source import ReadSchema
+    from .json_schema.grammar import ReadSchema
+    from .json_schema.report import Row
     from .source import GrammarWarning
 
 _FORMAT = b"earleymask grammar 1\0"
@@ -95,7 +95,7 @@ class Grammar:
                 column and hint, and with all errors where several could be found.
         """
         if not isinstance(text, str):
-            from .lark_instance import source_of
+            from .lark.instance import source_of
 
             text, start, import_paths, source_path = source_of(text, start, import_paths, source_path)
         if not isinstance(start, str):
@@ -142,7 +142,7 @@ class Grammar:
         Raises GrammarError, with line and column, where the text is malformed, uses something that is not supported,
         or has no sentence. `limits` as in `from_lark`.
         """
-        from . import gbnf_load  # only who uses it waits for it
+        from .gbnf import load as gbnf_load  # only who uses it waits for it
 
         for value, name in ((text, "text"), (start, "start")):
             if not isinstance(value, str):
@@ -161,7 +161,7 @@ class Grammar:
         "ecma". Raises GrammarError, with line and column, where the pattern is malformed, uses something that is not
         supported, or matches nothing. `limits` as in `from_lark`.
         """
-        from . import from_regex
+        from .regex import grammar as from_regex
 
         if isinstance(pattern, re.Pattern):
             if flags or dialect != "python":
@@ -181,7 +181,7 @@ class Grammar:
 
         Raises GrammarError where there is none, or one has a lone surrogate. `limits` as in `from_lark`.
         """
-        from . import choices as choices_
+        from .regex import choices as choices_
 
         _check_size(0, limits)
         found = choices_.read(choices, limits)
@@ -229,8 +229,8 @@ class Grammar:
             GrammarError: the schema is malformed, has something that cannot be enforced, or allows no document; with
                 the JSON pointer of the place (`pointer`).
         """
-        from . import schema_source
-        from .schema_options import Options
+        from .json_schema import grammar as schema_source
+        from .json_schema.options import Options
 
         options = Options(
             property_order,
@@ -296,7 +296,7 @@ class Grammar:
         """Found when first asked for: the grammar is read once more, from the texts that it keeps."""
         known: tuple[GrammarWarning, ...] | None = self._warnings
         if known is None:
-            from .lark_warnings import find_warnings
+            from .lark.warnings import find_warnings
 
             known = find_warnings(self.source, self.start, self._kept, self._engine.limits)
             object.__setattr__(self, "_warnings", known)
@@ -325,8 +325,8 @@ class Grammar:
             return source.report()
         if self.kind != "lark" or (self._kept is None and "%json" not in source):
             return ()
-        from .lark_embedded import schemas_within
-        from .schema_source import reread
+        from .json_schema.grammar import reread
+        from .lark.embedded import schemas_within
 
         found: list[Row] = []
         limits = self._engine.limits
@@ -417,12 +417,12 @@ def _unpickle(
     elif kind == "gbnf":
         grammar = Grammar.from_gbnf(source, start=start, limits=limits)
     elif kind == "regex":
-        from . import from_regex
+        from .regex import grammar as from_regex
 
         dialect, _, letters = options.partition(" ")
         grammar = Grammar.from_regex(source, flags=from_regex.flags_of(letters), dialect=dialect, limits=limits)
     elif kind == "json_schema":
-        from .schema_source import reread
+        from .json_schema.grammar import reread
 
         grammar = Grammar._of_schema(reread(source, options, limits), limits)
     elif kind == "choices":

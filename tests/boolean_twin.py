@@ -23,8 +23,8 @@ from twin_regex import Automaton, TerminalTwin
 
 from earleymask import GrammarError
 from earleymask.earley import Engine, Regexes
-from earleymask.grammar.regex_dialects import parse_regex
-from earleymask.grammar.regex_lower import lower
+from earleymask.grammar.regex.dialects import parse_regex
+from earleymask.grammar.regex.lower import lower
 
 Tree = list[Any]
 MOST_STATES = 800

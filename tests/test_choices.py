@@ -14,7 +14,7 @@ from sentences import BYTES, accepts
 
 from earleymask import Grammar, GrammarError, LimitError, Limits, Matcher, Vocabulary
 from earleymask.earley._regex import Regexes
-from earleymask.grammar import choices as choices_module
+from earleymask.grammar.regex import choices as choices_module
 
 
 def slow_mask(choices: list[str], vocabulary: Vocabulary, text: bytes) -> list[int]:

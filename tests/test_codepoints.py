@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from earleymask.grammar import codepoints, unicode_tables
-from earleymask.grammar.regex_syntax import parse
+from earleymask.grammar.regex import codepoints, unicode_tables
+from earleymask.grammar.regex.python import parse
 
 EVERYTHING = "".join(map(chr, range(sys.maxunicode + 1)))
 CASED = "".join(char for char in EVERYTHING if char.lower() != char or char.upper() != char)

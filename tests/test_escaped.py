@@ -9,8 +9,8 @@ import random
 import pytest
 
 from earleymask.earley._regex import Regexes
-from earleymask.grammar.regex_ast import And, Chars, Concat, Escaped, Literal, Look, Not, Repeat, Union, Whole
-from earleymask.grammar.regex_lower import lower
+from earleymask.grammar.regex.ast import And, Chars, Concat, Escaped, Literal, Look, Not, Repeat, Union, Whole
+from earleymask.grammar.regex.lower import lower
 
 LETTERS = ["a", "A", '"', "\\", "/", "\n", "\x01", "\x7f", "é", "€", "\U0001f600", "\U0010ffff"]
 SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sentences import BYTES, accepts, assert_bounded, strings
 
 from earleymask import Grammar, GrammarError, Matcher, Vocabulary
-from earleymask.grammar import gbnf_regular
+from earleymask.grammar.gbnf import terminals as gbnf_regular
 
 # --- each construct, on all short texts ------------------------------------------------------------------------------
 

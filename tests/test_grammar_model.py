@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from lark_oracle import strings, we_accept
 
-from earleymask.grammar import Grammar, GrammarError, GrammarWarning, repetition
+from earleymask.grammar import Grammar, GrammarError, GrammarWarning
 from earleymask.grammar.errors import GrammarLimitError, RegexSyntaxError
-from earleymask.grammar.model import Model
-from earleymask.grammar.regex_ast import Chars, Literal
+from earleymask.grammar.model import repetition
+from earleymask.grammar.model.model import Model
+from earleymask.grammar.regex.ast import Chars, Literal
 
 
 class Reporter:

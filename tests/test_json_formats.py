@@ -20,9 +20,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from earleymask.earley._regex import Regexes
-from earleymask.grammar import json_formats
-from earleymask.grammar.json_formats import NAMES, NARROWED, REFUSED, FormatRefusal
-from earleymask.grammar.regex_lower import lower
+from earleymask.grammar.json import formats as json_formats
+from earleymask.grammar.json.formats import NAMES, NARROWED, REFUSED, FormatRefusal
+from earleymask.grammar.regex.lower import lower
 
 DRAFTS = tuple(schema_suite.DRAFTS)
 

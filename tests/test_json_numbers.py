@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from earleymask.earley import LimitError
 from earleymask.earley._regex import Regexes
-from earleymask.grammar.json_number_trees import MAX_MODULUS, number_tree
-from earleymask.grammar.json_numbers import (
+from earleymask.grammar.json.number_spellings import MAX_MODULUS, number_tree
+from earleymask.grammar.json.numbers import (
     ALL,
     AS_DECIMALS,
     AS_INTEGERS,
@@ -27,8 +27,8 @@ from earleymask.grammar.json_numbers import (
     listed,
     number_set,
 )
-from earleymask.grammar.regex_lower import lower, lower_shared
-from earleymask.grammar.regex_syntax import parse
+from earleymask.grammar.regex.lower import lower, lower_shared
+from earleymask.grammar.regex.python import parse
 
 JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 BEGINNING = re.compile(r"-?((0|[1-9][0-9]*)(\.?|\.[0-9]+)?|(0|[1-9][0-9]*)(\.[0-9]+)?[eE][+-]?[0-9]*)?")

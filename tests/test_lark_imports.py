@@ -17,8 +17,8 @@ from lark_oracle import assert_same, lark_accepts, lark_loads, lark_parser, stri
 
 from earleymask import Constraint, Grammar, GrammarError, LimitError, Matcher, Vocabulary
 from earleymask.grammar.grammar import _unpickle
-from earleymask.grammar.lark_load import load_again
-from earleymask.grammar.lark_modules import Imported, Kept
+from earleymask.grammar.lark.load import load_again
+from earleymask.grammar.lark.modules import Imported, Kept
 
 FILES = {
     "ab": 'start: x\nx: A y\ny: B\nz: "c" A\nA: "a"\nB: "b"\nW: A B\nexpr: x | z',

@@ -13,7 +13,7 @@ from lark.lexer import LexerThread
 from lark.load_grammar import _get_parser
 
 from earleymask.grammar import Grammar, GrammarError
-from earleymask.grammar.lark_scan import (
+from earleymask.grammar.lark.scan import (
     BAR,
     DIRECTIVE,
     END,

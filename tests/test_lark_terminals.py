@@ -12,14 +12,15 @@ from lark.utils import get_regexp_width
 from lark_oracle import lark_parser, strings
 
 from earleymask.earley import Regexes
-from earleymask.grammar import Grammar, GrammarError, lark_library
-from earleymask.grammar.lark_literals import LiteralError, source_position, unescape
-from earleymask.grammar.lark_load import LarkLoader
-from earleymask.grammar.lark_modules import NO_OPTIONS, Modules
-from earleymask.grammar.lark_parse import parse
-from earleymask.grammar.lark_terminals import widths
-from earleymask.grammar.regex_lower import is_lazy, lower
-from earleymask.grammar.regex_syntax import parse as parse_regex
+from earleymask.grammar import Grammar, GrammarError
+from earleymask.grammar.lark import library as lark_library
+from earleymask.grammar.lark.literals import LiteralError, source_position, unescape
+from earleymask.grammar.lark.load import LarkLoader
+from earleymask.grammar.lark.modules import NO_OPTIONS, Modules
+from earleymask.grammar.lark.parse import parse
+from earleymask.grammar.lark.terminals import widths
+from earleymask.grammar.regex.lower import is_lazy, lower
+from earleymask.grammar.regex.python import parse as parse_regex
 
 
 def loader_of(grammar: str) -> LarkLoader:

@@ -18,6 +18,22 @@ ALLOWED = {
     "integration": {"trie", "earley", "grammar", "earleymask"},
     "earleymask": {"trie", "earley", "grammar", "integration"},
 }
+# The same within `grammar/`, for its folders and for the modules that stand beside them. All may import `COMMON`.
+COMMON = {"errors", "source"}
+ALLOWED_IN_GRAMMAR = {
+    "errors": {"json_schema"},  # for types alone: `GrammarError.report` holds rows
+    "source": set(),
+    "token_ids": set(),
+    "other_syntax": set(),
+    "regex": set(),
+    "json": {"regex"},
+    "model": {"regex"},
+    "gbnf": {"model", "regex", "token_ids", "other_syntax"},
+    "json_schema": {"json", "regex"},
+    # `lark/embedded` reads `%json` with `json_schema`, and names `Grammar` for types alone.
+    "lark": {"model", "regex", "json_schema", "token_ids", "other_syntax", "grammar"},
+    "grammar": {"model", "regex", "gbnf", "json_schema", "lark"},
+}
 # Frameworks that only adapters may know.
 FRAMEWORKS = {"torch", "transformers", "vllm", "sglang", "llama_cpp"}
 
@@ -30,7 +46,8 @@ def imported_modules(path: Path, folder: str) -> set[str]:
     """Absolute names of the modules that a source file imports at any depth, relative imports resolved."""
     text = path.read_text(encoding="utf-8")
     names: set[str] = set()
-    package = PACKAGE if folder == PACKAGE else f"{PACKAGE}.{folder}"
+    below = path.relative_to(ROOT / folder).parts[:-1] if path.is_relative_to(ROOT) else ()
+    package = ".".join((PACKAGE, *(() if folder == PACKAGE else (folder,)), *below))
     if path.suffix in (".py", ".pyi"):
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Import):
@@ -55,7 +72,8 @@ def resolve(package: str, level: int, module: str, imported: list[str]) -> set[s
     else:
         parts = package.split(".")
         base = ".".join(parts[: len(parts) - level + 1] + ([module] if module else []))
-    return {f"{base}.{name}" for name in imported} if base == PACKAGE else {base}
+    # `from .. import errors` names modules where the package is one that only gathers others.
+    return {f"{base}.{name}" for name in imported} if base in (PACKAGE, f"{PACKAGE}.grammar") else {base}
 
 
 def folder_of(module: str) -> str | None:
@@ -72,6 +90,27 @@ def test_imports_point_one_way(folder: str) -> None:
     assert sources(folder), f"no sources in {folder}/"
     wrong = {(name, module) for name, module in found if folder_of(module) not in {None, folder, *ALLOWED[folder]}}
     assert not wrong, f"{folder}/ may import from {sorted(ALLOWED[folder])} only"
+
+
+@pytest.mark.parametrize("room", ALLOWED_IN_GRAMMAR)
+def test_imports_within_grammar_point_one_way(room: str) -> None:
+    folder = ROOT / "grammar" / room
+    paths = sources(f"grammar/{room}") if folder.is_dir() else sorted(folder.parent.glob(f"{room}.p*"))
+    assert paths, f"no sources of grammar/{room}"
+    prefix = f"{PACKAGE}.grammar."
+    found = {
+        (path.name, module.removeprefix(prefix).split(".")[0])
+        for path in paths
+        for module in imported_modules(path, "grammar")
+        if module.startswith(prefix)
+    }
+    wrong = {(name, other) for name, other in found if other not in {room, *COMMON, *ALLOWED_IN_GRAMMAR[room]}}
+    assert not wrong, f"grammar/{room} may import from {sorted(COMMON | ALLOWED_IN_GRAMMAR[room])} only"
+
+
+def test_every_part_of_grammar_has_its_direction() -> None:
+    parts = {path.stem for path in (ROOT / "grammar").iterdir() if path.is_dir() or path.suffix == ".py"}
+    assert parts - {"__init__", "__pycache__"} == set(ALLOWED_IN_GRAMMAR)
 
 
 @pytest.mark.parametrize("folder", ["trie", "earley", "grammar", "earleymask"])
@@ -105,6 +144,7 @@ def test_the_import_reader_sees_what_it_should(tmp_path: Path) -> None:
     assert imported_modules(cython, "earley") == {
         "earleymask.trie._trie",
         "earleymask.grammar",
+        "earleymask.grammar.model",
         "earleymask.errors",
         "earleymask.earley._row",
         "earleymask.earley",
@@ -112,9 +152,11 @@ def test_the_import_reader_sees_what_it_should(tmp_path: Path) -> None:
         "libc.stdint",
     }
     python = tmp_path / "b.py"
-    python.write_text("def f():\n    from ..grammar.model import Model\nimport earleymask.integration as i, json\n")
-    assert imported_modules(python, "trie") == {"earleymask.grammar.model", "earleymask.integration", "json"}
-    assert folder_of("earleymask.grammar.model") == "grammar"
+    python.write_text(
+        "def f():\n    from ..grammar.model.model import Model\nimport earleymask.integration as i, json\n"
+    )
+    assert imported_modules(python, "trie") == {"earleymask.grammar.model.model", "earleymask.integration", "json"}
+    assert folder_of("earleymask.grammar.model.model") == "grammar"
     assert folder_of("earleymask.errors") == "earleymask"
     assert folder_of("json") is None
 

@@ -21,9 +21,9 @@ from sentences import strings
 from earleymask.earley._regex import Regexes
 from earleymask.earley.errors import LimitError
 from earleymask.grammar.errors import RegexSyntaxError
-from earleymask.grammar.regex_ast import Node
-from earleymask.grammar.regex_dialects import parse_regex, whole_text
-from earleymask.grammar.regex_lower import is_lazy, lower
+from earleymask.grammar.regex.ast import Node
+from earleymask.grammar.regex.dialects import parse_regex, whole_text
+from earleymask.grammar.regex.lower import is_lazy, lower
 
 # `re` has atomic groups and possessive quantifiers since 3.11.
 since_3_11 = pytest.mark.skipif(sys.version_info < (3, 11), reason="`re` of Python 3.10 has no atomic groups")

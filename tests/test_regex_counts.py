@@ -12,8 +12,8 @@ from earleymask import Grammar, Matcher, Vocabulary
 from earleymask.earley._regex import Regexes
 from earleymask.earley.errors import LimitError
 from earleymask.grammar.errors import RegexSyntaxError
-from earleymask.grammar.regex_dialects import parse_regex, whole_text
-from earleymask.grammar.regex_lower import lower
+from earleymask.grammar.regex.dialects import parse_regex, whole_text
+from earleymask.grammar.regex.lower import lower
 
 
 def lowered(pattern: str) -> tuple[Regexes, int]:

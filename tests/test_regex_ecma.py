@@ -12,10 +12,11 @@ import pytest
 
 from earleymask.earley._regex import Regexes
 from earleymask.earley.errors import LimitError
-from earleymask.grammar import codepoints, regex_ecma
 from earleymask.grammar.errors import RegexSyntaxError
-from earleymask.grammar.regex_dialects import parse_regex, whole_text
-from earleymask.grammar.regex_lower import lower
+from earleymask.grammar.regex import codepoints
+from earleymask.grammar.regex import ecma as regex_ecma
+from earleymask.grammar.regex.dialects import parse_regex, whole_text
+from earleymask.grammar.regex.lower import lower
 
 
 def matcher(pattern: str, flags: str = "", search: bool = False):

@@ -18,11 +18,11 @@ from sentences import strings
 from earleymask.earley._regex import Regexes
 from earleymask.earley.errors import LimitError
 from earleymask.grammar.errors import RegexSyntaxError
-from earleymask.grammar.regex_ast import MAX_DEPTH, Behind, Chars, Concat, Literal, Node, Repeat, Union
-from earleymask.grammar.regex_lookbehind import MAX_COPIES
-from earleymask.grammar.regex_lower import is_lazy, lower
-from earleymask.grammar.regex_program import MAX_INSTRUCTIONS
-from earleymask.grammar.regex_syntax import MAX_NESTING, parse
+from earleymask.grammar.regex.ast import MAX_DEPTH, Behind, Chars, Concat, Literal, Node, Repeat, Union
+from earleymask.grammar.regex.lookbehind import MAX_COPIES
+from earleymask.grammar.regex.lower import is_lazy, lower
+from earleymask.grammar.regex.program import MAX_INSTRUCTIONS
+from earleymask.grammar.regex.python import MAX_NESTING, parse
 
 LOOKS = re.compile(r"\(\?[=!>]|\\[bBZ]|\$|[*+?}]\+|\(\?<[=!](?!\[\^?[^]]*\]\)|.\))")
 """What makes a program with cuts of a pattern of these tests."""

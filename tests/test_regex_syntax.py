@@ -8,10 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from earleymask.earley.errors import LimitError
-from earleymask.grammar import regex_syntax
 from earleymask.grammar.errors import RegexSyntaxError
-from earleymask.grammar.regex_ast import Behind, Chars, Concat, Literal, Repeat, Union
-from earleymask.grammar.regex_syntax import MAX_COUNT, MAX_NESTING, literal, parse
+from earleymask.grammar.regex import python as regex_syntax
+from earleymask.grammar.regex.ast import Behind, Chars, Concat, Literal, Repeat, Union
+from earleymask.grammar.regex.python import MAX_COUNT, MAX_NESTING, literal, parse
 
 A = Literal("a")
 B = Literal("b")

@@ -15,8 +15,8 @@ import pytest
 from earleymask.earley._regex import Regexes
 from earleymask.earley.errors import LimitError
 from earleymask.grammar.errors import RegexSyntaxError
-from earleymask.grammar.regex_dialects import parse_regex, whole_text
-from earleymask.grammar.regex_lower import lower
+from earleymask.grammar.regex.dialects import parse_regex, whole_text
+from earleymask.grammar.regex.lower import lower
 
 REFUSED = {
     r"(a)\1": "backreferences",

@@ -19,7 +19,8 @@ from schema_suite import DRAFTS
 
 import earleymask
 from earleymask import Grammar, Matcher, Vocabulary
-from earleymask.grammar import schema_clauses, schema_object_sets
+from earleymask.grammar.json_schema import clauses as schema_clauses
+from earleymask.grammar.json_schema import object_sets as schema_object_sets
 
 BYTES = Vocabulary.bytes()
 EOS = 256

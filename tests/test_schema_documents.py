@@ -22,12 +22,12 @@ from referencing.jsonschema import DRAFT202012
 
 import earleymask
 from earleymask.grammar.errors import GrammarError, GrammarLimitError
-from earleymask.grammar.schema_check import check_schema
-from earleymask.grammar.schema_documents import Documents
-from earleymask.grammar.schema_errors import Path
-from earleymask.grammar.schema_keywords import DRAFTS, KEYWORDS, METASCHEMAS, keywords, rows
-from earleymask.grammar.schema_places import Place, Resource
-from earleymask.grammar.schema_sources import read
+from earleymask.grammar.json_schema.check import check_schema
+from earleymask.grammar.json_schema.documents import Documents
+from earleymask.grammar.json_schema.errors import Path
+from earleymask.grammar.json_schema.keywords import DRAFTS, KEYWORDS, METASCHEMAS, keywords, rows
+from earleymask.grammar.json_schema.places import Place, Resource
+from earleymask.grammar.json_schema.read import read
 
 
 def scanned(schema: Any, **options: Any) -> Documents:

@@ -19,7 +19,7 @@ from schema_oracle import Oracle
 
 import earleymask
 from earleymask import Grammar, Matcher
-from earleymask.grammar import schema_objects
+from earleymask.grammar.json_schema import object_rules as schema_objects
 
 NAMES = ("a", "b", "ab", "x")
 PATTERNS = ("^(?!a)", "^(?!a$)", "^(?!x$)", "^(?!(a|b)$)", "^.$", "b$", "^(?!.$)", "^a?b?$")

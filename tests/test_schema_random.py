@@ -29,10 +29,10 @@ from schema_small import SMALL_DRAFTS, check_small, documents, random_small_sche
 from schema_suite import DRAFTS, open_earleymask
 
 import earleymask
-from earleymask.grammar.schema_check import check_schema
-from earleymask.grammar.schema_documents import Documents
-from earleymask.grammar.schema_keywords import DRAFTS as NUMBERS
-from earleymask.grammar.schema_keywords import rows
+from earleymask.grammar.json_schema.check import check_schema
+from earleymask.grammar.json_schema.documents import Documents
+from earleymask.grammar.json_schema.keywords import DRAFTS as NUMBERS
+from earleymask.grammar.json_schema.keywords import rows
 
 N_SCHEMAS = 40
 N_SMALL, SMALL_SEED = 80, 7

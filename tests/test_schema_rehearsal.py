@@ -17,12 +17,12 @@ from schema_oracle import Oracle
 
 import earleymask
 from earleymask import Grammar, GrammarError, LimitError, Limits, Matcher, Vocabulary
-from earleymask.grammar.schema_algebra import Algebra
-from earleymask.grammar.schema_documents import Documents
-from earleymask.grammar.schema_options import Options
-from earleymask.grammar.schema_rehearsal import rehearsed
-from earleymask.grammar.schema_scan import Scan
-from earleymask.grammar.schema_weights import heavy
+from earleymask.grammar.json_schema.algebra import Algebra
+from earleymask.grammar.json_schema.documents import Documents
+from earleymask.grammar.json_schema.options import Options
+from earleymask.grammar.json_schema.rehearsal import rehearsed
+from earleymask.grammar.json_schema.scan import Scan
+from earleymask.grammar.json_schema.weights import heavy
 
 BYTES = Vocabulary.bytes()
 EOS = 256

@@ -15,8 +15,8 @@ pytest.importorskip("jsonschema")
 from schema_grammars import accepts, made
 from schema_oracle import Oracle
 
-from earleymask.grammar.regex_dialects import parse_regex, whole_text
-from earleymask.grammar.schema_strings import Questions, Texts
+from earleymask.grammar.json_schema.text_sets import Questions, Texts
+from earleymask.grammar.regex.dialects import parse_regex, whole_text
 
 WORDS = ["".join(letters) for n in range(5) for letters in product("ab", repeat=n)]
 PATTERNS = ("^a", "b$", "a", "^(a|b){2,3}$", "^$", "^(?!ab)")

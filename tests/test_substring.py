@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from earleymask import LimitError, Matcher, Vocabulary
 from earleymask.earley import Engine
 from earleymask.earley._regex import Regexes
-from earleymask.grammar import Grammar, substring
-from earleymask.grammar.choices import single_terminal
+from earleymask.grammar import Grammar
 from earleymask.grammar.errors import RegexSyntaxError
-from earleymask.grammar.regex_ast import Concat, Literal, Repeat, Substring
-from earleymask.grammar.regex_lower import lower
+from earleymask.grammar.regex import substring
+from earleymask.grammar.regex.ast import Concat, Literal, Repeat, Substring
+from earleymask.grammar.regex.choices import single_terminal
+from earleymask.grammar.regex.lower import lower
 
 BYTES = Vocabulary.bytes()
 

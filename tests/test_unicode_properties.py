@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from earleymask.grammar.unicode_properties import UnknownProperty, find
-from earleymask.grammar.unicode_scripts import EXTENSIONS, SCRIPTS
+from earleymask.grammar.regex.unicode_properties import UnknownProperty, find
+from earleymask.grammar.regex.unicode_scripts import EXTENSIONS, SCRIPTS
 
 NAMES = [line.partition(":")[0].split()[0] for line in SCRIPTS.strip().split("\n") if not line.startswith(" ")]
 PERL = """use Unicode::UCD qw(prop_invmap);

@@ -1,0 +1,1 @@
+"""llama.cpp's GBNF: text to trees, regular parts to terminals, the rest to productions."""

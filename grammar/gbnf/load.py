@@ -1,0 +1,242 @@
+"""From a GBNF grammar to a compiled engine.
+
+`terminals` says which expressions are terminals; what is left becomes productions, in the shapes of `repetition`.
+Within them a rule that is a terminal keeps its name, and neighbours that name no rule become one terminal together, so
+that `[0-9] [0-9] ":" expr` has one for the digits and the colon.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...trie.errors import shortened
+from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
+from ..model.model import Model, Symbols
+from ..model.repetition import Alternatives, counted, group, repeat_into
+from ..regex.ast import Node as Regex
+from ..source import GrammarWarning, SourceText, did_you_mean
+from .parse import parse
+from .terminals import concat, find_terminals
+from .tree import Choice, Definition, Node, Reference, Repeat, Sequence, Token
+
+if TYPE_CHECKING:
+    from ...earley import Engine
+    from ...earley.limits import Limits
+
+MAX_NAME = 60
+"""Characters of the name of a terminal that has none, which is how it is written."""
+
+
+def load(text: str, start: str, limits: Limits) -> tuple[Engine, tuple[GrammarWarning, ...]]:
+    """The engine for the language of rule `start` in the grammar `text`, and what is odd about the grammar."""
+    loader = GbnfLoader(SourceText(text), limits)
+    try:
+        engine = loader.load(start)
+    except GrammarError as error:
+        from ..other_syntax import is_lark, pointed_to
+
+        if is_lark(text):
+            raise pointed_to(error, "Grammar.from_lark") from error
+        raise
+    return engine, tuple(loader.model.warnings)
+
+
+class GbnfLoader:
+    """Resolves the names of one grammar and fills a model with it. Origins are offsets in the text."""
+
+    def __init__(self, source: SourceText, limits: Limits) -> None:
+        self.source = source
+        self.limits = limits
+        self.model = Model(self, limits)
+        self.definitions: dict[str, Definition] = {}
+        self.terminals: dict[str, Node] = {}  # rules that are terminals
+        self.symbols: dict[str, int] = {}  # by name of rule
+        self.written: dict[str, int] = {}  # terminals without a name, and special tokens, by how they are written
+        self.pending: list[Definition] = []  # rules that have a symbol and no productions yet
+
+    def load(self, start: str) -> Engine:
+        self.collect(parse(self.source, self.limits))
+        self.check_start(start)
+        reached = self.reach(start)
+        self.terminals = find_terminals(reached)
+        start_symbol = self.symbols[start] = self.model.rule(start, reached[start].begin)
+        self.define(start_symbol, reached[start].tree)
+        for definition in self.pending:  # grows while it is read
+            self.define(self.symbols[definition.name], definition.tree)
+        return self.model.compile(start_symbol)
+
+    # Names.
+
+    def collect(self, definitions: list[Definition]) -> None:
+        for definition in definitions:
+            before = self.definitions.get(definition.name)
+            if before is not None:
+                line, _ = self.source.line_and_column(definition.begin)
+                self.model.warn(
+                    f"rule `{definition.name}` is defined again in line {line}, which is what counts", before.begin
+                )
+            self.definitions[definition.name] = definition
+        for definition in definitions:
+            for reference in definition.references:
+                if reference.name not in self.definitions:
+                    raise self.source.error(
+                        f"rule `{reference.name}` is not defined",
+                        reference.at,
+                        did_you_mean(reference.name, self.definitions) or "define it: `name ::= ...`",
+                    )
+
+    def check_start(self, start: str) -> None:
+        if start in self.definitions:
+            return
+        if not self.definitions:
+            raise GrammarError("the grammar has no rules", hint="write `root ::= ...`")
+        hint = did_you_mean(start, self.definitions)
+        raise GrammarError(
+            f"the start rule `{start}` is not defined",
+            hint=hint or f"give another start rule, such as start={shortened(next(iter(self.definitions)))!r}",
+        )
+
+    def reach(self, start: str) -> dict[str, Definition]:
+        """The definitions that the start rule needs, itself first."""
+        reached = {start: self.definitions[start]}
+        agenda = [self.definitions[start]]
+        for definition in agenda:  # grows while it is read
+            for reference in definition.references:
+                name = reference.name
+                if name not in reached:
+                    reached[name] = self.definitions[name]
+                    agenda.append(reached[name])
+        if len(reached) < len(self.definitions):
+            for definition in self.definitions.values():
+                if definition.name not in reached:
+                    self.model.warn(f"rule `{definition.name}` is not reached from `{start}`", definition.begin)
+        return reached
+
+    # Symbols.
+
+    def rule_symbol(self, name: str) -> int:
+        symbol = self.symbols.get(name)
+        if symbol is None:
+            definition = self.definitions[name]
+            tree = self.terminals.get(name)
+            if tree is None:
+                symbol = self.model.rule(name, definition.begin)
+                self.pending.append(definition)
+            else:
+                assert tree.regex is not None
+                symbol = self.terminal(tree.regex, tree.begin, tree.end, name)
+            self.symbols[name] = symbol
+        return symbol
+
+    def terminal(self, regex: Regex, begin: int, end: int, name: str = "") -> int:
+        """The terminal that is written from `begin` to `end`."""
+        written = self.source.text[begin:end]
+        symbol = self.written.get(written)
+        if symbol is None:
+            if not name:
+                name = written if len(written) <= MAX_NAME else written[:MAX_NAME] + "..."
+            symbol = self.written[written] = self.model.terminal(name, regex, begin)
+        return symbol
+
+    def special(self, node: Token) -> int:
+        key = "!" + node.name if node.negated else node.name
+        symbol = self.written.get(key)
+        if symbol is None:
+            if node.negated or node.name.startswith("<["):
+                symbol = self.token_ids(node, key)
+            else:
+                symbol = self.model.special(node.name, node.begin)
+            self.written[key] = symbol
+        return symbol
+
+    def token_ids(self, node: Token, name: str) -> int:
+        """A token by its number, or any token but one."""
+        from .. import token_ids  # rare
+
+        if not node.name.startswith("<["):
+            return self.model.token_ids(name, (), (node.name,), True, node.begin)
+        try:
+            ranges, negated = token_ids.parse(node.name)
+        except ValueError as error:
+            raise self.source.error(str(error), node.begin, token_ids.HINT) from None
+        if not ranges and node.negated:
+            raise self.source.error("no token is left: `<[*]>` is any, and `!` takes these away", node.begin)
+        return self.model.token_ids(name, ranges, (), negated != node.negated, node.begin)
+
+    # Productions.
+
+    def define(self, lhs: int, tree: Node) -> None:
+        """Add the productions that make `lhs` derive `tree`."""
+        if isinstance(tree, Repeat) and tree.regex is None and tree.maximum is None and tree.minimum <= 1:
+            # The rule is a list and nothing else: it can be its own helper.
+            alternatives = self.alternatives(tree.body)
+            repeat_into(self.model, lhs, alternatives, not tree.minimum or () in alternatives)
+            return
+        for rhs in self.alternatives(tree):
+            self.model.produce(lhs, rhs)
+
+    def alternatives(self, tree: Node) -> Alternatives:
+        """The sequences of symbols that `tree` stands for, groups within choices laid open."""
+        if isinstance(tree, Choice) and tree.regex is None:
+            flat: list[Symbols] = []
+            for alternative in tree.alternatives:
+                if isinstance(alternative, Choice) and alternative.regex is None:
+                    flat += self.alternatives(alternative)
+                else:
+                    flat.append(self.sequence(alternative))
+            return tuple(dict.fromkeys(flat))
+        return (self.sequence(tree),)
+
+    def sequence(self, tree: Node) -> Symbols:
+        """The symbols that `tree` becomes within an alternative."""
+        symbols: list[int] = []
+        self.append(tree, symbols)
+        return tuple(symbols)
+
+    def append(self, tree: Node, symbols: list[int]) -> None:
+        """Append what `tree` becomes to `symbols`."""
+        if isinstance(tree, Reference):
+            symbols.append(self.rule_symbol(tree.name))
+        elif tree.regex is not None:
+            symbols.append(self.terminal(tree.regex, tree.begin, tree.end))
+        elif isinstance(tree, Sequence):
+            self.append_items(tree.items, symbols)
+        elif isinstance(tree, Repeat):
+            symbols += counted(self.model, self.alternatives(tree.body), tree.minimum, tree.maximum)
+        elif isinstance(tree, Choice):
+            symbols += group(self.model, self.alternatives(tree))
+        else:
+            assert isinstance(tree, Token)
+            symbols.append(self.special(tree))
+
+    def append_items(self, items: list[Node], symbols: list[int]) -> None:
+        """Append what `items` become: neighbours that are terminals and name no rule, one terminal together."""
+        together: list[Node] = []
+        for item in items:
+            if item.regex is not None and not item.refers:
+                together.append(item)
+                continue
+            if together:
+                self.append_together(together, symbols)
+                together = []
+            self.append(item, symbols)
+        if together:
+            self.append_together(together, symbols)
+
+    def append_together(self, items: list[Node], symbols: list[int]) -> None:
+        regex = concat([item.regex for item in items])
+        symbols.append(self.terminal(regex, items[0].begin, items[-1].end))
+
+    # What the model says about the text.
+
+    def error(self, message: str, origin: int, hint: str | None = None) -> GrammarError:
+        return self.source.error(message, origin, hint)
+
+    def limit_error(self, message: str, origin: int) -> GrammarLimitError:
+        return self.source.limit_error(message, origin)
+
+    def regex_error(self, error: RegexSyntaxError, origin: int) -> GrammarError:
+        return self.source.error(error.message, origin, error.hint)
+
+    def warning(self, message: str, origin: int) -> GrammarWarning:
+        return self.source.warning(message, origin)

@@ -1,0 +1,391 @@
+"""GBNF text, the grammars of llama.cpp, to definitions: which rules there are, each with its expression tree.
+
+The syntax is that of llama.cpp's own parser (`llama_grammar_parser` in its src/llama-grammar.cpp, and its
+grammars/README.md), read by hand in one pass. Groups are kept on an explicit stack. Nothing is looked up here: names
+may be undefined.
+
+    rule     ::= name "::=" alternatives, then the end of the line
+    item     ::= string | class | "." | token | name | "(" alternatives ")"
+    operator ::= "*" | "+" | "?" | "{m}" | "{m,}" | "{m,n}", and "{,n}", which is ours
+
+A line may break behind `::=` and `|` and anywhere in a group. A rule may also go on with a line that begins with `|`,
+which is ours. `#` begins a comment. Refused though llama.cpp takes them: an empty class, a range whose ends are the
+wrong way round, a raw NUL. Counts of more than 2000, which it reads as no bound, are counts.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...earley.limits import DEFAULT, Limits
+from ..errors import GrammarError
+from ..regex import codepoints
+from ..regex.ast import Chars, Literal
+from ..source import BYTE_ORDER_MARK, SourceText
+from .tree import Choice, Definition, Node, Reference, Repeat, Sequence, Text, Token
+
+MAX_HEIGHT = 250
+"""Of a rule's expression: groups, sequences and repetitions within each other. Bounds the recursion over trees."""
+
+_COMMENT = re.compile(r"#[^\r\n]*")
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_PLAIN = re.compile(r'[^"\\\x00\ud800-\udfff]+')
+_DIGITS = re.compile(r"[0-9]+")
+_HEX = re.compile(r"[0-9a-fA-F]*")
+_TOKEN_ID = re.compile(r"<\[[^\]>\n]*\]>")
+_TOKEN_NAME = re.compile(r"<[^<>\n]+>")
+
+_SIMPLE = {"n": 10, "r": 13, "t": 9, "\\": 92, '"': 34, "[": 91, "]": 93, "-": 45}
+_HEX_LENGTHS = {"x": 2, "u": 4, "U": 8}
+
+_ANY = Chars(codepoints.ALL)
+
+_ESCAPE_HINT = 'the escapes are \\n \\r \\t \\\\ \\" \\[ \\] \\xHH \\uHHHH and \\UHHHHHHHH'
+_GROUP_HINT = "put the rest of the rule into parentheses, or end the line with `|`"
+_RULE_HINT = "rules are written `name ::= ...`"
+_FIRST_HINTS = {"<": "names are written without brackets: `name ::= ...`", "\ufeff": BYTE_ORDER_MARK}
+
+
+def parse(source: SourceText, limits: Limits = DEFAULT) -> list[Definition]:
+    """The definitions of the grammar, in order. Raises GrammarError at the first mistake."""
+    return _Parser(source, limits).grammar()
+
+
+class _Parser:
+    """One reading of one text. Invariant: `text[at]` is the first character not read yet."""
+
+    def __init__(self, source: SourceText, limits: Limits) -> None:
+        self.source = source
+        self.limits = limits
+        self.text = source.text
+        self.end = len(source.text)
+        self.at = 0
+        self.references: list[Reference] = []  # of the rule being read
+
+    def grammar(self) -> list[Definition]:
+        definitions = []
+        self.skip(True)
+        while self.at < self.end:
+            definitions.append(self.definition())
+            self.skip(True)
+        return definitions
+
+    def definition(self) -> Definition:
+        begin = self.at
+        name = self.name()
+        if name is None:
+            raise self.no_rule()
+        self.skip(False)
+        if not self.text.startswith("::=", self.at):
+            raise self.missing_sign(begin, name)
+        self.at += 3
+        self.skip(True)
+        self.references = []
+        return Definition(begin, name, self.alternatives(), self.references)
+
+    def alternatives(self) -> Node:
+        """The expression up to the end of its rule."""
+        text = self.text
+        # What is open around the current alternative, outermost first: where its `(` is, where its content begins, the
+        # alternatives that are complete, the items of the one that the `(` is in and where that begins.
+        groups: list[tuple[int, int, list[Node], list[Node], int]] = []
+        complete: list[Node] = []
+        items: list[Node] = []
+        inside = began = self.at
+        lines = False
+        while True:
+            start = self.at
+            char = text[start] if start < self.end else ""
+            node: Node
+            if char == '"':
+                node = self.string()
+            elif char == "[":
+                node = self.char_class()
+            elif char == ".":
+                self.at += 1
+                node = Text(start, self.at, _ANY)
+            elif char == "<" or char == "!":
+                node = self.token()
+            elif char == "(":
+                self.check_nesting(len(groups))
+                groups.append((start, inside, complete, items, began))
+                complete = []
+                items = []
+                lines = True
+                self.at += 1
+                self.skip(lines)
+                inside = began = self.at
+                continue
+            elif char == ")":
+                if not groups:
+                    raise self.source.error("`)` closes nothing that is open here", start)
+                complete.append(self.sequence(began, items))
+                node = self.choice(inside, complete)
+                opener, inside, complete, items, began = groups.pop()
+                if not groups:
+                    lines = False
+                self.at += 1
+                node.begin = opener
+                node.end = self.at
+            elif char == "|":
+                complete.append(self.sequence(began, items))
+                items = []
+                self.at += 1
+                self.skip(True)
+                began = self.at
+                continue
+            elif char and char in "*+?{":
+                if not items:
+                    raise self.source.error(f"there is nothing before `{char}` that it could repeat", start)
+                node = self.repeat(items.pop(), lines)
+            elif not groups and (char == "\n" or char == "\r" or not char):
+                self.skip(True)
+                if self.at < self.end and text[self.at] == "|":
+                    continue
+                complete.append(self.sequence(began, items))
+                return self.choice(inside, complete)
+            else:
+                name = self.name()
+                if name is None:
+                    raise self.unexpected(groups[-1][0] if groups else -1)
+                reference = Reference(start, self.at, name)
+                self.references.append(reference)
+                node = reference
+            items.append(node)
+            self.skip(lines)
+
+    def skip(self, lines: bool) -> None:
+        """Go on behind blanks and comments and, with `lines`, ends of lines."""
+        text = self.text
+        while self.at < self.end:
+            char = text[self.at]
+            if char == " " or char == "\t" or (lines and (char == "\n" or char == "\r")):
+                self.at += 1
+            elif char == "#":
+                match = _COMMENT.match(text, self.at)
+                assert match is not None
+                self.at = match.end()
+            else:
+                break
+
+    def name(self) -> str | None:
+        match = _NAME.match(self.text, self.at)
+        if match is None:
+            return None
+        self.at = match.end()
+        return match[0]
+
+    # Nodes.
+
+    def sequence(self, begin: int, items: list[Node]) -> Node:
+        if len(items) == 1:
+            return items[0]
+        return self.checked(Sequence(begin, items[-1].end if items else begin, items))
+
+    def choice(self, begin: int, alternatives: list[Node]) -> Node:
+        if len(alternatives) == 1:
+            return alternatives[0]
+        return self.checked(Choice(begin, max(begin, alternatives[-1].end), alternatives))
+
+    def checked(self, node: Node) -> Node:
+        if node.height > MAX_HEIGHT:
+            raise self.source.limit_error(
+                f"groups and repetitions are nested more than {MAX_HEIGHT} deep",
+                node.begin,
+                "make inner ones rules of their own",
+            )
+        return node
+
+    def check_nesting(self, depth: int) -> None:
+        if depth == self.limits.nesting:
+            message = f"groups are nested more than {depth} deep"
+            raise self.source.limit_error(message, self.at, "make inner ones rules of their own").of("nesting")
+
+    def repeat(self, body: Node, lines: bool) -> Node:
+        """`body` with the operator that stands here."""
+        start = self.at
+        char = self.text[start]
+        self.at += 1
+        minimum = 1 if char == "+" else 0
+        maximum: int | None = 1 if char == "?" else None
+        if char == "{":
+            minimum, maximum = self.count(start, lines)
+        return self.checked(Repeat(body.begin, self.at, body, minimum, maximum))
+
+    def count(self, start: int, lines: bool) -> tuple[int, int | None]:
+        """What stands in the braces at `start`, the first of which has been read."""
+        self.skip(lines)
+        minimum = self.number(start)
+        maximum = minimum
+        self.skip(lines)
+        if self.at < self.end and self.text[self.at] == ",":
+            self.at += 1
+            self.skip(lines)
+            maximum = self.number(start)
+            self.skip(lines)
+            if minimum is None and maximum is None:
+                raise self.source.error("`{,}` counts nothing", start, "write {m}, {m,} or {m,n}")
+        elif minimum is None:
+            raise self.source.error("a number is expected here", self.at, "write {m}, {m,} or {m,n}")
+        if self.at >= self.end or self.text[self.at] != "}":
+            raise self.source.error("`}` is expected here", self.at, "write {m}, {m,} or {m,n}")
+        self.at += 1
+        if minimum is None:
+            minimum = 0
+        if maximum is not None and maximum < minimum:
+            raise self.source.error(
+                f"cannot repeat from {minimum} to {maximum} times", start, "write the smaller number first"
+            )
+        return minimum, maximum
+
+    def number(self, start: int) -> int | None:
+        match = _DIGITS.match(self.text, self.at)
+        if match is None:
+            return None
+        self.at = match.end()
+        digits = match[0].lstrip("0")
+        most: int = self.limits.repetitions
+        if len(digits) > 10 or int(digits or "0") > most:
+            raise self.source.limit_error(f"counts go up to {most}", start, "use `*` or `+`").of("repetitions")
+        return int(digits or "0")
+
+    # Characters.
+
+    def string(self) -> Node:
+        """`"..."`, which may go over several lines."""
+        start = self.at
+        pieces = []
+        self.at += 1
+        while True:
+            match = _PLAIN.match(self.text, self.at)
+            if match is not None:
+                pieces.append(match[0])
+                self.at = match.end()
+            if self.at >= self.end:
+                raise self.source.error("this string does not end", start, 'write \\" for a quote in it')
+            if self.text[self.at] == '"':
+                self.at += 1
+                return Text(start, self.at, Literal("".join(pieces)))
+            at = self.at
+            code = self.character()
+            if 0xD800 <= code <= 0xDFFF:
+                raise self.source.error("a surrogate is no character and matches nothing", at, "write the character")
+            pieces.append(chr(code))
+
+    def char_class(self) -> Node:
+        """`[a-z]` or `[^a-z]`."""
+        start = self.at
+        self.at += 1
+        negative = self.text.startswith("^", self.at)
+        if negative:
+            self.at += 1
+        pairs: list[tuple[int, int]] = []
+        while True:
+            at = self.at
+            if at >= self.end:
+                raise self.source.error("this class of characters does not end", start, "write \\] for a bracket in it")
+            if self.text[at] == "]":
+                break
+            first = last = self.character()
+            if self.text.startswith("-", self.at) and not self.text.startswith("-]", self.at):
+                self.at += 1
+                if self.at >= self.end:
+                    continue  # to the error
+                last = self.character()
+                if last < first:
+                    raise self.source.error(
+                        f"nothing is in the range {self.text[at : self.at]}", at, "write the smaller character first"
+                    )
+            pairs.append((first, last))
+        self.at += 1
+        if not pairs:
+            raise self.source.error(
+                "this class of characters is empty", start, 'write "" for the empty text, `.` for any character'
+            )
+        ranges = codepoints.normalize(pairs)
+        if negative:
+            ranges = codepoints.complement(ranges)
+        elif len(ranges) == 1 and ranges[0][0] == ranges[0][1] and not 0xD800 <= ranges[0][0] <= 0xDFFF:
+            return Text(start, self.at, Literal(chr(ranges[0][0])))
+        return Text(start, self.at, Chars(ranges))
+
+    def character(self) -> int:
+        """Read one character of a string or a class, or an escape, and answer its code point."""
+        start = self.at
+        char = self.text[start]
+        self.at += 1
+        if char == "\0":
+            raise self.source.error("a NUL character stands here", start, "write \\x00 if it is meant")
+        if char != "\\":
+            return ord(char)
+        if self.at >= self.end:
+            raise self.source.error("the text ends in an escape", start, _ESCAPE_HINT)
+        char = self.text[self.at]
+        self.at += 1
+        simple = _SIMPLE.get(char)
+        if simple is not None:
+            return simple
+        length = _HEX_LENGTHS.get(char)
+        if length is None:
+            raise self.source.error(f"unknown escape \\{char}", start, _ESCAPE_HINT)
+        match = _HEX.match(self.text, self.at, self.at + length)
+        digits = "" if match is None else match[0]
+        if len(digits) < length:
+            raise self.source.error(f"\\{char} is followed by {length} hexadecimal digits", start, _ESCAPE_HINT)
+        self.at += length
+        code = int(digits, 16)
+        if code > codepoints.MAX_CODE_POINT:
+            raise self.source.error(f"there is no character \\{char}{digits}", start, "the last one is \\U0010FFFF")
+        return code
+
+    def token(self) -> Node:
+        """`<name>` or `<[id]>`, one token of the vocabulary; behind `!` any but that one."""
+        start = self.at
+        negative = self.text[start] == "!"
+        if negative:
+            self.at += 1
+        match = _TOKEN_ID.match(self.text, self.at) or _TOKEN_NAME.match(self.text, self.at)
+        if match is None:
+            raise self.source.error(
+                "a token is expected here", self.at, 'write <name>; the string "<" stands in quotes'
+            )
+        self.at = match.end()
+        return Token(start, self.at, match[0], negative)
+
+    # Errors.
+
+    def no_rule(self) -> GrammarError:
+        """The error about a line that does not begin with a name."""
+        char = self.text[self.at]
+        if char == "|":
+            return self.source.error("an alternative stands before the first rule", self.at, _RULE_HINT)
+        if char in '"[(.*+?{)':
+            return self.source.error("a rule is expected here", self.at, _GROUP_HINT)
+        hint = _FIRST_HINTS.get(char, _RULE_HINT)
+        return self.source.error(f"a rule is expected here, but {char!r} stands", self.at, hint)
+
+    def missing_sign(self, begin: int, name: str) -> GrammarError:
+        """The error about a name at the beginning of a line without `::=`."""
+        char = self.text[self.at] if self.at < self.end else "\n"
+        if char in ":=":
+            return self.source.error("`::=` is expected here", self.at, _RULE_HINT)
+        shown = name if len(name) <= 40 else name[:40] + "..."
+        return self.source.error(f"`{shown}` begins a line, and no `::=` follows it", begin, _GROUP_HINT)
+
+    def unexpected(self, group: int) -> GrammarError:
+        """The error about text that cannot go on an expression; `group` is where the innermost group begins, or -1."""
+        if self.at >= self.end:
+            return self.source.error("`(` is never closed", group)
+        char = self.text[self.at]
+        if self.text.startswith("::=", self.at):
+            if group >= 0:
+                return self.source.error("a rule begins inside a group, which is not closed", group)
+            return self.source.error(
+                "a rule begins inside another one",
+                self.at,
+                'a rule goes on in the next line behind `::=` and `|`; write "" for an empty last alternative',
+            )
+        hints = {"/": "GBNF has no regular expressions: write classes and repetitions", "'": 'write "..."',
+                 "]": 'a bracket stands in quotes: "]"', "}": 'a brace stands in quotes: "}"',
+                 ">": 'write ">" or <name>', ",": "what follows each other is written with blanks between"}  # fmt: skip
+        return self.source.error(f"unexpected character {char!r}", self.at, hints.get(char))

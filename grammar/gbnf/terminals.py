@@ -1,0 +1,225 @@
+"""Which parts of a GBNF grammar become terminals.
+
+GBNF knows no terminals: its rules go down to single characters, and a parser that took them so would make a row for
+each character of a string. But most of its rules are regular, and what is regular can be one terminal, matched by a
+lexer state, without changing the language. So every expression is looked at from below: it is a regular expression if
+its parts are, where a rule name stands for the expression of that rule, written in its place.
+
+A rule that is recursive is none, with one exception: where it names itself only at the end of alternatives, or only at
+their beginning, as in `ws ::= ([ \\t\\n] ws)?`, it is a repetition: X = B X | A is B* A (Arden 1961), X = X B | A is
+A B*.
+
+What is too large stays a rule whose parts are terminals (`MAX_SIZE`): expressions written in each other's place can
+double at each step, and a terminal that says all of an object with ten strings would have the states of a string ten
+times over, where a rule has them once.
+
+Cost: linear in the text, as an expression beyond MAX_SIZE is none.
+"""
+
+from __future__ import annotations
+
+from ..regex import codepoints
+from ..regex.ast import Chars, Concat, Literal, Union
+from ..regex.ast import Node as Regex
+from ..regex.ast import Repeat as RegexRepeat
+from .tree import Choice, Definition, Node, Reference, Repeat, Sequence, Text
+
+MAX_SIZE = 100
+"""Strings and classes in one terminal, those of the rules it names included."""
+
+MAX_DEPTH = 300
+"""Of a terminal's regular expression: within `regex_ast.MAX_DEPTH`."""
+
+MAX_LINEAR = 50
+"""Height of the expressions of recursive rules that are looked into."""
+
+_EMPTY = Literal("")
+
+
+def find_terminals(definitions: dict[str, Definition]) -> dict[str, Node]:
+    """The rules that are terminals, by name, each with its tree, whose `regex` is set.
+
+    `definitions` are all that there are for each other: every name in them is a key. Sets `regex`, `size`, `depth` and
+    `refers` throughout.
+    """
+    terminals: dict[str, Node] = {}
+    # Rules wait for those that they name, and each counts those that it waits for; in a cycle they wait forever.
+    waiting: dict[str, list[Definition]] = {}
+    missing: dict[str, int] = {}
+    agenda: list[Definition] = []
+    for definition in definitions.values():
+        names = {reference.name for reference in definition.references}
+        names.discard(definition.name)
+        missing[definition.name] = len(names)
+        for name in names:
+            waiting.setdefault(name, []).append(definition)
+        if not names:
+            agenda.append(definition)
+    for definition in agenda:  # grows while it is read
+        tree = definition.tree
+        analyse(tree, terminals)
+        if tree.regex is None:
+            repetition(tree, definition.name)
+        if tree.regex is not None:
+            terminals[definition.name] = tree
+            for other in waiting.get(definition.name, ()):
+                missing[other.name] -= 1
+                if not missing[other.name]:
+                    agenda.append(other)
+    for definition in definitions.values():
+        if missing[definition.name]:
+            analyse(definition.tree, terminals)
+    return terminals
+
+
+def analyse(node: Node, terminals: dict[str, Node]) -> None:
+    """Find out what regular expression `node`, and every node in it, can be written as; of rules, those of `terminals`
+    can."""
+    if isinstance(node, Text):
+        return
+    if isinstance(node, Reference):
+        node.refers = True
+        tree = terminals.get(node.name)
+        if tree is not None:
+            node.regex, node.size, node.depth = tree.regex, tree.size, tree.depth
+    elif isinstance(node, Sequence):
+        gather(node, node.items, terminals)
+        if node.size:
+            node.regex = concat([item.regex for item in node.items])
+    elif isinstance(node, Choice):
+        gather(node, node.alternatives, terminals)
+        if node.size:
+            node.regex = union([alternative.regex for alternative in node.alternatives])
+    elif isinstance(node, Repeat):
+        gather(node, [node.body], terminals)
+        if node.size:
+            assert node.body.regex is not None
+            node.regex = RegexRepeat(node.body.regex, node.minimum, node.maximum, False)
+
+
+def gather(node: Node, parts: list[Node], terminals: dict[str, Node]) -> None:
+    """Find out about the parts of `node`, and set its size, 0 where it is no terminal, its depth, and `refers`."""
+    size = 1
+    depth = 0
+    for part in parts:
+        analyse(part, terminals)
+        node.refers |= part.refers
+        if part.regex is None:
+            size = MAX_SIZE + 1
+        size += part.size
+        depth = max(depth, part.depth)
+    node.size = size if size <= MAX_SIZE and depth < MAX_DEPTH else 0
+    node.depth = depth + 1
+
+
+def repetition(tree: Node, name: str) -> None:
+    """Set `tree.regex` if the rule `name`, whose tree it is, is regular though it names itself."""
+    if tree.height > MAX_LINEAR:
+        return
+    for at_end in (True, False):
+        found = linear(tree, name, at_end)
+        if found is not None:
+            loop, rest = found
+            if rest is None or loop is None:
+                return
+            turns = RegexRepeat(loop, 0, None, False)
+            regex = concat([turns, rest] if at_end else [rest, turns])
+            size, depth = measure(regex, 1)
+            if size <= MAX_SIZE and depth <= MAX_DEPTH:
+                tree.regex, tree.size, tree.depth = regex, size, depth
+            return
+
+
+def linear(node: Node, name: str, at_end: bool) -> tuple[Regex | None, Regex | None] | None:
+    """(B, A) where `node` is B name | A, or, not `at_end`, name B | A; None in them is what matches nothing.
+
+    None if it is not of this form, as far as can be seen.
+    """
+    if node.regex is not None:
+        return None, node.regex
+    if isinstance(node, Reference):
+        return (_EMPTY, None) if node.name == name else None
+    if isinstance(node, Choice):
+        loops: list[Regex | None] = []
+        rests: list[Regex | None] = []
+        for alternative in node.alternatives:
+            found = linear(alternative, name, at_end)
+            if found is None:
+                return None
+            if found[0] is not None:
+                loops.append(found[0])
+            if found[1] is not None:
+                rests.append(found[1])
+        return union(loops) if loops else None, union(rests) if rests else None
+    if isinstance(node, Sequence):
+        last = node.items[-1] if at_end else node.items[0]
+        others = node.items[:-1] if at_end else node.items[1:]
+        regexes = [item.regex for item in others]
+        found = linear(last, name, at_end)
+        if found is None or None in regexes:
+            return None
+        parts = []
+        for part in found:
+            if part is not None:
+                part = concat([*regexes, part] if at_end else [part, *regexes])
+            parts.append(part)
+        return parts[0], parts[1]
+    if isinstance(node, Repeat) and node.minimum == 0 and node.maximum == 1:
+        found = linear(node.body, name, at_end)
+        if found is not None:
+            return found[0], _EMPTY if found[1] is None else union([_EMPTY, found[1]])
+    return None
+
+
+def measure(regex: Regex, depth: int) -> tuple[int, int]:
+    """Size and depth of a regex that is itself `depth` nodes down; of one that is too deep, not all."""
+    if depth > MAX_DEPTH:
+        return 0, depth
+    parts: tuple[Regex, ...] = ()
+    if isinstance(regex, Concat):
+        parts = regex.parts
+    elif isinstance(regex, Union):
+        parts = regex.alternatives
+    elif isinstance(regex, RegexRepeat):
+        parts = (regex.body,)
+    size = 1
+    deepest = depth
+    for part in parts:
+        part_size, part_depth = measure(part, depth + 1)
+        size += part_size
+        deepest = max(deepest, part_depth)
+    return size, deepest
+
+
+def concat(parts: list[Regex | None]) -> Regex:
+    """The regexes, none of which is None, one after the other; literals side by side become one."""
+    joined: list[Regex] = []
+    for part in parts:
+        assert part is not None
+        if type(part) is Literal:
+            if not part.text:
+                continue
+            if joined and type(joined[-1]) is Literal:
+                joined[-1] = Literal(joined[-1].text + part.text)
+                continue
+        joined.append(part)
+    if len(joined) == 1:
+        return joined[0]
+    return Concat(tuple(joined)) if joined else _EMPTY
+
+
+def union(parts: list[Regex | None]) -> Regex:
+    """One of the regexes, none of which is None; classes and single characters become one class."""
+    pairs: list[tuple[int, int]] = []
+    others: list[Regex] = []
+    for part in parts:
+        assert part is not None
+        if type(part) is Chars:
+            pairs += part.ranges
+        elif type(part) is Literal and len(part.text) == 1:
+            pairs.append((ord(part.text), ord(part.text)))
+        else:
+            others.append(part)
+    if pairs or not others:
+        others.append(Chars(codepoints.normalize(pairs)))
+    return others[0] if len(others) == 1 else Union(tuple(others))

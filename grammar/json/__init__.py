@@ -1,0 +1,1 @@
+"""JSON texts as regular languages: numbers, their spellings, strings and the formats of JSON Schema."""

@@ -1,0 +1,676 @@
+"""The JSON spellings (RFC 8259, section 6) of the members of a `NumberSet`, as one regex tree.
+
+A number has many spellings: 150 is `150`, `150.0`, `1.5e2`, `15E+01`, `1500e-1`. All spellings of all members are in
+the tree, with one bound: beside an exponent only so many digits are counted before and after the point, see
+`number_tree`. Without it, `10000...0e-n` would have to be compared in length with n, which no context-free grammar
+does. The exponent itself is not bounded, nor are digits where there is no exponent, nor those of zero.
+
+How a number is read. Its digits without sign, point, exponent and leading zeros are its *significand*; the *place* of
+its first digit is p where 10^(p-1) <= |x| < 10^p. A bound then is a window of places, and on the edge of the window a
+comparison of significands, which heeds neither point nor exponent. Being a multiple of 10^-q is a statement about the
+last digit in the same way, and a multiple of a number without factors 2 and 5 one about the significand alone, for
+there is an inverse of ten: a remainder automaton. What is left are powers of 2 or 5: x * 10^q is divisible by 2^r if
+for some v <= r it is by 10^v, and the significand without trailing zeros by 2^(r-v).
+
+So two families of trees know point and exponent, `_window` and `_tens`; all else are simple languages of digits, to be
+intersected with them. Each is made for positive numbers; zero and the sign are put to them at the end.
+
+Trees that recur are kept, for every schema with `"minimum": 1` asks for the same.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ...earley.errors import LimitError
+from ..regex.ast import And, Automaton, Chars, Concat, Literal, Node, Not, Repeat, Union
+from .numbers import ALL, AS_DECIMALS, INTEGERS, WRITTEN_INTEGERS, Number, NumberSet, written
+
+MAX_MODULUS = 1024
+"""States of a remainder automaton."""
+
+MAX_STATES = 4096
+"""Of an automaton of remainders that knows how many digits are left."""
+
+MAX_PLACES = 20
+"""Between two bounds of multiples: each has its own automaton."""
+
+MAX_WRITTEN = 1024
+"""Multiples between two bounds that are written out one by one, where their remainders are too many."""
+
+MAX_PLACE = 2000
+"""Digits of a bound before its point, or zeros after it: each costs a node or is counted."""
+
+SHOWN_DIGITS = 60
+"""A message shows no more than this many digits of a number."""
+
+MAX_FIGURES = 150
+"""Of a number in a schema, from its first digit that is not zero to the last: the depth of a tree."""
+
+MAX_DIGITS = 100
+"""For `digits` and `shift`: a tree has nodes in proportion to them."""
+
+DIGITS = 17
+"""Default for `digits`: those of a double, as all its usual spellings have them."""
+
+SHIFT = 8
+"""Default for `shift`; a spelling as programs write it has one digit before the point."""
+
+Bound = tuple[int, int]  # digits, shift
+
+ANY, PLAIN, WHOLE = range(3)
+"""Styles: all spellings; those without an exponent; of these, integers without a fraction."""
+
+_kept = lru_cache(maxsize=256)
+
+
+def _digit(first: int, last: int) -> Node:
+    return Chars(((48 + first, 48 + last),))
+
+
+def _some(body: Node, minimum: int = 0, maximum: int | None = None) -> Node:
+    return Repeat(body, minimum, maximum)
+
+
+def _seq(*parts: Node) -> Node:
+    return Concat(parts)
+
+
+def _any(alternatives: list[Node]) -> Node:
+    return alternatives[0] if len(alternatives) == 1 else Union(tuple(alternatives))
+
+
+def _all(parts: list[Node]) -> Node:
+    return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+
+def _opt(body: Node) -> Node:
+    return Repeat(body, 0, 1)
+
+
+_NONE: Node = Chars(())
+_DIGIT = _digit(0, 9)
+_FIRST = _digit(1, 9)
+_ZERO_DIGIT = Literal("0")
+_E = Chars(((69, 69), (101, 101)))
+_SIGN = Chars(((43, 43), (45, 45)))
+_DIGITS = _some(_DIGIT)
+_SOME_DIGITS = _some(_DIGIT, 1)
+_EXPONENT = _opt(_seq(_E, _opt(_SIGN), _SOME_DIGITS))
+_WHOLE = Union((_ZERO_DIGIT, _seq(_FIRST, _DIGITS)))
+_MINUS = _opt(Literal("-"))
+_POINT = Literal(".")
+_POINT_HERE = _opt(_POINT)
+_FRACTION = _opt(_seq(_POINT, _SOME_DIGITS))
+_ZEROS = _opt(_seq(_POINT, _some(_ZERO_DIGIT, 1)))  # a fraction that says nothing
+_REST = _some(Chars(((43, 43), (45, 46), (48, 57), (69, 69), (101, 101))))  # where something else sees to the syntax
+_LEADING = _some(Chars(((46, 46), (48, 48))))  # zeros, and a point somewhere
+_ZERO_REST = _seq(_LEADING, _opt(_seq(_E, _REST)))
+
+_NONZERO = _seq(_LEADING, _FIRST, _REST)
+
+NUMBER: Node = _seq(_MINUS, _WHOLE, _FRACTION, _EXPONENT)
+"""Any number, as RFC 8259 spells it."""
+
+_PLAIN_NUMBER = _seq(_MINUS, _WHOLE, _FRACTION)
+_AS_DECIMAL = _seq(_MINUS, _SOME_DIGITS, Chars(((46, 46), (69, 69), (101, 101))), _REST)
+
+
+@_kept
+def number_tree(numbers: NumberSet, digits: int = DIGITS, shift: int = SHIFT, plain: bool = False) -> Node:
+    """The JSON spellings of the members of `numbers`; of the empty set, a tree that matches nothing.
+
+    Those with an exponent have all been taken in that have at most `digits` digits after the point and, before it,
+    from 1 to `shift` digits without leading zero, or 0 and then, after the point, fewer than `shift` zeros. Others are
+    where they need not be counted: `digits` matter to multiples alone, `shift` to bounds other than 0 and to trailing
+    zeros of multiples, neither to zero.
+    With `plain`, only those without an exponent and, for integers, without a fraction (`-0` is an integer), unless the
+    members are spelled as decimals.
+
+    Raises LimitError where a bound has too many digits or `multipleOf` too many remainders; see MAX_MODULUS.
+    """
+    if not 1 <= shift <= digits <= MAX_DIGITS:
+        raise ValueError(f"number_shift {shift} and number_digits {digits}: they must be 1 to {MAX_DIGITS}, ascending")
+    bound = (digits, shift)
+    if numbers.spelled == AS_DECIMALS:
+        return _all([_tree(numbers.in_all_spellings(), bound, PLAIN if plain else ANY), _AS_DECIMAL])
+    style = ANY
+    if plain or numbers.spelled:  # as integers: without fraction and exponent
+        are_whole = numbers.multiple is not None and numbers.multiple % 1 == 0
+        style = WHOLE if are_whole or numbers.listed is not None else PLAIN
+    return _tree(numbers, bound, style)
+
+
+def _tree(numbers: NumberSet, bound: Bound, style: int) -> Node:
+    """As `number_tree`, of numbers that may be spelled in any way."""
+    if numbers.listed is not None:
+        return _listed(numbers.listed, bound, style)
+    if numbers == ALL:
+        return _PLAIN_NUMBER if style else NUMBER
+    zero = numbers.contains(0)
+    positive = _positive(numbers, False, zero, bound, style)
+    negative = _positive(numbers, True, zero, bound, style)
+    parts: list[Node] = []
+    if positive is not None and positive == negative:
+        parts.append(_seq(_MINUS, positive))
+    else:
+        if positive is not None:
+            parts.append(positive)
+        if negative is not None:
+            parts.append(_seq(Literal("-"), negative))
+    if zero and not (style == WHOLE and numbers in (INTEGERS, WRITTEN_INTEGERS)):
+        parts.append(_zero(style))
+    return _any(parts) if parts else _NONE
+
+
+def _zero(style: int) -> Node:
+    if style == WHOLE:
+        return _seq(_MINUS, _ZERO_DIGIT)
+    return _seq(_MINUS, _ZERO_DIGIT, _ZEROS) if style else _seq(_MINUS, _ZERO_DIGIT, _ZEROS, _EXPONENT)
+
+
+def _positive(numbers: NumberSet, negative: bool, zero: bool, bound: Bound, style: int) -> Node | None:
+    """The spellings, without their sign, of the positive members or, `negative`, of the negative ones; None: none.
+
+    With `zero`, those of zero may be among them.
+    """
+    if negative:
+        low = None if numbers.maximum is None else -numbers.maximum
+        high = None if numbers.minimum is None else -numbers.minimum
+        above, below = numbers.below, numbers.above
+    else:
+        low, high, above, below = numbers.minimum, numbers.maximum, numbers.above, numbers.below
+    if low is not None and low <= 0:
+        low = None
+    if high is not None and high <= 0:
+        return None
+    if numbers.multiple is not None:
+        low, above = _rounded(low, -numbers.multiple)
+        high, below = _rounded(high, numbers.multiple)
+    excluded = _of_sign(numbers.excluded, negative)
+    bounded = low is not None or high is not None
+    parts = []
+    placed = None
+    if numbers.multiple is not None and high is not None and not (above or below):
+        placed = _by_place(numbers.multiple, low, high, bound, style)
+    if placed is not None:
+        parts.append(placed)
+    elif bounded or numbers.multiple is None:
+        parts.append(_between(low, above, high, below, bound, style))
+    if numbers.multiple is not None and placed is None:
+        parts += _multiples(numbers.multiple, zero or bounded, high, bound, style)
+    if excluded or numbers.non_multiples:
+        # Of a number with more digits than are counted it is not known whether it is one of these.
+        parts.append(_counted(bound, style))
+        parts += [Not(_all(_multiples(value, True, None, bound, min(style, PLAIN)))) for value in numbers.non_multiples]
+        if excluded:
+            parts.append(Not(_values(excluded, bound, min(style, PLAIN))))
+    return _all(parts)
+
+
+def _of_sign(values: tuple[Number, ...], negative: bool) -> list[Number]:
+    """The positive ones of these numbers or, `negative`, the negative ones without their sign."""
+    return [-value for value in values if value < 0] if negative else [value for value in values if value > 0]
+
+
+@_kept
+def _counted(bound: Bound, style: int) -> Node:
+    """The spellings of which all digits are counted."""
+    if style:
+        return _seq(_WHOLE, _FRACTION)
+    digits, shift = bound
+    whole = _seq(_FIRST, _some(_DIGIT, 0, shift - 1), _opt(_seq(_POINT, _some(_DIGIT, 1, digits))))
+    fractions = [_seq(Literal("0." + "0" * n), _FIRST, _some(_DIGIT, 0, digits - n - 1)) for n in range(shift)]
+    exponent = _seq(_E, _opt(_SIGN), _SOME_DIGITS)
+    return Union((_seq(_WHOLE, _FRACTION), _seq(Union((whole, *fractions)), exponent)))
+
+
+# Bounds
+
+
+def _between(low: Number | None, above: bool, high: Number | None, below: bool, bound: Bound, style: int) -> Node:
+    """Positive numbers between two positive bounds; above or below them where those are exclusive."""
+    first = last = None
+    alternatives: list[Node] = []
+    if low is not None:
+        first, figures = _scientific(low)
+        at_low = None if figures == "1" and not above else _compared(figures, True, above)
+    if high is not None:
+        last, figures = _scientific(high)
+        if low is not None and first == last:
+            parts = [_window(first, last, bound, style)]
+            if at_low is not None:
+                parts.append(at_low)
+            return _all([*parts, _compared(figures, False, below)])
+        alternatives.append(_all([_window(last, last, bound, style), _compared(figures, False, below)]))
+        last -= 1
+    if low is not None and at_low is not None:
+        assert first is not None
+        alternatives.append(_all([_window(first, first, bound, style), at_low]))
+        first += 1
+    if first is None or last is None or first <= last:
+        alternatives.insert(0, _window(first, last, bound, style))
+    return _any(alternatives)
+
+
+def _rounded(bound: Number | None, step: Number) -> tuple[Number | None, bool]:
+    """An inclusive bound of multiples, itself one; or the one a `step` beyond, exclusive, if that has few digits
+    and this one has not: not 999...9 but less than 10^308. And whether it is exclusive."""
+    if bound is None or _n_figures(bound) <= MAX_FIGURES or _n_figures(bound + step) > MAX_FIGURES:
+        return bound, False
+    return bound + step, True
+
+
+def _check_places(number: Number) -> None:
+    """Raise LimitError for a number that has far more digits than may be written; those of others are looked at."""
+    if max(abs(number.numerator), number.denominator).bit_length() > 4 * MAX_PLACE:  # 3.3 are a digit
+        raise LimitError(f"a number of more than {MAX_PLACE} digits before or after its point")
+
+
+def _n_figures(number: Number) -> int:
+    _check_places(number)
+    return len(written(number).replace(".", "").strip("-0"))
+
+
+def _scientific(number: Number) -> tuple[int, str]:
+    """The place of a positive number's first digit, and its significand without trailing zeros."""
+    _check_places(number)
+    whole, _, fraction = written(number).partition(".")
+    figures = (whole + fraction).lstrip("0")
+    place = len(figures) - len(fraction)
+    if abs(place) > MAX_PLACE:
+        raise LimitError(f"a number of more than {MAX_PLACE} digits before or after its point")
+    figures = figures.rstrip("0")
+    if len(figures) > MAX_FIGURES:
+        raise LimitError(f"a number of {len(figures)} significant digits, limit {MAX_FIGURES}")
+    return place, figures
+
+
+@_kept
+def _compared(figures: str, more: bool, strictly: bool) -> Node:
+    """What begins with a significand at least, or at most, `figures`, read as digits after a point."""
+    if more:
+        node = _NONZERO if strictly else _REST
+    else:
+        node = _NONE if strictly else _ZERO_REST
+    for i in range(len(figures) - 1, -1, -1):
+        figure = ord(figures[i]) - 48
+        alternatives = []
+        if node is not _NONE:
+            alternatives.append(_seq(_POINT_HERE, _digit(figure, figure), node))
+        if more and figure < 9:
+            alternatives.append(_seq(_POINT_HERE, _digit(figure + 1, 9), _REST))
+        least = 1 if i == 0 else 0  # zeros before the first are no figures
+        if not more and figure > least:
+            alternatives.append(_seq(_POINT_HERE, _digit(least, figure - 1), _REST))
+        if not more and i > 0:
+            alternatives.append(_ZERO_REST)  # the beginning of `figures`, and so less
+        node = _any(alternatives) if alternatives else _NONE
+    return _seq(_LEADING, node)
+
+
+@_kept
+def _window(first: int | None, last: int | None, bound: Bound, style: int) -> Node:
+    """Positive numbers with their first digit at a place from `first` to `last`; None: without end."""
+    if first is None and last is None:
+        return _nonzero(style)
+    alternatives: list[Node] = []
+    # Without an exponent.
+    if last is None or last >= 1:
+        more = 0 if first is None else max(first - 1, 0)
+        alternatives.append(_seq(_FIRST, _some(_DIGIT, more, None if last is None else last - 1), _FRACTION))
+    if first is None or first <= 0:
+        zeros = 0 if last is None else max(-last, 0)
+        zero_run = _some(_ZERO_DIGIT, zeros, None if first is None else -first)
+        alternatives.append(_seq(Literal("0."), zero_run, _FIRST, _DIGITS))
+    if style:
+        return _any(alternatives)
+    # With n digits before the point the first is at place n, and an exponent moves it.
+    node: Node = _NONE
+    shift = bound[1]
+    for n in range(shift, 0, -1):
+        here = _seq(_FRACTION, _E, _exponents(_less(first, n), _less(last, n)))
+        node = here if n == shift else Union((here, _seq(_DIGIT, node)))
+    alternatives.append(_seq(_FIRST, node))
+    # With n zeros after the point it is at place -n.
+    for n in range(shift - 1, -1, -1):
+        here = _seq(_FIRST, _DIGITS, _E, _exponents(_less(first, -n), _less(last, -n)))
+        node = here if n == shift - 1 else Union((here, _seq(_ZERO_DIGIT, node)))
+    alternatives.append(_seq(Literal("0."), node))
+    return Union(tuple(alternatives))
+
+
+@_kept
+def _nonzero(style: int) -> Node:
+    mantissa = Union((_seq(_FIRST, _DIGITS, _FRACTION), _seq(Literal("0."), _some(_ZERO_DIGIT), _FIRST, _DIGITS)))
+    return mantissa if style else _seq(mantissa, _EXPONENT)
+
+
+def _less(place: int | None, n: int) -> int | None:
+    return None if place is None else place - n
+
+
+# Multiples
+
+
+def _shown(number: Number) -> str:
+    text = written(number)
+    return text if len(text) <= SHOWN_DIGITS else f"{text[:SHOWN_DIGITS]}..."
+
+
+def _multiples(multiple: Number, zero: bool, high: Number | None, bound: Bound, style: int) -> list[Node]:
+    """Languages whose intersection are the multiples of a number among the numbers without sign; zero if `zero`.
+
+    Of those above `high`, which something else leaves out, some may be missing. There the core would have to search
+    through all digits that may follow for a multiple that is not there.
+    """
+    q, factor, base, powers = _factored(multiple)
+    if factor > MAX_MODULUS or base**powers > MAX_MODULUS:
+        _check_places(multiple)
+        many = _shown(factor * base**powers)
+        raise LimitError(f"multiples of {_shown(multiple)}: {many} remainders, limit {MAX_MODULUS}")
+    alternatives: list[Node] = [
+        And((_tens(q - v, zero, bound, style), _divisible(base ** (powers - v), True))) for v in range(powers)
+    ]
+    alternatives.append(_tens(q - powers, zero, bound, style))
+    parts = [_any(alternatives)]
+    if factor != 1:
+        parts.append(_divisible(factor, False))
+    if high is not None:
+        parts.append(_figures(max(_scientific(high)[0] + q, 1)))  # those of the greatest multiple
+    return parts
+
+
+def _factored(multiple: Number) -> tuple[int, int, int, int]:
+    """A positive number as q, factor, base and powers: factor * base^powers * 10^-q, where the factor has neither 2 nor
+    5 in it and the base is one of them."""
+    place, figures = _scientific(multiple)
+    factor, q = int(figures), len(figures) - place
+    base, powers = 2, 0
+    while factor % 2 == 0:
+        factor //= 2
+        powers += 1
+    while factor % 5 == 0:  # not both: `figures` has no trailing zeros
+        base = 5
+        factor //= 5
+        powers += 1
+    return q, factor, base, powers
+
+
+def n_remainders(multiple: Number) -> int:
+    """How many remainders there are to be told apart for multiples of a number. Raises LimitError for long ones."""
+    _, factor, base, powers = _factored(multiple)
+    return int(factor * base**powers)
+
+
+@_kept
+def _figures(length: int) -> Node:
+    """What has a significand of at most so many digits, but for zeros after it."""
+    return _seq(_LEADING, _FIRST, _some(_seq(_POINT_HERE, _DIGIT), 0, length - 1), _ZERO_REST)
+
+
+@_kept
+def _tens(q: int, zero: bool, bound: Bound, style: int) -> Node:
+    """Multiples of 10^-q without sign; zero if `zero`. Without an exponent: what has q digits after the point."""
+    if q >= 0:
+        if q == 0 and style == WHOLE:
+            return _WHOLE if zero else _seq(_FIRST, _DIGITS)
+        figures = _some(_ZERO_DIGIT, 1) if q == 0 else _seq(_some(_DIGIT, 1, q), _some(_ZERO_DIGIT))
+        fraction: Node = _seq(_POINT, figures)
+        whole = _seq(_FIRST, _DIGITS)
+        below_one = _seq(_ZERO_DIGIT, _opt(fraction) if zero else And((fraction, _NONZERO)))
+        alternatives: list[Node] = [_seq(whole, _opt(fraction))]
+        if zero or q > 0:
+            alternatives.append(below_one)
+    else:
+        whole = _seq(_FIRST, _DIGITS, _some(_ZERO_DIGIT, -q, -q))
+        alternatives = [whole if style == WHOLE else _seq(whole, _ZEROS)]
+        if zero:
+            alternatives.append(_ZERO_DIGIT if style == WHOLE else _seq(_ZERO_DIGIT, _ZEROS))
+    if style:
+        return _any(alternatives)
+    # With an exponent. After n digits of the fraction, all that is left are zeros: the exponent is n - q or more. What
+    # was read of the fraction may have ended in zeros as well; it then stands at several of these places.
+    digits, shift = bound
+    node: Node = _NONE
+    for n in range(digits, -1, -1):
+        here = _seq(_some(_ZERO_DIGIT, 1 if n == 0 else 0), _E, _exponents(n - q, None))
+        node = here if n == digits else Union((here, _seq(_DIGIT, node)))
+    fraction = _seq(_POINT, node)
+    # No fraction: the exponent is -q or more, or less by n where the last n digits are zeros.
+    for n in range(shift, 0, -1):
+        here = _seq(_ZEROS, _E, _exponents(-q - n, -q - n))
+        node = here if n == shift else Union((here, _seq(_ZERO_DIGIT, node)))
+    straight = _seq(_E, _exponents(-q, None))
+    alternatives.append(_seq(_FIRST, _DIGITS, Union((straight, fraction, _seq(_ZERO_DIGIT, node)))))
+    alternatives.append(_seq(_ZERO_DIGIT, Union((straight, fraction)) if zero else And((fraction, _NONZERO))))
+    return Union(tuple(alternatives))
+
+
+@lru_cache(maxsize=64)
+def _divisible(modulus: int, stripped: bool) -> Node:
+    """What has a significand divisible by `modulus`; `stripped`, of which that holds without its trailing zeros.
+
+    The state is the remainder r of what was read, and, `stripped`, whether that held after the last digit that was not
+    zero (states from `modulus` on: it did not). The last state is after `e`, where the exponent is passed over.
+    """
+    exponent = 2 * modulus if stripped else modulus
+    states = []
+    for state in range(exponent):
+        remainder = state % modulus
+        accepts = state == 0 if not stripped else state < modulus
+        targets: dict[int, list[int]] = {}
+        for digit in range(10):
+            target = (remainder * 10 + digit) % modulus
+            if stripped and (state >= modulus if digit == 0 else target != 0):
+                target += modulus
+            targets.setdefault(target, []).append(digit)
+        targets.setdefault(state, []).append(-2)  # the point
+        edges = [(_characters(read), target) for target, read in targets.items()]
+        if accepts:
+            edges.append((_E, exponent))
+        states.append((accepts, tuple(edges)))
+    states.append((True, ((_REST_CHAR, exponent),)))
+    return Automaton(tuple(states))
+
+
+def _by_place(multiple: Number, low: Number | None, high: Number, bound: Bound, style: int) -> Node | None:
+    """Positive multiples between two bounds that are multiples themselves; None: as `_between` and `_multiples`.
+
+    With the place of the first digit it is known how many follow: the multiples are those whose significand, with so
+    many digits, leaves no remainder. That is as good for powers of 2 and 5, and of every beginning it is known at once
+    whether a multiple begins so.
+    """
+    place, figures = _scientific(multiple)
+    factor, q = int(figures), len(figures) - place  # multiple = factor * 10^-q
+    last, _ = _scientific(high)
+    first = place if low is None else _scientific(low)[0]
+    if factor == 1:
+        return None
+    if last - first >= MAX_PLACES or (last + q) * factor > MAX_STATES:
+        least = 1 if low is None else low // multiple
+        most = high // multiple
+        if most - least >= MAX_WRITTEN:
+            return None
+        return _values([count * multiple for count in range(least, most + 1)], bound, style)
+    alternatives: list[Node] = []
+    for place in range(first, last + 1):
+        parts = [_window(place, place, bound, style), _divisible_padded(factor, place + q)]
+        if low is not None and place == first:
+            parts.append(_compared(_scientific(low)[1], True, False))
+        if place == last:
+            parts.append(_compared(_scientific(high)[1], False, False))
+        if style == WHOLE:
+            parts.append(_WHOLE)
+        alternatives.append(And(tuple(parts)))
+    return _any(alternatives)
+
+
+@lru_cache(maxsize=64)
+def _divisible_padded(modulus: int, length: int) -> Node:
+    """What has a significand of at most `length` digits and, with zeros put to it up to that length, divisible."""
+    alive = [[remainder == 0 for remainder in range(modulus)]]  # with no more digits to come, one more, ...
+    while len(alive) <= length:
+        last = alive[-1]
+        alive.append(
+            [any(last[(remainder * 10 + digit) % modulus] for digit in range(10)) for remainder in range(modulus)]
+        )
+    alive.reverse()  # after no digit, one, ...
+    order = [(0, 0)]  # states: digits read, their remainder
+    numbers = {(0, 0): 0}
+    leaving: list[list[tuple[Chars, int]]] = []
+    for n, remainder in order:  # which grows
+        targets: dict[int, list[int]] = {}
+        for digit in range(10):
+            if digit == 0 and n in (0, length):  # zeros before the first and after the last
+                target = (n, remainder)
+            elif n < length:
+                target = (n + 1, (remainder * 10 + digit) % modulus)
+            else:
+                continue
+            if alive[target[0]][target[1]]:
+                if target not in numbers:
+                    numbers[target] = len(order)
+                    order.append(target)
+                targets.setdefault(numbers[target], []).append(digit)
+        targets.setdefault(numbers[n, remainder], []).append(-2)  # the point
+        leaving.append([(_characters(read), target) for target, read in targets.items()])
+    exponent = len(order)
+    states = []
+    for (n, remainder), edges in zip(order, leaving, strict=True):
+        if n and remainder * 10 ** (length - n) % modulus == 0:
+            states.append((True, (*edges, (_E, exponent))))
+        else:
+            states.append((False, tuple(edges)))
+    states.append((True, ((_REST_CHAR, exponent),)))
+    return Automaton(tuple(states))
+
+
+_REST_CHAR = Chars(((43, 43), (45, 45), (48, 57)))
+
+
+@lru_cache(maxsize=1024)
+def _chars_of(codes: tuple[int, ...]) -> Chars:
+    ranges: list[tuple[int, int]] = []
+    for code in codes:
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1] = (ranges[-1][0], code)
+        else:
+            ranges.append((code, code))
+    return Chars(tuple(ranges))
+
+
+def _characters(digits: list[int]) -> Chars:
+    return _chars_of(tuple(sorted(digit + 48 for digit in digits)))
+
+
+# Lists of values
+
+
+def _listed(values: tuple[Number, ...], bound: Bound, style: int) -> Node:
+    """Spellings of these numbers; of WHOLE, whole ones have no fraction even beside others that are not whole."""
+    parts: list[Node] = []
+    for negative in (False, True):
+        group = _of_sign(values, negative)
+        if group:
+            body = _values(group, bound, style)
+            parts.append(_seq(Literal("-"), body) if negative else body)
+    if 0 in values:
+        parts.append(_zero(style))
+    return _any(parts) if parts else _NONE
+
+
+def _values(values: list[Number], bound: Bound, style: int) -> Node:
+    """Spellings of positive numbers."""
+    alternatives: list[Node] = []
+    if style == ANY:
+        by_place: dict[int, list[str]] = {}
+        for value in values:
+            place, figures = _scientific(value)
+            by_place.setdefault(place, []).append(figures)
+        for place, group in by_place.items():
+            alternatives.append(And((_window(place, place, bound, ANY), _seq(_LEADING, _one_of(sorted(group), 0)))))
+        return _any(alternatives)
+    for value in values:
+        place, figures = _scientific(value)
+        if place <= 0:
+            alternatives.append(_seq(Literal("0." + "0" * -place + figures), _some(_ZERO_DIGIT)))
+        elif len(figures) > place:
+            alternatives.append(_seq(Literal(f"{figures[:place]}.{figures[place:]}"), _some(_ZERO_DIGIT)))
+        else:
+            text = Literal(figures + "0" * (place - len(figures)))
+            alternatives.append(text if style == WHOLE else _seq(text, _ZEROS))
+    return _any(alternatives)
+
+
+def _one_of(group: list[str], start: int) -> Node:
+    """What goes on with one of these significands, sorted and equal before `start`, and has only zeros after it."""
+    alternatives: list[Node] = []
+    if len(group[0]) == start:
+        alternatives.append(_ZERO_REST)
+        group = group[1:]
+    while group:
+        first = group[0][start]
+        n = sum([figures[start] == first for figures in group])
+        alternatives.append(_seq(_POINT_HERE, Literal(first), _one_of(group[:n], start + 1)))
+        group = group[n:]
+    return _any(alternatives)
+
+
+# Exponents
+
+
+@lru_cache(maxsize=1024)
+def _exponents(first: int | None, last: int | None) -> Node:
+    """Integers from `first` to `last` as exponents are written, with signs and leading zeros; None: without end."""
+    if first is None and last is None:
+        return _seq(_opt(_SIGN), _SOME_DIGITS)
+    alternatives: list[Node] = []
+    if last is None or last >= 0:
+        alternatives.append(_seq(_opt(Literal("+")), _naturals(0 if first is None else max(first, 0), last)))
+    if first is None or first <= 0:
+        least = 0 if last is None else max(-last, 0)
+        alternatives.append(_seq(Literal("-"), _naturals(least, None if first is None else -first)))
+    return _any(alternatives)
+
+
+def _naturals(first: int, last: int | None) -> Node:
+    """Natural numbers from `first` to `last`, with leading zeros."""
+    if last is None:
+        if first == 0:
+            return _SOME_DIGITS
+        length = len(str(first))
+        alternatives = _same_length(str(first), "9" * length)
+        alternatives.append(_seq(_FIRST, _some(_DIGIT, length)))
+        return _seq(_some(_ZERO_DIGIT), _any(alternatives))
+    alternatives = []
+    length = len(str(first))
+    while length < len(str(last)):
+        alternatives += _same_length(str(first), "9" * length)
+        first = 10**length
+        length += 1
+    alternatives += _same_length(str(first), str(last))
+    return _seq(_some(_ZERO_DIGIT), _any(alternatives))
+
+
+def _same_length(low: str, high: str) -> list[Node]:
+    """The digit strings from `low` to `high`, which are equally long."""
+    if low == high:
+        return [Literal(low)]
+    head, rest = ord(low[0]) - 48, low[1:]
+    end, other = ord(high[0]) - 48, high[1:]
+    length = len(rest)
+    if not length:
+        return [_digit(head, end)]
+    if head == end:
+        return [_seq(_digit(head, head), _any(_same_length(rest, other)))]
+    alternatives: list[Node] = []
+    if rest != "0" * length:
+        alternatives.append(_seq(_digit(head, head), _any(_same_length(rest, "9" * length))))
+        head += 1
+    if other != "9" * length:
+        alternatives.append(_seq(_digit(end, end), _any(_same_length("0" * length, other))))
+        end -= 1
+    if head <= end:
+        alternatives.append(_seq(_digit(head, end), _some(_DIGIT, length, length)))
+    return alternatives

@@ -1,0 +1,431 @@
+"""Sets of numbers, as `type`, bounds, `multipleOf`, `enum` and their negations make them.
+
+A set is a finite list of values, or all the finite decimals x with
+
+    minimum <= x <= maximum (either may be exclusive, either may be missing),
+    x a multiple of `multiple` (of 1 for integers), if there is one,
+    x a multiple of none of `non_multiples`, and x none of `excluded`;
+
+and of the members in all their spellings or, for draft 4 tells them apart, in those as an integer (without fraction
+and exponent) or in all others.
+
+Such sets are closed under intersection, the complement of one is a union of a few, and whether one is empty is decided
+exactly. Arithmetic is exact, on ints and Fractions: a float is taken by its `repr`, which is what was written in the
+schema up to digits that a double does not have; a Decimal as it is. A number that is not a finite decimal (1/3) is no
+bound here, for JSON cannot spell it.
+
+Sets are made by `number_set`, which brings them into a normal form: bounds of multiples are multiples themselves and
+inclusive, conditions that say nothing more are left out, a set with few values becomes the list of them. Equal normal
+forms are equal sets; different ones may still denote the same set (multiples of 2 that are no multiples of 4, given
+as a list of values or by bounds, are told apart when they are many).
+
+Spellings in JSON are the business of `number_spellings`.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from math import gcd
+from typing import TYPE_CHECKING, Any
+
+from ...earley.errors import LimitError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Number = int | Fraction
+"""A finite decimal: an int where it is whole, a Fraction with a denominator 2^i 5^j otherwise."""
+
+MAX_EXPONENT = 10_000
+"""Of ten, in a bound or value: beyond it the exact number would be one of very many digits."""
+
+MAX_LISTED = 16
+"""A set with at most this many values is kept as the list of them."""
+
+IN_ALL_SPELLINGS, AS_INTEGERS, AS_DECIMALS = 0, 1, 2
+"""How members are spelled: as integers are the spellings without fraction and exponent, as decimals all others."""
+
+MAX_SCANNED = 1 << 16
+"""Candidates that are looked at to find a member, or the members, of a set of multiples between two bounds."""
+
+
+def exact(value: Any) -> Number:
+    """The number that a bool-free JSON value, a Decimal or a Fraction is.
+
+    Raises TypeError for what is no number, ValueError for what is no finite decimal, LimitError beyond MAX_EXPONENT.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, float):
+        value = Decimal(float.__repr__(value))  # subclasses, as numpy has them, show themselves in other ways
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise ValueError(f"{value} is no finite number")
+        sign, digits, exponent = value.as_tuple()
+        assert isinstance(exponent, int)
+        if not any(digits):
+            return 0
+        if abs(exponent) > MAX_EXPONENT or len(digits) > MAX_EXPONENT:
+            raise LimitError(f"number {value:.10e}: an exponent or a number of digits beyond {MAX_EXPONENT}")
+        whole = 0
+        for digit in digits:
+            whole = whole * 10 + digit
+        if sign:
+            whole = -whole
+        if exponent >= 0:
+            power: int = 10**exponent
+            return whole * power
+        return _plain(Fraction(whole, 10**-exponent))
+    if isinstance(value, Fraction):
+        rest = value.denominator
+        for prime in (2, 5):
+            while rest % prime == 0:
+                rest //= prime
+        if rest != 1:
+            raise ValueError(f"{value} has no finite decimal expansion")
+        return _plain(value)
+    raise TypeError(f"{value!r} is no number")
+
+
+class NumberSet:
+    """A set of numbers in normal form; made by `number_set`. Immutable, compared and hashed by content.
+
+    Attributes:
+        minimum, maximum: the bounds, or None.
+        above, below: whether they are exclusive.
+        multiple: what all members are multiples of, positive, or None; 1 for integers.
+        non_multiples: what no member is a multiple of, positive and ascending.
+        excluded: members of all the above that are no members nevertheless, ascending.
+        listed: all members, ascending, where they are few or were given so; the other attributes then say nothing.
+        spelled: IN_ALL_SPELLINGS; AS_INTEGERS, all members are whole; AS_DECIMALS.
+    """
+
+    __slots__ = (
+        "_hash",
+        "above",
+        "below",
+        "excluded",
+        "listed",
+        "maximum",
+        "minimum",
+        "multiple",
+        "non_multiples",
+        "spelled",
+    )
+    minimum: Number | None
+    maximum: Number | None
+    above: bool
+    below: bool
+    multiple: Number | None
+    non_multiples: tuple[Number, ...]
+    excluded: tuple[Number, ...]
+    listed: tuple[Number, ...] | None
+    spelled: int
+
+    def __init__(
+        self,
+        minimum: Number | None,
+        maximum: Number | None,
+        above: bool,
+        below: bool,
+        multiple: Number | None,
+        non_multiples: tuple[Number, ...],
+        excluded: tuple[Number, ...],
+        listed: tuple[Number, ...] | None,
+        spelled: int = IN_ALL_SPELLINGS,
+    ) -> None:
+        self.minimum = minimum
+        self.maximum = maximum
+        self.above = above
+        self.below = below
+        self.multiple = multiple
+        self.non_multiples = non_multiples
+        self.excluded = excluded
+        self.listed = listed
+        self.spelled = spelled
+        self._hash = hash(self.key())
+
+    def key(self) -> tuple[Any, ...]:
+        """What the set is equal by."""
+        if self.listed is not None:
+            return (*self.listed, None, self.spelled) if self.spelled else self.listed
+        return (
+            self.minimum,
+            self.maximum,
+            self.above,
+            self.below,
+            self.multiple,
+            self.non_multiples,
+            self.excluded,
+            self.spelled,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NumberSet) and self.key() == other.key()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        how = ("", " as integers", " as decimals")[self.spelled]
+        if self.listed is not None:
+            return f"NumberSet({{{', '.join(map(written, self.listed))}}}{how})"
+        parts = []
+        if self.minimum is not None:
+            parts.append(f"{'>' if self.above else '>='} {written(self.minimum)}")
+        if self.maximum is not None:
+            parts.append(f"{'<' if self.below else '<='} {written(self.maximum)}")
+        if self.multiple is not None:
+            parts.append(f"multiple of {written(self.multiple)}")
+        parts += [f"no multiple of {written(value)}" for value in self.non_multiples]
+        if self.excluded:
+            parts.append(f"none of {', '.join(map(written, self.excluded))}")
+        return f"NumberSet({'; '.join(parts) or 'all'}{how})"
+
+    def is_empty(self) -> bool:
+        """Whether there is no member. Exact."""
+        return self.listed is not None and not self.listed
+
+    def contains(self, value: Any) -> bool:
+        """Whether the number, as `exact` takes it, is a member, in whatever spelling."""
+        number = exact(value)
+        if self.listed is not None:
+            return number in self.listed
+        if self.minimum is not None and (number < self.minimum or (self.above and number == self.minimum)):
+            return False
+        if self.maximum is not None and (number > self.maximum or (self.below and number == self.maximum)):
+            return False
+        if self.multiple is not None and number % self.multiple:
+            return False
+        return all(number % value for value in self.non_multiples) and number not in self.excluded
+
+    def values(self, limit: int) -> tuple[Number, ...] | None:
+        """All members in ascending order, or None where there are more than `limit` of them, or too many candidates."""
+        if self.listed is not None:
+            return self.listed if len(self.listed) <= limit else None
+        if self.multiple is None or self.minimum is None or self.maximum is None:
+            return None
+        found: list[Number] = []
+        first, last = _over(self.minimum, self.multiple), _under(self.maximum, self.multiple)
+        if last - first >= MAX_SCANNED:
+            return None
+        excluded = set(self.excluded)
+        for count in range(first, last + 1):
+            value = _plain(count * self.multiple)
+            if value not in excluded and all(value % other for other in self.non_multiples):
+                found.append(value)
+                if len(found) > limit:
+                    return None
+        return tuple(found)
+
+    def intersection(self, other: NumberSet) -> NumberSet:
+        """The numbers that are in both."""
+        spelled = self.spelled | other.spelled
+        if spelled == AS_INTEGERS | AS_DECIMALS:
+            return EMPTY
+        if self.listed is not None:
+            return listed([value for value in self.listed if other.contains(value)], spelled)
+        if other.listed is not None:
+            return other.intersection(self)
+        minimum, above = self.minimum, self.above
+        if other.minimum is not None and (minimum is None or other.minimum >= minimum):
+            above = other.above or (above and other.minimum == minimum)
+            minimum = other.minimum
+        maximum, below = self.maximum, self.below
+        if other.maximum is not None and (maximum is None or other.maximum <= maximum):
+            below = other.below or (below and other.maximum == maximum)
+            maximum = other.maximum
+        multiples = [value for value in (self.multiple, other.multiple) if value is not None]
+        return number_set(
+            minimum,
+            maximum,
+            above,
+            below,
+            multiples,
+            self.non_multiples + other.non_multiples,
+            self.excluded + other.excluded,
+            spelled,
+        )
+
+    def complement(self) -> list[NumberSet]:
+        """Sets whose union is all numbers that are not in this one."""
+        if self.spelled:
+            alike = number_set(spelled=self.spelled)
+            found = [other.intersection(alike) for other in self.in_all_spellings().complement()]
+            found.append(number_set(spelled=(AS_INTEGERS | AS_DECIMALS) ^ self.spelled))
+            return [other for other in found if not other.is_empty()]
+        if self.listed is not None:
+            return [number_set(excluded=self.listed)]
+        found = []
+        if self.minimum is not None:
+            found.append(number_set(maximum=self.minimum, below=not self.above))
+        if self.maximum is not None:
+            found.append(number_set(minimum=self.maximum, above=not self.below))
+        if self.multiple is not None:
+            found.append(number_set(non_multiples=(self.multiple,)))
+        found += [number_set(multiples=(value,)) for value in self.non_multiples]
+        if self.excluded:
+            found.append(listed(self.excluded))
+        return found
+
+    def is_within(self, other: NumberSet) -> bool:
+        """Whether all members are those of the other set, in the same spellings, as far as that is seen soon."""
+        try:
+            return all(self.intersection(outside).is_empty() for outside in other.complement())
+        except LimitError:
+            return False
+
+    def in_all_spellings(self) -> NumberSet:
+        """The same numbers, however they are spelled."""
+        if self.listed is not None:
+            return listed(self.listed)
+        return NumberSet(
+            self.minimum,
+            self.maximum,
+            self.above,
+            self.below,
+            self.multiple,
+            self.non_multiples,
+            self.excluded,
+            None,
+        )
+
+
+def number_set(
+    minimum: Any = None,
+    maximum: Any = None,
+    above: bool = False,
+    below: bool = False,
+    multiples: Iterable[Any] = (),
+    non_multiples: Iterable[Any] = (),
+    excluded: Iterable[Any] = (),
+    spelled: int = IN_ALL_SPELLINGS,
+) -> NumberSet:
+    """The set of the numbers for which all of that holds, in normal form; numbers as `exact` takes them.
+
+    Integers are the multiples of 1, other numbers the non-multiples of 1.
+
+    Raises ValueError for multiples that are not positive, LimitError where whether there is a member takes looking at
+    more than MAX_SCANNED candidates (multiples between two bounds, with very many of them taken out).
+    """
+    low = None if minimum is None else exact(minimum)
+    high = None if maximum is None else exact(maximum)
+    multiple: Number | None = 1 if spelled == AS_INTEGERS else None
+    for value in multiples:
+        number = _positive(value)
+        multiple = number if multiple is None else _common_multiple(multiple, number)
+    barred = {_positive(value) for value in non_multiples}
+    if low is None:
+        above = False
+    if high is None:
+        below = False
+    if multiple is not None:
+        if low is not None:
+            count = _over(low, multiple)
+            low = _plain((count + 1 if above and count * multiple == low else count) * multiple)
+            above = False
+        if high is not None:
+            count = _under(high, multiple)
+            high = _plain((count - 1 if below and count * multiple == high else count) * multiple)
+            below = False
+        # k * multiple is a multiple of b iff k is a multiple of the numerator of b / multiple.
+        barred = {_plain(Fraction(value) / multiple).numerator * multiple for value in barred}
+        barred = {_plain(value) for value in barred}
+        if multiple in barred:
+            return EMPTY
+    barred = {value for value in barred if not any(value != other and not value % other for other in barred)}
+    if low is not None and high is not None and (low > high or (low == high and (above or below))):
+        return EMPTY
+    result = NumberSet(low, high, above, below, multiple, tuple(sorted(barred)), (), None, spelled)
+    left_out = sorted({number for number in map(exact, excluded) if result.contains(number)})
+    if left_out:
+        result = NumberSet(low, high, above, below, multiple, result.non_multiples, tuple(left_out), None, spelled)
+    if low is None or high is None:
+        return result  # Of unbounded multiples all k = 1 modulo the numerators above are members.
+    if low == high:
+        return listed([low] if result.contains(low) else [], spelled)
+    if multiple is None:
+        return result  # Decimals are dense, and what was taken out of them is not.
+    return _few(result, left_out)
+
+
+def _few(members: NumberSet, left_out: list[Number]) -> NumberSet:
+    """A set of multiples between two bounds as it is, or the list of its members if they are few."""
+    assert members.multiple is not None and members.minimum is not None and members.maximum is not None
+    multiple = members.multiple
+    first, last = _over(members.minimum, multiple), _under(members.maximum, multiple)
+    if last - first <= MAX_LISTED + len(left_out) and not members.non_multiples:
+        out = set(left_out)
+        values = [value for k in range(first, last + 1) if (value := _plain(k * multiple)) not in out]
+        return listed(values, members.spelled)
+    if not members.non_multiples:
+        return members
+    found: list[Number] = []
+    for k in range(first, min(last + 1, first + MAX_SCANNED)):
+        value = _plain(k * multiple)
+        if members.contains(value):
+            found.append(value)
+            if len(found) > MAX_LISTED:
+                return members
+    if last - first < MAX_SCANNED:
+        return listed(found, members.spelled)
+    if found:
+        return members
+    raise LimitError(f"whether any multiple of {written(multiple)} is left: more than {MAX_SCANNED} candidates")
+
+
+def listed(values: Iterable[Any], spelled: int = IN_ALL_SPELLINGS) -> NumberSet:
+    """The set of these numbers, each as `exact` takes it; as integers only the whole ones."""
+    numbers = {exact(value) for value in values}
+    if spelled == AS_INTEGERS:
+        numbers = {number for number in numbers if isinstance(number, int)}
+    if not numbers:
+        return EMPTY
+    return NumberSet(None, None, False, False, None, (), (), tuple(sorted(numbers)), spelled)
+
+
+def written(number: Number) -> str:
+    """The number in digits, without an exponent."""
+    if number.denominator == 1:
+        return str(number.numerator)
+    shift = 0
+    while number.denominator != 1:  # 2^i 5^j divides 10^max(i, j)
+        number *= 10
+        shift += 1
+    figures = str(abs(number.numerator)).rjust(shift + 1, "0")
+    return f"{'-' if number < 0 else ''}{figures[:-shift]}.{figures[-shift:]}"
+
+
+def _plain(number: Number) -> Number:
+    return number.numerator if number.denominator == 1 else number
+
+
+def _positive(value: Any) -> Number:
+    number = exact(value)
+    if number <= 0:
+        raise ValueError(f"multiples of {written(number)}: it must be positive")
+    return number
+
+
+def _over(number: Number, unit: Number) -> int:
+    """The least k with k * unit >= number."""
+    return -_under(-number, unit)
+
+
+def _under(number: Number, unit: Number) -> int:
+    """The greatest k with k * unit <= number."""
+    return number // unit
+
+
+def _common_multiple(a: Number, b: Number) -> Number:
+    """The positive number whose multiples are those of both: of fractions in lowest terms, lcm / gcd."""
+    top = a.numerator * b.numerator // gcd(a.numerator, b.numerator)
+    return _plain(Fraction(top, gcd(a.denominator, b.denominator)))
+
+
+EMPTY = NumberSet(None, None, False, False, None, (), (), ())
+ALL = NumberSet(None, None, False, False, None, (), (), None)
+INTEGERS = NumberSet(None, None, False, False, 1, (), (), None)
+WRITTEN_INTEGERS = NumberSet(None, None, False, False, 1, (), (), None, AS_INTEGERS)
+"""Those of draft 4."""

@@ -1,0 +1,37 @@
+# Types for schema_algebra.py as compiled: everything that a text comes to asks the algebra what it means.
+
+cimport cython
+
+from earleymask.grammar.json_schema.applicators cimport applied, conjuncts
+from earleymask.grammar.json_schema.places cimport Place, Resource
+from earleymask.grammar.json_schema.shortcuts cimport is_shallow, is_something, plain_scalars
+from earleymask.grammar.json_schema.own_values cimport constants, own_values
+from earleymask.grammar.json_schema.shapes cimport is_nothing
+from earleymask.grammar.json_schema.text_sets cimport Texts
+from earleymask.grammar.json_schema.terms cimport Terms, canonical
+
+# Kinds of terms, imported from schema_terms.
+cdef int PLACE, BOTH, CONSTANT
+
+
+@cython.final
+cdef class Algebra(Terms):
+    cdef readonly object sets
+    cdef readonly dict patterns
+    cdef readonly set inhabited
+    cdef object _evaluation
+    cdef public bint has_unique_items
+    cdef public set plain_numbers
+    cdef readonly dict meanings
+    cdef readonly set unclear
+    cdef readonly dict first
+    cdef readonly dict alike
+
+    cpdef values(self, term)
+    @cython.locals(kind=int)
+    cdef _values(self, term)
+    cpdef bint is_nothing(self, term) except -1
+    cpdef meant(self, term)
+    cpdef bint is_surely_nothing(self, term) except -1
+    cpdef asserts_format(self, Resource resource)
+    cpdef Texts pattern(self, pattern)

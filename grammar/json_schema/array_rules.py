@@ -1,0 +1,350 @@
+"""Arrays: one symbol for each state that the items so far can have led to.
+
+A state is the number of items, as far as it still matters, and for each `contains` how many items it has claimed. An
+item may be claimed by a demand, and then is also what that demand says; where there may be too many of a kind, an
+item that is not claimed is none of it. So each array has a derivation exactly if it satisfies all demands.
+
+Where items must differ, or some must not, the state knows the values that there have been. Strings and numbers are told
+apart by what is written: the item is a followed terminal, and what stands behind it knows its text. Arrays and objects
+are told apart where they can be listed, and otherwise only come where no others can be equal (`unique`).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...earley.errors import LimitError
+from ..errors import GrammarLimitError
+from .counting import ENOUGH, TOO_FEW, differing
+from .listed import STRUCTURED, listed_scalars, listed_structured
+from .shapes import ANY_ARRAY, ANY_OBJECT, FALSE, REPEATS, TRUE, UNIQUE, is_nothing
+from .shortcuts import is_near
+from .terms import canonical
+from .unique import not_apart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .load import SchemaLoader
+    from .shapes import ArrayShape, Values
+
+
+class State:
+    """What the items so far have led to.
+
+    length: the number of items, as far as it matters.
+    claimed: how many of them each `contains` has claimed.
+    used: the values that there have been, where they must differ or repeat; REPEATED: one has come twice.
+    """
+
+    __slots__ = ("claimed", "length", "used")
+
+    def __init__(self, length: int, claimed: tuple[int, ...], used: frozenset[object]) -> None:
+        self.length = length
+        self.claimed = claimed
+        self.used = used
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, State)
+            and self.length == other.length
+            and self.claimed == other.claimed
+            and self.used == other.used
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.length, self.claimed, self.used))
+
+
+MAX_REHEARSED = 64
+"""Items of which it is worked out what they may be."""
+
+REPEATED: frozenset[object] = frozenset([("repeated",)])
+NONE_USED: frozenset[object] = frozenset()
+
+FEW_CLAIMS = 3
+"""So many `contains` are claimed one by one."""
+MAX_CLAIMS = 1 << 10
+"""Ways in which one item may be claimed."""
+NO_DEMANDS: frozenset[int] = frozenset()
+
+
+class ArrayRules:
+    """The symbols of one shape of array."""
+
+    def __init__(self, loader: SchemaLoader, shape: ArrayShape, origin: int) -> None:
+        self.loader = loader
+        self.shape = shape
+        self.origin = origin  # see `SchemaLoader.scalar`
+        self.known: dict[State, int] = {}
+        # Where the number of items stops to matter: all states behind are one.
+        self.settled = max(shape.least, len(shape.prefix), *[part.begin for part in shape.contains], 1)
+        self.is_apart: bool | None = None  # arrays and objects differ from those at other places; None: not asked yet
+        self.plain: dict[int, bool] = {}
+        self.parted: dict[tuple[int, ...], list[tuple[int, frozenset[int]]]] = {}
+        self.is_endless = False  # where items must differ, some are always left
+        self.others: dict[tuple[Values, State], int] = {}  # items that must differ from those before
+
+    def start(self) -> int:
+        if self.shape.unique == UNIQUE:
+            verdict = differing(self.loader.algebra, self.shape)
+            if verdict == TOO_FEW:
+                return int(self.loader.engine.add_lazy("nothing", list))
+            if verdict != ENOUGH:
+                raise GrammarLimitError("whether there are enough items that differ is not known; demand fewer of them")
+            self.is_endless = self.shape.least > 1 and not self.shape.contains and self.are_enough()
+        return self.symbol(State(0, (0,) * len(self.shape.contains), NONE_USED))
+
+    def are_enough(self) -> bool:
+        """Whether items that differ are enough whichever come first, given that they are for some choice."""
+        shape = self.shape
+        algebra = self.loader.algebra
+        terms = [term for term in {*shape.prefix, shape.rest} if term != FALSE]
+        if any(algebra.values(term).arrays or algebra.values(term).objects for term in terms):
+            return False  # whether there are any is not known
+        known = [algebra.members(algebra.values(term)) for term in terms]
+        return None in known or (len(known) == 1 and not shape.prefix and len(known[0] or ()) >= shape.least)
+
+    def symbol(self, state: State) -> int:
+        symbol = self.known.get(state)
+        if symbol is None:
+            # Behind the least number of items an array may end, if nothing else is demanded of it.
+            is_done = state.length >= self.shape.least and not self.shape.contains and self.shape.unique != REPEATS
+            is_done = is_done or self.is_endless
+            symbol = self.known[state] = self.loader.engine.add_lazy(
+                "items", partial(self.expand, self.productions, state), witness=() if is_done else self.witness(state)
+            )
+        return symbol
+
+    def witness(self, state: State) -> list[int] | None:
+        """What shows that a state can be finished: what items must still be. None where it is not so simple."""
+        shape = self.shape
+        if shape.prefix or shape.most is not None or shape.unique:
+            return None
+        if any(part.most is not None for part in shape.contains):
+            return None
+        loader = self.loader
+        wanted = [shape.rest] if state.length < shape.least else []
+        for part, n in zip(shape.contains, state.claimed, strict=True):
+            if n < part.least:
+                wanted.append(loader.algebra.both(shape.rest, part.item))
+        symbols = [loader.value(term) for term in wanted]
+        if None in symbols:
+            return [loader.engine.add_lazy("nothing", list)]
+        return [symbol for symbol in symbols if symbol is not None]
+
+    def rehearse(self) -> None:
+        """Works out what each item may be, whatever demands have been met before it: to find out whether that can be
+        done."""
+        self.start()
+        shape = self.shape
+        none = (0,) * len(shape.contains)
+        most = MAX_REHEARSED if shape.most is None else min(shape.most, MAX_REHEARSED)
+        for count in range(min(self.settled + 1, most)):
+            item = shape.item(count)
+            for value, then in self.claims(item, count, none):
+                if shape.unique:
+                    self.told_apart(item, value, State(count + 1, then, NONE_USED))
+                else:
+                    self.loader.value(value)
+
+    def expand(self, work: Callable[..., list[list[int]]], *given: Any) -> list[list[int]]:
+        """What one of the functions below makes of a symbol."""
+        try:
+            self.loader.begin()
+            return work(*given)
+        except LimitError as error:
+            raise self.loader.algebra.located(error, self.origin) from None
+
+    def productions(self, state: State) -> list[list[int]]:
+        """What may follow this state: the end, or an item and what follows it."""
+        loader = self.loader
+        shape = self.shape
+        count = state.length
+        claimed = state.claimed
+        used = state.used
+        found = []
+        if (
+            count >= shape.least
+            and all(part.least <= n for part, n in zip(shape.contains, claimed, strict=True))
+            and (shape.unique != REPEATS or used == REPEATED)
+        ):
+            found.append([loader.mark("]" if count else "empty ]")])
+        if shape.most is not None and count >= shape.most:
+            return found
+        comma = [loader.mark(",")] if count else []
+        after = count + 1 if shape.most is not None else min(count + 1, self.settled)
+        item = shape.item(count)
+        for value, then in self.claims(item, count, claimed):
+            if shape.unique and used != REPEATED:
+                apart = partial(self.expand, self.told_apart, item, value, State(after, then, used))
+                found.append([*comma, loader.engine.add_lazy("item", apart)])
+                continue
+            symbol = loader.value(value)
+            if symbol is not None:
+                found.append([*comma, symbol, self.symbol(State(after, then, used))])
+        return found
+
+    def told_apart(self, item: int, claimed: int, after: State) -> list[list[int]]:
+        """An item and what follows it, where items must differ or some must not. claimed: those of the items that are
+        meant here. `after` knows nothing of it yet."""
+        loader = self.loader
+        engine = loader.engine
+        algebra = loader.algebra
+        values = algebra.values(claimed)
+        scalars = listed_scalars(values)
+        # Whether arrays and objects are listed is asked of all items: by those, the others are told apart.
+        others = listed_structured(algebra, item)
+        if self.are_used_up(item, others, after):
+            return []  # seen at once, instead of by trying all ways to use them up
+        found = []
+        are_spelled = any(numbers.spelled for numbers in values.numbers)
+        for value in (scalars or []) + (others or []):
+            then = self.with_value(canonical(value), after)
+            one = algebra.constant(value)
+            symbol = loader.value(algebra.both(claimed, one) if are_spelled or isinstance(value, (list, dict)) else one)
+            if then is not None and symbol is not None:
+                found.append([symbol, self.symbol(then)])
+        if scalars is not None and others is not None:
+            return found
+        if self.shape.unique == REPEATS:
+            raise GrammarLimitError("of items that must repeat there are too many")  # the scan has refused it
+        if others is None:
+            if self.is_apart is None:
+                self.is_apart = not not_apart(algebra, self.shape)
+            if not self.is_apart:
+                raise GrammarLimitError("items that must differ cannot be arrays or objects")
+            symbol = loader.value(algebra.both(claimed, algebra.meaning(STRUCTURED)))
+            if symbol is not None:
+                found.append([symbol, self.symbol(after)])
+        if scalars is not None:
+            return found
+        for value, word in ((None, "null"), (False, "false"), (True, "true")):
+            if values.null if value is None else values.booleans & (2 if value else 1):
+                then = self.with_value((value,), after)
+                if then is not None:
+                    found.append([loader.word(word), self.symbol(then)])
+        for symbol in loader.followed_scalars(values, after.used, lambda value: self.behind(value, after)):
+            found.append([engine.add_lazy("item", partial(_pair, symbol, self.symbol(after)))])
+        return found
+
+    def are_used_up(self, item: int, others: list[Any] | None, after: State) -> bool:
+        """Whether fewer items that differ are left than must come, this one among them, all being out of few values."""
+        shape = self.shape
+        if shape.unique != UNIQUE or others is None or after.length <= len(shape.prefix):
+            return False
+        due = shape.least - after.length + 1
+        if due <= 0:
+            return False
+        scalars = listed_scalars(self.loader.algebra.values(item))
+        return scalars is not None and len({canonical(value) for value in scalars + others} - after.used) < due
+
+    def behind(self, value: object, after: State) -> int:
+        then = self.with_value(value, after)
+        assert then is not None  # the terminal does not match it
+        return self.symbol(then)
+
+    def with_value(self, value: object, after: State) -> State | None:
+        """The state behind an item with this value; None where it must not come."""
+        if value not in after.used:
+            return State(after.length, after.claimed, after.used | {value})
+        return None if self.shape.unique == UNIQUE else State(after.length, after.claimed, REPEATED)
+
+    def claims(self, item: int, count: int, claimed: tuple[int, ...]) -> list[tuple[int, tuple[int, ...]]]:
+        """The ways in which an item may be claimed: what it is then, and the claims after it."""
+        if not claimed:
+            return [(item, claimed)]
+        algebra = self.loader.algebra
+        plain: list[int] = []  # of the demands, by index, that are looked at together
+        choices: list[list[tuple[int | None, int]]] = []
+        for index, (part, n) in enumerate(zip(self.shape.contains, claimed, strict=True)):
+            if count < part.begin:
+                choices.append([(None, n)])
+            elif part.most is None:
+                if n >= part.least:
+                    choices.append([(None, n)])
+                elif self.shape.unique == UNIQUE:
+                    # None that is meant may be used up without being counted.
+                    choices.append([(part.item, n + 1), (part.item ^ 1, n)])
+                elif len(claimed) > FEW_CLAIMS and self.is_plain(part.item):
+                    choices.append([(None, n)])
+                    plain.append(index)
+                else:
+                    choices.append([(part.item, n + 1), (None, n)])
+            elif n < part.most:
+                choices.append([(part.item, n + 1), (part.item ^ 1, n)])
+            else:
+                choices.append([(part.item ^ 1, n)])
+        found: list[tuple[int, tuple[int, ...]]] = [(item, ())]
+        for options in choices:
+            algebra.look()
+            further = []
+            for value, counts in found:
+                for demanded, n in options:
+                    both = value if demanded is None else algebra.both(value, demanded)
+                    # As a rule an item is not two things at once: otherwise the ways would double with each.
+                    if len(choices) == 1 or both == value or not algebra.is_surely_nothing(both):
+                        further.append((both, (*counts, n)))
+            found = self.bounded(further)
+        if not plain:
+            return found
+        together = []
+        for value, counts in found:
+            for values, meant in self.parts(tuple(plain)):
+                both = algebra.both(value, values)
+                if not algebra.is_surely_nothing(both):
+                    together.append((both, tuple([n + (index in meant) for index, n in enumerate(counts)])))
+        return self.bounded(together)
+
+    def bounded(self, ways: list[tuple[int, tuple[int, ...]]]) -> list[tuple[int, tuple[int, ...]]]:
+        if len(ways) > MAX_CLAIMS:
+            raise GrammarLimitError(
+                f"one item can satisfy several `contains` in more than {MAX_CLAIMS} ways; combine fewer of them"
+            )
+        return ways
+
+    def is_plain(self, item: int) -> bool:
+        """Whether a demand and its negation are ranges of numbers, words and the like, and no object or array
+        satisfies it, or each of them does."""
+        known = self.plain.get(item)
+        if known is None:
+            algebra = self.loader.algebra
+            known = False
+            if is_near(algebra, item):
+                values = algebra.values(item)
+                known = (
+                    values.arrays in ((), (ANY_ARRAY,))
+                    and values.objects in ((), (ANY_OBJECT,))
+                    and not values.texts.trees
+                    and all(numbers.multiple is None or numbers.multiple == 1 for numbers in values.numbers)
+                )
+            self.plain[item] = known
+        return known
+
+    def parts(self, demands: tuple[int, ...]) -> list[tuple[int, frozenset[int]]]:
+        """All values, parted by which of the plain demands they satisfy. So of an item it is known what it is counted
+        for, and the states along a text are few; and of ranges that overlap there are few parts, in many combinations.
+        """
+        known = self.parted.get(demands)
+        if known is None:
+            algebra = self.loader.algebra
+            known = [(TRUE, NO_DEMANDS)]
+            for index in demands:
+                algebra.look()
+                item = self.shape.contains[index].item
+                further = []
+                for term, meant in known:
+                    for demanded, then in ((item, meant | {index}), (item ^ 1, meant)):
+                        values = algebra.values(algebra.both(term, demanded))
+                        if not is_nothing(values):
+                            further.append((algebra.meaning(values), then))
+                known = further
+                if len(known) > MAX_CLAIMS:
+                    break  # too many in any case
+            self.parted[demands] = known
+        return known
+
+
+def _pair(symbol: int, then: int) -> list[list[int]]:
+    return [[symbol, then]]

@@ -1,0 +1,228 @@
+"""The check of a schema: every keyword that the root can reach has a value that its draft allows, and references lead
+somewhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import GrammarError, together
+from .documents import push
+from .errors import Path, at, in_order
+from .keywords import (
+    ANY,
+    DEFINITIONS,
+    DEPENDENCIES,
+    DRAFT_4,
+    DRAFT_7,
+    LAST_APPLICATOR,
+    LIST,
+    PATTERN_MAP,
+    PLAIN_TYPES,
+    REFERENCE,
+    SCHEMA,
+    SCHEMA_MAP,
+    TYPE,
+    TYPES,
+    fault,
+    is_number,
+)
+from .places import Resource, dynamic_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .documents import Documents
+
+    Visitor = Callable[[dict[str, Any], Resource, Path], None]
+
+_BOOLEAN_IN_4 = ("additionalItems", "additionalProperties")
+"""The keywords that could be true or false before every schema could."""
+
+_PLAIN = frozenset((str, int, bool, type(None)))
+"""Types of which every value is one of JSON."""
+
+MAX_ERRORS = 1000
+"""A check gives up after so many errors."""
+
+
+def check_schema(documents: Documents, visit: Visitor | None = None) -> None:
+    """Go over every schema that the root can reach, each once: check its keywords and its references.
+
+    `visit(schema, resource, path)` is called for each that is a dict; what it raises is an error of the schema too.
+    Raises GrammarError, with all that was found, in the order of the document.
+    """
+    root = documents.root.resource
+    errors: list[GrammarError] = []
+    dynamic: set[str] = set()
+    seen: dict[int, set[int]] = {}  # by the `id` of a resource: those of the schemas in it that were met
+    stack: list[tuple[Any, Resource, Path]] = [(root.schema, root, ())]
+    while stack and len(errors) < MAX_ERRORS:
+        _go_over(documents, stack, visit, errors, dynamic, seen)
+        if dynamic:
+            # Whatever bears such a name anywhere may be what is meant.
+            documents.is_dynamic = True
+            documents.index_all()
+            for resource in documents.resources():
+                for name in dynamic & resource.dynamic:
+                    schema, path = resource.anchors[name]
+                    if id(schema) not in seen.get(id(resource), ()):
+                        stack.append((schema, resource, path))
+    for resource in {id(resource): resource for resource in documents.resources()}.values() if dynamic else ():
+        for name in dynamic & resource.dynamic:
+            try:
+                documents.check_anchor(name, resource, resource.anchors[name][1], resource)
+            except GrammarError as error:
+                errors.append(error)
+    if errors:
+        raise together(in_order(errors, documents))
+
+
+def _go_over(
+    documents: Documents,
+    stack: list[Any],
+    visit: Visitor | None,
+    errors: list[GrammarError],
+    dynamic: set[str],
+    seen: dict[int, set[int]],
+) -> None:
+    current: Resource | None = None
+    here: set[int] = set()  # what was met in `current`
+    while stack:
+        schema, resource, path = stack.pop()
+        is_checked = True
+        try:
+            if type(schema) is not dict:
+                if schema is not True and schema is not False:
+                    raise _no_schema(schema, resource, path)
+                if resource.draft == DRAFT_4 and not (path and path[1] in _BOOLEAN_IN_4):
+                    raise _no_schema(schema, resource, path)
+                continue
+            if "$id" in schema or "id" in schema:
+                resource = documents.entered(schema, resource, path)
+            if resource is not current:
+                current = resource
+                here = seen.setdefault(id(resource), set())
+            if id(schema) in here:
+                continue
+            here.add(id(schema))
+            is_checked = False  # what is wrong is of one keyword: there may be more
+            _check(documents, schema, resource, path, stack, dynamic)
+            is_checked = True
+            if visit is not None:
+                visit(schema, resource, path)
+        except GrammarError as error:
+            if is_checked:
+                errors.extend(error.errors)
+            else:
+                errors.extend(_all_errors(documents, schema, resource, path, stack, dynamic))
+            if len(errors) >= MAX_ERRORS:
+                return
+
+
+def _check(
+    documents: Documents, schema: dict[str, Any], resource: Resource, path: Path, stack: list[Any], dynamic: set[str]
+) -> None:
+    known = resource.keywords
+    alone = resource.draft <= DRAFT_7 and "$ref" in schema
+    for keyword, value in schema.items():
+        number = known.get(keyword)
+        if number is None:
+            if type(keyword) is not str:
+                _check_name(keyword, resource, path)
+            continue
+        kind = number
+        if kind == ANY:
+            if keyword == "const":
+                check_value(value, resource, (path, keyword))
+            continue
+        if alone and keyword != "$ref":
+            continue
+        if kind == SCHEMA:
+            stack.append((value, resource, (path, keyword)))
+            continue
+        if kind >= DEFINITIONS and kind <= LAST_APPLICATOR:
+            continue
+        if kind == TYPE and type(value) is str and value in TYPES:
+            continue
+        if type(value) is not PLAIN_TYPES[kind] or not value:
+            wrong = fault(kind, value, resource.draft)
+            if wrong:
+                raise at((path, keyword), resource, f"`{keyword}` {wrong}", value)
+        if kind in (SCHEMA_MAP, PATTERN_MAP):
+            where = (path, keyword)
+            for name, one in value.items():
+                if type(name) is not str:
+                    _check_name(name, resource, where)
+                stack.append((one, resource, (where, name)))
+        elif kind <= LAST_APPLICATOR:
+            if kind == DEPENDENCIES:
+                _check_dependencies(value, resource, (path, keyword))
+            push(stack, kind, value, resource, (path, keyword))
+        elif kind == LIST:
+            check_value(value, resource, (path, keyword))
+        elif kind == REFERENCE:
+            if keyword == "$ref":
+                stack.append(documents.resolve(value, resource, (path, keyword)))
+                continue
+            found = documents.resolve(value, resource, (path, keyword))
+            target = found[1]
+            documents.index(target.document)
+            name = dynamic_name(keyword, value, found[0], target)
+            if name is not None:
+                dynamic.add(name)
+            stack.append(found)
+
+
+def _all_errors(
+    documents: Documents, schema: dict[str, Any], resource: Resource, path: Path, stack: list[Any], dynamic: set[str]
+) -> list[GrammarError]:
+    """The errors of a schema of which one is known, keyword by keyword."""
+    found: list[GrammarError] = []
+    alone = resource.draft <= DRAFT_7 and "$ref" in schema
+    for keyword, value in schema.items():
+        if alone and keyword not in ("$ref", "const"):
+            continue
+        try:
+            _check(documents, {keyword: value}, resource, path, stack, dynamic)
+        except GrammarError as error:
+            found += error.errors
+    return found
+
+
+def _check_dependencies(value: dict[Any, Any], resource: Resource, path: Path) -> None:
+    """Raise GrammarError unless names have schemas or lists of names."""
+    for name, names in value.items():
+        _check_name(name, resource, path)
+        if type(names) is list and not all(isinstance(other, str) for other in names):
+            raise at((path, name), resource, "a dependency must be a schema or a list of strings", names)
+
+
+def _check_name(name: Any, resource: Resource, path: Path) -> None:
+    if not isinstance(name, str):
+        raise at(path, resource, "the names in an object must be strings", name)
+
+
+def check_value(value: Any, resource: Resource, path: Path) -> None:
+    """Raise GrammarError unless a constant is made of JSON values."""
+    kind = type(value)
+    if kind in _PLAIN or (kind is list and _PLAIN.issuperset(map(type, value))):
+        return
+    stack = [(value, path)]
+    while stack:
+        value, path = stack.pop()
+        if type(value) is list:
+            stack.extend((item, (path, index)) for index, item in enumerate(value))
+        elif type(value) is dict:
+            for name, item in value.items():
+                _check_name(name, resource, path)
+                stack.append((item, (path, name)))
+        elif not (value is None or isinstance(value, (str, bool)) or is_number(value)):
+            raise at(path, resource, "must be a value of JSON", value)
+
+
+def _no_schema(schema: Any, resource: Resource, path: Path) -> GrammarError:
+    if schema is True or schema is False:
+        hint = 'write {} for true and {"not": {}} for false, or set "$schema" to a later draft'
+        return at(path, resource, "in draft 4 a schema must be an object", schema, hint)
+    return at(path, resource, "a schema must be an object, true or false", schema)

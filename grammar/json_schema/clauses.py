@@ -1,0 +1,307 @@
+"""What is left of clauses when members have been written: the derivative of sets of objects by a member.
+
+A clause is a list of shapes one of which an object must have (`object_sets`). When a member is written, each
+of its shapes says what the value must be and what the other members must be then, and those that a value excludes
+are out. So the parser carries along which shapes of each clause are still possible, as far as it matters, and a
+union of very many shapes is never made.
+
+Several shapes of a clause may demand different things of one value. Then there is a way for each of them, and one
+for all that demand nothing: an Earley parser follows them side by side. Of ways one of which demands all that the
+other does, of the value and of what comes behind, the other one will do.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..errors import GrammarLimitError
+from .shapes import ANY_OBJECT, FALSE, TRUE, Clause, ObjectShape
+from .text_sets import Texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from .object_sets import ObjectSets
+
+MAX_FREE = 8
+MAX_WAYS = 128
+"""In which clauses go on behind one member. Beyond the first bound values are told apart: where the values that
+several clauses exclude have little in common, there are few ways again."""
+
+Key = str | Texts
+"""A name, or a set of keys of which all clauses demand the same."""
+
+
+class Way(NamedTuple):
+    """One way in which clauses go on: the value of the member, which other terms it is in, and the clauses left."""
+
+    value: int
+    terms: frozenset[int]
+    left: frozenset[int]
+
+
+class Clauses:
+    """The clauses of one shape of object and all that become of them, as numbers."""
+
+    def __init__(self, sets: ObjectSets, clauses: Iterable[Clause]) -> None:
+        self.sets = sets
+        self.known: list[Clause] = []
+        self.numbers: dict[frozenset[ObjectShape], int] = {}
+        self.names: dict[str, bool] = {}  # that shapes speak of
+        self.key_sets: dict[Texts, bool] = {}  # sets of keys that shapes speak of
+        self.counts = False  # whether shapes demand some member, or a number of them
+        self.speaks_of: list[frozenset[str] | None] = []  # by number: the names that a clause is about; None: all keys
+        self.endings: dict[int, bool] = {}  # by number: whether the clause holds if no member comes any more
+        self.within: dict[Texts, frozenset[Texts]] = {}  # sets of keys -> those of `key_sets` that they are within
+        self.followed: dict[tuple[tuple[int, ...], Key, int], list[Way]] = {}
+        self.afters: dict[tuple[int, Key], list[tuple[int, ObjectShape]]] = {}
+        clauses = list(clauses)
+        for clause in clauses:
+            self.look_at(clause)
+        self.start = self.state(map(self.number, clauses))
+
+    def look_at(self, clause: Clause) -> None:
+        for shape in clause:
+            self.names |= dict.fromkeys([name for name, _ in shape.named], True)
+            for keys, _ in (*shape.for_all, *shape.exists):
+                if keys.words is not None:
+                    self.names |= dict.fromkeys(sorted(keys.words), True)
+                else:
+                    self.key_sets[keys] = True
+            if shape.exists or shape.least or shape.most is not None:
+                self.counts = True
+            for one in shape.clauses:
+                self.look_at(one)
+
+    def number(self, shapes: Iterable[ObjectShape]) -> int:
+        """The number of the clause of these shapes."""
+        distinct = dict.fromkeys(shapes, True)
+        key = frozenset(distinct)
+        number = self.numbers.get(key)
+        if number is None:
+            number = self.numbers[key] = len(self.known)
+            clause = tuple(distinct)
+            self.known.append(clause)
+            names: set[str] = set()
+            is_about_all = False
+            for shape in clause:
+                names.update([name for name, _ in shape.named])
+                is_about_all |= bool(
+                    shape.for_all or shape.exists or shape.least or shape.most is not None or shape.clauses
+                )
+            self.speaks_of.append(None if is_about_all else frozenset(names))
+        return number
+
+    def state(self, numbers: Iterable[int]) -> tuple[int, ...]:
+        return tuple(sorted(set(numbers)))
+
+    def shapes(self, state: tuple[int, ...]) -> tuple[Clause, ...]:
+        return tuple([self.known[number] for number in state])
+
+    def may_end(self, state: tuple[int, ...]) -> bool:
+        """Whether the clauses hold if no member comes any more."""
+        for number in state:
+            known = self.endings.get(number)
+            if known is None:
+                known = self.endings[number] = any(map(may_end, self.known[number]))
+            if not known:
+                return False
+        return True
+
+    def passed(self, state: tuple[int, ...], name: str) -> tuple[int, ...] | None:
+        """The clauses left if no member of this name will come; None if they cannot hold then."""
+        found = []
+        for number in state:
+            about = self.speaks_of[number]
+            if about is None or name in about:
+                shapes = [left for shape in self.known[number] if (left := without(shape, name)) is not None]
+                if not shapes:
+                    return None
+                if ANY_OBJECT in shapes:
+                    continue
+                number = self.number(shapes)
+            found.append(number)
+        return self.state(found)
+
+    def ways(self, state: tuple[int, ...], key: Key, value: int, left: Callable[[], ObjectShape]) -> list[Way]:
+        """The ways in which the clauses go on behind a member whose value is in a term anyway. `left`: the shape of
+        all members that may still come."""
+        known = self.followed.get((state, key, value))
+        if known is None:
+            known = self.make_ways(state, key, value, False) or self.make_ways(state, key, value, True)
+            if known is None:
+                return self.parted(left(), key, value)
+            self.followed[state, key, value] = known
+        return known
+
+    def parted(self, left: ObjectShape, key: Key, value: int) -> list[Way]:
+        """The ways if it is decided now what the other members will be."""
+        found: dict[Way, bool] = {}
+        for shape in self.sets.solutions(left):
+            for term, rest in self.after_shape(shape, key):
+                both = self.sets.narrowed(value, term)
+                if not self.sets.algebra.is_nothing(both):
+                    found[Way(both, frozenset((term,)), frozenset((self.number([rest]),)))] = True
+            if len(found) > MAX_WAYS:
+                raise GrammarLimitError(
+                    f"a combination of schemas goes on in more than {MAX_WAYS} ways behind one member; combine fewer "
+                    "of them"
+                )
+        return list(found)
+
+    def make_ways(self, state: tuple[int, ...], key: Key, value: int, apart: bool) -> list[Way] | None:
+        """The ways; None if there are too many. apart: as few values are in several of them as possible."""
+        found = [Way(value, frozenset(), frozenset())]
+        for number in state:
+            self.sets.algebra.look()
+            about = self.speaks_of[number]
+            if about is not None and key not in about:
+                found = [way._replace(left=way.left | {number}) for way in found]
+                continue
+            after = self.after(number, key)
+            made: dict[Way, bool] = {}
+            for way in found:
+                made |= dict.fromkeys(self.choices(way, after, apart), True)
+            found = minimal(list(made))
+            if len(found) > (MAX_WAYS if apart else MAX_FREE):
+                return None
+        return found
+
+    def choices(self, way: Way, after: list[tuple[int, ObjectShape]], apart: bool) -> list[Way]:
+        """How one way can go on with one more clause, whose shapes demand of the value and of the rest what `after`
+        says."""
+        sets = self.sets
+        free: list[ObjectShape] = []  # that demand nothing more of the value
+        demanding: dict[int, list[ObjectShape]] = {}
+        values: dict[int, int] = {}
+        for term, left in after:
+            if term != TRUE and term not in way.terms:
+                both = sets.narrowed(way.value, term)
+                if sets.algebra.is_nothing(both):
+                    continue
+                if both != way.value and not sets.implies(way.value, term):
+                    demanding.setdefault(term, []).append(left)
+                    values[term] = both
+                    continue
+            if left == ANY_OBJECT:
+                return [way]
+            free.append(left)
+        found = []
+        if free:
+            number = self.number(free)
+            value = way.value
+            terms = way.terms
+            if number in way.left:
+                return [way]
+            if apart:
+                for term in demanding:
+                    value = sets.narrowed(value, term ^ 1)
+                terms = terms.union([term ^ 1 for term in demanding])
+            if not sets.algebra.is_nothing(value):
+                found.append(Way(value, terms, way.left | {number}))
+        for term, shapes in demanding.items():
+            left_then = way.left if ANY_OBJECT in shapes else way.left | {self.number(free + shapes)}
+            found.append(Way(values[term], way.terms | {term}, left_then))
+        return found
+
+    def after(self, number: int, key: Key) -> list[tuple[int, ObjectShape]]:
+        """What the shapes of a clause demand of the value of a member, and of the others then."""
+        known = self.afters.get((number, key))
+        if known is None:
+            known = [way for shape in self.known[number] for way in self.after_shape(shape, key)]
+            self.afters[number, key] = known
+        return known
+
+    def after_shape(self, shape: ObjectShape, key: Key) -> list[tuple[int, ObjectShape]]:
+        if shape.most == 0:
+            return []
+        narrowed = self.sets.narrowed
+        value = TRUE
+        known = dict(shape.named)
+        if key in known:
+            value = known.pop(key)  # type: ignore[arg-type]
+        else:
+            for keys, demanded in shape.for_all:
+                if self.has(keys, key):
+                    value = narrowed(value, demanded)
+        if value == FALSE:
+            return []
+        left = simple(
+            shape._replace(
+                named=tuple(known.items()),
+                required=shape.required - {key} if key in shape.required else shape.required,
+                exists=(),
+                least=max(shape.least - 1, 0),
+                most=None if shape.most is None else shape.most - 1,
+                clauses=(),
+            )
+        )
+        ways = [(value, left)]
+        for exist in shape.exists:
+            ways += [(narrowed(value, exist.value), left) for value, left in ways if self.has(exist.keys, key)]
+            n = len(ways) // 2 if self.has(exist.keys, key) else len(ways)
+            ways = [(value, left._replace(exists=(*left.exists, exist))) for value, left in ways[:n]] + ways[n:]
+        if shape.clauses:
+            state = self.state(map(self.number, shape.clauses))
+            found: dict[tuple[int, ObjectShape], bool] = {}
+            for value, left in ways:
+                for way in self.ways(state, key, value, partial(shape._replace, exists=())):
+                    clauses = tuple([self.known[one] for one in sorted(way.left)])
+                    found[way.value, left._replace(clauses=clauses)] = True
+            ways = list(found)
+        return [way for way in ways if way[0] != FALSE]
+
+    def has(self, keys: Texts, key: Key) -> bool:
+        """Whether a key, or all of a set of them, is in one of the `key_sets`."""
+        if isinstance(key, str):
+            return keys.has(key)
+        return keys.words is None and keys in self.within[key]
+
+
+def simple(shape: ObjectShape) -> ObjectShape:
+    """The shape without what it says about names and does not demand."""
+    if shape.for_all or all(value != TRUE for _, value in shape.named):
+        return shape
+    named = tuple([part for part in shape.named if part[1] != TRUE or part[0] in shape.required])
+    return shape._replace(named=named)
+
+
+def without(shape: ObjectShape, name: str) -> ObjectShape | None:
+    """The shape if no member of a name will come; None if there is no such object."""
+    if name in shape.required:
+        return None
+    exists = []
+    for exist in shape.exists:
+        if exist.keys.words is not None and name in exist.keys.words:
+            if len(exist.keys.words) == 1:
+                return None
+            exist = exist._replace(keys=Texts(exist.keys.words - {name}))
+        exists.append(exist)
+    clauses = []
+    for clause in shape.clauses:
+        left = tuple([one for part in clause if (one := without(part, name)) is not None])
+        if not left:
+            return None
+        if ANY_OBJECT not in left:
+            clauses.append(left)
+    named = tuple([part for part in shape.named if part[0] != name])
+    return simple(shape._replace(named=named, exists=tuple(exists), clauses=tuple(clauses)))
+
+
+def may_end(shape: ObjectShape) -> bool:
+    """Whether an object without members has the shape."""
+    if shape.required or shape.exists or shape.least:
+        return False
+    return all(any(map(may_end, clause)) for clause in shape.clauses)
+
+
+def minimal(ways: list[Way]) -> list[Way]:
+    """The ways without those that demand all that another one does."""
+    if len(ways) == 1:
+        return ways
+    found: list[Way] = []
+    for way in sorted(ways, key=lambda way: len(way.terms) + len(way.left)):
+        if not any(other.terms <= way.terms and other.left <= way.left for other in found):
+            found.append(way)
+    return found

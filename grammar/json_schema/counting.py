@@ -1,0 +1,198 @@
+"""How many values there are: whether items that must differ, or keys, can run out.
+
+A parser that has read three different keys out of three opens no fourth. For that it must be known, before anything is
+written, that a set has as many members as are demanded: counting stops there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+from ...earley.errors import LimitError
+from .listed import listed_scalars, listed_structured, n_different
+from .shapes import REPEATS, UNIQUE
+from .shortcuts import is_something
+from .text_sets import Questions
+
+if TYPE_CHECKING:
+    from ...earley._regex import Regexes
+    from ..json.numbers import NumberSet
+    from .algebra import Algebra
+    from .shapes import ArrayShape, ObjectShape, Values
+    from .text_sets import Texts
+
+MAX_COUNTED = 1 << 12
+"""Texts of a pattern, and numbers: of how many it is found out whether they are there."""
+MAX_STEPS = 1 << 16
+"""States of a pattern that are looked at to count its texts."""
+N_CHARACTERS = 0x110000 - 0x800
+"""Without surrogates."""
+
+ENOUGH, TOO_FEW, UNKNOWN = 0, 1, 2
+
+
+def words(texts: Texts, limit: int, questions: Questions | None = None) -> list[str] | None:
+    """All texts of a set, or None where they are more than `limit`. Raises LimitError where that takes too long.
+
+    questions: of the same schema, which may know the set.
+    """
+    if texts.words is not None:
+        found = [word for word in texts.words if not any("\ud800" <= char <= "\udfff" for char in word)]
+        return found if len(found) <= limit else None
+    if not texts.trees:
+        if texts.most == 0 and "" not in texts.but:
+            return [""] if limit else None
+        if texts.most != 0:
+            if limit >= N_CHARACTERS - len(texts.but):
+                _unknown()
+            return None
+        return []
+    if questions is None:
+        questions = Questions()
+    regexes = questions.regexes
+    start = questions.node_of(texts)
+    if regexes.is_empty(start):
+        return []
+    letters: dict[int, dict[int, bytes]] = {}
+    if n_strings(regexes, start, limit, letters) > limit:
+        return None
+    # There are few, so there are few beginnings of them.
+    found = []
+    stack = [(start, b"")]
+    while stack:
+        node, text = stack.pop()
+        if regexes.is_nullable(node):
+            found.append(text.decode())
+        stack += [(target, text + bytes((byte,))) for target, after in letters[node].items() for byte in after]
+    return found
+
+
+def n_strings(regexes: Regexes, start: int, limit: int, letters: dict[int, dict[int, bytes]]) -> int:
+    """The number of strings of a node that is not empty, or more than `limit` if it is greater. `letters` receives what
+    may follow each node that was looked at. Raises LimitError where that takes too long."""
+    letters[start] = regexes.derivatives(start)
+    known: dict[int, int] = {}
+    path = [(start, 1, iter(letters[start]))]
+    on_path = {start}
+    while path:
+        node, n_ways, targets = path[-1]
+        target = next(targets, None)
+        if target is None:
+            path.pop()
+            on_path.discard(node)
+            n = int(regexes.is_nullable(node)) + sum([len(after) * known[to] for to, after in letters[node].items()])
+            if n > limit:
+                return n
+            known[node] = n
+        elif target in on_path:  # what can be gone around in has no end
+            return limit + 1
+        elif target not in known:
+            if len(letters) > MAX_STEPS:
+                _unknown()
+            after = letters[target] = regexes.derivatives(target)
+            # Each string that leads to the target is the beginning of another one for each byte that may follow.
+            n_ways *= len(letters[node][target])
+            if n_ways * sum(map(len, after.values())) > limit:
+                return limit + 1
+            path.append((target, n_ways, iter(after)))
+            on_path.add(target)
+    return known[start]
+
+
+def n_texts(texts: Texts, limit: int, questions: Questions | None = None) -> int:
+    """The number of texts, or `limit` if it is greater. Raises LimitError where that takes too long."""
+    if texts.words is None and not texts.trees:
+        if texts.most is None:
+            return limit
+        n = -sum(texts.least <= len(word) <= texts.most for word in texts.but)
+        for length in range(texts.least, texts.most + 1):
+            n += N_CHARACTERS**length
+            if n >= limit:
+                return limit
+        return n
+    if texts.words is None and limit > MAX_COUNTED:
+        _unknown()
+    found = words(texts, limit, questions)
+    return limit if found is None else len(found)
+
+
+def _unknown() -> NoReturn:
+    raise LimitError(f"whether there are so many texts takes too long to find out (more than {MAX_COUNTED})")
+
+
+def n_values(values: Values, limit: int) -> int:
+    """The number of scalars among the values, or `limit` if it is greater; where numbers are a union of several sets,
+    at least so many. Raises LimitError where that takes too long."""
+    n = int(values.null) + values.booleans.bit_count()
+    n += max([n_numbers(numbers, limit) for numbers in values.numbers], default=0)
+    return n + n_texts(values.texts, limit - n) if n < limit else limit
+
+
+def n_numbers(numbers: NumberSet, limit: int) -> int:
+    if numbers.listed is not None:
+        return min(len(numbers.listed), limit)
+    if numbers.multiple is None or numbers.minimum is None or numbers.maximum is None:
+        return limit
+    if limit > MAX_COUNTED:
+        raise LimitError(f"whether there are more than {MAX_COUNTED} numbers takes too long to find out")
+    known = numbers.values(limit)
+    return limit if known is None else len(known)
+
+
+def differing(algebra: Algebra, shape: ArrayShape) -> int:
+    """Whether items that must differ never run out before an array may end: ENOUGH; TOO_FEW, there is no such array;
+    UNKNOWN.
+
+    It is enough if for each item that must be there more values are left than can have been used, and if as many
+    satisfy `contains` as must: an item that does is counted (`ArrayRules.claims`). Where no item is out of so many
+    scalars that what is written tells them apart, this is left to the state.
+    """
+    least = shape.least
+    counted = [part for part in shape.contains if part.least or part.most is not None]
+    if shape.unique != UNIQUE or (least < 2 and not counted):
+        return ENOUGH
+    n_prefix = len(shape.prefix)
+    places = range(n_prefix + 1 if shape.most is None or shape.most > n_prefix else shape.most)
+    terms = [shape.item(index) for index in places]
+    items = [algebra.values(term) for term in terms]
+    if all(listed_scalars(values) is not None for values in items):
+        return ENOUGH
+    if counted and (n_prefix or len(counted) > 1 or counted[0].begin):
+        return UNKNOWN
+    has_others = any(values.arrays or values.objects for values in items)
+    try:
+        for index, (term, values) in enumerate(zip(terms, items, strict=True)):
+            needed = min(index + 1, least) if index < n_prefix else least
+            if n_values(values, needed) < needed and not _has_more(algebra, term, values, needed):
+                return UNKNOWN if n_prefix or len(values.numbers) > 1 or has_others else TOO_FEW
+        for part in counted:
+            is_it = algebra.values(algebra.both(shape.rest, part.item))
+            if n_values(is_it, part.least) < part.least:
+                return UNKNOWN if len(is_it.numbers) > 1 or has_others else TOO_FEW
+            if part.most is not None:
+                is_not = algebra.values(algebra.both(shape.rest, part.item ^ 1))
+                if n_values(is_not, least) < least:
+                    return UNKNOWN
+    except LimitError:
+        return UNKNOWN
+    return ENOUGH
+
+
+def _has_more(algebra: Algebra, term: int, values: Values, needed: int) -> bool:
+    """Whether arrays and objects make up for scalars that are too few: as many as are listed, or those that come at one
+    place only."""
+    if not values.arrays and not values.objects:
+        return False
+    others = listed_structured(algebra, term)
+    if others is not None:
+        return n_values(values, needed) + n_different(others) >= needed
+    return (
+        any(not array.least and not array.contains and array.unique != REPEATS for array in values.arrays)
+        or any(_is_free(one) for one in values.objects)
+        or (is_something(algebra, term) and not n_values(values, 1))
+    )
+
+
+def _is_free(shape: ObjectShape) -> bool:
+    """Whether the empty object is of the shape."""
+    return not (shape.required or shape.least or shape.exists or shape.clauses)

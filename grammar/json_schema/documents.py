@@ -1,0 +1,430 @@
+"""From what the user gives to resources in documents: drafts, identifiers, references.
+
+A *document* is one JSON value that holds schemas: the one that was given, and those that references lead to elsewhere.
+Nothing is copied and nothing is resolved before it is met. Identifiers and anchors of a whole document are collected
+only when a reference asks for one by name (`Documents.index`): most are JSON pointers.
+
+The sources are the core specifications of the drafts; sections are named where they are implemented.
+Not here: places and how they are reached (`places`), whether keywords have good values (`check`), what
+they mean (`algebra`), reading JSON text or models (`read`).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ..errors import GrammarError, shown_pointer
+from .errors import Path, at, pointer_of, shown
+from .keywords import (
+    ANY,
+    DEFINITIONS,
+    DEPENDENCIES,
+    DRAFT_4,
+    DRAFT_7,
+    DRAFT_2019,
+    DRAFT_2020,
+    LAST_APPLICATOR,
+    METASCHEMAS,
+    PATTERN_MAP,
+    SCHEMA_LIST,
+    SCHEMA_MAP,
+    SCHEMA_OR_LIST,
+    VOCABULARIES,
+    keywords,
+)
+from .places import RECURSIVE, Document, Place, Resource, widened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    Registry = Mapping[str, Any]  # or a `referencing.Registry`, which is one too
+
+
+class Documents:
+    """All that a schema can reach.
+
+    Attributes:
+        root: the place of the schema itself.
+        remote: the documents found elsewhere, URI -> a copy of the contents, as far as they were needed.
+        is_dynamic: whether anything refers dynamically, so that scopes must be kept.
+    """
+
+    __slots__ = ("_by_uri", "_draft", "_embedded", "_registry", "_root", "_targets", "_twice", "is_dynamic", "remote")
+
+    def __init__(
+        self,
+        schema: Any,
+        *,
+        draft: int = DRAFT_2020,
+        registry: Registry | None = None,
+        remote: dict[str, Any] | None = None,
+    ) -> None:
+        """`schema`: a dict of JSON values, or a bool. `draft`: for schemas without `$schema`.
+
+        `registry`: a mapping from URIs to schemas, or a `referencing.Registry`. `remote`: what others have read of it.
+        """
+        if registry is not None:
+            from .registry import check_registry
+
+            check_registry(registry)
+        self._draft = draft
+        self._registry = registry
+        self._by_uri: dict[str, Resource] = {}
+        # Resources within documents, by the `id` of their schema and that of the resource around it: the same Python
+        # object may stand in two resources.
+        self._embedded: dict[tuple[int, int], Resource] = {}
+        self._targets: dict[tuple[int, str], tuple[Any, Resource, Path]] = {}  # what references were found to mean
+        # Where two schemas stand that have the same name: by the `id` of their resource and an anchor; by 0 and a URI.
+        self._twice: dict[tuple[int, str], tuple[str, str]] = {}
+        self.remote: dict[str, Any] = {} if remote is None else remote
+        self.is_dynamic = False
+        self._root = self._document(schema, "", draft)
+
+    @property
+    def root(self) -> Place:
+        scope = widened((), self._root) if self.is_dynamic else ()
+        return Place(self._root.schema, self._root, (), scope, self)
+
+    # What is where.
+
+    def _document(self, schema: Any, uri: str, draft: int) -> Resource:
+        if type(schema) is not dict and schema is not True and schema is not False:
+            where = f"the schema at {uri}" if uri else "a schema"
+            raise GrammarError(f"{where} must be an object, true or false, not {shown(schema)}")
+        root = Resource(uri, schema, (), Document(uri))
+        self._describe(root, draft)
+        if type(schema) is dict:
+            name = identifier(schema, root.draft)
+            if name is not None:
+                root.uri = absolute(uri, name)
+        if uri:
+            self._by_uri.setdefault(uri, root)
+        if root.uri:
+            self._by_uri.setdefault(root.uri, root)
+        return root
+
+    def entered(self, schema: dict[str, Any], around: Resource, path: Path) -> Resource:
+        """The resource that a schema is in, which may be one of its own."""
+        if schema is around.schema:
+            return around
+        known = self._embedded.get((id(schema), id(around)))
+        if known is not None:
+            return known
+        draft = around.draft
+        if "$schema" in schema and isinstance(schema["$schema"], str):
+            # Which keyword names it depends on its draft, and whether its draft counts on its having a name.
+            draft = METASCHEMAS.get(schema["$schema"].removesuffix("#"), draft)
+        name = identifier(schema, draft)
+        if name is None:
+            return around
+        resource = Resource(absolute(around.uri, name), schema, path, around.document)
+        self._embedded[id(schema), id(around)] = resource
+        self._describe(resource, around.draft)
+        if resource.keywords is keywords(around.draft):
+            resource.keywords = around.keywords
+            resource.asserts_format = around.asserts_format
+        other = self._by_uri.setdefault(resource.uri, resource)
+        if other is not resource and other.document is around.document and "#" not in name_of(schema, draft)[:-1]:
+            self._note_twice((0, resource.uri), (schema, path), (other.schema, other.path), resource)
+        return resource
+
+    def _describe(self, resource: Resource, draft: int) -> None:
+        """Find out a resource's draft and vocabularies (2020-12 core, 8.1.1 and 8.1.2)."""
+        schema = resource.schema
+        if type(schema) is dict and "$schema" in schema:
+            path = (resource.path, "$schema")
+            uri = schema["$schema"]
+            if not isinstance(uri, str):
+                raise at(path, resource, "`$schema` must be a string", uri)
+            known = METASCHEMAS.get(uri.removesuffix("#"))
+            if known is None:
+                self._custom(resource, uri, path)
+                return
+            draft = known
+        resource.draft = draft
+        resource.keywords = keywords(draft)
+
+    def _custom(self, resource: Resource, uri: str, path: Path) -> None:
+        """The draft and the vocabularies that a metaschema of somebody's own gives."""
+        met: set[str] = set()
+        metaschema: Any = None
+        name = uri
+        draft = None
+        while draft is None:
+            name = name.removesuffix("#")
+            found = self._fetch(name, resource, path) if name not in met else None
+            if type(found) is not dict or not isinstance(found.get("$schema"), str):
+                raise at(
+                    path,
+                    resource,
+                    f"`$schema` names a metaschema that is not known: {uri}",
+                    hint=_meant(uri) or 'give the metaschema in `registry`, or leave out "$schema"',
+                )
+            self.remote[name] = found
+            metaschema = metaschema or found
+            met.add(name)
+            name = found["$schema"]
+            draft = METASCHEMAS.get(name.removesuffix("#"))
+        resource.draft = draft
+        given = metaschema.get("$vocabulary")
+        if draft < DRAFT_2019 or type(given) is not dict:
+            resource.keywords = keywords(draft)
+            return
+        used = set()
+        base = f"https://json-schema.org/draft/{'2019-09' if draft == DRAFT_2019 else '2020-12'}/vocab/"
+        for vocabulary, required in given.items():
+            short = vocabulary.removeprefix(base)
+            if short in VOCABULARIES[draft] and short != vocabulary:
+                used.add(short)
+                if short == "format":
+                    resource.asserts_format = required
+                elif short == "format-assertion":
+                    resource.asserts_format = True
+            elif required:
+                raise at(path, resource, f"the metaschema {uri} requires a vocabulary that is not known: {vocabulary}")
+        if "format-annotation" in used and resource.asserts_format is None:
+            resource.asserts_format = False
+        resource.keywords = keywords(draft, frozenset(used))
+
+    # References.
+
+    def resolve(self, reference: str, resource: Resource, path: Path) -> tuple[Any, Resource, Path]:
+        """The schema that a reference within `resource` leads to, its resource and its path; remembered.
+
+        `path`: of the reference, for errors.
+        """
+        key = (id(resource), reference)
+        known = self._targets.get(key)
+        if known is None:
+            known = self._targets[key] = self._resolve(reference, resource, path)
+        return known
+
+    def _resolve(self, reference: str, resource: Resource, path: Path) -> tuple[Any, Resource, Path]:
+        uri, _, fragment = reference.partition("#")
+        target = resource if not uri else self._resource(absolute(resource.uri, uri), resource, path)
+        if "%" in fragment:
+            from urllib.parse import unquote
+
+            fragment = unquote(fragment)
+        if not fragment:
+            return target.schema, target, target.path
+        if fragment[0] == "/":
+            return self._pointed(fragment, target, reference, resource, path)
+        self.index(target.document)
+        found = target.anchors.get(fragment)
+        if found is None:
+            raise at(path, resource, f"the reference {reference!r} leads nowhere: there is no anchor {fragment!r}")
+        self.check_anchor(fragment, target, path, resource)
+        return found[0], target, found[1]
+
+    def _pointed(
+        self, pointer: str, target: Resource, reference: str, resource: Resource, path: Path
+    ) -> tuple[Any, Resource, Path]:
+        """What a JSON pointer (RFC 6901) leads to from the root of a resource."""
+        value = target.schema
+        where = target.path
+        for token in pointer[1:].split("/"):
+            if "~" in token:
+                token = token.replace("~1", "/").replace("~0", "~")
+            key: str | int = token
+            if type(value) is dict and token in value:
+                value = value[token]
+            elif type(value) is list and _is_index(token) and int(token) < len(value):
+                key = int(token)
+                value = value[key]
+            else:
+                raise at(
+                    path,
+                    resource,
+                    f"the reference {reference!r} leads nowhere: there is no {token!r} at "
+                    + shown_pointer(pointer_of(where, target)),
+                )
+            where = (where, key)
+            if type(value) is dict and ("$id" in value or "id" in value):
+                target = self.entered(value, target, where)
+        if type(value) is not dict and value is not True and value is not False:
+            raise at(path, resource, f"the reference {reference!r} leads to {shown(value)}, which is no schema")
+        return value, target, where
+
+    def _resource(self, uri: str, resource: Resource, path: Path) -> Resource:
+        """The resource with this URI: in a document that is known, or one that the registry has."""
+        uri = uri.partition("#")[0]
+        found = self._by_uri.get(uri)
+        if found is None:
+            self.index_all()
+            found = self._by_uri.get(uri)
+        else:
+            self.index(found.document)  # another one in it may have the same name
+        self._check_once((0, uri), f"the identifier {uri}", path, resource)
+        if found is None:
+            schema = self._fetch(uri, resource, path)
+            if schema is None:
+                from .registry import not_given
+
+                raise not_given(self._registry, uri, path, resource)
+            found = self._document(schema, uri, resource.draft)
+            self.remote[uri] = schema
+        return found
+
+    def _fetch(self, uri: str, resource: Resource, path: Path) -> Any:
+        """The document that has a URI, of which the reference at `path` speaks; None without any."""
+        found = self.remote.get(uri)
+        if found is None:
+            from .registry import document  # most schemas refer to themselves alone
+
+            found = document(self._registry, uri, path, resource)
+        return found
+
+    def root_of(self, document: Document) -> Resource:
+        return self._by_uri[document.uri] if document.uri else self._root
+
+    def resources(self) -> list[Resource]:
+        return [self._root, *self._by_uri.values()]
+
+    def index_all(self) -> None:
+        for resource in self.resources():
+            self.index(resource.document)
+
+    def index(self, document: Document) -> None:
+        """Collect the identifiers and anchors of a whole document, once."""
+        if document.indexed:
+            return
+        document.indexed = True
+        for schema, resource, path in self._schemas(document):
+            self._note_anchors(schema, resource, path)
+
+    def _note_anchors(self, schema: dict[str, Any], resource: Resource, path: Path) -> None:
+        draft = resource.draft
+        if draft <= DRAFT_7:
+            name: Any = name_of(schema, draft)
+            if "#" in name and "$ref" not in schema:
+                self._note_anchor(name.partition("#")[2], schema, resource, path)
+            return
+        name = schema.get("$anchor")
+        if type(name) is str:
+            self._note_anchor(name, schema, resource, path)
+        if draft == DRAFT_2019:
+            if schema is resource.schema and schema.get("$recursiveAnchor") is True:
+                resource.anchors[RECURSIVE] = (schema, path)
+                resource.dynamic.add(RECURSIVE)
+            return
+        name = schema.get("$dynamicAnchor")
+        if type(name) is str:
+            self._note_anchor(name, schema, resource, path)
+            resource.dynamic.add(name)
+
+    def _note_anchor(self, name: str, schema: dict[str, Any], resource: Resource, path: Path) -> None:
+        known = resource.anchors.setdefault(name, (schema, path))
+        if known[0] is not schema:
+            self._note_twice((id(resource), name), (schema, path), known, resource)
+
+    def _note_twice(
+        self, key: tuple[int, str], one: tuple[Any, Path], other: tuple[Any, Path], resource: Resource
+    ) -> None:
+        """Keep in mind that two schemas of a document have the same name, unless they are the same or alike: then it
+        does not matter which is meant. Generators write a schema wherever it is used, with its name."""
+        if key not in self._twice and one[0] is not other[0] and _text(one[0]) != _text(other[0]):
+            self._twice[key] = (pointer_of(one[1], resource), pointer_of(other[1], resource))
+
+    def check_anchor(self, name: str, target: Resource, path: Path, resource: Resource) -> None:
+        """Raise GrammarError, at a place, where schemas that are not alike have the anchor that it speaks of."""
+        self._check_once((id(target), name), f"the anchor {name!r}", path, resource)
+
+    def _check_once(self, key: tuple[int, str], what: str, path: Path, resource: Resource) -> None:
+        if key in self._twice:
+            first, second = self._twice[key]
+            raise at(
+                path,
+                resource,
+                f"{what} is that of two schemas, at {shown_pointer(first)} and at {shown_pointer(second)}",
+                hint="rename one of them: it is not said which of them counts",
+            )
+
+    def all_schemas(self) -> Iterator[tuple[dict[str, Any], Resource, Path]]:
+        """All schemas of all documents that are known, whether something reaches them or not, but for bools."""
+        for document in {id(resource.document): resource.document for resource in self.resources()}.values():
+            yield from self._schemas(document, is_used=False)
+
+    def _schemas(self, document: Document, *, is_used: bool = True) -> Iterator[tuple[dict[str, Any], Resource, Path]]:
+        """The schemas of a document. Where not all are used, those of drafts that are not known are as those around."""
+        root = self.root_of(document)
+        stack: list[tuple[Any, Resource, Path]] = [(root.schema, root, ())]
+        seen: set[tuple[int, int]] = set()
+        while stack:
+            schema, resource, path = stack.pop()
+            if type(schema) is not dict or (id(schema), id(resource)) in seen:
+                continue
+            if "$id" in schema or "id" in schema:
+                try:
+                    resource = self.entered(schema, resource, path)
+                except GrammarError:
+                    if is_used:
+                        raise
+            seen.add((id(schema), id(resource)))
+            yield schema, resource, path
+            for keyword, value in schema.items():
+                kind = resource.keywords.get(keyword, ANY)
+                if kind <= LAST_APPLICATOR:
+                    push(stack, kind, value, resource, (path, keyword))
+
+
+def push(stack: list[Any], kind: int, value: Any, resource: Resource, path: Path) -> None:
+    """Put the schemas that a keyword holds on the stack."""
+    if kind in (SCHEMA_MAP, PATTERN_MAP, DEFINITIONS):
+        if type(value) is dict:
+            for name, schema in value.items():
+                stack.append((schema, resource, (path, name)))
+    elif kind == DEPENDENCIES:
+        if type(value) is dict:
+            for name, schema in value.items():
+                if type(schema) is not list:
+                    stack.append((schema, resource, (path, name)))
+    elif kind in (SCHEMA_LIST, SCHEMA_OR_LIST) and type(value) is list:
+        for index, schema in enumerate(value):
+            stack.append((schema, resource, (path, index)))
+    else:
+        stack.append((value, resource, path))
+
+
+def identifier(schema: dict[str, Any], draft: int) -> str | None:
+    """The URI reference by which a schema names itself, without its fragment; None if it does not.
+
+    Up to draft 7 whatever stands beside `$ref` is ignored (draft 7 core, 8.3). A mere fragment names an anchor there;
+    later drafts have none in `$id`, and it names nothing.
+    """
+    if draft <= DRAFT_7 and "$ref" in schema:
+        return None
+    return name_of(schema, draft).partition("#")[0] or None
+
+
+def name_of(schema: dict[str, Any], draft: int) -> str:
+    """The `$id` of a schema, or what drafts before it have for it; empty without one."""
+    name = schema.get("id" if draft == DRAFT_4 else "$id")
+    return name if type(name) is str else ""
+
+
+def absolute(base: str, reference: str) -> str:
+    """A URI reference taken relative to a URI (RFC 3986)."""
+    if not base:
+        return reference
+    from urllib.parse import urljoin
+
+    return urljoin(base, reference)
+
+
+def _meant(uri: str) -> str:
+    """The hint which metaschema of the drafts somebody meant, who wrote https: for http:, or the other way round."""
+    for known, draft in METASCHEMAS.items():
+        if known.partition(":")[2] == uri.removesuffix("#").partition(":")[2]:
+            return f'did you mean "{known}{"#" if draft <= DRAFT_7 else ""}"?'
+    return ""
+
+
+def _text(schema: Any) -> str:
+    return json.dumps(schema, default=repr)
+
+
+def _is_index(token: str) -> bool:
+    """Whether a token of a JSON pointer is an index (RFC 6901, 4)."""
+    return token.isascii() and token.isdigit() and (token == "0" or token[0] != "0")

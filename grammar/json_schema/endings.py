@@ -1,0 +1,196 @@
+"""Whether an object can be finished: a symbol for each state, which derives something exactly then.
+
+The parser never opens what cannot be finished, so of each state of an object it must be known whether some members
+lead from there to the end. Which ones come first does not matter for that: names are gone through in one order, and
+only those that must be written or meet a demand for some member; names of which the same is demanded are as good as
+one another, and the same holds for keys that are not named, of which there are enough (`ObjectRules.name_few`). So
+there are few such symbols where members in any order have millions of states.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ...earley.errors import LimitError
+from .shortcuts import is_something
+from .text_sets import has_surrogate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .load import SchemaLoader
+    from .object_rules import Atom
+    from .shapes import ObjectShape
+
+
+class Endings:
+    """Those of one shape of object without clauses."""
+
+    def __init__(
+        self, loader: SchemaLoader, shape: ObjectShape, names: list[tuple[str, int]], atoms: list[Atom], origin: int
+    ) -> None:
+        self.loader = loader
+        self.atoms = atoms
+        self.origin = origin  # see `SchemaLoader.scalar`
+        self.demanded = [exist.value for exist in shape.exists]
+        self.values = [value for _, value in names]
+        self.all_names = 0  # bits; no shift by a length, which compiled is one of 32 bits
+        self.required = 0
+        self.writable = 0
+        self.sure = 0  # of the writable ones, those of which it is seen at once that there is a value
+        self.meets: list[int] = []  # for each name, bits of the demands that it may meet
+        for index, (name, _) in enumerate(names):
+            self.all_names |= 1 << index
+            if name in shape.required:
+                self.required |= 1 << index
+            if not has_surrogate(name) or loader.key(name) is not None:
+                self.writable |= 1 << index
+                if is_something(loader.algebra, self.values[index]):
+                    self.sure |= 1 << index
+            self.meets.append(sum([1 << bit for bit, exist in enumerate(shape.exists) if exist.keys.has(name)]))
+        self.known: dict[object, int] = {}
+
+    def witness(self, names: int, missing: int, need: int, room: int | None) -> tuple[int, ...]:
+        """Symbols that all derive something exactly if an object can be finished of which some names are left, as bits,
+        some demands are not met yet, and at least `need` and at most `room` members must come."""
+        names &= self.all_names
+        required = names & self.required
+        if not missing and not required & ~self.sure:
+            must = max(need, required.bit_count())
+            if (room is None or must <= room) and must <= (required | names & self.sure).bit_count():
+                return ()
+        return (self.symbol(names, 0, missing, need, room),)
+
+    def symbol(self, names: int, spare: int, missing: int, need: int, room: int | None) -> int:
+        """As `witness`; the `spare` names, which are not required, need not be tried for demands.
+
+        Of these, such as surely have a value are taken off what must come; they never make too many: no shape demands
+        more members than it allows, and with each member both become less.
+        """
+        need = max(need, 0)
+        required = names & self.required
+        if room is not None and room >= required.bit_count() + missing.bit_count() + need:
+            room = None  # it does not run out: that many will do
+        useful = required
+        for index in bits(names & ~required):
+            if self.meets[index] & missing:
+                useful |= 1 << index
+        spare |= names & ~useful
+        need = max(need - (spare & self.sure).bit_count(), 0)
+        spare = spare & self.writable & ~self.sure if need else 0
+        key = (useful, spare, missing, need, room)
+        known = self.known.get(key)
+        if known is None:
+            known = self.known[key] = self.loader.engine.add_lazy("ending", partial(self.expand, *key))
+        return known
+
+    def expand(self, names: int, spare: int, missing: int, need: int, room: int | None) -> list[list[int]]:
+        try:
+            self.loader.begin()
+            return self.ways(names, spare, missing, need, room)
+        except LimitError as error:
+            raise self.loader.algebra.located(error, self.origin) from None
+
+    def ways(self, names: int, spare: int, missing: int, need: int, room: int | None) -> list[list[int]]:
+        if names & self.required & ~self.writable:
+            return []
+        loader = self.loader
+        sure: list[int] = []  # values of members that must come and meet no demand that is left
+        open_names = 0
+        for index in bits(names & self.writable):
+            if self.meets[index] & missing:
+                open_names |= 1 << index
+                continue
+            symbol = loader.value(self.values[index])
+            if symbol is None:
+                return []
+            sure.append(symbol)
+        need = max(need - len(sure), 0)
+        if room is not None:
+            room -= len(sure)
+            if room < max(need, 1 if missing else 0):
+                return []
+        if not missing:
+            ways = self.filled(spare, need)
+        elif open_names:
+            ways = self.by_name(open_names, spare, missing, need, room)
+        else:
+            ways = self.by_others(spare, missing, need, room)
+        return [sure + way for way in ways]
+
+    def by_name(self, names: int, spare: int, missing: int, need: int, room: int | None) -> list[list[int]]:
+        """The first one of the names meets some demands, or none of those that are like it does."""
+        index = first_bit(names)
+        value, meets = self.values[index], self.meets[index] & missing
+        left = names & ~(1 << index)
+        then = None if room is None else room - 1
+        found = [
+            [symbol, self.symbol(left, spare, missing & ~met, need - 1, then)]
+            for symbol, met in self.meeting(value, meets)
+        ]
+        if self.required >> index & 1:
+            symbol = self.loader.value(value)
+            if symbol is not None:
+                found.append([symbol, self.symbol(left, spare, missing, need - 1, then)])
+            return found
+        others = [one for one in bits(names & ~self.required) if self.meets[one] & missing == meets]
+        alike = self.alike(index, others)
+        found.append([self.symbol(names & ~alike, spare | alike, missing, need, room)])
+        return found
+
+    def alike(self, index: int, names: Iterable[int]) -> int:
+        """Those of the names, as bits, that have the values of one of them: equal scalars have one symbol."""
+        value = self.loader.value
+        symbol = value(self.values[index])
+        return sum([1 << one for one in names if value(self.values[one]) == symbol])
+
+    def by_others(self, spare: int, missing: int, need: int, room: int | None) -> list[list[int]]:
+        """A key that is not named meets the first demand, and maybe others."""
+        first = missing & -missing
+        then = None if room is None else room - 1
+        found: dict[tuple[int, int], bool] = {}
+        for atom in self.atoms:
+            if atom.meets & first:
+                found |= dict.fromkeys(self.meeting(atom.value, atom.meets & missing), True)
+        return [[symbol, self.symbol(0, spare, missing & ~met, need - 1, then)] for symbol, met in found if met & first]
+
+    def meeting(self, value: int, meets: int) -> list[tuple[int, int]]:
+        """The ways in which a value meets one demand or more: what it is then, and the bits of these demands."""
+        algebra = self.loader.algebra
+        ways = [(value, 0)]
+        for bit in bits(meets):
+            algebra.look()
+            both = [(algebra.both(one, self.demanded[bit]), met | 1 << bit) for one, met in ways]
+            ways += [(one, met) for one, met in both if not algebra.is_surely_nothing(one)]
+        found = [(self.loader.value(one), met) for one, met in ways[1:]]
+        return [(symbol, met) for symbol, met in found if symbol is not None]
+
+    def filled(self, spare: int, need: int) -> list[list[int]]:
+        """So many members more, whatever they are: keys that are not named, or names."""
+        if not need:
+            return [[]]
+        symbols = dict.fromkeys([self.loader.value(atom.value) for atom in self.atoms], True)
+        found = [[symbol] for symbol in symbols if symbol is not None]
+        if spare.bit_count() >= need:
+            first = first_bit(spare)
+            alike = self.alike(first, bits(spare))
+            symbol = self.loader.value(self.values[first])
+            if symbol is not None:
+                found.append([symbol, self.symbol(0, spare & ~alike, 0, need - alike.bit_count(), None)])
+            found.append([self.symbol(0, spare & ~alike, 0, need, None)])
+        return found
+
+
+def first_bit(mask: int) -> int:
+    return (mask & -mask).bit_length() - 1
+
+
+def bits(mask: int) -> Iterable[int]:
+    """The places of the bits that are set."""
+    found = []
+    while mask:
+        last = mask & -mask
+        found.append(last.bit_length() - 1)
+        mask ^= last
+    return found

@@ -1,0 +1,99 @@
+"""A JSON Schema that has become a grammar: what it is read from, written to when pickled, and reported from."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ...earley.limits import DEFAULT
+from ..errors import GrammarLimitError
+from .documents import Documents
+from .load import SchemaLoader, load, scanned
+from .options import DEFAULT_OPTIONS, Options, check
+from .read import read
+
+if TYPE_CHECKING:
+    from ...earley import Engine
+    from ...earley.limits import Limits
+    from .report import Row
+
+
+class ReadSchema:
+    """One schema, its options, and the engine that was made of them."""
+
+    def __init__(self, given: Any, options: Options, registry: Any = None, limits: Limits = DEFAULT) -> None:
+        self.options = check(options)
+        self.given = given if isinstance(given, str) else None
+        try:
+            self.schema = read(given)
+            self.documents = Documents(self.schema, registry=registry)
+            self.engine, self.algebra = load(self.documents, self.options, limits)
+        except RecursionError:
+            raise GrammarLimitError(
+                "the schema is nested too deeply to be read, or this is called too deeply"
+            ) from None
+
+    def text(self) -> str:
+        """The JSON text of the schema: the one that was given, if it was one."""
+        if self.given is None:
+            self.given = written(self.schema)
+        return self.given
+
+    def written_options(self) -> str:
+        """The options that are not the default ones, and the documents that references have led to, as JSON text."""
+        if self.options == DEFAULT_OPTIONS and not self.documents.remote:
+            return ""
+        found: dict[str, Any] = {
+            name: value for name, value in self.options._asdict().items() if value != getattr(DEFAULT_OPTIONS, name)
+        }
+        if self.documents.remote:
+            found["registry"] = self.documents.remote
+        return written(found)
+
+    def report(self) -> tuple[Row, ...]:
+        from .report import report
+
+        # Documents go over each schema once; these go over all of them again, and over nothing else.
+        documents = Documents(self.schema, remote=dict(self.documents.remote))
+        return report(documents, self.algebra, self.algebra.dropped)
+
+
+def reread(given: Any, options: str, limits: Limits) -> ReadSchema:
+    """The schema that was pickled as its text and its `written_options`, or stands in a Lark grammar."""
+    return ReadSchema(given, *read_options(options), limits)
+
+
+def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> int:
+    """The symbol for the documents of a schema, in the engine of another grammar."""
+    options, registry = read_options(written_options)
+    documents = Documents(read(schema), registry=registry)
+    algebra, _ = scanned(documents, options, limits)
+    algebra.has_unique_items = True  # more tokens are looked through, which is right for other schemas beside it
+    return SchemaLoader(algebra, engine).start(algebra.place(documents.root))
+
+
+def read_options(options: str) -> tuple[Options, Any]:
+    """What `written_options` wrote: the options and the documents that references lead to."""
+    given = json.loads(options, parse_float=Decimal) if options else {}
+    registry = given.pop("registry", None)
+    separators = given.pop("separators", None)
+    return Options(**given, separators=None if separators is None else tuple(separators)), registry
+
+
+def written(value: Any) -> str:
+    """JSON text of a value, in which Decimals are numbers with all their digits.
+
+    Annotations may hold what JSON has not, and integers that Python does not read: null stands for that.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError):
+        pass
+    if isinstance(value, Decimal) and value.is_finite():
+        return str(value)
+    if isinstance(value, dict):
+        return f"{{{', '.join([f'{json.dumps(name)}: {written(member)}' for name, member in value.items()])}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(written, value))}]"
+    return "null"

@@ -1,0 +1,82 @@
+"""The order of keys: that in which a walk over the schema, in the order of the document, meets their names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .applicators import target
+from .shortcuts import is_shallow
+from .terms import BOTH, PLACE
+
+if TYPE_CHECKING:
+    from .algebra import Algebra
+    from .places import Place
+    from .shapes import ObjectShape
+
+
+def key_order(algebra: Algebra, term: int) -> list[str]:
+    """The names of members, in the order in which the document has them: in `properties`, in applicators in place
+    where they stand, references followed; then those that are only required."""
+    found: dict[str, bool] = {}
+    required: dict[str, bool] = {}
+    _walk(algebra, term, found, required, set())
+    return list(found | required)
+
+
+def in_order(algebra: Algebra, shapes: tuple[ObjectShape, ...], term: int) -> list[tuple[ObjectShape, int]]:
+    """The shapes of a term with their names in the order of the document, and with names that only others have; and
+    how many names have such an order. Constants have their own."""
+    # (In the shape of a conjunction, the required names of one schema stand before the properties of the next.)
+    if len(shapes) == 1 and algebra.kinds[term >> 1] == PLACE and is_shallow(algebra, term) and not shapes[0].clauses:
+        return [(shapes[0], len(shapes[0].named))]
+    order = key_order(algebra, term)
+    found = []
+    for shape in shapes:
+        n_ordered = len(shape.named)
+        if not shape.is_constant:
+            n_ordered = len(order)
+            known = dict(shape.named)
+            named = [
+                (name, known[name] if name in known else algebra.sets.objects.value_of(shape, name)) for name in order
+            ]
+            named += [(name, value) for name, value in shape.named if name not in order]
+            shape = shape._replace(named=tuple(named))
+        found.append((shape, n_ordered))
+    return found
+
+
+def _walk(algebra: Algebra, term: int, found: dict[str, bool], required: dict[str, bool], met: set[int]) -> None:
+    if term >> 1 in met:
+        return
+    met.add(term >> 1)
+    kind = algebra.kinds[term >> 1]
+    part = algebra.parts[term >> 1]
+    if kind == BOTH:
+        for one in part:
+            _walk(algebra, one, found, required, met)
+    elif kind == PLACE:
+        _walk_place(algebra, part, found, required, met)
+
+
+def _walk_place(
+    algebra: Algebra, place: Place, found: dict[str, bool], required: dict[str, bool], met: set[int]
+) -> None:
+    schema = algebra.keywords(place)
+    for keyword, value in schema.items():
+        # Not `applied_by`: what a keyword means may speak of its schemas in another order, as `oneOf` does.
+        terms: list[int] = []
+        if keyword == "properties":
+            found |= dict.fromkeys(value, True)
+        elif keyword == "required" and isinstance(value, list):
+            required |= dict.fromkeys(value, True)
+        elif keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            terms = [target(algebra, place, keyword)]
+        elif keyword in ("allOf", "anyOf", "oneOf"):
+            terms = algebra.children(place, keyword, range(len(value)))
+        elif keyword in ("not", "if", "then", "else"):
+            terms = [algebra.child(place, keyword)]
+        elif keyword in ("dependentSchemas", "dependencies"):
+            names = [name for name, one in value.items() if not isinstance(one, (list, str))]
+            terms = algebra.children(place, keyword, names)
+        for term in terms:
+            _walk(algebra, term, found, required, met)

@@ -1,0 +1,57 @@
+# Types for schema_load.py as compiled: C calls between what makes the symbols of values, objects and arrays.
+
+cimport cython
+
+from earleymask.earley._engine cimport Engine
+from earleymask.earley._regex cimport Regexes
+from earleymask.grammar.regex.ast cimport Node
+from earleymask.grammar.regex.lower cimport lower, lower_shared
+from earleymask.grammar.json_schema.algebra cimport Algebra
+from earleymask.grammar.json_schema.shortcuts cimport have_scalar, is_shallow, is_something, is_structured, plain_scalars
+from earleymask.grammar.json_schema.shapes cimport is_nothing
+from earleymask.grammar.json_schema.text_sets cimport Texts, has_surrogate, spelled_words
+
+
+@cython.final
+cdef class SchemaLoader:
+    cdef readonly object options
+    cdef readonly object style
+    cdef readonly Algebra algebra
+    cdef object the_engine
+    cdef readonly Regexes regexes
+    cdef dict terminals
+    cdef dict keys
+    cdef dict scalar_symbols
+    cdef readonly dict symbols
+    cdef dict rules
+    cdef public dict rehearsed
+    cdef dict marks
+    cdef object known_questions
+    cdef object quote
+    cdef object key_end
+
+    cpdef questions(self)
+    @cython.locals(engine=Engine)
+    cpdef begin(self)
+    @cython.locals(engine=Engine)
+    cdef terminal(self, key, str name, node)
+    cpdef mark(self, str name)
+    cpdef word(self, str text)
+    @cython.locals(regexes=Regexes)
+    cdef string(self, Texts texts)
+    cdef number(self, numbers)
+    cpdef number_tree(self, numbers)
+    @cython.locals(regexes=Regexes, engine=Engine)
+    cpdef key(self, name)
+    @cython.locals(regexes=Regexes)
+    cpdef followed_key(self, Texts texts, follow)
+    @cython.locals(algebra=Algebra)
+    cpdef value(self, term)
+    cdef scalar(self, values, origin)
+    @cython.locals(algebra=Algebra, found=list)
+    cpdef expand(self, term)
+    cpdef scalars(self, values, origin)
+    @cython.locals(found=list)
+    cdef list scalar_productions(self, values)
+    cpdef members(self, shape, n_ordered, origin)
+    cpdef items(self, shape, origin)

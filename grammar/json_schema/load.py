@@ -1,0 +1,400 @@
+"""From schemas to an engine: productions for values, made when a text comes to them.
+
+`SchemaLoader` gives every term of the algebra a symbol. A term that is a terminal, such as a string or an
+enumeration, is that terminal; any other becomes a lazy symbol of the engine, and what it means is worked out when the
+parser first predicts it. Objects and arrays carry state in their symbols (`object_rules`, `array_rules`). The
+engine proves, symbol by symbol, that what it predicts can be finished, so a key whose value nothing satisfies is
+never opened.
+
+Terminals that recur in all grammars are the same regexes in all of them: the plain string, numbers, and what ends a
+key.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache, lru_cache, partial
+from time import monotonic
+from typing import TYPE_CHECKING
+from weakref import ref
+
+from ...earley._engine import Engine
+from ...earley._regex import Regexes
+from ...earley.errors import LimitError
+from ..errors import GrammarError, GrammarLimitError
+from ..json.number_spellings import MAX_FIGURES, number_tree
+from ..json.numbers import exact, number_set
+from ..json.strings import spelled
+from ..regex.ast import Node
+from ..regex.lower import lower, lower_shared
+from ..regex.python import parse
+from .algebra import Algebra
+from .array_rules import ArrayRules
+from .key_order import in_order
+from .object_rules import ObjectRules
+from .scan import Scan
+from .shapes import FALSE, TRUE, ArrayShape, ObjectShape, Values, is_nothing
+from .shortcuts import have_scalar, is_shallow, is_something, is_structured, plain_scalars
+from .text_sets import NO_TEXTS, Questions, Texts, has_surrogate, spelled_words
+from .weights import heavy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...earley.limits import Limits
+    from ..json.numbers import NumberSet
+    from .documents import Documents
+    from .options import Options
+    from .rehearsal import Rehearsal
+
+NO_DOCUMENT = "no document satisfies the schema"
+QUOTE = b'"'
+MAX_NODES = 1 << 16
+"""Regex nodes about which questions have been asked, that are kept."""
+
+
+def load(documents: Documents, options: Options, limits: Limits) -> tuple[Engine, Algebra]:
+    """The engine for the documents that a schema allows, and the algebra that knows what has been left out of it."""
+    try:
+        algebra, rehearsal = scanned(documents, options, limits)
+        if rehearsal is not None and rehearsal.is_small():
+            engine, loader = rehearsal.engine, rehearsal.loader
+        else:
+            engine = Engine(Regexes())
+            loader = SchemaLoader(algebra, engine)
+        engine.regexes.limit_time(limits, algebra.deadline - monotonic())
+        engine.finish(loader.start(algebra.place(documents.root)))
+    except GrammarLimitError:
+        raise
+    except LimitError as error:
+        raise GrammarLimitError(str(error)).like(error) from None
+    return engine, algebra
+
+
+def scanned(documents: Documents, options: Options, limits: Limits) -> tuple[Algebra, Rehearsal | None]:
+    """The algebra of what the scan has left of a schema, and the rehearsal where there was one."""
+    algebra = Algebra(documents, options, {}, limits)
+    scan = Scan(documents, algebra)
+    scan.run()
+    if scan.dropped:
+        algebra = Algebra(documents, options, scan.dropped, limits)
+    algebra.has_unique_items = bool(scan.endless)
+    algebra.plain_numbers = scan.plain_numbers
+    found, within = heavy(scan)
+    if found:
+        from .rehearsal import rehearsed
+
+        rehearsal = rehearsed(algebra, within)
+        return rehearsal.algebra, rehearsal
+    return algebra, None
+
+
+class SchemaLoader:
+    """Makes the symbols of one engine, the lazy ones for as long as it lives.
+
+    The engine keeps the loader, and not the other way round: nothing that is made of a schema refers to itself, so all
+    of it is freed with the last reference to its grammar and its matchers.
+    """
+
+    def __init__(self, algebra: Algebra, engine: Engine) -> None:
+        options = self.options = algebra.options
+        self.style = options.style
+        self.algebra = algebra
+        self.regexes = engine.regexes
+        self.the_engine = ref(engine)
+        self.terminals: dict[object, int | None] = {}  # by what they stand for
+        self.keys: dict[str, int | None] = {}  # terminals, by name
+        self.scalar_symbols: dict[Values, int] = {}
+        self.symbols: dict[int, int | None] = {FALSE: None}  # of terms; None: nothing is in them
+        self.rules: dict[object, int] = {}  # first symbols of arrays and objects, by their shapes
+        self.rehearsed: dict[object, ObjectRules | ArrayRules] | None = None  # what makes these, while it is asked for
+        self.marks = marks(options)
+        self.known_questions: Questions | None = None
+        self.quote = self.regexes.literal(QUOTE)
+        self.key_end = self.regexes.concat((self.quote, lower(self.marks["colon"], self.regexes)))
+
+    @property
+    def engine(self) -> Engine:
+        engine = self.the_engine()
+        assert engine is not None  # it is what asks for productions
+        return engine
+
+    def questions(self) -> Questions:
+        """What decides about sets of keys, with what it knows; when that becomes much it begins anew."""
+        known = self.known_questions
+        if known is None or known.regexes.n_nodes > MAX_NODES:
+            known = self.known_questions = Questions()
+        known.regexes.limit_time(self.algebra.limits, self.algebra.deadline - monotonic())
+        return known
+
+    def begin(self) -> None:
+        """A symbol is worked out from here on: see `Terms.begin`."""
+        self.algebra.begin(self.engine.seconds_left())
+
+    def start(self, root: int) -> int:
+        """The symbol for the values of a term, which is not empty."""
+        symbol = self.value(root)
+        try:
+            has_documents = symbol is not None and self.engine.is_productive(symbol)
+        except GrammarLimitError:
+            raise
+        except LimitError as error:
+            told = f"whether a document satisfies the schema is not found out: {error}"
+            raise self.algebra.located(GrammarLimitError(told).like(error), root) from None
+        if symbol is None or not has_documents:
+            from .why_empty import narrowed_away, where_nothing
+
+            left_out = narrowed_away(self.algebra, SchemaLoader)
+            message = f"no document that satisfies the schema is written: {left_out}" if left_out else NO_DOCUMENT
+            raise GrammarError(message, pointer=where_nothing(self, root))
+        self.engine.set_doubtful(self.doubtful)
+        self.algebra.is_loading = False
+        return symbol
+
+    def doubtful(self) -> tuple[int, int]:
+        """Tokens in which a key ends and another one begins; or an item, where numbers must differ."""
+        regexes = self.regexes
+        anything = regexes.repeat(regexes.byte_set(range(256)), 0)
+        if self.algebra.has_unique_items:
+            inside = regexes.concat([anything, regexes.literal(b","), anything])
+            return inside, inside
+        inside = regexes.concat([anything, self.quote, anything, lower(_next_key(), regexes), anything])
+        return inside, regexes.concat([anything, self.quote, inside])
+
+    # Terminals: known by what they stand for, not by regex nodes, whose numbers change when the engine forgets.
+
+    def terminal(self, key: object, name: str, node: int) -> int | None:
+        """The terminal for what `key` stands for, which matches `node`, and is not known yet; None if nothing does."""
+        made = None
+        if not self.regexes.is_empty(node):
+            engine = self.engine
+            made = engine.add_terminal(name, node)
+        self.terminals[key] = made
+        return made
+
+    def mark(self, name: str) -> int:
+        """A mark of JSON's syntax, with the white space that belongs to it; see `marks`."""
+        symbol = self.terminals.get(name)
+        if symbol is None:
+            symbol = self.terminal(name, name, lower(self.marks[name], self.regexes))
+            assert symbol is not None
+        return symbol
+
+    def word(self, text: str) -> int:
+        """One of JSON's literals."""
+        symbol = self.terminals.get(text)
+        if symbol is None:
+            symbol = self.terminal(text, text, self.regexes.literal(text.encode()))
+            assert symbol is not None
+        return symbol
+
+    def string(self, texts: Texts) -> int | None:
+        """The strings whose texts are in the set; None without any."""
+        if texts in self.terminals:
+            return self.terminals[texts]
+        regexes = self.regexes
+        node = texts.node(regexes, self.style)
+        return self.terminal(texts, "string", regexes.concat((self.quote, node, self.quote)))
+
+    def number(self, numbers: NumberSet) -> int | None:
+        """The numbers of a set; None if they cannot be spelled."""
+        if numbers in self.terminals:
+            return self.terminals[numbers]
+        return self.terminal(numbers, "number", lower_shared(self.number_tree(numbers), self.regexes))
+
+    def number_tree(self, numbers: NumberSet) -> Node:
+        options = self.options
+        return number_tree(numbers, options.number_digits, options.number_shift, options.number_plain)
+
+    def key(self, name: str) -> int | None:
+        """A key with the colon and the white space that may follow it; None where it cannot be spelled."""
+        if name in self.keys:
+            return self.keys[name]
+        regexes = self.regexes
+        if has_surrogate(name):
+            node = spelled_words(frozenset((name,)), regexes, self.style)
+        else:
+            node = spelled(regexes.literal(name.encode()), regexes, self.style)
+        symbol = None
+        if not regexes.is_empty(node):
+            engine = self.engine
+            symbol = engine.add_terminal(f'"{name}":', regexes.concat((self.quote, node, self.key_end)))
+        self.keys[name] = symbol
+        return symbol
+
+    def followed_key(self, texts: Texts, follow: Callable[[bytes], int]) -> int | None:
+        """As `key`, where what follows depends on the key."""
+        regexes = self.regexes
+        node = regexes.concat([self.quote, texts.node(regexes, self.style), self.key_end])
+        return None if regexes.is_empty(node) else self.engine.add_followed("key", node, follow)
+
+    def followed_scalars(self, values: Values, used: frozenset[object], follow: Callable[[object], int]) -> list[int]:
+        """Terminals for the strings and numbers among `values` but those that are `used`, which are as `canonical` has
+        them; what follows one depends on its value. Numbers are written plainly, so that each can be told from others.
+        """
+        regexes = self.regexes
+        engine = self.engine
+        found = []
+        words = frozenset([value for value in used if isinstance(value, str)])
+        texts = values.texts & ~Texts(words) if words else values.texts
+        node = regexes.concat([self.quote, texts.node(regexes, self.style), self.quote])
+        if not regexes.is_empty(node):
+            found.append(engine.add_followed("string", node, lambda text: follow(json.loads(text))))
+        taken = number_set(excluded=[value for value in used if isinstance(value, (int, Fraction))])
+        for numbers in values.numbers:
+            left = numbers.intersection(taken)
+            options = self.options
+            node = lower_shared(number_tree(left, options.number_digits, options.number_shift, True), regexes)
+            # No constant may have more digits, so that the next item could not be told from it.
+            written = regexes.intersection([node, self.few_digits()])
+            if not regexes.is_empty(written):
+                node = written
+            if not regexes.is_empty(node):
+                found.append(engine.add_followed("number", node, lambda text: follow(exact(Decimal(text.decode())))))
+        return found
+
+    def few_digits(self) -> int:
+        """A regex node of the texts without exponent that have at most MAX_FIGURES digits."""
+        regexes = self.regexes
+        minus = regexes.repeat(regexes.byte_set(b"-"), 0, 1)
+        return regexes.concat([minus, regexes.repeat(regexes.byte_set(b".0123456789"), 1, MAX_FIGURES)])
+
+    # Values.
+
+    def value(self, term: int) -> int | None:
+        """The symbol of the term's values; None if nothing is in it, as far as that is known."""
+        symbols = self.symbols
+        if term in symbols:
+            return symbols[term]
+        algebra = self.algebra
+        symbol: int | None
+        values = plain_scalars(algebra, term)
+        if values is None and term != TRUE and not is_structured(algebra, term) and is_shallow(algebra, term):
+            values = algebra.values(term)
+        if values is not None and not values.arrays and not values.objects:
+            symbol = None if is_nothing(values) else self.scalar(values, term)
+        else:
+            witness = () if is_something(algebra, term) else None
+            symbol = self.engine.add_lazy("value", partial(self.expand, term), witness=witness)
+        symbols[term] = symbol
+        return symbol
+
+    def scalar(self, values: Values, origin: int) -> int:
+        """The symbol of values without arrays and objects: the same one for equal values. Its terminals are made when
+        a text comes to it: that of an enumeration or a bound takes longer than all else about it.
+
+        origin: here and below, a term that has been worked out to this, of which errors name the place.
+        """
+        symbol = self.scalar_symbols.get(values)
+        if symbol is None:
+            witness = () if have_scalar(self.algebra, values) else None
+            symbol = self.scalar_symbols[values] = self.engine.add_lazy(
+                "scalar", partial(self.scalars, values, origin), witness=witness
+            )
+        return symbol
+
+    def expand(self, term: int) -> list[list[int]]:
+        """The productions of a value."""
+        algebra = self.algebra
+        try:
+            self.begin()
+            values = algebra.values(term)
+            scalars = Values(values.null, values.booleans, values.numbers, values.texts, (), ())
+            found = [] if is_nothing(scalars) else [[self.scalar(scalars, term)]]
+            if values.objects:
+                objects = self.ordered(values, term)
+                found += [[self.mark("{"), self.members(shape, n_ordered, term)] for shape, n_ordered in objects]
+            found += [[self.mark("["), self.items(shape, term)] for shape in values.arrays]
+        except LimitError as error:
+            raise algebra.located(error, term) from None
+        return found
+
+    def ordered(self, values: Values, term: int) -> list[tuple[ObjectShape, int]]:
+        """The shapes of objects, and how many of the names of each come in their order."""
+        if self.options.property_order == "schema":
+            return in_order(self.algebra, values.objects, term)
+        return [(shape, 0) for shape in values.objects]
+
+    def scalars(self, values: Values, origin: int) -> list[list[int]]:
+        try:
+            return self.scalar_productions(values)
+        except LimitError as error:
+            raise self.algebra.located(error, origin) from None
+
+    def scalar_productions(self, values: Values) -> list[list[int]]:
+        found: list[int | None] = []
+        if values.null:
+            found.append(self.word("null"))
+        if values.booleans & 1:
+            found.append(self.word("false"))
+        if values.booleans & 2:
+            found.append(self.word("true"))
+        for numbers in values.numbers:
+            found.append(self.number(numbers))
+        if values.texts is not NO_TEXTS:
+            found.append(self.string(values.texts))
+        return [[symbol] for symbol in found if symbol is not None]
+
+    def members(self, shape: ObjectShape, n_ordered: int, origin: int) -> int:
+        """What follows the brace of an object of this shape, whose first `n_ordered` names come in their order."""
+        symbol = self.rules.get((shape, n_ordered))
+        if symbol is None:
+            rules = ObjectRules(self, shape, n_ordered, origin)
+            symbol = self.rules[shape, n_ordered] = rules.start()
+            if self.rehearsed is not None:
+                self.rehearsed[shape, n_ordered] = rules
+        return symbol
+
+    def items(self, shape: ArrayShape, origin: int) -> int:
+        """What follows the bracket of an array of this shape."""
+        symbol = self.rules.get(shape)
+        if symbol is None:
+            rules = ArrayRules(self, shape, origin)
+            symbol = self.rules[shape] = rules.start()
+            if self.rehearsed is not None:
+                self.rehearsed[shape] = rules
+        return symbol
+
+
+@cache
+def _next_key() -> Node:
+    return parse(r',[ \t\n\r]*"')
+
+
+@lru_cache(maxsize=64)
+def _marks(whitespace: str, max_indent: int, separators: tuple[str, str] | None) -> dict[str, Node]:
+    flexible = whitespace == "flexible"
+    line = f"\\n[ \\t]{{0,{max_indent}}}"
+    gap = f"(?: |{line})?" if flexible else ""
+    if separators is not None:
+        comma, colon = (separator.replace("\t", "\\t").replace(" ", "[ ]") for separator in separators)
+        comma += f"(?:{line})?" if flexible else ""
+    elif flexible:
+        comma, colon = f",{gap}", ": ?"
+    elif whitespace == "spaced":
+        comma, colon = ", ", ": "
+    else:
+        comma, colon = ",", ":"
+    patterns = {
+        "{": f"\\{{{gap}",
+        "}": f"{gap}\\}}",
+        "[": f"\\[{gap}",
+        "]": f"{gap}\\]",
+        "empty }": "\\}",
+        "empty ]": "\\]",
+        ",": comma,
+        "colon": colon,
+    }
+    return {name: parse(pattern) for name, pattern in patterns.items()}
+
+
+def marks(options: Options) -> dict[str, Node]:
+    """The marks of JSON's syntax with the white space around them, as regexes, by name.
+
+    Flexible white space is all that `json.dumps` writes, whatever its `indent`: behind a colon a blank or nothing;
+    within brackets and behind a comma a blank, or a line break with up to `max_indent` blanks and tabs, or nothing.
+    "empty }" is the brace of an object without members, which has been told so far by "{" alone.
+    """
+    return _marks(options.whitespace, options.max_indent, options.separators)

@@ -1,0 +1,561 @@
+"""Objects: one symbol for each state that the members so far can have led to.
+
+Some named keys come in an order, that of the schema: of those a state knows how many have been passed, and each is
+written or, unless it is required, left out. Behind them stand all other keys in any order; with
+`property_order="any"`, all keys. Of the named ones among these the state knows which have been written. Those that
+are not named are sorted into *atoms*: the sets of keys about which the same is demanded. Beside that a state knows
+how many members there are, where that matters, and which demands for some member (`Exists`) have been met: a member
+may meet one, and then its value is also what that demand says.
+
+No key repeats: of the named ones the state knows which are left, and the others that were written are part of it,
+too.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from itertools import combinations, islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...earley.errors import LimitError
+from ..errors import GrammarLimitError
+from .counting import n_texts, words
+from .endings import Endings
+from .shapes import FALSE, TRUE
+from .shortcuts import is_something
+from .text_sets import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate, union
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from .clauses import Clauses
+    from .load import SchemaLoader
+    from .shapes import ObjectShape
+
+MAX_NAMED = 256
+"""Keys of a pattern that become names where they can run out."""
+FEW_DEMANDS = 3
+"""For all keys of a pattern, or for some: so many make few kinds of keys, however they overlap."""
+MAX_OVERLAPS = 512
+"""Kinds of keys, beside one for each pattern."""
+MAX_REHEARSED = 16
+"""States that are worked out to find out whether they can be."""
+MAX_WORK = 1 << 12
+"""Names of the members, times clauses, in all of these states."""
+
+
+class State:
+    """What the members so far have led to.
+
+    passed: how many of the named keys that have an order; and, when all of them are passed, added to their number the
+        other named ones that have been written, bit by bit.
+    size: members so far, as far as it matters; 0 only for none.
+    missing: bits of the demands for some member that are not met yet.
+    others: keys written that are not named.
+    clauses: what is left of the clauses of the shape, as numbers of `Clauses`.
+    """
+
+    __slots__ = ("clauses", "missing", "others", "passed", "size")
+
+    def __init__(
+        self, passed: int, size: int, missing: int, others: Words = NO_WORDS, clauses: tuple[int, ...] = ()
+    ) -> None:
+        self.passed = passed
+        self.size = size
+        self.missing = missing
+        self.others = others
+        self.clauses = clauses
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, State)
+            and self.passed == other.passed
+            and self.size == other.size
+            and self.missing == other.missing
+            and self.others == other.others
+            and self.clauses == other.clauses
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.passed, self.size, self.missing, self.others, self.clauses))
+
+
+class Atom(NamedTuple):
+    """Keys that are not named, about which the same is demanded."""
+
+    keys: Texts
+    value: int
+    meets: int  # bits of the demands for some member that such a key can meet
+    within: frozenset[Texts]  # the sets of keys that clauses speak of and that it is within
+
+
+class ObjectRules:
+    """The symbols of one shape of object."""
+
+    def __init__(self, loader: SchemaLoader, shape: ObjectShape, n_ordered: int, origin: int) -> None:
+        self.loader = loader
+        self.shape = shape
+        self.known: dict[State, int] = {}
+        self.names = [(name, value) for name, value in shape.named if value != FALSE]
+        self.origin = origin  # see `SchemaLoader.scalar`
+        self.n_ordered = sum(value != FALSE for _, value in shape.named[:n_ordered])
+        self.required = sum([1 << bit for bit, (name, _) in enumerate(self.names) if name in shape.required])
+        # Where the number of members stops to matter: all states behind are one.
+        self.settled = max(shape.least, 1) if shape.most is None else shape.most + 1
+        self.atoms: list[Atom] | None = None
+        self.is_plain = is_plain(shape)
+        self.possible: tuple[int, ...] | None = None
+        self.rests: dict[tuple[int, State], int] = {}
+        self.others = self.other_keys()
+        self.clauses: Clauses | None = None
+        self.solved: dict[ObjectShape, int] = {}
+        self.endings: Endings | None = None
+        if shape.clauses:
+            self.read_clauses()
+        if shape.exists or shape.least or (self.clauses is not None and self.clauses.counts):
+            self.name_few()
+
+    def read_clauses(self) -> None:
+        """Names the keys that clauses speak of: which of them have been written is part of the state."""
+        from .clauses import Clauses  # few schemas need it
+
+        sets = self.loader.algebra.sets.objects
+        self.clauses = clauses = Clauses(sets, self.shape.clauses)
+        names = dict(self.shape.named)
+        words_ = [name for name in clauses.names if name not in names]
+        self.add_names([name for name in words_ if self.others.has(name)])
+        self.others = self.others & Texts(but=frozenset(words_))
+
+    def add_names(self, names: list[str]) -> None:
+        sets = self.loader.algebra.sets.objects
+        known = {name for name, _ in self.names}
+        found = [(name, sets.value_of(self.shape, name)) for name in names if name not in known]
+        self.names += [(name, value) for name, value in found if value != FALSE]
+
+    def other_keys(self) -> Texts:
+        """The keys that may be there and are not named."""
+        shape = self.shape
+        others = Texts(but=frozenset([name for name, _ in shape.named])) if shape.named else ALL_TEXTS
+        for keys, value in shape.for_all:
+            if value == FALSE:
+                others = others & ~keys
+        return others
+
+    def name_few(self) -> None:
+        """Names other keys where they can run out before all demands are met: the state knows which names are left.
+
+        Of keys that are not named it must not matter for what comes behind which one has been written. So of each atom
+        there are enough, or they are named; how many others there are does not tell, for they may have no value.
+        """
+        questions = self.loader.questions()
+        few = words(self.others, MAX_NAMED, questions)
+        if few is not None:
+            self.others = NO_TEXTS
+            self.add_names(sorted(few))
+            return
+        algebra = self.loader.algebra
+        least = self.shape.least
+        counts = self.clauses is not None and self.clauses.counts
+        found: list[str] = []
+        left: list[Atom] = []
+        for atom in self.make_atoms():
+            most = MAX_NAMED if counts or atom.meets else min(least - 1, MAX_NAMED)
+            part = words(atom.keys, most, questions) if most > 0 else None
+            if part is None or (not counts and len(part) >= least and not self.can_meet(atom)):
+                left.append(atom)
+            elif not algebra.is_surely_nothing(atom.value):
+                found += part
+        if found:
+            left = [atom for atom in left if not algebra.is_surely_nothing(atom.value)]
+            self.others = self.others & Texts(but=frozenset(found)) if left else NO_TEXTS
+        for atom in left if least > MAX_NAMED else ():
+            if n_texts(atom.keys, least, questions) < least and not algebra.is_surely_nothing(atom.value):
+                raise GrammarLimitError(f"whether there are {least} keys is not known; demand fewer members")
+        self.atoms = left
+        self.add_names(sorted(found))
+
+    def can_meet(self, atom: Atom) -> int:
+        """Bits of the demands that a key of the atom can meet, as far as that is seen at once."""
+        algebra = self.loader.algebra
+        found = 0
+        for bit, exist in enumerate(self.shape.exists):
+            if atom.meets >> bit & 1 and not algebra.is_surely_nothing(algebra.both(atom.value, exist.value)):
+                found |= 1 << bit
+        return found
+
+    def witness(self) -> tuple[int, ...]:
+        """What shows that all states can be finished: a symbol that derives something if all required values do."""
+        if self.possible is None:
+            engine = self.loader.engine
+            needed = self.needed(self.names, self.shape.required)
+            if needed is None:
+                self.possible = (engine.add_lazy("nothing", list),)
+            else:
+                self.possible = (engine.add_lazy("required", list, witness=needed),) if needed else ()
+        return self.possible
+
+    def needed(self, names: Iterable[tuple[str, int]], required: Words) -> list[int] | None:
+        """The required values, without those that are seen to be at once; None if there is no such object."""
+        loader = self.loader
+        found: list[int] = []
+        for name, value in names if required else ():
+            if name not in required or (not has_surrogate(name) and is_something(loader.algebra, value)):
+                continue
+            symbol = loader.value(value)
+            if symbol is None or loader.key(name) is None:
+                return None
+            found.append(symbol)
+        return found
+
+    def start(self) -> int:
+        clauses = self.clauses.start if self.clauses is not None else ()
+        return self.symbol(State(0, 0, (1 << len(self.shape.exists)) - 1, NO_WORDS, clauses))
+
+    def symbol(self, state: State) -> int:
+        symbol = self.known.get(state)
+        if symbol is None:
+            witness: tuple[int, ...] | None = None  # where keys that are not named may have run out
+            if state.clauses:
+                witness = () if self.may_end(state) else (self.solution(state),)
+            elif self.is_plain:
+                witness = self.witness()
+            elif not state.missing or len(state.others) < MAX_NAMED:
+                witness = self.ending(state)
+            symbol = self.known[state] = self.loader.engine.add_lazy(
+                "members", partial(self.expand, state), witness=witness
+            )
+        return symbol
+
+    def ending(self, state: State) -> tuple[int, ...]:
+        """What shows that a state without clauses can be finished."""
+        shape = self.shape
+        if self.endings is None:
+            if self.atoms is None:
+                self.atoms = self.make_atoms()
+            self.endings = Endings(self.loader, shape, self.names, self.atoms, self.origin)
+        room = None if shape.most is None else shape.most - state.size
+        return self.endings.witness(~self.written(state), state.missing, shape.least - state.size, room)
+
+    def written(self, state: State) -> int:
+        """Bits of the names that do not come any more."""
+        passed, written = state.passed, 0
+        if passed > self.n_ordered:
+            passed, written = self.n_ordered, passed - self.n_ordered
+        return written << self.n_ordered | (1 << passed) - 1
+
+    def solution(self, state: State) -> int:
+        """A symbol that derives something if the clauses that are left can be met: that of a shape without clauses."""
+        assert self.clauses is not None
+        loader = self.loader
+        left = self.left(state)
+        known = self.solved.get(left)
+        if known is None:
+            shapes = loader.algebra.sets.objects.solutions(left)
+            known = self.solved[left] = loader.engine.add_lazy("solution", partial(self.next_solution, shapes))
+        return known
+
+    def next_solution(self, shapes: Iterator[ObjectShape]) -> list[list[int]]:
+        try:
+            self.loader.begin()
+            shape = next(shapes, None)
+        except LimitError as error:
+            raise self.loader.algebra.located(error, self.origin) from None
+        if shape is None:
+            return []
+        if is_plain(shape):
+            members = self.needed(shape.named, shape.required)
+            if not members and members is not None:
+                return [[]]  # no other solution is asked for
+        else:
+            members = [self.loader.members(shape, 0, self.origin)]
+        others = self.loader.engine.add_lazy("other solution", partial(self.next_solution, shapes))
+        return [[others]] if members is None else [members, [others]]
+
+    def left(self, state: State) -> ObjectShape:
+        """What is left of the shape: objects of the members that may still come."""
+        assert self.clauses is not None
+        shape = self.shape
+        written = self.written(state)
+        gone = frozenset([name for bit, (name, _) in enumerate(self.names) if written >> bit & 1])
+        value_of = dict(shape.named)
+        value_of.update(self.names)
+        return shape._replace(
+            named=tuple([(name, FALSE if name in gone else value) for name, value in value_of.items()]),
+            required=shape.required - gone,
+            exists=tuple([exist for bit, exist in enumerate(shape.exists) if state.missing >> bit & 1]),
+            least=max(shape.least - state.size, 0),
+            most=None if shape.most is None else shape.most - state.size,
+            is_constant=False,
+            clauses=self.clauses.shapes(state.clauses),
+        )
+
+    def rehearse(self) -> None:
+        """Works out what members may come first, and what they are then, whatever else comes before them: to find out
+        whether that can be done. Behind others, less is left of clauses; some states there are worked out, too."""
+        self.start()
+        engine = self.loader.engine
+        first = next(iter(self.known))
+        n = len(self.names) if self.n_ordered else 1
+        if self.clauses is not None:
+            most = n + min(MAX_REHEARSED, MAX_WORK // (1 + len(self.clauses.known) * len(self.names)))
+            states = list(self.known)
+            for state in states:  # which grows
+                if most <= 0:
+                    break
+                most -= 1
+                if engine.is_productive(self.known[state]):
+                    engine.work_out(self.known[state])
+                    states += islice(self.known, len(states), None)
+        elif self.n_ordered:
+            for index in range(n):
+                self.add_named(first, index, index + 1, [])
+            self.add_others(first, [])
+        else:
+            engine.work_out(self.known[first])  # all that may come at any time
+
+    def expand(self, state: State) -> list[list[int]]:
+        """What may follow this state: the end, or a member and what follows it."""
+        try:
+            self.loader.begin()
+            return self.productions(state)
+        except LimitError as error:
+            raise self.loader.algebra.located(error, self.origin) from None
+
+    def productions(self, state: State) -> list[list[int]]:
+        found: list[list[int]] = []
+        n_ordered = self.n_ordered
+        if state.passed < n_ordered:
+            if not self.required >> state.passed & 1:
+                left: tuple[int, ...] | None = state.clauses
+                if self.clauses is not None:
+                    left = self.clauses.passed(state.clauses, self.names[state.passed][0])
+                if left is not None:
+                    after = State(state.passed + 1, state.size, state.missing, state.others, left)
+                    found.append([self.symbol(after)])
+            self.add_named(state, state.passed, state.passed + 1, found)
+            return found
+        written = state.passed - n_ordered
+        for bit in range(len(self.names) - n_ordered):
+            if not written >> bit & 1:
+                self.add_named(state, n_ordered + bit, n_ordered + (written | 1 << bit), found)
+        if self.may_end(state):
+            found.append([self.loader.mark("}" if state.size else "empty }")])
+        self.add_others(state, found)
+        return found
+
+    def may_end(self, state: State) -> bool:
+        """Whether the object may end here, all names that have an order being passed."""
+        written = state.passed - self.n_ordered
+        if written < 0 or self.required >> self.n_ordered & ~written or state.missing:
+            return False
+        if state.size < min(self.shape.least, self.settled):
+            return False
+        return self.clauses is None or self.clauses.may_end(state.clauses)
+
+    def add_named(self, state: State, index: int, passed: int, found: list[list[int]]) -> None:
+        """A member with one of the named keys."""
+        name, value = self.names[index]
+        key = self.loader.key(name)
+        if key is not None:
+            meets = 0
+            if state.missing:
+                for bit, exist in enumerate(self.shape.exists):
+                    if exist.keys.has(name):
+                        meets |= 1 << bit
+            self.add(state, key, value, meets, passed, found, name)
+
+    def add_others(self, state: State, found: list[list[int]]) -> None:
+        """A member with a key that is not named."""
+        if self.atoms is None:
+            self.atoms = self.make_atoms()
+        if state.missing and len(state.others) >= MAX_NAMED:
+            self.check_left(state)
+        for atom in self.atoms:
+            keys = atom.keys & ~Texts(state.others) if state.others else atom.keys
+            self.add(state, 0, atom.value, atom.meets, state.passed, found, atom.keys, keys)
+
+    def check_left(self, state: State) -> None:
+        """Makes sure that keys are left for each demand that is not met."""
+        assert self.atoms is not None
+        n = len(state.others) + 2
+        few = many = 0
+        for atom in self.atoms:
+            meets = self.can_meet(atom) & state.missing
+            if meets and n_texts(atom.keys, n) < n:
+                few |= meets
+            else:
+                many |= meets
+        if few & ~many:
+            raise GrammarLimitError(f"more than {MAX_NAMED} keys before one that is demanded")
+
+    def add(
+        self,
+        state: State,
+        key: int,
+        value: int,
+        meets: int,
+        passed: int,
+        found: list[list[int]],
+        about: str | Texts,
+        keys: Texts | None = None,
+    ) -> None:
+        """A member with one key or, instead, one out of `keys`, in all the ways in which it may meet demands.
+
+        about: the name, or the keys of the atom.
+        """
+        if self.shape.most is not None and not self.has_room(state, passed):
+            return
+        size = min(state.size + 1, self.settled)
+        meets &= state.missing
+        if not meets:
+            self.add_ways(state, key, value, State(passed, size, state.missing, state.others), found, about, keys)
+            return
+        algebra = self.loader.algebra
+        exists = self.shape.exists
+        open_demands = [bit for bit in range(len(exists)) if meets >> bit & 1]
+        for n in range(len(open_demands) + 1):
+            for chosen in combinations(open_demands, n):
+                algebra.look()
+                what = value
+                missing = state.missing
+                for bit in chosen:
+                    what = algebra.both(what, exists[bit].value)
+                    missing &= ~(1 << bit)
+                self.add_ways(state, key, what, State(passed, size, missing, state.others), found, about, keys)
+
+    def add_ways(
+        self,
+        state: State,
+        key: int,
+        value: int,
+        after: State,
+        found: list[list[int]],
+        about: str | Texts,
+        keys: Texts | None,
+    ) -> None:
+        """The same in all the ways in which clauses go on; `after` knows nothing of them yet."""
+        clauses = self.clauses
+        if clauses is None:
+            self.add_one(state, key, value, after, found, keys)
+            return
+        for way in clauses.ways(state.clauses, about, value, partial(self.left, state)):
+            then = State(after.passed, after.size, after.missing, after.others, clauses.state(way.left))
+            self.add_one(state, key, way.value, then, found, keys)
+
+    def add_one(
+        self, state: State, key: int, value: int, after: State, found: list[list[int]], keys: Texts | None
+    ) -> None:
+        loader = self.loader
+        symbol = loader.value(value)
+        if symbol is None:
+            return
+        if keys is None:
+            member = [key, symbol, self.symbol(after)]
+        else:
+            member = [self.other(keys, symbol, after, not state.others)]
+        found.append([loader.mark(","), *member] if state.size else member)
+
+    def has_room(self, state: State, passed: int) -> bool:
+        """Whether there may be one member more, and all required ones that are missing then."""
+        assert self.shape.most is not None
+        if passed < self.n_ordered:
+            missing = self.required >> passed
+        else:
+            missing = self.required >> self.n_ordered & ~(passed - self.n_ordered)
+        return state.size + 1 + missing.bit_count() <= self.shape.most
+
+    def other(self, keys: Texts, value: int, after: State, is_possible: bool) -> int:
+        """A member with a key out of a set, which none behind it may have.
+
+        What follows the key depends on its text: the parser asks for it when it has read the key. Masks are made with
+        what follows whatever the key is. is_possible: there is such a key; else this is still to be found out.
+        """
+        witness = (value, self.symbol(after)) if is_possible else None
+        return self.loader.engine.add_lazy("member", partial(self.expand_other, keys, value, after), witness=witness)
+
+    def expand_other(self, keys: Texts, value: int, after: State) -> list[list[int]]:
+        key = self.loader.followed_key(keys, partial(self.follow, value, after))
+        return [] if key is None else [[key, self.rest(value, after)]]
+
+    def follow(self, value: int, after: State, text: bytes) -> int:
+        """What follows a key that is written as `text`, colon included."""
+        key = json.loads(text[: text.rindex(b'"') + 1])
+        then = State(after.passed, after.size, after.missing, after.others | {key}, after.clauses)
+        symbol = self.rest(value, then)
+        loader = self.loader
+        if not loader.engine.is_productive(symbol):
+            # Of keys that run out, some that are not named: their values are nothing, and this is not seen.
+            error = GrammarLimitError(f"what may follow the key {json.dumps(key)} was not known before it was written")
+            raise loader.algebra.located(error, self.origin)
+        return symbol
+
+    def rest(self, value: int, after: State) -> int:
+        """A value, and what follows it."""
+        symbol = self.rests.get((value, after))
+        if symbol is None:
+            parts = [value, self.symbol(after)]
+            symbol = self.loader.engine.add_lazy("rest", partial(list, [parts]), witness=parts)
+            self.rests[value, after] = symbol
+        return symbol
+
+    def demands(self) -> list[tuple[Texts, int]]:
+        """What is demanded of keys that are not named. Of many patterns, those with the same schema are one."""
+        found = [(keys, value) for keys, value in self.shape.for_all if value != FALSE]
+        if len(found) <= FEW_DEMANDS:
+            return found
+        algebra = self.loader.algebra
+        sets: dict[int, list[Texts]] = {}
+        for keys, value in found:
+            sets.setdefault(algebra.meant(value), []).append(keys)
+        return [(union(parts), value) for value, parts in sets.items()]
+
+    def make_atoms(self) -> list[Atom]:
+        shape = self.shape
+        algebra = self.loader.algebra
+        others = self.others
+        if others.words is not None and not others.words:
+            return []
+        questions = self.loader.questions()
+        key_sets = self.clauses.key_sets if self.clauses is not None else ()
+        atoms = [Atom(others, TRUE, 0, frozenset())]
+        demands = [(keys, value, 0) for keys, value in self.demands()]
+        demands += [(exist.keys, TRUE, 1 << index) for index, exist in enumerate(shape.exists)]
+        demands += [(keys, TRUE, 0) for keys in key_sets]
+        are_many = len(demands) > FEW_DEMANDS
+        for index, (keys, value, meets) in enumerate(demands):
+            parts: list[Atom] = []
+            for atom in atoms:
+                algebra.look()
+                if len(parts) > index + MAX_OVERLAPS:
+                    raise GrammarLimitError(
+                        f"keys of an object are of more than {MAX_OVERLAPS} kinds, for patterns overlap; give fewer of "
+                        "the patterns schemas that differ"
+                    )
+                inside = atom.keys
+                # What is all inside, or all outside, stays as it is written: two patterns are mostly disjoint.
+                if not keys.is_all():
+                    inside = atom.keys & keys
+                    if questions.is_empty(inside):
+                        parts.append(atom)
+                        continue
+                    outside = atom.keys & ~keys
+                    if questions.is_empty(outside):
+                        inside = atom.keys
+                    else:
+                        parts.append(atom._replace(keys=outside))
+                both = algebra.both(atom.value, value)
+                if are_many and both != atom.value and algebra.is_surely_nothing(both):
+                    continue  # no such key: otherwise they would double with each pattern
+                within = atom.within | {keys} if keys in key_sets else atom.within
+                parts.append(Atom(inside, both, atom.meets | meets, within))
+            atoms = parts
+        if self.clauses is not None:
+            self.clauses.within = {atom.keys: atom.within for atom in atoms}
+        return [atom for atom in atoms if atom.value != FALSE and not questions.is_empty(atom.keys)]
+
+
+def is_plain(shape: ObjectShape) -> bool:
+    """Whether only required keys stand between a state and the end: it can be finished if their values exist, and of
+    other keys about which nothing is demanded there are as many as one likes."""
+    return not shape.exists and not (shape.least and shape.for_all) and not shape.clauses

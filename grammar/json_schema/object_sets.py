@@ -1,0 +1,601 @@
+"""Sets of objects: unions of shapes, and what conjunction and negation make of them.
+
+The conjunction of unions is a union again, whose size is the product of theirs: `oneOf` over a dozen objects would be
+one of millions of shapes. So it is multiplied out only as far as it remains small. What is not remains a list of
+*clauses* beside one shape: of each clause, some shape must hold, too. Which one is decided when the text comes to the
+members that tell (`clauses`).
+
+Clauses are kept simple by what is known of the object anyway, as a solver of Boolean formulas does it (Davis, Logemann
+and Loveland, 1962): what contradicts it is left out, a clause that it implies is met, and of a clause with one shape
+left that shape is part of what is known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import GrammarLimitError
+from .shapes import (
+    ALL_VALUES,
+    ANY_OBJECT,
+    FALSE,
+    NO_VALUES,
+    TRUE,
+    Clause,
+    Exists,
+    ForAll,
+    ObjectShape,
+    OfAlgebra,
+    Values,
+    bounded,
+    smaller,
+)
+from .shortcuts import is_near
+from .text_sets import NO_WORDS, Texts, Words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .algebra import Algebra
+
+MAX_OPENED = 64
+"""Shapes that clauses are multiplied out to."""
+MIN_ABSORBED = 16
+"""Shapes of a union in which those are looked for that are within others."""
+MAX_PARTED = 1 << 10
+"""Shapes that are parted to find one without clauses."""
+
+BOTH_TERMS = -1
+"""Of `narrowed_words`: the conjunction, in which there is no more to be seen."""
+
+
+class ObjectSets(OfAlgebra):
+    """The operations on shapes of objects and on unions of them."""
+
+    def __init__(self, algebra: Algebra) -> None:
+        super().__init__(algebra)
+        self.enumerated: dict[int, bool] = {}
+        self.words: dict[int, Words | None] = {}
+
+    # Unions.
+
+    def all_of(self, unions: Sequence[tuple[ObjectShape, ...]]) -> tuple[ObjectShape, ...]:
+        """What is in all of the unions."""
+        base = ANY_OBJECT
+        clauses: list[Clause] = []
+        for union in dict.fromkeys(unions):
+            if not union:
+                return ()
+            if len(union) > 1:
+                clauses.append(union)
+            elif union[0] is not ANY_OBJECT:
+                known = union[0] if base is ANY_OBJECT else self.both(base, union[0])
+                if known is None:
+                    return ()
+                base = known
+        if not clauses:
+            return (base,)
+        if base is ANY_OBJECT and len(clauses) == 1:
+            return clauses[0]
+        for union in clauses:
+            if len(clauses) == 1 or any(shape.is_constant for shape in union):
+                # Constants have their own order of names, and fix all else.
+                others = [one for one in clauses if one is not union]
+                found: dict[ObjectShape, bool] = {}
+                for shape in union:
+                    both = self.both(base, shape)
+                    if both is not None:
+                        found |= dict.fromkeys(self.all_of([(both,), *others]) if others else (both,), True)
+                return self.absorbed(tuple(found))
+        settled = self.with_clauses(base._replace(clauses=()), [*base.clauses, *clauses])
+        return () if settled is None else self.absorbed(self.opened(settled))
+
+    def none_of(self, union: tuple[ObjectShape, ...]) -> tuple[ObjectShape, ...]:
+        """All objects that are in no shape of the union."""
+        return self.all_of([self.complement(shape) for shape in union])
+
+    def opened(self, shape: ObjectShape) -> tuple[ObjectShape, ...]:
+        """The shape, whose clauses are simple, as a union without clauses, if that is small."""
+        found: dict[ObjectShape, bool] = {}
+        waiting = [shape]
+        n_parted = 0
+        while waiting:
+            one = waiting.pop()
+            if not one.clauses:
+                found[one] = True
+            else:
+                n_parted += 1
+                waiting += self.parted(one)
+            if len(found) + len(waiting) > MAX_OPENED or n_parted > 2 * MAX_OPENED:
+                return (shape,)
+        return tuple(found)
+
+    def absorbed(self, union: tuple[ObjectShape, ...]) -> tuple[ObjectShape, ...]:
+        """The union without shapes that are within another one, if that is worth while: negations of what is said of
+        other keys (`Exists`) mostly overlap. Constants remain, for they have their own order of names."""
+        if len(union) < MIN_ABSORBED or not any(shape.exists for shape in union):
+            return union
+        found = {shape: True for shape in union if not shape.is_constant}
+        for shape in union:
+            if shape.is_constant:
+                continue
+            self.algebra.look()
+            for other in found:
+                if other.required <= shape.required and other is not shape:
+                    if self.relative(shape, other) == ANY_OBJECT:
+                        del found[shape]
+                        break
+        return tuple([shape for shape in union if shape.is_constant or shape in found])
+
+    def solutions(self, shape: ObjectShape) -> Iterator[ObjectShape]:
+        """The shapes without clauses whose union this one is, one after the other. Raises LimitError where the next one
+        takes too long to find, and whenever it is asked again then."""
+        return Solutions(self, shape)
+
+    def parted(self, shape: ObjectShape) -> list[ObjectShape]:
+        """The shape as a union of others that have fewer clauses, or simpler ones."""
+        pivot = self.pivot(shape.clauses)
+        if pivot is not None:
+            # What has the pivot and what does not: a discriminator decides about all clauses in either case.
+            parts = [self.both(shape, one) for one in (pivot, *self.complement(pivot))]
+            if shape not in parts:
+                return [part for part in parts if part is not None]
+        clause = min(shape.clauses, key=len)
+        others = shape._replace(clauses=tuple([one for one in shape.clauses if one is not clause]))
+        return [part for one in clause if (part := self.both(others, one)) is not None]
+
+    def pivot(self, clauses: tuple[Clause, ...]) -> ObjectShape | None:
+        """A shape by which to part: one that says one thing about one name, which is one of few values or common to
+        many clauses; None if there is none."""
+        common: dict[object, int] = {}
+        for clause in clauses:
+            for one in clause:
+                common[one] = common.get(one, 0) + 1
+                for name, _ in one.named:
+                    common[name] = common.get(name, 0) + 1
+        best = None
+        best_score = (False, 0, 0)
+        for one in {one: True for clause in clauses for one in clause}:
+            if len(one.named) != 1 or not is_atomic(one):
+                continue
+            name, value = one.named[0]
+            score = (self.is_enumerated(value), common[one], common[name])
+            if score > best_score:
+                best, best_score = one, score
+        return best
+
+    def is_enumerated(self, term: int) -> bool:
+        """Whether the term, or its negation, is one of few values, or of none."""
+        known = self.enumerated.get(term)
+        if known is None:
+            algebra = self.algebra
+            known = term <= FALSE or (
+                is_near(algebra, term)
+                and (
+                    algebra.members(algebra.values(term & ~1)) is not None
+                    or (
+                        ANY_OBJECT in algebra.values(term & ~1).objects
+                        and algebra.members(algebra.values(term | 1)) is not None
+                    )
+                )
+            )
+            self.enumerated[term] = known
+        return known
+
+    # Clauses.
+
+    def with_clauses(
+        self, base: ObjectShape, clauses: Sequence[Clause], before: ObjectShape | None = None
+    ) -> ObjectShape | None:
+        """The shape, which has no clauses, with these, in a simple form. None if no object is so, as far as is seen.
+
+        before: a shape beside which the clauses were simple; only what speaks of other names is looked at again.
+        """
+        waiting = dict.fromkeys(clauses, True)
+        changed = None if before is None else changed_names(before, base)
+        is_settled = False
+        while not is_settled:
+            self.algebra.look()
+            is_settled = True
+            found: dict[Clause, bool] = {}
+            then: set[str] | None = set()  # the names that are changed on the way
+            for clause in waiting:
+                left = self.relative_clause(base, clause, changed)
+                if left is None:
+                    continue
+                if not left:
+                    return None
+                if len(left) == 1:
+                    more = left[0].clauses
+                    both = self.both(base, left[0]._replace(clauses=()))
+                    if both is None:
+                        return None
+                    now = None if more else changed_names(base, both)
+                    changed = None if now is None or changed is None else changed | now
+                    then = None if now is None or then is None else then | now
+                    base = both
+                    found |= dict.fromkeys(more, True)
+                    is_settled = False
+                else:
+                    found[left] = True
+            waiting = found
+            changed = then
+        if len(waiting) > 1:
+            sets = [frozenset(clause) for clause in waiting]
+            waiting = {
+                clause: True
+                for clause, own in zip(waiting, sets, strict=True)
+                if not any(other < own for other in sets)
+            }
+        return base._replace(clauses=tuple(waiting))
+
+    def relative_clause(self, base: ObjectShape, clause: Clause, changed: set[str] | None = None) -> Clause | None:
+        """What a clause demands of an object of the shape: () if there is none; None, nothing. changed: what speaks of
+        none of these names, and of names alone, is simple."""
+        is_closed = any(value == FALSE and keys.is_all() for keys, value in base.for_all)
+        in_base = dict(base.named)
+        left: dict[ObjectShape, bool] = {}
+        for one in clause:
+            if changed is not None and is_apart(one, changed):
+                left[one] = True
+                continue
+            parts = [one]
+            if is_closed and len(one.exists) == 1:
+                # One of the named members is as demanded: for each of them a shape.
+                exist = one.exists[0]
+                rest = one._replace(exists=())
+                parts = []
+                for name, own in base.named:
+                    if exist.keys.has(name) and own != FALSE:
+                        it = ObjectShape(((name, exist.value),), required=frozenset((name,)))
+                        both = it if rest == ANY_OBJECT else self.both(rest, it)
+                        if both is not None:
+                            parts.append(both)
+            for part in parts:
+                if len(part.named) == 1 and is_atomic(part):
+                    beyond = self.relative_name(base, in_base, part)
+                else:
+                    beyond = self.relative(base, part)
+                if beyond == ANY_OBJECT:
+                    return None
+                if beyond is not None:
+                    left[beyond] = True
+        return tuple(left)
+
+    def relative(self, base: ObjectShape, shape: ObjectShape) -> ObjectShape | None:
+        """What the shape demands of an object that has the shape `base`: `ANY_OBJECT`, nothing. None if no object has
+        both, as far as is seen at once."""
+        is_nothing = self.algebra.is_nothing
+        in_base = dict(base.named)
+        wanted = dict(shape.named)
+        required = shape.required - base.required
+        if shape.for_all:  # they speak of keys that are not named
+            for name in in_base:
+                if name not in wanted:
+                    wanted[name] = self.value_of_other(shape, name)
+        named = []
+        for name, value in wanted.items():
+            known = in_base.get(name)
+            if known is None:
+                known = self.value_of_other(base, name)
+            both = self.narrowed(known, value)
+            if is_nothing(both):
+                if name in shape.required or name in base.required:
+                    return None
+                if not is_nothing(known):
+                    named.append((name, FALSE))
+                elif shape.for_all:
+                    named.append((name, TRUE))
+            elif both != known and not self.implies(known, value):
+                named.append((name, self.algebra.meant(value)))
+            elif shape.for_all or name in required:
+                named.append((name, TRUE))
+        is_closed = any(value == FALSE and keys.is_all() for keys, value in base.for_all)
+        for_all = () if is_closed else tuple([part for part in shape.for_all if part not in base.for_all])
+        if shape.for_all and not for_all:
+            named = [(name, value) for name, value in named if value != TRUE or name in required]
+        exists = tuple(
+            [part for part in shape.exists if part not in base.exists and not self.is_met(part, in_base, base.required)]
+        )
+        n_required = len(base.required | shape.required)
+        least, most = shape.least, shape.most
+        if most is not None and (n_required > most or base.least > most):
+            return None
+        if base.most is not None:
+            if least > base.most:
+                return None
+            if most is not None and base.most <= most:
+                most = None
+        if least <= max(base.least, len(base.required)):
+            least = 0
+        clauses = tuple([clause for clause in shape.clauses if clause not in base.clauses])
+        return ObjectShape(tuple(named), for_all, required, exists, least, most, clauses=clauses)
+
+    def relative_name(self, base: ObjectShape, in_base: dict[str, int], shape: ObjectShape) -> ObjectShape | None:
+        """`relative` for a shape that speaks of one name and nothing else, as those do that tell branches apart."""
+        algebra = self.algebra
+        name, value = shape.named[0]
+        known = in_base.get(name)
+        if known is None:
+            known = self.value_of_other(base, name)
+        both = self.narrowed(known, value)
+        is_open = name not in base.required
+        if algebra.is_nothing(both):
+            if shape.required or not is_open:
+                return None
+            return ANY_OBJECT if algebra.is_nothing(known) else ObjectShape(((name, FALSE),))
+        if both == known or self.implies(known, value):
+            return ObjectShape(((name, TRUE),), (), shape.required) if shape.required and is_open else ANY_OBJECT
+        return ObjectShape(((name, algebra.meant(value)),), (), shape.required if is_open else NO_WORDS)
+
+    # Shapes.
+
+    def value_of(self, shape: ObjectShape, key: str) -> int:
+        """What is demanded of the value of `key`."""
+        for name, value in shape.named:
+            if name == key:
+                return value
+        return self.value_of_other(shape, key)
+
+    def value_of_other(self, shape: ObjectShape, key: str) -> int:
+        """What is demanded of the value of a key that is not named."""
+        value = TRUE
+        for keys, demanded in shape.for_all:
+            if keys.has(key):
+                value = self.algebra.both(value, demanded)
+        return value
+
+    def both(self, left: ObjectShape, right: ObjectShape) -> ObjectShape | None:
+        """Objects of both shapes; None if there are none, as far as is seen at once."""
+        if right.is_constant and not left.is_constant:
+            return self.both(right, left)
+        both = self.narrowed
+        in_left = dict(left.named)
+        in_right = dict(right.named)
+        for name in left.required | right.required:  # as a rule, what tells branches apart is among these
+            if name in in_left and name in in_right and self.algebra.is_nothing(both(in_left[name], in_right[name])):
+                return None
+        named = {}
+        for name, value in left.named:
+            other = in_right.get(name)
+            named[name] = both(value, self.value_of_other(right, name) if other is None else other)
+        for name, value in right.named:
+            if name not in in_left:
+                named[name] = both(self.value_of_other(left, name), value)
+        for_all = left.for_all + tuple([part for part in right.for_all if part not in left.for_all])
+        exists = left.exists + tuple([part for part in right.exists if part not in left.exists])
+        made = self.shape(
+            named,
+            for_all,
+            left.required | right.required,
+            exists,
+            max(left.least, right.least),
+            smaller(left.most, right.most),
+            left.is_constant,
+        )
+        if made is None or not (left.clauses or right.clauses):
+            return made
+        return self.with_clauses(made, left.clauses + right.clauses, None if right.clauses else left)
+
+    def shape(
+        self,
+        named: dict[str, int],
+        for_all: tuple[ForAll, ...],
+        required: Words,
+        exists: tuple[Exists, ...],
+        least: int,
+        most: int | None,
+        is_constant: bool = False,
+    ) -> ObjectShape | None:
+        """The shape in a simple form; None if no object has it, as far as is seen at once."""
+        is_nothing = self.algebra.is_nothing
+        for name in required:
+            if is_nothing(named[name]):
+                return None
+        if exists:
+            for keys, value in for_all:  # says nothing of named keys
+                for exist in exists:
+                    if value ^ 1 == exist.value and keys == exist.keys and not any(map(keys.has, named)):
+                        return None
+            if any(value == FALSE and keys.is_all() for keys, value in for_all):
+                met = self.met_by_names(named, required, exists)
+                if met is None:
+                    return None
+                required, exists = met
+        if most is not None and (least > most or len(required) > most):
+            return None
+        for exist in exists:
+            if is_nothing(exist.value) or most == 0:
+                return None
+        least = max(least, len(required))
+        if least == len(required):
+            least = 0  # said by `required`
+        return ObjectShape(tuple(named.items()), for_all, required, exists, least, most, is_constant)
+
+    def met_by_names(
+        self, named: dict[str, int], required: Words, exists: tuple[Exists, ...]
+    ) -> tuple[Words, tuple[Exists, ...]] | None:
+        """`required` and `exists` in a simple form, where there are only named members; `named` is changed with them.
+        None if no object is so.
+
+        What oneOf makes of closed objects is mostly of this kind: one has a member whose name another does not know.
+        """
+        both = self.narrowed
+        is_nothing = self.algebra.is_nothing
+        left: dict[Exists, bool] = {}
+        for keys, value in exists:
+            words = [name for name, own in named.items() if keys.has(name) and not is_nothing(both(own, value))]
+            if not words:
+                return None
+            if len(words) == 1:
+                named[words[0]] = both(named[words[0]], value)
+                required |= {words[0]}
+            else:
+                left[Exists(Texts(frozenset(words)), value)] = True
+        return required, tuple([part for part in left if not self.is_met(part, named, required)])
+
+    def is_met(self, exist: Exists, named: dict[str, int], required: Words) -> bool:
+        """Whether a required member is as demanded of some."""
+        return any(exist.keys.has(name) and self.implies(named[name], exist.value) for name in required)
+
+    def complement(self, shape: ObjectShape) -> tuple[ObjectShape, ...]:
+        """Objects that are not of the shape."""
+        found = []
+        names = frozenset([name for name, _ in shape.named])
+        for name, value in shape.named:
+            if name in shape.required:  # it is not there, or not so
+                found.append(ObjectShape(((name, self.algebra.meant(value ^ 1)),)))
+            elif value != TRUE:
+                found.append(ObjectShape(((name, self.algebra.meant(value ^ 1)),), required=frozenset((name,))))
+        for keys, value in shape.for_all:
+            if value != TRUE:
+                others = keys & ~Texts(names)
+                if others.words is None:
+                    found.append(ObjectShape(exists=(Exists(others, value ^ 1),)))
+                else:
+                    found += [ObjectShape(((word, value ^ 1),), required=frozenset((word,))) for word in others.words]
+        for keys, value in shape.exists:
+            if keys.words is None:
+                found.append(ObjectShape(for_all=(ForAll(keys, value ^ 1),)))
+            else:
+                found.append(ObjectShape(tuple([(word, value ^ 1) for word in keys.words])))
+        if shape.least > 0:
+            found.append(ObjectShape(most=shape.least - 1))
+        if shape.most is not None:
+            found.append(ObjectShape(least=shape.most + 1))
+        for clause in shape.clauses:
+            found += self.none_of(clause)
+        return bounded(tuple(dict.fromkeys(found)))
+
+    # Terms.
+
+    def narrowed(self, term: int, other: int) -> int:
+        """What is in both terms: one of them, where a negation says nothing more than it. So a value is one of "a" and
+        not one of "b", "c" and "d" in as many shapes as it is one of "a"."""
+        algebra = self.algebra
+        both = algebra.both(term, other)
+        if (term | other) & 1 and term > FALSE and other > FALSE:
+            known = self.narrowed_words(term, other)
+            if known is None:
+                known = self.narrowed_words(other, term)
+            if known is not None:
+                return both if known == BOTH_TERMS else known
+            if algebra.meant(term) == algebra.meant(other) ^ 1 or algebra.is_surely_nothing(both):
+                return FALSE
+            if other & 1 and self.implies(term, other):
+                return term
+            if term & 1 and self.implies(other, term):
+                return other
+            if is_near(algebra, both):
+                # One of few values, but not some of them: as one term, so that many negations remain near.
+                values = algebra.values(both)
+                if algebra.members(values) is not None:
+                    return algebra.meaning(values)
+        return both
+
+    def narrowed_words(self, term: int, other: int) -> int | None:
+        """`narrowed` for some words, or for all values but some words, and another term; BOTH_TERMS for their
+        conjunction. None where it is not seen soon."""
+        words = self.words_of(term)
+        if words is not None:
+            among = self.words_among(words, other)
+            if among is None or len(among) == len(words):
+                return None if among is None else term
+            return self.algebra.meaning(NO_VALUES._replace(texts=Texts(among))) if among else FALSE
+        words = self.words_of(term ^ 1)
+        others = self.words_of(other ^ 1) if words is not None else None
+        if words is None or others is None:
+            return None
+        if others <= words:
+            return term
+        return other if words <= others else BOTH_TERMS
+
+    def words_of(self, term: int) -> Words | None:
+        """The values of a term, if they are words, as far as that is seen soon."""
+        if term in self.words:
+            return self.words[term]
+        if self.algebra.dropped:
+            return None  # of the negation of what is not known whole they would be too few
+        found = None
+        values = self.near_values(term & ~1)
+        if values is not None:
+            if term & 1:  # what is negated must allow all else
+                values = self.algebra.values(term) if ANY_OBJECT in values.objects else ALL_VALUES
+            if not (values.null or values.booleans or values.numbers or values.arrays or values.objects):
+                found = values.texts.words
+            self.words[term] = found
+        return found
+
+    def words_among(self, words: Words, term: int) -> Words | None:
+        """Those of the words that are in the term; None where that is not seen soon."""
+        values = self.near_values(term)
+        return None if values is None else values.texts.among(words)
+
+    def near_values(self, term: int) -> Values | None:
+        known = self.algebra.meanings.get(term)
+        return self.algebra.values(term) if known is None and is_near(self.algebra, term) else known
+
+    def implies(self, term: int, other: int) -> bool:
+        """Whether all values of a term are in the other, as far as that is seen soon."""
+        if term == other or other == TRUE:
+            return True
+        words = self.words_of(term)
+        if words is not None:
+            among = self.words_among(words, other)
+            if among is not None:
+                return len(among) == len(words)
+        words = self.words_of(term ^ 1)
+        if words is not None:
+            others = self.words_of(other ^ 1)
+            if others is not None:
+                return others <= words
+        algebra = self.algebra
+        return algebra.is_surely_nothing(algebra.both(term, other ^ 1))
+
+
+def changed_names(before: ObjectShape, after: ObjectShape) -> set[str] | None:
+    """The names of which two shapes demand different things; None: maybe all."""
+    if after.for_all != before.for_all:
+        return None
+    known = dict(before.named)
+    found = {name for name, value in after.named if known.pop(name, None) != value}
+    return found.union(known, before.required ^ after.required)
+
+
+def is_apart(shape: ObjectShape, names: set[str]) -> bool:
+    """Whether the shape speaks of other names alone."""
+    if shape.for_all or shape.exists or shape.least or shape.most is not None or shape.clauses:
+        return False
+    return names.isdisjoint([name for name, _ in shape.named])
+
+
+def is_atomic(shape: ObjectShape) -> bool:
+    """Whether the shape says one thing at most, but for names."""
+    if shape.for_all or shape.exists or shape.least or shape.most is not None or shape.clauses:
+        return False
+    return len(shape.required) <= 1
+
+
+class Solutions:
+    """See `ObjectSets.solutions`."""
+
+    def __init__(self, sets: ObjectSets, shape: ObjectShape) -> None:
+        self.sets = sets
+        settled = sets.with_clauses(shape._replace(clauses=()), shape.clauses)
+        self.waiting = [] if settled is None else [settled]
+
+    def __iter__(self) -> Iterator[ObjectShape]:
+        return self
+
+    def __next__(self) -> ObjectShape:
+        for _ in range(MAX_PARTED):
+            if not self.waiting:
+                raise StopIteration
+            shape = self.waiting.pop()
+            if not shape.clauses:
+                return shape
+            self.waiting += self.sets.parted(shape)
+        raise GrammarLimitError(
+            f"whether an object can satisfy a combination of schemas is not known after {MAX_PARTED} attempts; combine "
+            "fewer of them"
+        )

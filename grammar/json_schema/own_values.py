@@ -1,0 +1,277 @@
+"""What the keywords of one place say of a value, but for those that apply other schemas to the same value.
+
+These are the assertions of a schema, and the applicators that speak of members and items (2020-12 core, 7.6 and 10):
+`values` has their meaning, type by type. Members and items remain terms.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from ..json.numbers import INTEGERS, WRITTEN_INTEGERS, NumberSet, listed, number_set
+from .keywords import DRAFT_4, DRAFT_NAMES, count
+from .shapes import (
+    ALL_VALUES,
+    ANY_ARRAY,
+    ANY_NUMBER,
+    ANY_OBJECT,
+    FALSE,
+    TRUE,
+    UNIQUE,
+    ArrayShape,
+    Contains,
+    ForAll,
+    ObjectShape,
+    Values,
+)
+from .text_sets import ALL_TEXTS, NO_TEXTS, Texts
+
+if TYPE_CHECKING:
+    from ..regex.ast import Node
+    from .algebra import Algebra
+    from .places import Place
+
+MAX_LENGTH = 1 << 31
+"""Code points: no text of so many is written."""
+
+TYPES = {
+    "null": Values(True, 0, (), NO_TEXTS, (), ()),
+    "boolean": Values(False, 3, (), NO_TEXTS, (), ()),
+    "number": Values(False, 0, (ANY_NUMBER,), NO_TEXTS, (), ()),
+    "integer": Values(False, 0, (INTEGERS,), NO_TEXTS, (), ()),
+    "string": Values(False, 0, (), ALL_TEXTS, (), ()),
+    "array": Values(False, 0, (), NO_TEXTS, (ANY_ARRAY,), ()),
+    "object": Values(False, 0, (), NO_TEXTS, (), (ANY_OBJECT,)),
+}
+"""What each type allows."""
+
+TYPES_4 = {**TYPES, "integer": Values(False, 0, (WRITTEN_INTEGERS,), NO_TEXTS, (), ())}
+"""In draft 4 an integer is what is written as one."""
+
+STRINGS = frozenset(["minLength", "maxLength", "pattern", "format"])
+NUMBERS = frozenset(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"])
+ARRAYS = frozenset(
+    [
+        "items",
+        "prefixItems",
+        "additionalItems",
+        "minItems",
+        "maxItems",
+        "contains",
+        "minContains",
+        "maxContains",
+        "uniqueItems",
+    ]
+)
+_OBJECTS = frozenset(
+    [
+        "properties",
+        "patternProperties",
+        "additionalProperties",
+        "propertyNames",
+        "required",
+        "minProperties",
+        "maxProperties",
+    ]
+)
+
+
+def own_values(algebra: Algebra, place: Place, is_negated: bool = False) -> Values:
+    """What the keywords of a place say that are no applicators in place; what is to be negated, if `is_negated`: that
+    is the same unless keywords are left out below `propertyNames`."""
+    schema = algebra.keywords(place)
+    kind = schema.get("type")
+    if kind is None:
+        found = ALL_VALUES
+    else:
+        types = TYPES_4 if place.draft == DRAFT_4 else TYPES
+        found = types[kind] if isinstance(kind, str) else reduce(algebra.sets.either, [types[one] for one in kind])
+    if "enum" in schema:
+        found = algebra.sets.both(found, constants(algebra, schema["enum"]))
+    if "const" in schema:
+        found = algebra.sets.both(found, constants(algebra, [schema["const"]]))
+    keys = schema.keys()
+    if found.objects and not _OBJECTS.isdisjoint(keys):
+        objects = _only(algebra, found.objects, object_shape(algebra, place, is_negated), True)
+        found = Values(found.null, found.booleans, found.numbers, found.texts, found.arrays, objects)
+    if found.arrays and not ARRAYS.isdisjoint(keys):
+        arrays = _only(algebra, found.arrays, array_shape(algebra, place), False)
+        found = Values(found.null, found.booleans, found.numbers, found.texts, arrays, found.objects)
+    if found.texts is not NO_TEXTS and not STRINGS.isdisjoint(keys):
+        found = found._replace(texts=found.texts & own_texts(algebra, place))
+    if found.numbers and not NUMBERS.isdisjoint(keys):
+        demanded = numbers_of(schema, place.draft)
+        numbers = () if demanded.is_empty() else (demanded,)
+        found = found._replace(numbers=algebra.sets.both_numbers(found.numbers, numbers))
+    return found
+
+
+def _only(algebra: Algebra, shapes: Any, demanded: Any, objects: bool) -> Any:
+    """Those of the shapes that are as demanded, a shape or None for none."""
+    if demanded is None:
+        return ()
+    if objects:
+        return algebra.sets.objects.all_of([shapes, (demanded,)])
+    return algebra.sets.product(shapes, (demanded,), algebra.sets.arrays.both, ANY_ARRAY)
+
+
+def object_shape(algebra: Algebra, place: Place, is_negated: bool = False) -> ObjectShape | None:
+    schema = algebra.keywords(place)
+    named: dict[str, int] = {}
+    for_all: list[ForAll] = []
+    # Patterns and what is left by them say something about names, too.
+    others = TRUE
+    if "additionalProperties" in schema:
+        others = algebra.child(place, "additionalProperties")
+    patterns = [
+        (algebra.pattern(pattern), algebra.place(place.grandchild("patternProperties", pattern)))
+        for pattern in schema.get("patternProperties", ())
+    ]
+    for name in schema.get("properties", ()):
+        value = algebra.place(place.grandchild("properties", name))
+        for keys, demanded in patterns:
+            if keys.has(name):
+                value = algebra.both(value, demanded)
+        named[name] = value
+    for keys, demanded in patterns:
+        if demanded != TRUE:
+            for_all.append(ForAll(keys, demanded))
+    if others != TRUE:
+        left = ALL_TEXTS
+        for keys, _ in patterns:
+            left = left & ~keys
+        for_all.append(ForAll(left, others))
+    if "propertyNames" in schema:
+        names = algebra.child(place, "propertyNames")
+        # Both are too large where something is left out.
+        refused = algebra.values(names ^ 1).texts if is_negated and algebra.dropped else ~algebra.values(names).texts
+        if refused != NO_TEXTS:
+            for name in named:
+                if refused.has(name):
+                    named[name] = FALSE
+            for_all.append(ForAll(refused, FALSE))
+    required = frozenset(schema.get("required", ()) if isinstance(schema.get("required"), list) else ())
+    for name in schema.get("required", ()) if required else ():
+        if name not in named:
+            value = TRUE
+            for keys, demanded in for_all:
+                if keys.has(name):
+                    value = algebra.both(value, demanded)
+            named[name] = value
+    least = count(schema.get("minProperties", 0))
+    most = count(schema["maxProperties"]) if "maxProperties" in schema else None
+    return algebra.sets.objects.shape(named, tuple(for_all), required, (), least, most)
+
+
+def array_shape(algebra: Algebra, place: Place) -> ArrayShape | None:
+    schema = algebra.keywords(place)
+    prefix: list[int] = []
+    rest = TRUE
+    first = schema.get("prefixItems")
+    if first is not None:
+        prefix = algebra.children(place, "prefixItems", range(len(first)))
+    items = schema.get("items")
+    if isinstance(items, list):
+        prefix = algebra.children(place, "items", range(len(items)))
+        if "additionalItems" in schema:
+            rest = algebra.child(place, "additionalItems")
+    elif items is not None:
+        rest = algebra.child(place, "items")
+    contains: tuple[Contains, ...] = ()
+    if "contains" in schema:
+        least = count(schema.get("minContains", 1))
+        most = count(schema["maxContains"]) if "maxContains" in schema else None
+        contains = (Contains(algebra.child(place, "contains"), least, most, 0),)
+    return algebra.sets.arrays.shape(
+        prefix,
+        rest,
+        count(schema.get("minItems", 0)),
+        count(schema["maxItems"]) if "maxItems" in schema else None,
+        contains,
+        UNIQUE if schema.get("uniqueItems") is True else 0,
+    )
+
+
+def own_texts(algebra: Algebra, place: Place) -> Texts:
+    schema = algebra.keywords(place)
+    least = count(schema.get("minLength", 0))
+    most = count(schema["maxLength"]) if "maxLength" in schema else None
+    if most is not None and most >= MAX_LENGTH:
+        most = None
+    if least >= MAX_LENGTH or (most is not None and least > most):
+        return NO_TEXTS
+    found = Texts(least=least, most=most) if least or most is not None else ALL_TEXTS
+    if "pattern" in schema:
+        found = found & algebra.pattern(schema["pattern"])
+    if "format" in schema and algebra.asserts_format(place.resource):
+        tree = format_tree(schema["format"], place.draft)
+        if tree is not None:
+            found = found & Texts(trees=(tree,))
+    return found
+
+
+def constants(algebra: Algebra, values: list[Any]) -> Values:
+    """Exactly these values."""
+    null = False
+    booleans = 0
+    numbers = []
+    words = []
+    arrays: list[ArrayShape] = []
+    objects: list[ObjectShape] = []
+    for value in values:
+        if isinstance(value, str):
+            words.append(value)
+        elif value is None:
+            null = True
+        elif value is True or value is False:
+            booleans |= 2 if value else 1
+        elif isinstance(value, list):
+            items = tuple(map(algebra.constant, value))
+            arrays.append(ArrayShape(items, FALSE, len(items), len(items)))
+        elif isinstance(value, dict):
+            members = tuple([(name, algebra.constant(member)) for name, member in value.items()])
+            objects.append(ObjectShape(members, (ForAll(ALL_TEXTS, FALSE),), frozenset(value), is_constant=True))
+        else:
+            numbers.append(value)
+    return Values(
+        null,
+        booleans,
+        (listed(numbers),) if numbers else (),
+        Texts(frozenset(words)) if words else NO_TEXTS,
+        tuple(dict.fromkeys(arrays)),
+        tuple(dict.fromkeys(objects)),
+    )
+
+
+def format_tree(name: str, draft: int) -> Node | None:
+    """The texts of a format; None where no draft knows it. Raises FormatRefusal.
+
+    People write formats that came with a later draft than theirs, and mean them; drafts leave that to implementations.
+    """
+    from ..json.formats import tree
+
+    found = tree(name, DRAFT_NAMES[draft])
+    return tree(name) if found is None else found
+
+
+def numbers_of(schema: dict[str, Any], draft: int) -> NumberSet:
+    """What the keywords about numbers say. Raises LimitError and ValueError, which the scan has met before."""
+    minimum = schema.get("minimum")
+    maximum = schema.get("maximum")
+    above = schema.get("exclusiveMinimum")
+    below = schema.get("exclusiveMaximum")
+    if draft == DRAFT_4:
+        above, below = above is True, below is True
+    else:
+        # Of two lower bounds the greater one counts, and of equal ones the exclusive one.
+        if above is not None and (minimum is None or above >= minimum):
+            minimum, above = above, True
+        else:
+            above = False
+        if below is not None and (maximum is None or below <= maximum):
+            maximum, below = below, True
+        else:
+            below = False
+    multiples = [schema["multipleOf"]] if "multipleOf" in schema else []
+    return number_set(minimum, maximum, above, below, multiples)

@@ -1,0 +1,196 @@
+"""What users give as a schema, as JSON values: text, dicts, pydantic models, dataclasses.
+
+Numbers of a text are kept exactly: integers as int, all others as Decimal. A key that an object has twice is an error,
+since readers disagree about what that means. Dicts and lists are copied, and nothing in them: a grammar reads its
+schema while it is used, and must not change when they do. That takes some microseconds for 700 bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+from ..errors import GrammarError, GrammarLimitError
+
+MAX_DEPTH = 500
+"""Of objects and lists within one another. What reads and writes JSON text does not go much deeper."""
+
+
+def read(given: Any) -> Any:
+    """The schema that somebody gave: a dict of JSON values, or True or False.
+
+    Raises GrammarError where a text is no JSON or no schema can be had, with line and column in a text; TypeError where
+    it is something else altogether.
+    """
+    if isinstance(given, Mapping):
+        return copied(given)
+    if given is True or given is False:
+        return given
+    if isinstance(given, str):
+        return read_text(given)
+    if isinstance(given, (bytes, bytearray)):
+        try:
+            return read_text(bytes(given).decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise GrammarError(
+                f"the schema is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}"
+            ) from None
+    return _of_model(given)
+
+
+def read_text(text: str) -> Any:
+    """A JSON text as values. Raises GrammarError with line and column. A byte order mark before it is passed over, as
+    parsers may (RFC 8259, 8.1)."""
+    text = text.removeprefix("\ufeff")
+    try:
+        return json.loads(text, object_pairs_hook=object_of, parse_float=Decimal, parse_constant=_constant)
+    except json.JSONDecodeError as error:
+        line = error.doc.splitlines()[error.lineno - 1] if error.doc else ""
+        raise GrammarError(
+            f"the schema is not JSON: {error.msg}", line=error.lineno, column=error.colno, text=line
+        ) from None
+    except RepeatedKeyError as error:
+        raise _repeated(text, error.key) from None
+    except RecursionError:
+        raise GrammarLimitError(
+            "the schema is nested too deeply to be read; give it as a dict, or simplify it"
+        ) from None
+    except GrammarError:
+        raise
+    except InvalidOperation:
+        raise GrammarLimitError("a number in the schema has an exponent beyond what Python reads") from None
+    except ValueError as error:  # what `int` refuses: digits beyond `sys.get_int_max_str_digits()`
+        raise GrammarLimitError(f"a number in the schema has too many digits: {error}") from None
+
+
+class RepeatedKeyError(Exception):
+    """An object has a key twice."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these members. Raises RepeatedKeyError."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise RepeatedKeyError(key)
+            seen.add(key)
+    return found
+
+
+def _constant(name: str) -> NoReturn:
+    raise GrammarError(f"the schema is not JSON: there is no number {name} in it")
+
+
+def _repeated(text: str, key: str) -> GrammarError:
+    """The error of a repeated key, with the place of the second one. Reads the text once more, member by member."""
+    from ..source import SourceText
+
+    place = second_place(text, key)
+    line, column = SourceText(text).line_and_column(place)
+    return GrammarError(
+        f"the key {json.dumps(key, ensure_ascii=False)} stands twice in one object",
+        line=line,
+        column=column,
+        text=SourceText(text).line_at(place),
+        hint="remove one: readers of JSON disagree about which of them counts",
+    )
+
+
+def second_place(text: str, key: str) -> int:
+    """Where in a JSON text an object has `key` for the second time: the first such place."""
+    read_string = json.decoder.scanstring  # type: ignore[attr-defined]
+    keys: list[set[str] | None] = []  # of the objects and lists (None) that are open
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char == '"':
+            begin = at
+            value, at = read_string(text, at + 1)
+            end = at
+            while text[end] in " \t\r\n":
+                end += 1
+            known = keys[-1]
+            if text[end] == ":" and known is not None:
+                if value in known and value == key:
+                    return begin
+                known.add(value)
+            continue
+        if char == "{":
+            keys.append(set())
+        elif char == "[":
+            keys.append(None)
+        elif char in "]}":
+            keys.pop()
+        at += 1
+    raise AssertionError("no key stands twice")
+
+
+def copied(given: Any, what: str = "the schema") -> Any:
+    """A copy in plain dicts and lists of what is made of mappings and sequences. Other values are shared."""
+    result = [given]
+    stack: list[tuple[Any, int]] = [(result, 0)]  # copies, the values of which are none yet; how deep
+    while stack:
+        made, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            raise GrammarLimitError(f"{what} is nested more than {MAX_DEPTH} deep, or holds itself")
+        depth += 1
+        if type(made) is dict:
+            for name, item in made.items():
+                copy = _copy(item)
+                if copy is not None:
+                    made[name] = copy  # the keys remain the same
+                    stack.append((copy, depth))
+        else:
+            for index, item in enumerate(made):
+                copy = _copy(item)
+                if copy is not None:
+                    made[index] = copy
+                    stack.append((copy, depth))
+    return result[0]
+
+
+def _copy(value: Any) -> Any:
+    """A copy of a mapping or sequence; None of another value."""
+    kind = type(value)
+    if kind is str or kind is int or kind is bool or kind is float or value is None:
+        return None
+    if kind is dict or isinstance(value, Mapping):
+        return dict(value)
+    if kind is list or isinstance(value, (list, tuple)):
+        return list(value)
+    return None
+
+
+def _of_model(given: Any) -> Any:
+    """The schema of a pydantic model, a dataclass, or an instance of either."""
+    kind = given if isinstance(given, type) else type(given)
+    try:
+        if hasattr(kind, "model_json_schema"):
+            return kind.model_json_schema()
+        if kind.__module__.startswith("pydantic.") and hasattr(given, "json_schema"):
+            return given.json_schema()  # a TypeAdapter
+        if hasattr(kind, "__dataclass_fields__"):
+            from pydantic import TypeAdapter
+
+            return TypeAdapter(kind).json_schema()
+    except ImportError as error:
+        if error.name != "pydantic":
+            raise
+        raise GrammarError(
+            f"the schema of the dataclass {kind.__name__} is made by pydantic, which is not installed",
+            hint="pip install pydantic, or give the schema itself",
+        ) from None
+    except Exception as error:  # of pydantic, which has many: types without a schema, names that are not defined
+        raise GrammarError(f"pydantic makes no schema of {kind.__name__}: {error}") from error
+    raise TypeError(
+        "a schema must be a dict, JSON text, True, False, a pydantic model or a dataclass, not "
+        f"{type(given).__name__}; pydantic.TypeAdapter(...) makes one of other types"
+    )

@@ -1,0 +1,246 @@
+"""The rehearsal: what texts can come to is worked out while a schema is loaded, where it might be too much.
+
+What a schema means is worked out when a text comes to it, and some combinations are beyond every bound. Which ones
+cannot be told by what is written: terms meet by `allOf`, by `oneOf`, whose branches exclude each other, and by members
+of the same name far below. So a schema in which something may become too much (`heavy`, by an estimate) is walked
+through from the root, term by term, as the loader will do it, but for what nothing heavy is reached from. What cannot
+be worked out is refused, with the place nearest to it, or left out if not `strict`.
+
+An ordinary schema is not rehearsed, and of a large one no more than MAX_TERMS terms are. What the rehearsal has worked
+out, the grammar goes on with.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from random import Random
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from ...earley._engine import Engine
+from ...earley._regex import Regexes
+from ...earley.errors import LimitError
+from ..errors import GrammarLimitError
+from ..regex.lower import lower_shared
+from .algebra import Algebra
+from .keywords import APPLICATORS
+from .load import SchemaLoader
+from .terms import BOTH, PLACE, VALUES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..json.numbers import NumberSet
+    from .places import Place
+    from .shapes import Values
+
+MAX_TERMS = 1 << 5
+"""That are rehearsed, of one schema: the first ones from the root on."""
+MAX_STATES = 8
+"""Of a terminal, beginnings of its texts: behind so many the next byte is worked out."""
+N_TEXTS, MAX_LENGTH = 2, 24
+"""And along so many texts, up to so many bytes."""
+MAX_NODES = 1 << 12
+"""Regex nodes that are worked out for one terminal, and for one byte more."""
+MAX_LEFT_OUT = 64
+"""Places of which something is left out, one after the other."""
+MAX_KEPT = 1 << 15
+"""Regex nodes that a grammar may be left with, whether its texts come to them or not."""
+
+
+class Rehearsal:
+    """One walk through the terms of a schema."""
+
+    def __init__(self, algebra: Algebra, reaching: set[int] | None) -> None:
+        self.algebra = algebra
+        self.reaching = reaching  # the `id` of values from which something heavy is reached; None: all
+        self.engine = Engine(Regexes())
+        self.engine.regexes.limit_time(algebra.limits, algebra.deadline - monotonic())
+        self.loader = SchemaLoader(algebra, self.engine)
+        self.rules = self.loader.rehearsed = {}
+        self.waiting = [algebra.place(algebra.documents.root)]  # all terms that were found
+        self.met = set(self.waiting)
+        self.n_symbols = 0  # of those of the loader whose terms have been taken over
+        self.term = 0  # that is at work
+
+    def run(self) -> None:
+        """Raises LimitError, with a pointer, where a text could meet it."""
+        try:
+            for term in self.waiting:  # which grows
+                if len(self.waiting) > MAX_TERMS:
+                    break
+                self.term = term
+                self.work_out(term)
+        except LimitError as error:
+            raise self.told(error) from None
+        finally:
+            self.loader.rehearsed = None
+
+    def is_small(self) -> bool:
+        """Whether a grammar can go on with the engine and the loader."""
+        return self.engine.regexes.n_nodes <= MAX_KEPT
+
+    def reaches(self, term: int) -> bool:
+        """Whether something heavy may be reached from the term."""
+        if self.reaching is None:
+            return True
+        part = self.algebra.parts[term >> 1]
+        kind = self.algebra.kinds[term >> 1]
+        if kind == BOTH:
+            return any(map(self.reaches, part))
+        return kind == VALUES or (kind == PLACE and id(part.schema) in self.reaching)
+
+    def add(self, terms: Iterable[int]) -> None:
+        for term in terms:
+            if term not in self.met:
+                self.met.add(term)
+                if self.reaches(term):
+                    self.waiting.append(term)
+
+    def work_out(self, term: int) -> None:
+        """Does what is done when a text comes to a value, and adds the terms that it comes to behind it."""
+        loader = self.loader
+        algebra = self.algebra
+        algebra.look()
+        values = algebra.values(term)
+        self.try_scalars(values)
+        if is_plain(values):
+            for shape in values.objects:
+                self.add([value for _, value in shape.named])
+                self.add([value for _, value in shape.for_all])
+            for array in values.arrays:
+                self.add([*array.prefix, array.rest])
+            return
+        symbol = loader.value(term)
+        if symbol is None or not self.engine.is_productive(symbol):
+            return
+        for shape, n_ordered in loader.ordered(values, term):
+            loader.members(shape, n_ordered, term)
+            self.rules[shape, n_ordered].rehearse()
+        for array in values.arrays:
+            loader.items(array, term)
+            self.rules[array].rehearse()
+        self.add(islice(loader.symbols, self.n_symbols, None))
+        self.n_symbols = len(loader.symbols)
+
+    def try_scalars(self, values: Values) -> None:
+        """Numbers and strings that are combined: their terminals, and how these go on."""
+        loader = self.loader
+        regexes = loader.regexes
+        for numbers in values.numbers:
+            if numbers.listed is None and (numbers.non_multiples or numbers.multiple is not None):
+                tree = loader.number_tree(numbers)
+                if is_combined(numbers):
+                    node = lower_shared(tree, regexes)
+                    if not regexes.is_empty(node):
+                        try_states(regexes, node)
+        if values.texts.weight > 1:
+            node = values.texts.node(regexes, loader.style)
+            if not regexes.is_empty(node):
+                try_states(regexes, node)
+
+    def told(self, error: LimitError) -> GrammarLimitError:
+        """The error, with the places whose combination it is about."""
+        places = self.places()
+        if isinstance(error, GrammarLimitError):
+            if error.pointer is None and places:
+                error.pointer = places[0].pointer
+            return error
+        message = str(error)
+        if len(places) > 1:
+            message += f" (together with {', '.join([place.pointer for place in places[1:]])})"
+        return GrammarLimitError(message, pointer=places[0].pointer if places else None).like(error)
+
+    def places(self) -> list[Place]:
+        """The places that the term at work is a combination of."""
+        algebra = self.algebra
+        found: list[Place] = []
+        stack = [self.term]
+        while stack:
+            term = stack.pop()
+            kind = algebra.kinds[term >> 1]
+            if kind == BOTH:
+                stack += reversed(algebra.parts[term >> 1])
+            elif kind == PLACE:
+                found.append(algebra.parts[term >> 1])
+        return found
+
+    def left_out(self) -> list[tuple[Place, str]]:
+        """What must be left out for the term at work to become simpler: the last place with applicators, or all that
+        the last place says of more than types."""
+        places = self.places()
+        for place in reversed(places):
+            schema = self.algebra.keywords(place)
+            found = [keyword for keyword in schema if keyword in APPLICATORS]
+            if found:
+                return [(place, keyword) for keyword in found]
+        for place in reversed(places):
+            found = [keyword for keyword in self.algebra.keywords(place) if keyword != "type"]
+            if found:
+                return [(place, keyword) for keyword in found]
+        return []
+
+
+def is_plain(values: Values) -> bool:
+    """Whether what is demanded of members and items does not depend on others, and nothing is counted."""
+    for shape in values.objects:
+        if shape.clauses or shape.exists or shape.least > 1 or len(shape.for_all) > 1:
+            return False
+    return not any(shape.contains or shape.unique for shape in values.arrays)
+
+
+def is_combined(numbers: NumberSet) -> bool:
+    """Whether numbers must, or must not, be multiples of several others, so that remainders multiply."""
+    return len(numbers.non_multiples) + (numbers.multiple is not None) > 1
+
+
+def try_states(regexes: Regexes, start: int) -> None:
+    """Works out what may follow some beginnings of the node's texts: the shortest ones, and those along a few texts at
+    random, the same ones each time. Raises LimitError where that is too much for one of them."""
+    following: dict[int, list[int]] = {}
+    most = regexes.n_nodes + MAX_NODES
+
+    def after(node: int) -> list[int]:
+        known = following.get(node)
+        if known is None:
+            known = following[node] = list(regexes.derivatives(node))
+        return known
+
+    found = {start: True}
+    waiting = [start]
+    for node in waiting:  # which grows
+        if len(following) >= MAX_STATES or regexes.n_nodes > most:
+            break
+        waiting += [target for target in after(node) if target not in found]
+        found |= dict.fromkeys(waiting, True)
+    rng = Random(0)
+    for _ in range(N_TEXTS):
+        node = start
+        for _ in range(MAX_LENGTH):
+            if regexes.n_nodes > most:
+                return
+            targets = after(node)
+            if not targets:
+                break
+            node = rng.choice(targets)
+
+
+def rehearsed(algebra: Algebra, within: set[int] | None) -> Rehearsal:
+    """The rehearsal of an algebra, in which all has been found to be possible that may be too much, `within` what
+    `Rehearsal` calls `reaching`. Without `strict`: of the algebra of what is left then."""
+    rehearsal = Rehearsal(algebra, within)
+    for _ in range(MAX_LEFT_OUT):
+        try:
+            rehearsal.run()
+            break
+        except LimitError as error:
+            more = [] if algebra.options.strict or error.limit == "seconds" else rehearsal.left_out()
+            if not more:
+                raise
+            told = (error.message if isinstance(error, GrammarLimitError) else str(error)).replace("\n", "; ")
+            dropped = {**algebra.dropped, **{(id(place.schema), keyword): told for place, keyword in more}}
+            left = Algebra(algebra.documents, algebra.options, dropped, algebra.limits)
+            left.has_unique_items, left.plain_numbers = algebra.has_unique_items, algebra.plain_numbers
+            algebra = left
+            rehearsal = Rehearsal(algebra, within)
+    return rehearsal

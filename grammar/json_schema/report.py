@@ -1,0 +1,202 @@
+"""What became of each keyword of a schema, known or not: enforced as it is, narrowed or widened (or refused: then
+`schema_errors.refused` makes its row).
+
+The report goes over the schema once more and is made when somebody asks; what is left out, `scan` has found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import GrammarError
+from ..json.formats import NARROWED as NARROWED_FORMATS
+from ..json.number_spellings import MAX_FIGURES
+from .check import check_schema
+from .errors import Path, pointer_of
+from .keywords import ANNOTATION, DRAFT_4, DRAFT_7, IDENTITY, KNOWN_ELSEWHERE, is_number, rows
+from .own_values import format_tree
+
+if TYPE_CHECKING:
+    from .algebra import Algebra
+    from .documents import Documents
+    from .options import Options
+    from .places import Resource
+
+EXACT, NARROWED, WIDENED, REFUSED = "exact", "narrowed", "widened", "refused"
+
+_TEXTS = ("minLength", "maxLength", "pattern", "patternProperties", "propertyNames")
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+
+TOLD_APART = (
+    "numbers that must differ are written without an exponent, integers without a fraction, and in at most "
+    f"{MAX_FIGURES} characters, the sign apart"
+)
+NO_SURROGATES = "lone surrogates are written only in strings of which nothing is demanded"
+_BESIDE = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
+"""Keywords that say nothing without another one."""
+
+_FAILS = {"not": "not", "oneOf": "oneOf", "then": "if", "else": "if", "maxContains": "contains"}
+_FAILS |= dict.fromkeys(("unevaluatedItems", "unevaluatedProperties"), "")
+"""Keywords that demand something where a schema fails, which is the value of this keyword, or all around."""
+
+_ELSEWHERE = frozenset(["$dynamicRef", "$recursiveRef", "$id"])
+
+UNREACHED = "in a schema that nothing applies, asserts nothing"
+
+
+class Row(NamedTuple):
+    """What became of one keyword.
+
+    pointer: JSON pointer of the keyword's value; of the schema itself for what concerns the whole document.
+    keyword: its name; empty for the whole document.
+    status: "exact"; "narrowed", some valid documents are not written; "widened", some invalid ones are; "refused", of
+        which the rows are in `GrammarError.report`, since there is no grammar.
+    why: which option or which limit it is due to, or what the keyword is; empty where there is nothing to say.
+    source: of a schema within a Lark grammar, where it stands there ("line 3, column 8"); else empty.
+    """
+
+    pointer: str
+    keyword: str
+    status: str
+    why: str
+    source: str = ""
+
+
+Dropped = Mapping[tuple[int, str], str]
+"""Keywords that are left out, by the `id` of their schema and by name, and why."""
+
+
+def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Row, ...]:
+    """What became of each keyword of each schema, by pointer."""
+    options = algebra.options
+    found = [Row("", "", NARROWED, f"{_white_space(options)}: no other white space is written")]
+    if options.property_order == "schema":
+        found.append(Row("", "", NARROWED, "property_order='schema': keys are written in the order of the schema"))
+    if options.ensure_ascii or options.string_escapes != "all":
+        found.append(
+            Row("", "", NARROWED, f"ensure_ascii={options.ensure_ascii}, string_escapes={options.string_escapes!r}")
+        )
+    if options.number_plain:
+        found.append(Row("", "", NARROWED, "number_plain=True: no number has an exponent, and no integer a fraction"))
+
+    weakened = {key for key, _ in dropped}
+    reached: set[int] = set()
+    left_out: set[Path] = set()
+
+    def visit(schema: dict[str, Any], resource: Resource, path: Path) -> None:
+        reached.add(id(schema))
+        known = rows(resource.draft)
+        around = path if left_out else ()
+        while around and around not in left_out:
+            around = around[0]
+        if around:
+            why = f"strict=False: within {pointer_of(around, resource)}, which is left out"
+            found.extend([Row(pointer_of((path, name), resource), name, WIDENED, why) for name in schema])
+            return
+        for keyword in schema:
+            pointer = pointer_of((path, keyword), resource)
+            status, why = EXACT, ""
+            row = known.get(keyword)
+            if (id(schema), keyword) in dropped:
+                status, why = WIDENED, f"strict=False: {dropped[id(schema), keyword]}"
+                left_out.add((path, keyword))
+            elif row is None:
+                why = (
+                    "of another draft, asserts nothing here"
+                    if keyword in KNOWN_ELSEWHERE
+                    else "unknown, asserts nothing"
+                )
+            elif keyword not in resource.keywords:
+                why = "of a vocabulary that the metaschema does not use, asserts nothing"
+            elif keyword != "$ref" and "$ref" in schema and resource.draft <= DRAFT_7 and row.role != IDENTITY:
+                why = "beside `$ref`, which stands alone up to draft 7"
+            elif keyword == "$schema" and schema is not resource.schema:
+                why = f"ignored: it counts at the root, and beside `{'id' if resource.draft == DRAFT_4 else '$id'}`"
+            elif row.role in (ANNOTATION, IDENTITY):
+                why = "asserts nothing"
+            elif keyword in _BESIDE and _BESIDE[keyword] not in schema:
+                why = f"without `{_BESIDE[keyword]}`, asserts nothing"
+            elif keyword == "additionalItems" and type(schema.get("items")) is not list:
+                why = "without a list as `items`, asserts nothing"
+            elif keyword == "format":
+                why = _format(schema[keyword], resource, algebra)
+                if not why and schema[keyword] in NARROWED_FORMATS:
+                    status, why = NARROWED, NARROWED_FORMATS[schema[keyword]]
+            elif weakened and keyword in _FAILS and _is_weakened(documents, resource, keyword, schema, weakened):
+                status, why = WIDENED, "strict=False: what may have to fail here is left out in part"
+            elif keyword in _TEXTS:
+                status, why = NARROWED, NO_SURROGATES
+            elif keyword == "uniqueItems":
+                if id(schema) in algebra.plain_numbers:
+                    status, why = NARROWED, TOLD_APART
+            elif _is_about_numbers(keyword, schema[keyword], resource.draft) and not options.number_plain:
+                status = NARROWED
+                why = (
+                    f"number_digits={options.number_digits}, number_shift={options.number_shift}: beside an exponent "
+                    "no more digits are written"
+                )
+            found.append(Row(pointer, keyword, status, why))
+
+    check_schema(documents, visit)
+    for schema, resource, path in documents.all_schemas():
+        if id(schema) not in reached:
+            found += [Row(pointer_of((path, name), resource), name, EXACT, UNREACHED) for name in schema]
+    return tuple(sorted(found))
+
+
+def _is_weakened(
+    documents: Documents, resource: Resource, keyword: str, schema: dict[str, Any], weakened: set[int]
+) -> bool:
+    """Whether something is left out of what the keyword may need to fail: of that it is not known then. Behind dynamic
+    references and in other resources something may be."""
+    judged = _FAILS[keyword]
+    stack: list[Any] = [schema.get(judged)] if judged else list(schema.values())
+    met: set[int] = {id(schema)}
+    if not judged and id(schema) in weakened:
+        return True
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict) and id(value) not in met:
+            met.add(id(value))
+            if id(value) in weakened or not _ELSEWHERE.isdisjoint(value):
+                return True
+            if isinstance(value.get("$ref"), str):
+                with suppress(GrammarError):  # in a constant
+                    stack.append(documents.resolve(value["$ref"], resource, ())[0])
+            stack += value.values()
+        elif isinstance(value, list):
+            stack += value
+    return False
+
+
+def _white_space(options: Options) -> str:
+    """The options that say which white space is written."""
+    found = f"whitespace={options.whitespace!r}"
+    if options.whitespace == "flexible":
+        found += f", max_indent={options.max_indent}"
+    return found if options.separators is None else f"{found}, separators={options.separators!r}"
+
+
+def _is_about_numbers(keyword: str, value: Any, draft: int) -> bool:
+    """Whether the keyword demands something of a number, so that not all spellings of it are written."""
+    if keyword == "type":
+        return draft != DRAFT_4 and "integer" in value  # an integer of draft 4 has one spelling
+    if keyword == "enum" or keyword == "const":
+        return _holds_number(value)
+    return keyword in _BOUNDS
+
+
+def _holds_number(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_holds_number, value))
+    if isinstance(value, dict):
+        return any(map(_holds_number, value.values()))
+    return is_number(value)
+
+
+def _format(name: str, resource: Resource, algebra: Algebra) -> str:
+    if not algebra.asserts_format(resource):
+        return "an annotation: format_assertion=False, or the metaschema says so"
+    return "" if format_tree(name, resource.draft) is not None else "an annotation: the draft does not know this format"

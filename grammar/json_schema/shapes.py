@@ -1,0 +1,155 @@
+"""What a schema allows, type by type: `Values`, and the shapes of arrays and objects.
+
+A set of JSON values is the union of its nulls, booleans, numbers, strings, arrays and objects; each part is closed
+under `&`, `|` and `~` by itself. Sets of texts are so by themselves (`text_sets`). Of numbers, arrays and
+objects a set is a union of *shapes*, each of which is what all of its demands allow (of numbers: `json/numbers`). A
+demand that is negated is a shape again ("some item is no S", "more than 3 members"), so the complement of a shape is
+a union of shapes and that of a union is the intersection of such: the disjunctive normal form, whose size is bounded
+(`MAX_SHAPES`).
+
+What is demanded of items and members is a *term* (`terms`), a number; what it means is worked out when a
+text or another shape comes to it. So recursion closes: the shapes of a schema refer to finitely many terms.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from weakref import ref
+
+from ..errors import GrammarLimitError
+from ..json.numbers import ALL, NumberSet
+from .text_sets import ALL_TEXTS, NO_TEXTS, Texts, Words
+
+if TYPE_CHECKING:
+    from .algebra import Algebra
+
+T = TypeVar("T")
+
+MAX_SHAPES = 1 << 10
+"""Of one type, of one schema: in a union that a conjunction or a negation makes."""
+
+TRUE, FALSE = 0, 1
+"""The terms that allow everything and nothing. The negation of a term `t` is `t ^ 1`."""
+
+
+UNIQUE, REPEATS = 1, 2
+
+
+class Contains(NamedTuple):
+    """From `least` to `most` items (None: without bound) at `begin` and behind it are `item`."""
+
+    item: int
+    least: int
+    most: int | None
+    begin: int
+
+
+class ArrayShape(NamedTuple):
+    """Arrays with items `prefix`, one by one, and then `rest` each; as many as `least` and `most` say.
+
+    unique: UNIQUE, no item is equal to another; REPEATS, some items are equal; 0, no matter.
+    """
+
+    prefix: tuple[int, ...] = ()
+    rest: int = TRUE
+    least: int = 0
+    most: int | None = None
+    contains: tuple[Contains, ...] = ()
+    unique: int = 0
+
+    def item(self, index: int) -> int:
+        return self.prefix[index] if index < len(self.prefix) else self.rest
+
+
+class ForAll(NamedTuple):
+    """Every member whose key is in `keys` has a value in `value`."""
+
+    keys: Texts
+    value: int
+
+
+class Exists(NamedTuple):
+    """Some member whose key is in `keys` has a value in `value`."""
+
+    keys: Texts
+    value: int
+
+
+class ObjectShape(NamedTuple):
+    """Objects in which
+
+    - the value of a key that is `named` is in the term there,
+    - the other members are as `for_all` says, each of which speaks of keys that are not named,
+    - `required` keys, which are named, are there,
+    - `exists`: members that are there, of any key,
+    - there are from `least` to `most` members,
+    - of each of the `clauses` some shape holds, too (see `object_sets`).
+
+    is_constant: it is one constant, maybe with more demanded of it, and names are in the order of the constant.
+    """
+
+    named: tuple[tuple[str, int], ...] = ()
+    for_all: tuple[ForAll, ...] = ()
+    required: Words = frozenset()
+    exists: tuple[Exists, ...] = ()
+    least: int = 0
+    most: int | None = None
+    is_constant: bool = False
+    clauses: tuple[tuple[ObjectShape, ...], ...] = ()
+
+
+Clause = tuple[ObjectShape, ...]
+
+ANY_NUMBER = ALL
+ANY_ARRAY = ArrayShape()
+ANY_OBJECT = ObjectShape()
+
+
+class Values(NamedTuple):
+    """A set of JSON values."""
+
+    null: bool
+    booleans: int  # 1: false is in it; 2: true
+    numbers: tuple[NumberSet, ...]
+    texts: Texts
+    arrays: tuple[ArrayShape, ...]
+    objects: tuple[ObjectShape, ...]
+
+
+ALL_VALUES = Values(True, 3, (ANY_NUMBER,), ALL_TEXTS, (ANY_ARRAY,), (ANY_OBJECT,))
+NO_VALUES = Values(False, 0, (), NO_TEXTS, (), ())
+
+
+def is_nothing(values: Values) -> bool:
+    """Whether no value is among them, as far as that is seen without following terms."""
+    return not (values.null or values.booleans or values.numbers or values.arrays or values.objects) and (
+        values.texts.words is not None and not values.texts.words
+    )
+
+
+class OfAlgebra:
+    """What makes terms of terms. The algebra has it, and not the other way round."""
+
+    def __init__(self, algebra: Algebra) -> None:
+        self.the_algebra = ref(algebra)
+
+    @property
+    def algebra(self) -> Algebra:
+        algebra = self.the_algebra()
+        assert algebra is not None
+        return algebra
+
+
+def smaller(left: int | None, right: int | None) -> int | None:
+    """The smaller of two upper bounds, None being none."""
+    if left is None or right is None:
+        return right if left is None else left
+    return min(left, right)
+
+
+def bounded(shapes: tuple[T, ...]) -> tuple[T, ...]:
+    if len(shapes) > MAX_SHAPES:
+        raise GrammarLimitError(
+            f"a combination of schemas becomes a union of more than {MAX_SHAPES} cases; combine fewer of them"
+        )
+    return shapes

@@ -1,0 +1,22 @@
+# Types for schema_glance.py as compiled: all members that may come first are glanced at.
+
+cimport cython
+
+from earleymask.grammar.json_schema.places cimport Place
+from earleymask.grammar.json_schema.text_sets cimport Texts
+from earleymask.grammar.json_schema.terms cimport Terms
+
+# Kinds of terms, imported from schema_terms.
+cdef int PLACE, BOTH
+
+
+@cython.locals(place=Place, known=dict, schema=dict)
+cpdef plain_scalars(Terms algebra, term)
+@cython.locals(place=Place)
+cpdef bint is_structured(Terms algebra, term) except -1
+@cython.locals(kind=int)
+cpdef bint is_shallow(Terms algebra, term) except -1
+cpdef bint is_near(Terms algebra, term) except -1
+cpdef bint is_something(Terms algebra, term) except -1
+@cython.locals(texts=Texts)
+cpdef bint have_scalar(algebra, values) except -1

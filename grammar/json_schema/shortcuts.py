@@ -1,0 +1,156 @@
+"""What is seen of terms at a glance, without working out what they mean: most schemas are plain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..json.numbers import AS_DECIMALS
+from .constants import scalars_of
+from .keywords import APPLICATORS, DRAFT_4, SAYS_NOTHING
+from .own_values import NUMBERS, STRINGS, TYPES, TYPES_4
+from .shapes import TRUE
+from .terms import BOTH, PLACE
+
+if TYPE_CHECKING:
+    from .algebra import Algebra
+    from .places import Place
+    from .shapes import Values
+
+MAX_LOOKED = 4
+"""References that are followed to see that something satisfies a schema."""
+MAX_NEAR = 8
+"""Branches, or parts of a conjunction, that are looked at to see that a combination is empty."""
+
+
+def plain_scalars(algebra: Algebra, term: int) -> Values | None:
+    """What a place means that says no more than one type of scalars, as most places do; else None."""
+    index = term >> 1
+    if term & 1 or algebra.kinds[index] != PLACE:
+        return None
+    place = algebra.parts[index]
+    schema = place.schema
+    kind = schema.get("type")
+    if type(kind) is not str or kind == "object" or kind == "array":
+        return None
+    known = place.resource.keywords
+    for keyword in schema:
+        if keyword != "type" and keyword not in SAYS_NOTHING and keyword in known:
+            return None
+    if "type" not in known:
+        return None
+    return TYPES_4[kind] if place.draft == DRAFT_4 else TYPES[kind]
+
+
+def is_structured(algebra: Algebra, term: int) -> bool:
+    """Whether a place says of itself that all its values are arrays, or objects."""
+    index = term >> 1
+    if term & 1 or algebra.kinds[index] != PLACE:
+        return False
+    place = algebra.parts[index]
+    kind = place.schema.get("type")
+    return (kind == "object" or kind == "array") and "type" in place.resource.keywords
+
+
+def is_shallow(algebra: Algebra, term: int) -> bool:
+    """Whether the meaning can be worked out without looking at other places."""
+    kind = algebra.kinds[term >> 1]
+    part = algebra.parts[term >> 1]
+    if kind != BOTH:
+        return kind != PLACE or APPLICATORS.isdisjoint(part.schema)
+    if len(part) > MAX_NEAR:
+        return False
+    return not [one for one in part if not is_shallow(algebra, one)]
+
+
+def is_something(algebra: Algebra, term: int) -> bool:
+    """Whether some value is in the term, as far as that is seen at once: as a rule it is. Of the others the engine
+    proves it, and for that looks at what they mean."""
+    if plain_scalars(algebra, term) is not None:
+        return True
+    place = algebra.place_of(term)
+    return term == TRUE or (place is not None and _has_value(algebra, place, 0))
+
+
+def have_scalar(algebra: Algebra, values: Values) -> bool:
+    """Whether some scalar is among the values, as far as that is seen at once."""
+    if values.null or values.booleans:
+        return True
+    if values.numbers and values.numbers[0].spelled != AS_DECIMALS:  # with `number_plain` integers are not
+        return True
+    texts = values.texts
+    if texts.words is not None:
+        return bool(texts.words)
+    if texts.trees:
+        is_alone = len(texts.trees) == 1 and not texts.least and texts.most is None and not texts.but
+        return is_alone and id(texts.trees[0]) in algebra.inhabited
+    return not texts.but or texts.most is None
+
+
+def _has_value(algebra: Algebra, place: Place, depth: int) -> bool:
+    if place.schema is True or place.schema is False:
+        return place.schema is True
+    schema = algebra.keywords(place)
+    if "$ref" in schema or "anyOf" in schema:
+        if (
+            depth > MAX_LOOKED
+            or not schema.keys() <= SAYS_NOTHING | {"$ref", "anyOf"}
+            or ("$ref" in schema and "anyOf" in schema)
+        ):
+            return False
+        if "$ref" in schema:
+            return _has_value(algebra, place.ref(), depth + 1)
+        n = len(schema["anyOf"])
+        return any(_has_value(algebra, place.grandchild("anyOf", index), depth + 1) for index in range(n))
+    kind = schema.get("type", "null")
+    if "const" in schema or "enum" in schema:
+        values = scalars_of(schema, place.resource.keywords)
+        if not values:
+            return False
+        return values[0] is None or isinstance(values[0], bool) or (isinstance(values[0], str) and values[0].isascii())
+    if not APPLICATORS.isdisjoint(schema):
+        return False
+    for one in (kind,) if isinstance(kind, str) else kind:
+        if one in ("null", "boolean"):
+            return True
+        if one == "string" and STRINGS.isdisjoint(schema):
+            return True
+        if one in ("number", "integer") and NUMBERS.isdisjoint(schema):
+            return True
+        if one == "array" and not schema.get("minItems") and "contains" not in schema:
+            return True
+        if one == "object" and not schema.get("required") and not schema.get("minProperties"):
+            return True
+    return False
+
+
+def is_near(algebra: Algebra, term: int) -> bool:
+    """Whether the meaning can be worked out with what stands in the branches of an `anyOf` or `oneOf` at most."""
+    index = term >> 1
+    if index in algebra.far or (term, "values") in algebra.in_work or (term ^ 1, "values") in algebra.in_work:
+        return False
+    part = algebra.parts[index]
+    if algebra.kinds[index] == BOTH:
+        if len(part) <= MAX_NEAR:
+            for one in part:
+                if not is_near(algebra, one):
+                    if one >> 1 in algebra.far:
+                        algebra.far.add(index)
+                    return False
+            return True
+    elif algebra.kinds[index] != PLACE or _is_near_place(algebra, part):
+        return True
+    algebra.far.add(index)
+    return False
+
+
+def _is_near_place(algebra: Algebra, place: Place) -> bool:
+    if APPLICATORS.isdisjoint(place.schema):
+        return True
+    schema = algebra.keywords(place)
+    for keyword in APPLICATORS & schema.keys():
+        branches = schema[keyword]
+        if keyword not in ("anyOf", "oneOf") or len(branches) > MAX_NEAR:
+            return False
+        if not all(isinstance(one, bool) or APPLICATORS.isdisjoint(one) for one in branches):
+            return False
+    return True

@@ -1,0 +1,41 @@
+# Types for schema_terms.py as compiled: all that a schema says is a term.
+
+cimport cython
+
+from earleymask.grammar.json_schema.documents cimport Documents
+from earleymask.grammar.json_schema.places cimport Place
+
+
+cdef class Terms:
+    cdef object __weakref__
+    cdef readonly object limits
+    cdef readonly double deadline
+    cdef public bint is_loading
+    cdef readonly Documents documents
+    cdef readonly object options
+    cdef readonly object dropped
+    cdef readonly set weakened
+    cdef readonly list kinds
+    cdef readonly list parts
+    cdef readonly dict known
+    cdef readonly set in_work
+    cdef readonly set far
+
+    cpdef begin(self, double seconds_left)
+    cpdef look(self)
+    cpdef place(self, Place place)
+    @cython.locals(known=dict)
+    cpdef dict keywords(self, Place place)
+    cpdef child(self, Place place, keyword)
+    cpdef list children(self, Place place, keyword, keys)
+    cpdef meaning(self, values)
+    cpdef both(self, left, right)
+    @cython.locals(found=dict)
+    cpdef all_of(self, terms)
+    cpdef any_of(self, terms)
+    cdef _term(self, int kind, key, part)
+    cpdef Place place_of(self, term)
+    cpdef enter(self, term, what=*)
+    cpdef leave(self, term, what=*)
+
+cpdef canonical(value)

@@ -1,0 +1,211 @@
+"""Schemas as terms: numbers that stand for sets of JSON values.
+
+A *term* is all values (`TRUE`), a place in a schema document, one constant, certain values, or the conjunction of
+other terms; `t ^ 1` is the negation of `t`. (An and-inverter graph, as circuits are written in logic synthesis.)
+Terms are interned: equal ones are the same number, so what is known about one is known for all its uses, and recursion
+closes. What they mean, `algebra` works out.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from ..errors import GrammarError, GrammarLimitError
+from ..json.numbers import exact
+from .shapes import FALSE, TRUE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ...earley.errors import LimitError
+    from ...earley.limits import Limits
+    from .documents import Documents
+    from .options import Options
+    from .places import Place
+    from .shapes import Values
+
+MAX_TERMS = 1 << 20
+MAX_UNFOLDED = 200
+"""Applicators in place, and references, within each other."""
+
+PLACE, BOTH, CONSTANT, VALUES = range(4)
+
+
+class Terms:
+    """The terms of one schema."""
+
+    def __init__(
+        self, documents: Documents, options: Options, dropped: Mapping[tuple[int, str], str], limits: Limits
+    ) -> None:
+        self.limits = limits
+        self.deadline = monotonic() + limits.seconds
+        self.is_loading = True
+        self.documents = documents
+        self.options = options
+        self.dropped = dropped  # keywords that are left out: see `scan`
+        self.weakened = {key for key, _ in dropped}  # the `id` of schemas that are not known whole
+        # By term // 2: what it is, and of what.
+        self.kinds: list[int] = [BOTH]
+        self.parts: list[Any] = [()]
+        self.known: dict[object, int] = {(BOTH, ()): TRUE}
+        self.in_work: set[tuple[int, str]] = set()
+        self.far: set[int] = set()  # terms // 2 of which `is_near` is never true
+
+    # Time.
+
+    def begin(self, seconds_left: float) -> None:
+        """A symbol is worked out from here on, in what a call of a matcher has left of its time."""
+        if not self.is_loading:
+            self.deadline = monotonic() + seconds_left
+        self.look()
+
+    def look(self) -> None:
+        """Raises GrammarLimitError where the work takes too long. What a schema means may be far larger than it."""
+        if monotonic() > self.deadline:
+            seconds = self.limits.seconds
+            raise GrammarLimitError(f"working out the schema takes longer than {seconds} seconds").of("seconds")
+
+    # Terms.
+
+    def place(self, place: Place) -> int:
+        schema = place.schema
+        if schema is True or schema is False:
+            return TRUE if schema else FALSE
+        return self._term(PLACE, place.key(), place)
+
+    def keywords(self, place: Place) -> dict[str, Any]:
+        """The keywords that count at a place, which is no bool."""
+        known = place.keywords
+        if known is None:
+            known = place.applied()
+            if self.dropped:
+                schema = place.schema
+                known = {name: value for name, value in known.items() if (id(schema), name) not in self.dropped}
+            place.keywords = known
+        return known
+
+    def child(self, place: Place, keyword: str) -> int:
+        return self.place(place.child(keyword))
+
+    def children(self, place: Place, keyword: str, keys: Iterable[Any]) -> list[int]:
+        return [self.place(place.grandchild(keyword, key)) for key in keys]
+
+    def constant(self, value: Any) -> int:
+        return self._term(CONSTANT, as_written(value), value)
+
+    def meaning(self, values: Values) -> int:
+        """A term for these values."""
+        return self._term(VALUES, values, values)
+
+    def both(self, left: int, right: int) -> int:
+        if left == right or right == TRUE:
+            return left
+        if left == TRUE:
+            return right
+        if left ^ 1 == right or left == FALSE or right == FALSE:
+            return FALSE
+        return self.all_of((left, right))
+
+    def all_of(self, terms: Iterable[int]) -> int:
+        """The conjunction. The order is kept, for the names of members come in it; what is said twice counts once."""
+        found: dict[int, bool] = {}
+        for term in terms:
+            if not term & 1 and self.kinds[term >> 1] == BOTH:
+                for part in self.parts[term >> 1]:
+                    found[part] = True
+            else:
+                found[term] = True
+        for term in found:
+            if term ^ 1 in found:
+                return FALSE
+        if len(found) == 1:
+            return next(iter(found))
+        parts = tuple(found)
+        return self._term(BOTH, parts, parts)
+
+    def any_of(self, terms: Iterable[int]) -> int:
+        return self.all_of([term ^ 1 for term in terms]) ^ 1
+
+    def _term(self, kind: int, key: object, part: Any) -> int:
+        whole = (kind, key)
+        term = self.known.get(whole)
+        if term is None:
+            if len(self.kinds) >= MAX_TERMS:
+                raise GrammarLimitError(f"the schema has more than {MAX_TERMS} combinations of sub-schemas")
+            term = self.known[whole] = 2 * len(self.kinds)
+            self.kinds.append(kind)
+            self.parts.append(part)
+        return term
+
+    def place_of(self, term: int) -> Place | None:
+        """The place that the term is, if it is one."""
+        if term & 1 or self.kinds[term >> 1] != PLACE:
+            return None
+        place: Place = self.parts[term >> 1]
+        return place
+
+    def pointer_of(self, term: int) -> str | None:
+        """The JSON pointer of the place that the term is or is combined of."""
+        kind = self.kinds[term >> 1]
+        part = self.parts[term >> 1]
+        if kind == PLACE:
+            pointer: str = part.pointer
+            return pointer
+        for one in part if kind == BOTH else ():
+            found = self.pointer_of(one)
+            if found is not None:
+                return found
+        return None
+
+    def located(self, error: LimitError, term: int) -> GrammarLimitError:
+        """The error, which was met when the term was worked out, with a place."""
+        if not isinstance(error, GrammarLimitError):
+            error = GrammarLimitError(str(error)).like(error)
+        if error.pointer is None:
+            error.pointer = self.pointer_of(term)
+        return error
+
+    # What is being worked out.
+
+    def enter(self, term: int, what: str = "values") -> None:
+        """From here on the term's meaning is being worked out. Raises GrammarError where it already is."""
+        task = (term, what)
+        if task in self.in_work or len(self.in_work) > MAX_UNFOLDED:
+            raise self.circle(term, task in self.in_work)
+        self.in_work.add(task)
+
+    def leave(self, term: int, what: str = "values") -> None:
+        self.in_work.discard((term, what))
+
+    def circle(self, term: int, is_circle: bool) -> GrammarError:
+        part = self.parts[term >> 1]
+        where = f"{part.pointer}: " if self.kinds[term >> 1] == PLACE else ""
+        if is_circle:
+            return GrammarError(
+                f"{where}the schema refers to itself without an item or a member between",
+                hint="take the reference out of the circle; it says nothing",
+            )
+        return GrammarLimitError(f"{where}more than {MAX_UNFOLDED} schemas apply to one value within each other")
+
+
+def canonical(value: Any) -> object:
+    """A key that is equal for values that are equal as JSON: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, str):
+        return value
+    if value is None or value is True or value is False:
+        return (value,)
+    if isinstance(value, list):
+        return ("array", *map(canonical, value))
+    if isinstance(value, dict):
+        return ("object", frozenset([(name, canonical(member)) for name, member in value.items()]))
+    return exact(value)
+
+
+def as_written(value: Any) -> object:
+    """As `canonical`, with the order of keys."""
+    if isinstance(value, list):
+        return ("array", *map(as_written, value))
+    if isinstance(value, dict):
+        return ("object", *[(name, as_written(member)) for name, member in value.items()])
+    return canonical(value)

@@ -1,0 +1,207 @@
+"""`uniqueItems`: can items be told apart, at each place where it stands?
+
+Scalars can, by state where they are few and by what is written otherwise. Arrays and objects can where they are few
+enough to be listed (`listed`); those at one place of an array need not be told apart where none at another place
+can be equal to them. What the items are, other schemas may say that apply to the same value: they are looked at, from
+the inside to the outside, as far as that is needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...earley.errors import LimitError
+from .check import check_schema
+from .counting import UNKNOWN, differing
+from .documents import push
+from .errors import Path
+from .keywords import APPLICATORS, DEFINITIONS
+from .listed import STRUCTURED, listed, listed_scalars, listed_structured
+from .own_values import ARRAYS, array_shape
+from .places import Place
+from .shapes import ALL_VALUES, FALSE, UNIQUE, Values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .algebra import Algebra
+    from .documents import Documents
+    from .places import Resource
+    from .shapes import ArrayShape
+
+BESIDE = APPLICATORS - {"unevaluatedItems", "unevaluatedProperties"}
+"""Keywords whose schemas apply to the same value."""
+UNDER_NEGATION = "it may stand under a negation, where some items would have to be equal, out of too many values"
+
+NOTHING_SAID = "nothing says what the items are, and such that are arrays or objects cannot be told apart"
+
+RUN_OUT = "whether there are enough items that differ cannot be told"
+
+
+class Verdict(NamedTuple):
+    """why: items cannot be told apart; empty if they can. shapes: the arrays for which this was found out."""
+
+    why: str
+    shapes: tuple[ArrayShape, ...] = ()
+
+    def reads_scalars(self, algebra: Algebra) -> bool:
+        """Whether the parser must read which strings or numbers there are."""
+        return any(listed_scalars(values) is None for values in self._items(algebra))
+
+    def reads_numbers(self, algebra: Algebra) -> bool:
+        return any(values.numbers and listed_scalars(values) is None for values in self._items(algebra))
+
+    def _items(self, algebra: Algebra) -> list[Values]:
+        return [algebra.values(term) for shape in self.shapes for term in places_of(shape)]
+
+
+class UniqueItems:
+    """Decides about the schemas with `uniqueItems` of one scan.
+
+    edges: from schemas to those that apply to the same value, by `id`; places: where the former are.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        algebra: Algebra,
+        edges: Mapping[int, list[int]],
+        places: Mapping[int, tuple[dict[str, Any], Resource, Path]],
+    ) -> None:
+        self.documents = documents
+        self.algebra = algebra
+        self.places = places
+        self.around: dict[int, list[int]] = {}  # the edges, backwards
+        for one, others in edges.items():
+            for other in others:
+                self.around.setdefault(other, []).append(one)
+        self._alone: set[int] | None = None
+
+    def verdict(self, place: Place, *, is_negated: bool) -> Verdict:
+        """Of a place that has the keyword. is_negated: whether its negation may be needed."""
+        algebra = self.algebra
+        own = array_shape(algebra, place)
+        shapes = () if own is None or own.unique != UNIQUE else (own,)
+        why = self.why_not(shapes)
+        if is_negated:
+            # Of what is negated, other schemas say nothing.
+            if not why and any(listed(algebra, term) is None for shape in shapes for term in places_of(shape)):
+                why = UNDER_NEGATION
+            return Verdict(why, shapes)
+        if not why:
+            return Verdict(self.why_not_around(place), shapes)
+        passed: list[ArrayShape] = []
+        return Verdict(self.within(place, passed), tuple(passed))
+
+    def within(self, place: Place, passed: list[ArrayShape], inner: str = "") -> str:
+        """Why items at a place cannot be told apart, given all that says something of the same value; empty if they
+        can. `passed` receives the arrays for which they can. inner: why not, given only the schema with the keyword."""
+        try:
+            arrays = self.algebra.values(self.algebra.place(place)).arrays
+        except LimitError as error:
+            return str(error)
+        shapes = tuple([shape for shape in arrays if shape.unique == UNIQUE])
+        why = self.why_not(shapes)
+        if not why:
+            passed += shapes
+            return ""
+        around = self.around.get(id(place.schema), ())
+        if not around or self.documents.is_dynamic or id(place.schema) in self.alone():
+            if not inner or (why == inner and why != NOTHING_SAID):
+                return why
+            return f"at {place.pointer if '#' in place.pointer else '#' + place.pointer} {why}"
+        for one in around:
+            schema, resource, path = self.places[one]
+            outer = self.within(Place(schema, resource, path, (), self.documents), passed, inner or why)
+            if outer:
+                return outer
+        return ""
+
+    def why_not_around(self, place: Place) -> str:
+        """Why there may be too few items that differ, though a place by itself leaves enough: what else applies to the
+        value may demand more of them, or leave fewer values. Empty if that is not so."""
+        waiting = [place]
+        met: set[int] = set()
+        while waiting:
+            place = waiting.pop()
+            around = () if self.documents.is_dynamic else self.around.get(id(place.schema), ())
+            if _conjoins(place.schema):
+                passed: list[ArrayShape] = []
+                why = self.within(place, passed)
+                if why == RUN_OUT or why.endswith(f" {RUN_OUT}"):
+                    return why
+            for one in around:
+                if one not in met:
+                    met.add(one)
+                    schema, resource, path = self.places[one]
+                    waiting.append(Place(schema, resource, path, (), self.documents))
+        return ""
+
+    def why_not(self, shapes: tuple[ArrayShape, ...]) -> str:
+        for shape in shapes:
+            why = not_apart(self.algebra, shape)
+            if not why and differing(self.algebra, shape) == UNKNOWN:
+                why = RUN_OUT
+            if why:
+                return why
+        return ""
+
+    def alone(self) -> set[int]:
+        """By `id`: the schemas that apply to some value, a member or an item, that no schema around them speaks of."""
+        if self._alone is None:
+            found = self._alone = {id(self.documents.root.schema)}
+
+            def visit(schema: dict[str, Any], resource: Resource, path: Path) -> None:
+                for keyword, value in schema.items():
+                    kind = resource.keywords.get(keyword, DEFINITIONS)
+                    if kind < DEFINITIONS and keyword not in BESIDE:
+                        inner: list[Any] = []
+                        push(inner, kind, value, resource, path)
+                        found.update([id(one) for one, _, _ in inner])
+
+            check_schema(self.documents, visit)
+        return self._alone
+
+
+def _conjoins(schema: dict[str, Any]) -> bool:
+    """Whether several things are said of an array here, some of them by other schemas."""
+    beside = BESIDE & schema.keys()
+    if not beside:
+        return False
+    return len(beside) > 1 or beside.isdisjoint(("$ref", "anyOf", "oneOf")) or not ARRAYS.isdisjoint(schema)
+
+
+def places_of(shape: ArrayShape) -> list[int]:
+    """What the items may be, where they have to be told apart."""
+    if shape.most is not None and shape.most <= 1:
+        return []
+    n = len(shape.prefix) if shape.rest == FALSE else len(shape.prefix) + 1
+    n = n if shape.most is None else min(n, shape.most)
+    return [shape.item(index) for index in range(n)]
+
+
+def not_apart(algebra: Algebra, shape: ArrayShape) -> str:
+    """Why items that are arrays or objects cannot be told apart, given where they come; empty if they can."""
+    structured = algebra.meaning(STRUCTURED)
+    terms = places_of(shape)
+    for index, term in enumerate(terms):
+        if listed_structured(algebra, term) is not None:
+            continue
+        values = algebra.values(term)
+        if index == len(shape.prefix) and (shape.most is None or shape.most > index + 1):
+            if values == ALL_VALUES:
+                return NOTHING_SAID
+            return f"items that are {_kinds(values)} cannot be told apart"
+        for other, at_other in enumerate(terms):
+            try:
+                both = algebra.values(algebra.all_of([term, at_other, structured]))
+            except LimitError:
+                both = ALL_VALUES
+            if other != index and (both.arrays or both.objects):
+                first, second = sorted((index, other))
+                return f"the items at {first} and {second} may both be {_kinds(both)}, which cannot be told apart"
+    return ""
+
+
+def _kinds(values: Values) -> str:
+    return " or ".join([name for name, shapes in (("arrays", values.arrays), ("objects", values.objects)) if shapes])

@@ -1,0 +1,127 @@
+"""Where a schema becomes impossible, for the error that no document satisfies it.
+
+The place is followed inwards as long as one part alone is the cause: a required member, an item that must be there, a
+part of an `allOf`, what a reference leads to, without which there would be nothing to find.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from ...earley._engine import Engine
+from ...earley._regex import Regexes
+from ...earley.errors import LimitError
+from ..errors import GrammarError
+from ..json.formats import NARROWED
+from .algebra import Algebra
+from .applicators import target
+from .errors import pointer_of
+from .keywords import APPLICATORS, count
+from .own_values import own_values
+from .shapes import is_nothing
+
+if TYPE_CHECKING:
+    from .load import SchemaLoader
+    from .places import Place
+
+
+def narrowed_away(algebra: Algebra, loader_of: type[SchemaLoader]) -> str:
+    """What is left out of formats, where a schema had documents if that were not asked; empty if it had none."""
+    left_out = {}
+    for schema, _, _ in algebra.documents.all_schemas():
+        name = schema.get("format")
+        if isinstance(name, str) and name in NARROWED:
+            left_out[id(schema), "format"] = NARROWED[name]
+    if not left_out:
+        return ""
+    without = Algebra(algebra.documents, algebra.options, {**algebra.dropped, **left_out}, algebra.limits)
+    engine = Engine(Regexes())
+    engine.regexes.limit_time(algebra.limits, without.deadline - monotonic())
+    loader = loader_of(without, engine)
+    try:
+        symbol = loader.value(without.place(algebra.documents.root))
+        is_something = symbol is not None and engine.is_productive(symbol)
+    except (GrammarError, LimitError):
+        return ""
+    return "; ".join(dict.fromkeys(left_out.values())) if is_something else ""
+
+
+def where_nothing(loader: SchemaLoader, root: int) -> str | None:
+    """The pointer of the innermost place that alone makes it impossible to satisfy a term; None where it is the root as
+    a whole."""
+    place = loader.algebra.place_of(root)
+    pointer = None
+    met = set()
+    try:
+        while place is not None and place.key() not in met:
+            pointer = place.pointer
+            met.add(place.key())
+            path, inner = _cause(loader, place)
+            if path is not None:
+                pointer = pointer_of(
+                    path, place.resource
+                )  # of a reference: where it goes in a circle, this is the place
+            place = inner
+    except (GrammarError, LimitError):
+        pass  # as far as it is known
+    return pointer or None
+
+
+def _cause(loader: SchemaLoader, place: Place) -> tuple[Any, Place | None]:
+    """The part of a place that no value satisfies: the path of a keyword, or a place within; or neither."""
+    if place.schema is False:
+        return None, None
+    algebra = loader.algebra
+    schema = algebra.keywords(place)
+
+    def has_nothing(term: int) -> bool:
+        symbol = loader.value(term)
+        return symbol is None or not loader.engine.is_productive(symbol)
+
+    for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+        if keyword in schema and has_nothing(target(algebra, place, keyword)):
+            found = algebra.place_of(target(algebra, place, keyword))
+            return (place.path, keyword), found
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        branches = [place.grandchild(keyword, index) for index in range(len(schema.get(keyword, ())))]
+        empty = [branch for branch in branches if has_nothing(algebra.place(branch))]
+        if empty and (keyword == "allOf" or len(branches) == 1):
+            return None, empty[0]
+        if empty and len(empty) == len(branches):
+            return (place.path, keyword), None
+    if "not" in schema and has_nothing(algebra.child(place, "not") ^ 1):
+        return (place.path, "not"), None
+    own = own_values(algebra, place)
+    if is_nothing(own):
+        for keyword in ("const", "enum"):
+            if keyword in schema:
+                return (place.path, keyword), None
+    kind = schema.get("type")
+    if kind == "object":
+        for name in schema.get("required", ()):
+            if name in schema.get("properties", ()):
+                member = place.grandchild("properties", name)
+                if has_nothing(algebra.place(member)):
+                    return None, member
+        if is_nothing(own) and "required" in schema:
+            return (place.path, "required"), None
+    elif kind == "array":
+        least = count(schema.get("minItems", 0))
+        prefix = "prefixItems" if "prefixItems" in schema else "items"
+        first = schema.get(prefix, ())
+        first = first if isinstance(first, list) else ()
+        for index in range(min(least, len(first))):
+            item = place.grandchild(prefix, index)
+            if has_nothing(algebra.place(item)):
+                return None, item
+        rest = "additionalItems" if prefix == "items" and first else "items"
+        if least > len(first) and rest in schema and has_nothing(algebra.child(place, rest)):
+            return None, place.child(rest)
+        if "contains" in schema and count(schema.get("minContains", 1)) > 0:
+            if has_nothing(algebra.child(place, "contains")):
+                return None, place.child("contains")
+    beside = [keyword for keyword in schema if keyword in APPLICATORS and keyword not in ("then", "else")]
+    if len(beside) == 1 and not has_nothing(algebra.meaning(own)):
+        return (place.path, beside[0]), None
+    return None, None

@@ -1,0 +1,1 @@
+"""Lark's grammar language: text to trees, names to what they mean, trees to productions and terminals."""

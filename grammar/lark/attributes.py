@@ -1,0 +1,332 @@
+"""Rules with attributes: `name[lazy]: body`, `name[suffix="..."]: body`, `name[capture, max_tokens=20]: body`.
+
+Three of them make the rule one terminal, of the language of its body without ignored text:
+
+- `lazy`: the texts of the body that have no shorter one at their beginning, T minus T Sigma+;
+- `suffix=S`, `stop=S`: a text of the body and then S, where S ends nowhere before. With B the body, that is B S minus
+  Sigma* S Sigma+. The two differ in what a capture of the rule holds.
+
+Each literal and terminal of the body is a language of its own, as it is in a rule; rules in it are read as their
+expressions, so they must not contain themselves.
+
+The others do not change the language: `capture` and `stop_capture` name texts for `Matcher.captures`, `max_tokens`
+bounds lexemes, `temperature` is for whoever samples. What has one of the last two is one terminal, too: either by one
+of the three above, or because the body is a single one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...earley.errors import LimitError
+from ..errors import GrammarError, RegexSyntaxError
+from ..model.attributes import Ending, RuleAttributes
+from ..model.repetition import group
+from ..regex.ast import And, Chars, Concat, Literal, Not, Union
+from ..regex.ast import Node as Regex
+from ..regex.ast import Repeat as RegexRepeat
+from ..regex.codepoints import ALL
+from ..regex.lower import lower
+from .literals import LiteralError, string_text
+from .sets import structured
+from .terminals import MAX_DEPTH
+from .tree import (
+    DECLARED,
+    Attribute,
+    Attributed,
+    Block,
+    Choice,
+    Complement,
+    Elsewhere,
+    Extended,
+    Intersection,
+    Node,
+    Range,
+    Regexp,
+    Repeat,
+    RuleName,
+    Sequence,
+    SpecialToken,
+    String,
+    TemplateUse,
+    TerminalName,
+    special_of,
+)
+
+if TYPE_CHECKING:
+    from .load import LarkLoader
+    from .scope import Found
+
+OF_LANGUAGE = ("lazy", "stop", "suffix")
+BESIDE = ("capture", "stop_capture", "max_tokens", "temperature")
+
+MAX_TOKENS = 2**31 - 1
+"""The most that `max_tokens` takes, as much as counts may be."""
+
+_ANY = RegexRepeat(Chars(ALL), 0, None)
+_MORE = RegexRepeat(Chars(ALL), 1, None)
+
+
+def append(loader: LarkLoader, node: Attributed, symbols: list[int], known: dict[object, int]) -> None:
+    """Append the symbol that a rule with attributes is."""
+    symbol = known.get(node)
+    if symbol is None:
+        symbol = known[node] = _Attributes(loader, node).symbol()
+    symbols.append(symbol)
+
+
+class _Attributes:
+    """The attributes of one rule, read and checked."""
+
+    def __init__(self, loader: LarkLoader, node: Attributed) -> None:
+        self.loader = loader
+        self.node = node
+        self.lazy = False
+        self.end: Attribute | None = None
+        self.capture: str | None = None
+        self.end_capture: str | None = None
+        self.max_tokens: int | None = None
+        self.temperature: float | None = None
+        self.of_terminal: Attribute | None = None  # one that only a terminal can have
+        self.beside: Attribute | None = None  # one that does not change the language
+        for attribute in node.attributes:
+            self.read(attribute)
+        if self.end_capture is not None and self.end is None:
+            raise self.error("`stop_capture` stands in a rule without `stop` and `suffix`", self.named("stop_capture"))
+
+    def error(self, message: str, at: Node, hint: str | None = None) -> GrammarError:
+        return self.loader.scope.error(message, at, hint)
+
+    def named(self, name: str) -> Attribute:
+        return next(attribute for attribute in self.node.attributes if attribute.name == name)
+
+    def read(self, attribute: Attribute) -> None:
+        name = attribute.name
+        if name in BESIDE:
+            self.beside = attribute
+        if name == "lazy":
+            if attribute.value is not None or attribute.number:
+                raise self.error("`lazy` takes no value", attribute)
+            self.lazy = True
+        elif name in ("stop", "suffix"):
+            if attribute.value is None:
+                raise self.error(f"`{name}` takes a string, a regexp or a terminal", attribute, f'write {name}="..."')
+            if self.end is not None:
+                raise self.error("a rule has one of `stop` and `suffix`", attribute)
+            self.end = attribute
+        elif name == "capture":
+            bare = attribute.value is None and not attribute.number
+            self.capture = self.node.name if bare else self.text(attribute)
+        elif name == "stop_capture":
+            self.end_capture = self.text(attribute)
+        elif name == "max_tokens":
+            number = attribute.number
+            if attribute.value is not None or not number.isdecimal() or not 1 <= int(number) <= MAX_TOKENS:
+                message = f"`max_tokens` takes a whole number from 1 to {MAX_TOKENS}"
+                raise self.error(message, attribute, "write max_tokens=20")
+            self.max_tokens = int(number)
+            self.of_terminal = attribute
+        elif name == "temperature":
+            if attribute.value is not None or not attribute.number or attribute.number[0] == "-":
+                raise self.error("`temperature` takes a number, 0 or more", attribute, "write temperature=0.7")
+            self.temperature = float(attribute.number)
+            self.of_terminal = attribute
+        else:
+            raise self.error(
+                f"there is no attribute `{name}`", attribute, f"there are {', '.join(OF_LANGUAGE + BESIDE)}"
+            )
+
+    def text(self, attribute: Attribute) -> str:
+        """The name that an attribute gives."""
+        if not isinstance(attribute.value, String):
+            raise self.error(f"`{attribute.name}` takes a name in quotes", attribute, f'write {attribute.name}="..."')
+        try:
+            return string_text(attribute.value.raw)[0]
+        except LiteralError as error:
+            message = f"`{attribute.name}` takes a name" if error.position == 0 else error.message
+            raise self.error(message, attribute.value) from error
+
+    def symbol(self) -> int:
+        """The symbol of the rule: a terminal, or, where something is captured, a rule around what it is made of."""
+        loader = self.loader
+        model = loader.model
+        node = self.node
+        regex: Regex | None = None
+        ending: Ending | None = None
+        if self.lazy or self.end is not None:
+            body, end = _Body(loader).parts(self, 0)
+            regex = shortest(body, end)
+            if end is not None and self.end is not None:
+                ending = Ending(body, end, self.end.name == "suffix")
+        elif self.of_terminal is not None:
+            regex = self.single()
+        if regex is None:
+            symbols = group(model, loader.alternatives(node.body))
+        else:
+            terminal = model.terminal(node.name, regex, (loader.scope, node))
+            if self.of_terminal is not None:
+                model.attributes[terminal] = RuleAttributes(
+                    ending=ending, max_tokens=self.max_tokens, temperature=self.temperature
+                )
+            if self.capture is None and self.end_capture is None:
+                return terminal
+            symbols = (terminal,)
+        symbol = model.rule(node.name, (loader.scope, node))
+        model.produce(symbol, symbols)
+        model.attributes[symbol] = RuleAttributes(capture=self.capture, end_capture=self.end_capture, ending=ending)
+        return symbol
+
+    def single(self) -> Regex:
+        """The regex of a body that is one terminal."""
+        loader = self.loader
+        tree = self.node.body
+        if isinstance(tree, TerminalName):
+            tree = special_of(loader.find(tree)[1].tree) or tree
+        is_terminal = isinstance(tree, (String, Regexp, Range, TerminalName, Intersection, Complement))
+        if not is_terminal and not (isinstance(tree, Block) and tree.raw.startswith("%regex")):
+            assert self.of_terminal is not None
+            name = self.of_terminal.name
+            raise self.error(
+                f"`{name}` stands in a rule that is not a single terminal",
+                self.of_terminal,
+                f"write its body as a terminal, NAME: ..., and {self.node.name}[{name}=...]: NAME",
+            )
+        regex: Regex = loader.terminals.build(tree)
+        return regex
+
+
+def shortest(body: Regex, end: Regex | None) -> Regex:
+    """The texts of the body that go no further than they must; those up to `end`, if there is one."""
+    if end is None:
+        return And((body, Not(Concat((body, _MORE)))))
+    return And((Concat((body, end)), Not(Concat((_ANY, end, _MORE)))))
+
+
+class _Body:
+    """Reads the body of one rule as a regex."""
+
+    def __init__(self, loader: LarkLoader) -> None:
+        self.loader = loader
+        self.open: list[Found] = []  # rules that are being read
+        self.known: dict[Found, tuple[Regex, int]] = {}  # regex and pieces of rules that have been read
+        self.n_pieces = 0
+
+    def attributed(self, node: Attributed, depth: int) -> Regex:
+        """The language of a rule with attributes that stands in another one."""
+        inner = _Attributes(self.loader, node)
+        if inner.beside is not None:
+            raise inner.error(
+                f"`{inner.beside.name}` stands in a rule that is part of one terminal",
+                inner.beside,
+                "use the rule outside of rules with `lazy`, `stop` and `suffix`",
+            )
+        return shortest(*self.parts(inner, depth))
+
+    def parts(self, attributes: _Attributes, depth: int) -> tuple[Regex, Regex | None]:
+        """Its body, as a regex of its own whatever it stands beside, and what ends its text."""
+        node = attributes.node
+        before = self.n_pieces
+        body = self.compose(node.body, depth)
+        self.count(node, self.n_pieces - before)  # it will stand there twice
+        return body, None if attributes.end is None else self.stop(attributes.end)
+
+    def stop(self, attribute: Attribute) -> Regex:
+        """What ends the text of a rule: it must match something, and not the empty text."""
+        assert attribute.value is not None
+        scope = self.loader.scope
+        name = attribute.name
+        if isinstance(attribute.value, String) and attribute.value.raw in ('""', '""i'):
+            raise scope.error(
+                f"`{name}` is empty", attribute.value, "a text ends at EOS anyway; to ask for a token, write <|name|>"
+            )
+        regex = self.loader.terminals.build(attribute.value)
+        regexes = self.loader.model.new_regexes()
+        try:
+            stop = lower(regex, regexes)
+            if regexes.is_empty(stop):
+                raise scope.error(f"`{name}` matches nothing", attribute.value)
+            if regexes.is_nullable(stop):
+                raise scope.error(
+                    f"`{name}` matches the empty text", attribute.value, "let it match one character or more"
+                )
+        except RegexSyntaxError as error:
+            raise scope.error(error.message, attribute.value, error.hint) from error
+        except LimitError as error:
+            raise scope.limit_error(str(error), attribute.value).like(error) from error
+        return And((regex,))
+
+    def compose(self, tree: Node, depth: int) -> Regex:
+        loader = self.loader
+        if depth > MAX_DEPTH:
+            raise loader.scope.limit_error(f"a rule with attributes is more than {MAX_DEPTH} levels deep", tree)
+        if isinstance(tree, Sequence):
+            return Concat(tuple([self.compose(item, depth + 1) for item in tree.items]))
+        if isinstance(tree, Choice):
+            return Union(tuple([self.compose(each, depth + 1) for each in tree.alternatives]))
+        if isinstance(tree, Repeat):
+            return RegexRepeat(self.compose(tree.body, depth + 1), tree.minimum, tree.maximum, False)
+        if isinstance(tree, Elsewhere):
+            outer = loader.move(tree.scope)
+            regex = self.compose(tree.tree, depth + 1)
+            loader.move(outer)
+            return regex
+        if isinstance(tree, RuleName):
+            return self.rule(tree, depth)
+        if isinstance(tree, Attributed):
+            return self.attributed(tree, depth + 1)
+        if isinstance(tree, TerminalName):
+            loader.find(tree)  # a terminal of this text, or the error that there is none
+            return self.terminal(tree)
+        if isinstance(tree, (String, Regexp, Range, Intersection, Complement)):
+            return self.terminal(tree)
+        if isinstance(tree, Block) and tree.raw.startswith("%regex"):
+            return self.terminal(tree)
+        what = "something else than text"
+        if isinstance(tree, SpecialToken):
+            what = f"special token `{tree.name}`"
+        elif isinstance(tree, TemplateUse):
+            what = f"template `{tree.name}`"
+        elif isinstance(tree, Extended):
+            return structured(loader.scope, tree)  # says what it is
+        raise loader.scope.error(
+            f"{what} stands in a rule with attributes, which is one terminal", tree, "use it in a rule around this one"
+        )
+
+    def terminal(self, tree: Node) -> Regex:
+        self.count(tree, 1)
+        regex = self.loader.terminals.build(tree)
+        return regex if isinstance(regex, (Chars, Literal)) else And((regex,))
+
+    def rule(self, node: RuleName, depth: int) -> Regex:
+        loader = self.loader
+        found = loader.find(node)
+        scope, definition = found
+        known = self.known.get(found)
+        if known is not None:
+            self.count(node, known[1])
+            return known[0]
+        if found in self.open:
+            raise loader.scope.error(
+                f"rule `{node.name}` contains itself, and stands in a rule with attributes",
+                node,
+                "such a rule is one terminal: only rules without attributes may be recursive",
+            )
+        if definition.tree is DECLARED:
+            raise loader.unbound(node)
+        if definition.params:
+            raise loader.scope.error(f"`{node.name}` is a template", node, "it cannot stand in a rule with attributes")
+        before = self.n_pieces
+        self.open.append(found)
+        outer = loader.move(scope)
+        regex = self.compose(definition.tree, depth + 1)
+        loader.move(outer)
+        self.open.pop()
+        self.known[found] = regex, self.n_pieces - before
+        return regex
+
+    def count(self, node: Node, pieces: int) -> None:
+        self.n_pieces += pieces
+        most = self.loader.modules.limits.terminal_pieces
+        if self.n_pieces > most:
+            message = f"a rule with attributes has more than {most} pieces"
+            raise self.loader.scope.limit_error(message, node).of("terminal_pieces")

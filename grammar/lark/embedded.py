@@ -1,0 +1,249 @@
+"""Grammars within a grammar: `%lark {...}` and `%json {...}`, in place, and `@name`, which the caller gives.
+
+An embedded grammar has its own names, its own `start` rule and its own `%ignore`: what it ignores may stand between its
+own lexemes, before its first and after its last one, and nowhere else; what the grammar around it ignores may stand
+before and behind it. All of them are one context-free grammar, so nothing has to be decided where one begins or ends.
+
+The engine ignores text everywhere or nowhere. So, with an embedded grammar, ignored text gets productions: in a grammar
+that ignores something, each lexeme is followed by a list of ignored ones, and its start rule is preceded by one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import GrammarError, GrammarLimitError
+from ..model.model import SPECIAL, TERMINAL
+from ..regex.ast import Literal, Union
+from ..source import did_you_mean
+from .load import LarkLoader, modules_again
+from .modules import Module
+from .parse import parse_inside
+from .sets import read_json
+from .tree import Block, GrammarName, Node, TerminalName
+
+if TYPE_CHECKING:
+    from ...earley import Engine
+    from ...earley.limits import Limits
+    from ..grammar import Grammar
+    from ..model.model import Model
+    from .modules import Kept
+
+MAX_EMBEDDED = 50
+"""Grammars within each other."""
+
+
+class _Part(NamedTuple):
+    """One grammar: the symbols from `begin` to `end` are its own, as far as they are not of one within it."""
+
+    loader: LarkLoader
+    begin: int
+    end: int
+    symbol: int  # what stands for it
+    start: int  # its start rule
+
+
+class Embedded:
+    """All grammars within one grammar."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.parts: list[_Part] = []  # inner ones before outer ones
+        self.known: dict[object, int] = {}  # symbols of grammars, by block or name
+        self.uses: dict[tuple[LarkLoader, int], int] = {}  # what stands for a grammar in another one
+        self.depth = 0
+        self.schemas: list[tuple[str, Any, str]] = []  # where they stand, what they are, their options
+
+    def symbol(self, loader: LarkLoader, node: Block | GrammarName) -> int:
+        """The symbol that stands for an embedded grammar in the grammar of `loader`."""
+        key: object = node if isinstance(node, Block) else (id(loader.modules), node.name)
+        symbol = self.known.get(key)
+        if symbol is None:
+            scope = loader.scope
+            if self.depth == MAX_EMBEDDED:
+                raise scope.limit_error(f"more than {MAX_EMBEDDED} grammars stand within each other", node)
+            name = node.raw[:5] if isinstance(node, Block) else f"@{node.name}"
+            symbol = self.known[key] = self.model.rule(name, (scope, node))
+            self.depth += 1
+            try:
+                if isinstance(node, Block) and name == "%json":
+                    self.model.produce(symbol, (self.schema(read_json(scope, node, exact=True), "", loader, node),))
+                elif isinstance(node, Block):
+                    self.read(block_loader(loader, node), symbol, "start")
+                else:
+                    self.named(loader, node, symbol)
+            except GrammarError as error:
+                # What is about the embedded grammar as a whole is shown where that stands.
+                if error.line is None and not isinstance(error, GrammarLimitError):
+                    raise scope.error(error.message, node, error.hint) from error
+                raise
+            self.depth -= 1
+        use = self.uses.get((loader, symbol))
+        if use is None:  # each grammar's own, since what it ignores may follow
+            use = self.uses[loader, symbol] = self.model.helper("grammar")
+            self.model.produce(use, (symbol,))
+        return use
+
+    def read(self, loader: LarkLoader, symbol: int, start: str) -> None:
+        begin = len(self.model.kinds)
+        from .extensions import Extensions
+
+        loader.extensions = Extensions(loader, self)
+        start_symbol = loader.read(start)
+        self.parts.append(_Part(loader, begin, len(self.model.kinds), symbol, start_symbol))
+
+    def named(self, loader: LarkLoader, node: GrammarName, symbol: int) -> None:
+        grammars = dict(loader.modules.options.grammars)
+        given = grammars.get(node.name)
+        scope = loader.scope
+        if given is None:
+            hint = did_you_mean(node.name, grammars) or f"give it: grammars={{{node.name!r}: ...}}"
+            raise scope.error(f"there is no grammar `@{node.name}`", node, hint)
+        shown = f"grammars[{node.name!r}]"
+        if isinstance(given, str):
+            index = -2 - list(grammars).index(node.name)
+            parsed = loader.modules.parse(given, shown)
+            module = Module(index, shown, parsed)
+            self.read(LarkLoader(parsed, loader.modules, module, self.model), symbol, "start")
+        elif given.kind == "lark":
+            modules = modules_again(given._kept, loader.modules.limits)
+            parsed = modules.parse(given.source, shown)
+            self.read(LarkLoader(parsed, modules, Module(0, shown, parsed), self.model), symbol, given.start)
+        elif given.kind == "json_schema":
+            self.model.produce(symbol, (self.schema(given.source, given.options, loader, node),))
+        else:
+            self.model.produce(symbol, (self.terminal(given, scope, node),))
+
+    def schema(self, given: Any, options: str, loader: LarkLoader, node: Block | GrammarName) -> int:
+        """The symbol for the documents of a JSON Schema, with options as a grammar keeps them."""
+        from ..json_schema.grammar import embed
+
+        scope = loader.scope
+        self.schemas.append((shown_place(scope, node), given, options))
+        name = "%json" if isinstance(node, Block) else f"@{node.name}"
+        limits = loader.modules.limits
+
+        def make(engine: Engine) -> int:
+            try:
+                return embed(given, options, engine, limits)
+            except GrammarError as error:
+                for one in error.errors:
+                    one.hint = _by_name(one.hint)
+                raise
+
+        return self.model.made(name, make, (scope, node))
+
+    def terminal(self, grammar: Grammar, scope: Any, node: GrammarName) -> int:
+        """The terminal that a grammar without rules is."""
+        name = f"@{node.name}"
+        if grammar.kind == "regex":
+            from ..regex.dialects import parse_regex, whole_text
+
+            dialect, _, letters = grammar.options.partition(" ")
+            tree = whole_text(parse_regex(grammar.source, dialect, letters))
+            return self.model.terminal(name, tree, (scope, node))
+        if grammar.kind == "choices":
+            import json
+
+            texts = json.loads(grammar.source)
+            return self.model.terminal(name, Union(tuple([Literal(text) for text in texts])), (scope, node))
+        raise scope.error(
+            f"grammar `{name}` was made from {grammar.kind}, which cannot stand in another grammar",
+            node,
+            "give a grammar in Lark's syntax, a JSON Schema, a regular expression or choices",
+        )
+
+    # Ignored text.
+
+    def lay_out(self, top: LarkLoader, start: int) -> int:
+        """Give ignored text its productions; the start symbol from now on."""
+        model = self.model
+        n_symbols = len(model.kinds)
+        parts = [*self.parts, _Part(top, 0, n_symbols, -1, start)]
+        owners = [-1] * n_symbols
+        for index, part in enumerate(parts):
+            for symbol in range(part.begin, part.end):
+                if owners[symbol] < 0:
+                    owners[symbol] = index
+        ignored = [self.ignored(part.loader) for part in parts]
+        wrapped: dict[int, int] = {}
+        for (loader, _), use in self.uses.items():
+            many = ignored[next(index for index, part in enumerate(parts) if part.loader is loader)]
+            if many is not None:
+                model.productions[use] = [(*model.productions[use][0], many)]
+        for lhs in range(n_symbols):
+            many = ignored[owners[lhs]]
+            if many is not None and model.productions[lhs]:
+                model.productions[lhs] = [
+                    tuple([self.followed(part, many, wrapped) for part in rhs]) for rhs in model.productions[lhs]
+                ]
+        for index, part in enumerate(parts):
+            many = ignored[index]
+            rhs = (part.start,) if many is None else (many, part.start)
+            if part.symbol >= 0:
+                model.produce(part.symbol, rhs)
+            elif many is not None:
+                start = model.rule(model.names[part.start], model.origins[part.start])
+                model.produce(start, rhs)
+        return start
+
+    def ignored(self, loader: LarkLoader) -> int | None:
+        """The symbol of a list of ignored lexemes, or None where nothing is ignored."""
+        trees: list[Node] = loader.parsed.ignored
+        if not trees:
+            return None
+        many = self.model.helper("ignored text")
+        self.model.produce(many, ())
+        loader.enter(loader.top, None)
+        for index, tree in enumerate(trees):
+            name = tree.name if isinstance(tree, TerminalName) else f"ignored {index + 1}"
+            symbol = self.model.terminal(name, loader.terminals.build(tree), (loader.top, tree))
+            self.model.produce(many, (many, symbol))
+        return many
+
+    def followed(self, part: int, many: int, wrapped: dict[int, int]) -> int:
+        """A lexeme with the ignored ones behind it; other symbols stay."""
+        if self.model.kinds[part] not in (TERMINAL, SPECIAL) or part == many:
+            return part
+        symbol = wrapped.get(part)
+        if symbol is None:
+            symbol = wrapped[part] = self.model.helper(self.model.names[part])
+            self.model.produce(symbol, (part, many))
+        return symbol
+
+
+def _by_name(hint: str | None) -> str | None:
+    """The hint of a schema in `%json`, which has no options: a grammar that is given by name has."""
+    for option in ("strict=False", "registry"):
+        if hint is not None and option in hint:
+            made = f"Grammar.from_json_schema(schema, {option if '=' in option else f'{option}=...'})"
+            return f"write `@name` instead, and give grammars={{'name': {made}}}"
+    return hint
+
+
+def schemas_within(text: str, start: str, kept: Kept | None, limits: Limits) -> list[tuple[str, Any, str]]:
+    """The JSON Schemas within a grammar that has been loaded from the same text before: where they stand, what they
+    are, and their options as grammars keep them."""
+    modules = modules_again(kept, limits)
+    loader = LarkLoader(modules.parse(text), modules)
+    loader.load(start)
+    embedded = None if loader.extensions is None else loader.extensions.embedded
+    return [] if embedded is None else list(embedded.schemas)
+
+
+def shown_place(scope: Any, node: Block | GrammarName) -> str:
+    """Where in the text a grammar is embedded, as messages say it."""
+    error = scope.error("", node)
+    source = "" if error.source is None else f"in {error.source}, "
+    return f"{source}line {error.line}, column {error.column}"
+
+
+def block_loader(loader: LarkLoader, node: Block) -> LarkLoader:
+    """A loader for the grammar in `%lark {...}`, whose places are those of the text around it."""
+    scope = loader.scope
+    begin = node.raw.index("{") + 1
+    around, at = scope.place(node)
+    parsed = parse_inside(around, node.raw[begin:-1], around.offset(at) + begin)
+    outer = scope.module
+    module = Module(outer.index, outer.name, parsed, None, outer.base, outer.package)
+    return LarkLoader(parsed, loader.modules, module, loader.model)

@@ -1,0 +1,164 @@
+"""All errors of a Lark grammar that can be told at once, for those who asked for the first.
+
+A grammar without faults pays nothing for this: only when loading has failed, the text is read once more, more slowly,
+and what is wrong is collected. Malformed definitions hide what they define, so names are looked at only where the
+syntax is right; whether there is a sentence, only where everything else is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+
+from ...trie.errors import EarleymaskError
+from ..errors import GrammarError, GrammarLimitError, together
+from .load import LarkLoader
+from .modules import Modules
+from .parse import MAX_ERRORS, syntax_errors
+from .scope import Found, Scope
+from .templates import Environment
+from .tree import (
+    DECLARED,
+    Choice,
+    Definition,
+    Elsewhere,
+    Node,
+    Repeat,
+    RuleName,
+    Sequence,
+    TemplateUse,
+    TerminalName,
+    special_of,
+)
+
+
+def all_errors(first: GrammarError, text: str, start: str, modules: Modules) -> GrammarError:
+    """The error that loading `text` raises: with `first`, which it met, all others that can be found."""
+    errors = syntax_errors(text, modules.limits)
+    if not errors and first.source is None:
+        collector = _Collector(text, modules)
+        with suppress(EarleymaskError):  # a limit; what was found until then is right
+            collector.collect(start)
+        errors = collector.errors
+    known = {_key(error): error for error in errors if not isinstance(error, GrammarLimitError)}
+    known.setdefault(_key(first), first)
+    ordered = sorted(known.values(), key=_order)
+    return together(ordered[:MAX_ERRORS]) if len(ordered) > 1 else first
+
+
+def _key(error: GrammarError) -> tuple[object, ...]:
+    return error.source, error.line, error.column, error.message
+
+
+def _order(error: GrammarError) -> tuple[str, int, int]:
+    return error.source or "", error.line or 0, error.column or 0
+
+
+class _Collector:
+    """Reads what loading reads, and goes on after each error."""
+
+    def __init__(self, text: str, modules: Modules) -> None:
+        self.errors: list[GrammarError] = []
+        self.recursive = False
+        self.told: set[Found] = set()  # terminals whose errors have been collected
+        self.loader = LarkLoader(modules.parse(text), modules)
+
+    def collect(self, start: str) -> None:
+        loader = self.loader
+        top = loader.top
+        top.collect(self.errors)
+        if start not in top.failed:
+            self.attempt(partial(loader.start_symbol, start))
+        for _, definition, scope, environment in loader.pending:  # grows while it is read
+            self.check_rule(scope, definition.tree, environment)
+        for definition in top.definitions.values():
+            if definition.tree is not DECLARED and (definition.is_terminal or definition.name not in top.symbols):
+                self.check_names(definition)
+        for tree in loader.parsed.ignored:
+            self.check_terminal((top, Definition(tree.at, "", tree, True)))
+
+    def check_rule(self, scope: Scope, tree: Node, environment: Environment | None) -> None:
+        for leaf, where in leaves(tree, scope):
+            if self.is_failed(leaf, where):
+                continue
+            found = where.resolve(leaf.name) if isinstance(leaf, TerminalName) else None
+            self.loader.enter(where, environment)
+            before = len(self.errors)
+            self.attempt(partial(self.loader.append, leaf, []))
+            if found is not None and len(self.errors) > before and found[1].tree is not DECLARED:
+                self.errors.pop()
+                self.check_terminal(found)
+
+    def check_names(self, definition: Definition) -> None:
+        for leaf, where in leaves(definition.tree, self.loader.top):
+            if not self.is_failed(leaf, where):
+                self.loader.enter(where, None)
+                alone = Definition(leaf.at, definition.name, leaf, definition.is_terminal, definition.params)
+                self.attempt(partial(self.loader.check_names, alone))
+
+    def check_terminal(self, found: Found) -> None:
+        """The errors in one terminal: of each of its names and literals, or the one that it has as a whole."""
+        if found in self.told:
+            return
+        self.told.add(found)
+        loader = self.loader
+        scope, definition = found
+        loader.enter(scope, None)
+        before = len(self.errors)
+        self.attempt(partial(loader.terminals.build, definition.tree, found))
+        if len(self.errors) == before:
+            return
+        whole = self.errors.pop()
+        if "contains itself" in whole.message:  # each terminal on the way round would say so
+            if not self.recursive:
+                self.recursive = True
+                self.errors.append(whole)
+            return
+        told = False
+        for leaf, where in leaves(definition.tree, scope):
+            if self.is_failed(leaf, where):
+                told = True
+            elif isinstance(leaf, TerminalName):
+                loader.enter(where, None)
+                inner = where.own(leaf.name)
+                if inner is None or inner[1].tree is DECLARED:
+                    self.attempt(partial(loader.find_terminal, leaf))
+                elif special_of(inner[1].tree) is not None:  # right where it is defined
+                    self.attempt(partial(loader.terminals.build, leaf))
+                else:
+                    told = told or inner in self.told
+                    self.check_terminal(inner)
+            else:
+                loader.enter(where, None)
+                self.attempt(partial(loader.terminals.build, leaf))
+        if len(self.errors) == before and not told:  # it is wrong as a whole only
+            self.errors.append(whole)
+
+    def is_failed(self, leaf: Node, scope: Scope) -> bool:
+        """Whether the error of a name has been told where it should be defined."""
+        return isinstance(leaf, (RuleName, TemplateUse, TerminalName)) and leaf.name in scope.failed
+
+    def attempt(self, step: Callable[[], object]) -> None:
+        if len(self.errors) >= MAX_ERRORS:
+            return
+        try:
+            step()
+        except GrammarError as error:
+            self.errors.append(error)
+
+
+def leaves(tree: Node, scope: Scope) -> Iterator[tuple[Node, Scope]]:
+    """The names, literals and uses of templates in `tree`, in order, with whose text they stand in."""
+    if isinstance(tree, Sequence):
+        for item in tree.items:
+            yield from leaves(item, scope)
+    elif isinstance(tree, Choice):
+        for alternative in tree.alternatives:
+            yield from leaves(alternative, scope)
+    elif isinstance(tree, Repeat):
+        yield from leaves(tree.body, scope)
+    elif isinstance(tree, Elsewhere):
+        yield from leaves(tree.tree, tree.scope)
+    else:
+        yield tree, scope

@@ -1,0 +1,395 @@
+"""From a Lark grammar text to a compiled engine.
+
+The names of the text are collected first (`scope`); then rules are turned into productions as they are reached
+from the start symbol, and terminals into regexes as rules use them. What nothing reaches is only checked for undefined
+names, as Lark does, so a part of a grammar that is not used costs next to nothing. The same string or regexp is one
+terminal wherever it stands, a named one if there is one.
+
+Modifiers (`?rule`, `!rule`, `_rule`), aliases and priorities shape Lark's trees or choose among them. They are checked
+and have no other effect: the language is the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...earley.limits import DEFAULT, Limits
+from ...trie.errors import shortened
+from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
+from ..model.model import Model, Symbols
+from ..model.repetition import Alternatives, counted, group, repeat_into
+from ..source import GrammarWarning, did_you_mean
+from .modules import NO_OPTIONS, Kept, Module, Modules, Options
+from .parsed import ParsedGrammar
+from .scope import Found, Scope
+from .templates import Environment, Templates
+from .terminals import TerminalBuilder
+from .tree import (
+    DECLARED,
+    Choice,
+    Definition,
+    Elsewhere,
+    Extended,
+    Indexed,
+    Node,
+    Parametric,
+    Range,
+    Regexp,
+    Repeat,
+    RuleName,
+    Sequence,
+    SpecialToken,
+    String,
+    TemplateUse,
+    TerminalName,
+    special_of,
+)
+
+if TYPE_CHECKING:
+    from ...earley import Engine
+
+
+def load(text: str, start: str, options: Options = NO_OPTIONS) -> tuple[Engine, Kept | None]:
+    """The engine for the language of rule `start` in the grammar `text`, and what is needed to read it again."""
+    try:
+        return loaded(text, start, Modules(options))
+    except GrammarLimitError:
+        raise
+    except GrammarError as error:
+        from ..other_syntax import is_gbnf, pointed_to
+        from .errors import all_errors
+
+        if is_gbnf(text):
+            raise pointed_to(error, "Grammar.from_gbnf") from error
+        raise all_errors(error, text, start, Modules(options)) from error
+
+
+def load_again(text: str, start: str, kept: Kept | None, limits: Limits = DEFAULT) -> tuple[Engine, Kept | None]:
+    """The same for a text that has been loaded before, without looking for what it imports."""
+    return loaded(text, start, modules_again(kept, limits))
+
+
+def loaded(text: str, start: str, modules: Modules) -> tuple[Engine, Kept | None]:
+    return LarkLoader(modules.parse(text), modules).load(start), modules.to_keep()
+
+
+def modules_again(kept: Kept | None, limits: Limits) -> Modules:
+    kept = kept or Kept()
+    return Modules(Options(declared=kept.declared, grammars=kept.grammars, limits=limits), kept)
+
+
+class LarkLoader:
+    """Resolves the names of one grammar and fills a model with it."""
+
+    def __init__(
+        self, parsed: ParsedGrammar, modules: Modules, module: Module | None = None, model: Model | None = None
+    ) -> None:
+        """`module` and `model`: of a grammar within another one."""
+        self.parsed = parsed
+        self.modules = modules
+        self.top = Scope(modules, modules.top(parsed) if module is None else module)
+        self.model = Model(self, modules.limits) if model is None else model
+        self.terminals = TerminalBuilder(self, modules.limits)
+        self.templates = Templates(self)
+        self.scope: Scope = self.top  # whose text is being read
+        self.symbols = self.top.symbols  # of `scope`: by rule or terminal name
+        self.environment: Environment | None = None  # within a template
+        self.literals: dict[str, int] = {}  # symbols by literal as written, or by special token
+        self.extensions: Any = None  # what `extensions` knows of the grammar, once there is something
+        # Rules that have a symbol and no productions yet:
+        self.pending: list[tuple[int, Definition, Scope, Environment | None]] = []
+
+    def load(self, start: str) -> Engine:
+        self.collect()
+        start_symbol = self.read_rules(start)
+        if self.modules.unused:
+            raise GrammarError(
+                f"nothing uses `@{min(self.modules.unused)}`, which the argument grammars= gives",
+                hint="write `@name` where the grammar of that name belongs",
+            )
+        if self.extensions is not None and self.extensions.embedded is not None:
+            start_symbol = self.extensions.embedded.lay_out(self, start_symbol)
+        else:
+            self.add_ignored()
+        return self.model.compile(start_symbol)
+
+    def read(self, start: str) -> int:
+        """The same of a grammar within another one, up to its start symbol."""
+        self.top.collect()
+        return self.read_rules(start)
+
+    def read_rules(self, start: str) -> int:
+        start_symbol = self.start_symbol(start)
+        for symbol, definition, scope, environment in self.pending:  # grows while it is read
+            self.enter(scope, environment)
+            self.define(symbol, definition.tree)
+        self.enter(self.top, None)
+        self.check_unreached()
+        return start_symbol
+
+    def collect(self) -> None:
+        self.top.collect()
+        if self.modules.unbound:
+            raise GrammarError(
+                f"nothing declares `{min(self.modules.unbound)}`, which the argument declared= speaks of",
+                hint="write `%declare NAME` for it",
+            )
+
+    def enter(self, scope: Scope, environment: Environment | None) -> None:
+        """Go on in the text of `scope`."""
+        self.scope = scope
+        self.symbols = scope.symbols
+        self.environment = environment
+
+    def move(self, scope: Scope) -> Scope:
+        """The same within a rule or terminal; the scope before is returned."""
+        before = self.scope
+        self.scope = scope
+        self.symbols = scope.symbols
+        return before
+
+    # Names.
+
+    def start_symbol(self, start: str) -> int:
+        found = self.top.own(start)
+        definitions = self.top.definitions
+        if found is None:
+            rules = [name for name, definition in definitions.items() if not definition.is_terminal]
+            if not rules:
+                raise GrammarError("the grammar has no rules", hint="write `start: ...`")
+            hint = did_you_mean(start, rules) or f"give another start rule, such as start={shortened(rules[0])!r}"
+            raise GrammarError(f"the start rule `{start}` is not defined", hint=hint)
+        definition = found[1]
+        if definition.is_terminal:
+            raise GrammarError("the start symbol is a terminal", hint="add a rule that consists of it")
+        if definition.params:
+            raise GrammarError(f"the start rule `{start}` is a template", hint=f"add a rule that uses {start}{{...}}")
+        return self.rule_symbol(RuleName(definition.at, start))
+
+    def find(self, node: RuleName | TerminalName | TemplateUse) -> Found:
+        """What a name in a rule means."""
+        found = self.scope.resolve(node.name)
+        if found is None:
+            raise self.scope.undefined(node)
+        return found
+
+    def find_terminal(self, node: TerminalName) -> Found:
+        """What a name in a terminal means."""
+        found = self.scope.own(node.name)
+        if found is None:
+            raise self.scope.undefined(node)
+        definition = found[1]
+        if definition.tree is DECLARED:
+            raise self.unbound(node)
+        return found
+
+    def rule_symbol(self, node: RuleName) -> int:
+        symbol = self.symbols.get(node.name)
+        if symbol is None:
+            scope, definition = self.find(node)
+            name = definition.name
+            if definition.params:
+                raise self.scope.error(
+                    f"`{node.name}` is a template", node, f"use it with something: {node.name}{{...}}"
+                )
+            symbol = scope.symbols.get(name)
+            if symbol is None:
+                if definition.tree is DECLARED:
+                    raise self.unbound(node)
+                if isinstance(definition.tree, Parametric):
+                    raise self.scope.error(f"rule `{name}` needs a value", node, f"write {name}::0, or another number")
+                symbol = scope.symbols[name] = self.model.rule(name, (scope, definition))
+                self.pending.append((symbol, definition, scope, None))
+            self.symbols[node.name] = symbol
+        return symbol
+
+    def terminal_symbol(self, node: TerminalName) -> int:
+        symbol = self.symbols.get(node.name)
+        if symbol is None:
+            found = self.find(node)
+            scope, definition = found
+            symbol = scope.symbols.get(definition.name)
+            if symbol is None:
+                tree = definition.tree
+                if tree is DECLARED:
+                    raise self.unbound(node)
+                symbol = self.named_symbol(found, tree)
+                scope.symbols[definition.name] = symbol
+            self.symbols[node.name] = symbol
+        return symbol
+
+    def named_symbol(self, found: Found, tree: Node) -> int:
+        """The symbol of the terminal `found`, whose expression is `tree`."""
+        scope, definition = found
+        special = special_of(tree)
+        if special is not None:
+            return self.special_symbol(special)
+        key = literal_key(tree)
+        symbol = self.literals.get(key) if key is not None else None
+        if symbol is None:
+            outer = self.move(scope)
+            symbol = self.model.terminal(definition.name, self.terminals.build(tree, found), (scope, tree))
+            if key is not None:
+                self.literals[key] = symbol
+            self.move(outer)
+        return symbol
+
+    def literal_symbol(self, node: Node) -> int:
+        key = literal_key(node)
+        assert key is not None
+        symbol = self.literals.get(key)
+        if symbol is None:
+            symbol = self.model.terminal(key, self.terminals.build(node), (self.scope, node))
+            self.literals[key] = symbol
+        return symbol
+
+    def special_symbol(self, node: SpecialToken) -> int:
+        symbol = self.literals.get(node.name)
+        if symbol is None:
+            name = node.name
+            symbol = self.token_ids(node) if name.startswith("<[") else self.model.special(name, (self.scope, node))
+            self.literals[name] = symbol
+        return symbol
+
+    def token_ids(self, node: SpecialToken) -> int:
+        from .. import token_ids  # rare
+
+        try:
+            ranges, negated = token_ids.parse(node.name)
+        except ValueError as error:
+            raise self.scope.error(str(error), node, token_ids.HINT) from None
+        return self.model.token_ids(node.name, ranges, (), negated, (self.scope, node))
+
+    def unbound(self, node: RuleName | TerminalName) -> GrammarError:
+        hint = f"say what it is: declared={{{node.name!r}: '<|name|>'}}, or a regular expression, '/.../'"
+        return self.scope.error(f"`{node.name}` is only declared", node, hint)
+
+    # What the start rule does not reach.
+
+    def check_unreached(self) -> None:
+        """Check the names in definitions of the text that have not been read."""
+        for definition in self.top.definitions.values():
+            if definition.tree is not DECLARED and (definition.is_terminal or definition.name not in self.symbols):
+                self.check_names(definition)
+
+    def check_names(self, definition: Definition) -> None:
+        """Raise the error about the first undefined name in a definition of the text."""
+        stack = [definition.tree]
+        params = definition.params
+        while stack:
+            node = stack.pop()
+            if isinstance(node, (RuleName, TerminalName)):
+                name = node.name
+                if name not in self.symbols and name not in params and self.scope.own(name) is None:
+                    raise self.scope.undefined(node)
+            elif isinstance(node, Sequence):
+                stack += node.items
+            elif isinstance(node, Choice):
+                stack += node.alternatives
+            elif isinstance(node, Repeat):
+                stack.append(node.body)
+            elif isinstance(node, Extended):
+                stack += node.children()
+                if isinstance(node, Indexed):
+                    stack.append(RuleName(node.at, node.name))
+            elif isinstance(node, TemplateUse):
+                stack += node.arguments
+                if node.name not in params:
+                    self.templates.check(node, self.find(node)[1])
+
+    def add_ignored(self) -> None:
+        for index, tree in enumerate(self.parsed.ignored):
+            name = tree.name if isinstance(tree, TerminalName) else f"ignored {index + 1}"
+            self.model.ignored(name, self.terminals.build(tree), (self.top, tree))
+
+    # Productions.
+
+    def define(self, lhs: int, tree: Node) -> None:
+        """Add the productions that make `lhs` derive `tree`."""
+        if isinstance(tree, Repeat) and tree.maximum is None and tree.minimum <= 1:
+            # The rule is a list and nothing else: it can be its own helper.
+            alternatives = self.alternatives(tree.body)
+            nullable = not tree.minimum or () in alternatives
+            repeat_into(self.model, lhs, alternatives, nullable)
+            return
+        for rhs in self.alternatives(tree):
+            self.model.produce(lhs, rhs)
+
+    def alternatives(self, tree: Node) -> Alternatives:
+        """The sequences of symbols that `tree` stands for, groups within choices laid open."""
+        if isinstance(tree, Choice):
+            flat: list[Symbols] = []
+            for alternative in tree.alternatives:
+                if isinstance(alternative, Choice):
+                    flat += self.alternatives(alternative)
+                else:
+                    flat.append(self.sequence(alternative))
+            return tuple(dict.fromkeys(flat))
+        return (self.sequence(tree),)
+
+    def sequence(self, tree: Node) -> Symbols:
+        """The symbols that `tree` becomes within an alternative."""
+        symbols: list[int] = []
+        self.append(tree, symbols)
+        return tuple(symbols)
+
+    def append(self, tree: Node, symbols: list[int]) -> None:
+        """Append what `tree` becomes to `symbols`. The frequent kinds come first."""
+        if isinstance(tree, String):
+            symbols.append(self.literal_symbol(tree))
+        elif isinstance(tree, TerminalName):
+            symbols.append(self.terminal_symbol(tree))
+        elif isinstance(tree, RuleName):
+            if self.environment is not None and tree.name in self.environment:
+                symbols += self.templates.parameter(tree)
+            else:
+                symbols.append(self.rule_symbol(tree))
+        elif isinstance(tree, Sequence):
+            for item in tree.items:
+                self.append(item, symbols)
+        elif isinstance(tree, Repeat):
+            alternatives = self.alternatives(tree.body)
+            symbols += counted(self.model, alternatives, tree.minimum, tree.maximum)
+        elif isinstance(tree, Choice):
+            symbols += group(self.model, self.alternatives(tree))
+        elif isinstance(tree, SpecialToken):
+            symbols.append(self.special_symbol(tree))
+        elif isinstance(tree, TemplateUse):
+            symbols.append(self.templates.symbol(tree))
+        elif isinstance(tree, Elsewhere):
+            outer = self.move(tree.scope)
+            symbols += group(self.model, self.alternatives(tree.tree))
+            self.move(outer)
+        elif isinstance(tree, Extended):
+            if self.extensions is None:
+                from .extensions import Extensions
+
+                self.extensions = Extensions(self)
+            self.extensions.append(tree, symbols)
+        else:
+            symbols.append(self.literal_symbol(tree))
+
+    # What the model says. `origin`: the scope and the node that a symbol was made for.
+
+    def error(self, message: str, origin: tuple[Scope, Node], hint: str | None = None) -> GrammarError:
+        return origin[0].error(message, origin[1], hint)
+
+    def limit_error(self, message: str, origin: tuple[Scope, Node]) -> GrammarLimitError:
+        return origin[0].limit_error(message, origin[1])
+
+    def regex_error(self, error: RegexSyntaxError, origin: tuple[Scope, Node]) -> GrammarError:
+        self.move(origin[0])
+        return self.terminals.regex_error(error, origin[1])
+
+    def warning(self, message: str, origin: tuple[Scope, Node]) -> GrammarWarning:
+        parsed, at = origin[0].place(origin[1])
+        return parsed.warning(message, at)
+
+
+def literal_key(tree: Node) -> str | None:
+    """What makes two terminals the same one: how their only literal is written; None if they are more than one."""
+    if isinstance(tree, (String, Regexp)):
+        return tree.raw
+    if isinstance(tree, Range):
+        return f"{tree.first}..{tree.last}"
+    return None

@@ -1,0 +1,90 @@
+"""What is said about a Lark grammar text that cannot be read: the errors of `parse` and `expressions`.
+
+`at` is the lexeme that the reader has come to. All of it may be slow.
+"""
+
+from __future__ import annotations
+
+from ..errors import GrammarError
+from .hints import BLOCKS, CHARACTER_HINTS, MIXED_CASE_HINT, NEXT_LINE, mixed_case
+from .parsed import ParsedGrammar
+from .scan import BAR, DIRECTIVE, END, LINE, NOTHING, TERMINAL
+
+
+def unexpected(parsed: ParsedGrammar, at: int, expected: str, hint: str | None) -> GrammarError:
+    """The error about a lexeme; `expected` says what would be right."""
+    lexeme = parsed.lexemes[at]
+    if lexeme == END and at < len(parsed.lexemes) - 1:
+        return unknown(parsed, at)
+    kind = parsed.kinds[at]
+    if kind in (LINE, NOTHING):
+        shown = "the line ends"
+    elif kind == BAR and lexeme != "|":
+        shown = "`|` begins the next line"
+    else:
+        shown = f"`{lexeme if len(lexeme) <= 40 else lexeme[:40] + '...'}` stands"
+    return parsed.error(f"{expected}, but {shown}", at, hint)
+
+
+def never_closed(parsed: ParsedGrammar, at: int, opener: int) -> GrammarError:
+    """The error about a group, from lexeme `opener` on, that is open where the definition ends."""
+    ends_text = at >= len(parsed.lexemes) - 2
+    hint = None if ends_text else "a group may go on in the next line only before `|`"
+    return parsed.error(f"`{parsed.lexemes[opener]}` is never closed", opener, hint)
+
+
+def misplaced(parsed: ParsedGrammar, at: int, follows_item: bool) -> GrammarError:
+    """The error about a lexeme that cannot go on an expression."""
+    lexeme = parsed.lexemes[at]
+    if lexeme in ("*", "+", "?", "~", "{"):
+        if follows_item:
+            return parsed.error(f"`{lexeme}` follows another operator", at, "put parentheses around one")
+        return parsed.error(f"there is nothing before `{lexeme}` that it could repeat", at)
+    if lexeme == ":":
+        return parsed.error("a definition begins inside another one", at, NEXT_LINE)
+    if lexeme in BLOCKS:
+        return needs_braces(parsed, at)
+    if parsed.kinds[at] == DIRECTIVE:
+        return parsed.error(f"`{lexeme}` must begin a line", at)
+    if lexeme == ",":
+        hint = "what follows each other is written with blanks between"
+        return unexpected(parsed, at, "no comma belongs here", hint)
+    return unexpected(parsed, at, "this cannot go on here", None)
+
+
+def needs_braces(parsed: ParsedGrammar, at: int) -> GrammarError:
+    """The error about `%json` and the like without a block behind it."""
+    lexeme = parsed.lexemes[at]
+    return parsed.error(f"`{lexeme}` has no braces behind it", at, f"write `name: {lexeme} {{...}}`")
+
+
+def missing_colon(parsed: ParsedGrammar, at: int, begin: int, name: str) -> GrammarError:
+    """The error about `name` at the beginning of a line, which is lexeme `begin`, without its colon."""
+    follower = parsed.lexemes[at]
+    if parsed.kinds[at] <= TERMINAL:
+        offset = parsed.offset(at)
+        if offset == parsed.offset(begin) + len(parsed.lexemes[begin]):
+            return parsed.error(mixed_case(name + follower), begin, MIXED_CASE_HINT)
+    if parsed.kinds[at] == LINE or (parsed.kinds[at] == BAR and follower != "|"):
+        return parsed.error(f"`{name}` is not followed by a colon", begin, "definitions are written `name: ...`")
+    return unexpected(parsed, at, f"a colon is expected after `{name}`", "definitions are written `name: ...`")
+
+
+def unknown(parsed: ParsedGrammar, at: int) -> GrammarError:
+    """The error about text that is no lexeme."""
+    offset = parsed.offset(at)
+    source = parsed.source
+    character = source.text[offset : offset + 1]
+    if character == '"':
+        hint = 'write \\" for a quote and \\\\ for a backslash in it'
+        return source.error("this string does not end on its line", offset, hint)
+    if character == "/":
+        return source.error("this regular expression does not end", offset, "write \\/ for a slash in it")
+    if character == "%":
+        hint = "its last character is the brace that closes it"
+        return source.error("this does not end, or is nested too deeply", offset, hint)
+    message = f"unexpected character {character!r}"
+    hints = CHARACTER_HINTS.get(character)
+    if hints is None and character.isalpha():
+        hints = "names consist of letters, all in lower or all in upper case, of digits, `_` and `-`"
+    return source.error(message, offset, hints)

@@ -1,0 +1,308 @@
+"""The texts that a Lark grammar imports: where they are looked for, and how a grammar is read again without looking.
+
+`%import a.b.X` means the text `a/b.lark`; with a dot before it, relative to the importing one. As in Lark, it is looked
+for in the import paths, then beside the importing file if it is relative, then among the files that come with Lark. No
+file is read unless the caller named a path: grammar text comes from strangers. What was found is kept as text, with
+which import found which text, so that a grammar can be pickled and read again where there are no files.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ...earley.limits import DEFAULT, Limits
+from ..errors import GrammarError, too_long
+from .library import LIBRARIES, Library, library
+from .parse import parse
+from .parsed import ParsedGrammar
+from .tree import Import
+
+_GRAMMAR_NAME = re.compile(r"@([\w-]+)")
+
+MAX_CHAIN = 100
+"""Texts that import each other in a row: they are read recursively."""
+
+EXTENSION = ".lark"
+
+Loader = Callable[[str], "str | None"] | Mapping[str, str]
+"""From the dotted name of a module to its text; None or a KeyError where there is none."""
+
+
+class Options(NamedTuple):
+    """What the caller of `Grammar.from_lark` says beside the text. The first three only serve to find texts."""
+
+    import_paths: tuple[Any, ...] = ()
+    loader: Loader | None = None
+    source_path: str | None = None
+    declared: tuple[tuple[str, str], ...] = ()
+    grammars: tuple[tuple[str, Any], ...] = ()
+    limits: Limits = DEFAULT
+
+
+NO_OPTIONS = Options()
+
+
+class Imported(NamedTuple):
+    """An imported text as a grammar keeps it. `library`: the name of the file of Lark's that it was, or ""."""
+
+    name: str
+    text: str
+    library: str
+
+
+class Kept(NamedTuple):
+    """What a grammar was made from beside its text: enough to read it again where there are no files.
+
+    Attributes:
+        declared: what declared names stand for.
+        texts: what was imported, counted from 1; 0 is the grammar itself.
+        links: which import meant which text, as (importing text, module as written, imported text).
+        grammars: what the caller gave for `@name`: texts and grammars.
+    """
+
+    declared: tuple[tuple[str, str], ...] = ()
+    texts: tuple[Imported, ...] = ()
+    links: tuple[tuple[int, str, int], ...] = ()
+    grammars: tuple[tuple[str, Any], ...] = ()
+
+    def parts(self) -> list[str]:
+        """What a fingerprint is made of. Where a text was found makes no difference."""
+        parts = [part for pair in sorted(self.declared) for part in pair]
+        parts += [imported.text for imported in self.texts]
+        for name, given in sorted(self.grammars):
+            parts += ["@" + name, given if isinstance(given, str) else given.fingerprint]
+        return parts + [f"{importer} {module} {found}" for importer, module, found in self.links]
+
+
+def options_of(
+    import_paths: Iterable[Any], loader: Any, source_path: Any, declared: Any, grammars: Any = None
+) -> Options:
+    """The arguments of `Grammar.from_lark`, checked."""
+    if isinstance(import_paths, (str, bytes, os.PathLike)):
+        raise TypeError("import_paths must be a list of folders, not one")
+    paths = tuple(import_paths)
+    for path in paths:
+        if not callable(path) and not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"import_paths must hold folders or loaders, not {type(path).__name__}")
+    if loader is not None and not callable(loader) and not isinstance(loader, Mapping):
+        raise TypeError(f"loader must be a function or a mapping, not {type(loader).__name__}")
+    names = dict(declared or {})
+    for name, expression in names.items():
+        if not isinstance(name, str) or not isinstance(expression, str):
+            raise TypeError("declared must map names to expressions in Lark's syntax, both str")
+    file = None if source_path is None else os.fspath(source_path)
+    given = dict(grammars or {})
+    for name, grammar in given.items():
+        if not isinstance(name, str) or not (isinstance(grammar, str) or hasattr(grammar, "engine")):
+            raise TypeError("grammars must map names to grammars, or to texts in Lark's syntax")
+    return Options(paths, loader, file, tuple(names.items()), tuple(given.items()))
+
+
+class Module:
+    """One text: what it is called in messages, what was read in it, and what relative imports in it are relative to."""
+
+    __slots__ = ("base", "index", "library", "name", "package", "parsed")
+
+    def __init__(
+        self,
+        index: int,
+        name: str | None,
+        parsed: ParsedGrammar | None,
+        library: Library | None = None,
+        base: Any = None,
+        package: tuple[str, ...] = (),
+    ) -> None:
+        self.index = index
+        self.name = name
+        self.parsed = parsed  # None: a library
+        self.library = library
+        self.base = base  # a folder, or what a loader of Lark's uses for one
+        self.package = package  # the same for our loaders
+
+
+class Modules:
+    """Finds the texts that one grammar imports; each is read once."""
+
+    def __init__(self, options: Options, kept: Kept | None = None) -> None:
+        """With `kept`, nothing is looked for."""
+        self.options = options
+        self.limits = options.limits
+        self.kept = kept
+        self.texts: list[Imported] = []
+        self.links: dict[tuple[int, str], Module] = {}
+        self.declared = dict(options.declared)  # what the caller says that declared names are
+        self.unbound = set(self.declared)  # those that no text has declared so far
+        self.unused = {name for name, _ in options.grammars}  # those that no text names so far
+        self.n_scopes = 0
+        self._known: dict[Any, Module] = {}  # by where it was found
+        self._size = 0  # characters of all texts
+
+    def parse(self, text: str, name: str | None = None) -> ParsedGrammar:
+        """Read one of the texts that the grammar consists of. `name` is what errors call it."""
+        self._size += len(text)
+        if self._size > self.limits.source_characters:
+            raise too_long(self._size, self.limits)
+        parsed = parse(text, name, self.limits)
+        if self.unused:
+            self._note_used(parsed)
+        return parsed
+
+    def _note_used(self, parsed: ParsedGrammar) -> None:
+        """Grammars that a text names, in blocks as well, and those that the texts given for them name."""
+        given = dict(self.options.grammars)
+        texts = [lexeme for lexeme in parsed.lexemes if lexeme[:1] == "@" or lexeme[:5] == "%lark"]
+        for text in texts:  # grows while it is read
+            for name in _GRAMMAR_NAME.findall(text):
+                if name in self.unused:
+                    self.unused.discard(name)
+                    if isinstance(given[name], str):
+                        texts.append(given[name])
+
+    def top(self, parsed: ParsedGrammar) -> Module:
+        """The grammar itself."""
+        path = self.options.source_path
+        module = Module(0, path, parsed, base=None if path is None else os.path.dirname(path))
+        if path is not None:
+            self._known[os.path.realpath(path)] = module
+        return module
+
+    def find(self, importer: Module, node: Import) -> Module:
+        """The text that an import in `importer` means. Raises ModuleError."""
+        key = (importer.index, node.module)
+        known = self.links.get(key)
+        if known is None:
+            known = self._from_kept(*key) if self.kept is not None else self._found(importer, node.module)
+            self.links[key] = known
+        return known
+
+    def to_keep(self) -> Kept | None:
+        """What the grammar needs to be read again; None where its text is all."""
+        options = self.options
+        if not self.links and not options.declared and not options.grammars:
+            return None
+        links = sorted((index, module, found.index) for (index, module), found in self.links.items())
+        return Kept(options.declared, tuple(self.texts), tuple(links), options.grammars)
+
+    def _from_kept(self, index: int, name: str) -> Module:
+        assert self.kept is not None
+        for importer, module, found in self.kept.links:
+            if (importer, module) == (index, name):
+                return self._add(found, *self.kept.texts[found - 1])
+        raise ModuleError(f"the text of `{name}` was not kept")
+
+    def _found(self, importer: Module, name: str) -> Module:
+        relative = name[0] == "."
+        path = tuple(name.lstrip(".").split("."))
+        found = self._from_loader(importer, path, relative)
+        if found is None:
+            found = self._from_paths(importer, path, relative)
+        if found is None and (not relative or importer.library is not None) and len(path) == 1:
+            of_lark = library(path[0])
+            if of_lark is not None:
+                key = ("library", path[0])
+                found = self._known.get(key) or self._add(key, path[0], of_lark.text, path[0])
+        if found is None:
+            raise self._not_found(importer, name, path, relative)
+        return found
+
+    def _from_loader(self, importer: Module, path: tuple[str, ...], relative: bool) -> Module | None:
+        loader = self.options.loader
+        if loader is None:
+            return None
+        if relative:
+            path = importer.package + path
+        dotted = ".".join(path)
+        key = ("loader", dotted)
+        if key in self._known:
+            return self._known[key]
+        try:
+            text = loader(dotted) if callable(loader) else loader[dotted]
+        except KeyError:
+            return None
+        if text is None:
+            return None
+        return self._add(key, dotted, text, "", package=path[:-1])
+
+    def _from_paths(self, importer: Module, path: tuple[str, ...], relative: bool) -> Module | None:
+        file = os.path.join(*path) + EXTENSION
+        sources = [*self.options.import_paths]
+        if relative and importer.base is not None:
+            sources.append(importer.base)
+        for source in sources:
+            try:
+                if callable(source):
+                    joined, text = source(importer.base if relative else None, file)
+                    base = _folder(joined)
+                    key = str(joined)
+                elif isinstance(source, (str, os.PathLike)):
+                    joined = base = None
+                    joined = os.path.join(source, file)
+                    base = os.path.dirname(joined)
+                    key = os.path.realpath(joined)
+                    text = None if key in self._known else _read(joined, self.limits)
+                else:  # a folder in a package, which only a loader of that package can open
+                    continue
+            except OSError:
+                continue
+            if key in self._known:
+                return self._known[key]
+            return self._add(key, str(joined), text, "", base=base, package=path[:-1])
+        return None
+
+    def _add(
+        self, key: Any, name: str, text: object, of_lark: str, base: Any = None, package: tuple[str, ...] = ()
+    ) -> Module:
+        """A text that was found, read."""
+        if key in self._known:
+            return self._known[key]
+        if not isinstance(text, str):
+            raise TypeError(f"the text of module {name!r} must be a str, not {type(text).__name__}")
+        self.texts.append(Imported(name, text, of_lark))
+        found = library(of_lark) if of_lark else None
+        if found is not None and found.text == text:
+            module = Module(len(self.texts), name, None, found)
+        else:
+            module = Module(len(self.texts), name, self.parse(text, name), None, base, package)
+        self._known[key] = module
+        return module
+
+    def _not_found(self, importer: Module, name: str, path: tuple[str, ...], relative: bool) -> ModuleError:
+        options = self.options
+        file = os.path.join(*path) + EXTENSION
+        if path[0] in LIBRARIES and len(path) == 1 and not relative:
+            return ModuleError("the package `lark`, which brings the libraries, is not installed")
+        if options.import_paths or options.loader is not None or (relative and importer.base is not None):
+            return ModuleError(f"there is no `{file}` to import from")
+        hint = "import_paths=, source_path= or loader= say where texts to import are"
+        if relative:
+            return ModuleError(f"`{file}` is not looked for: no file may be read", hint)
+        return ModuleError(f"there is no library `{name}`", f"there are {', '.join(LIBRARIES)}; {hint}")
+
+
+class ModuleError(LookupError):
+    """A text cannot be imported; the message says why."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+def _folder(joined: Any) -> Any:
+    """The folder of what a loader of Lark's says it read: a path, or a package's name and a path in it."""
+    if isinstance(joined, str):
+        return os.path.dirname(joined)
+    if hasattr(joined, "pkg_name") and hasattr(joined, "path"):
+        return type(joined)(joined.pkg_name, os.path.dirname(joined.path))
+    return None
+
+
+def _read(path: str, limits: Limits) -> str:
+    with open(path, encoding="utf-8") as file:
+        try:
+            return file.read(limits.source_characters + 1)
+        except UnicodeDecodeError as error:
+            raise GrammarError(f"the imported file is not UTF-8: {error.reason}", source=path) from error

@@ -1,0 +1,277 @@
+"""`name::_ : ... %if condition` and `name::value`: rules that have a 64-bit value, as a Lark grammar writes them.
+
+The functions are those of llguidance's parametric grammars, and mean the same. `p` is the present value, `[x:y]` its
+bits from x on and before y, `_` all of them. As there, an alternative may be written `""` if it is empty.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..errors import GrammarError
+from ..model.parametric import Parameters
+from ..model.repetition import group
+from .tree import Choice, Guarded, Indexed, Node, Parametric, RuleName, Sequence, String
+
+if TYPE_CHECKING:
+    from .extensions import Extensions
+    from .scope import Found
+
+MAX_NESTING = 50
+"""Conditions within each other."""
+
+BITS = 64
+
+_TOKEN = re.compile(r"[ \t]*(0x[0-9a-fA-F]+|[0-9]+|[a-z_]+|[\[\](),:])?")
+
+Bits = tuple[int, int]
+Value = Callable[[int], int]
+Test = Callable[[int], bool]
+
+
+def append(extensions: Extensions, node: Parametric | Guarded | Indexed, symbols: list[int]) -> None:
+    """Append what one of these becomes to `symbols`."""
+    loader = extensions.loader
+    if isinstance(node, Parametric):
+        outer = extensions.has_value
+        extensions.has_value = True
+        tree = node.body
+        if isinstance(tree, Choice):
+            tree = Choice(tree.at, [without_quotes(alternative) for alternative in tree.alternatives])
+        symbols += group(loader.model, loader.alternatives(without_quotes(tree)))
+        extensions.has_value = outer
+    elif isinstance(node, Guarded):
+        if not extensions.has_value:
+            raise loader.scope.error(
+                "a condition stands in a rule without a value",
+                node.condition,
+                "write name::_ : ... for a rule with one",
+            )
+        holds = _Reader(extensions, node.condition, node.condition.raw, 3).condition()
+        symbols.append(parameters(extensions).condition(holds))
+        symbols += loader.sequence(without_quotes(node.body))
+    else:
+        symbols.append(call(extensions, node))
+
+
+def without_quotes(tree: Node) -> Node:
+    """The alternative `""` as an empty one."""
+    return Sequence(tree.at, []) if isinstance(tree, String) and tree.raw == '""' else tree
+
+
+def parameters(extensions: Extensions) -> Parameters:
+    model = extensions.loader.model
+    if model.parameters is None:
+        model.parameters = Parameters(model)
+    found: Parameters = model.parameters
+    return found
+
+
+def call(extensions: Extensions, node: Indexed) -> int:
+    """The symbol of a rule for a value."""
+    loader = extensions.loader
+    found = loader.find(RuleName(node.at, node.name))
+    if not isinstance(found[1].tree, Parametric):
+        raise loader.scope.error(
+            f"rule `{node.name}` has no value", node, f"write {node.name} alone, or define {node.name}::_"
+        )
+    place = RuleName(node.at + 1 if node.at >= 0 else node.at, node.name)
+    value, is_constant = _Reader(extensions, place, node.value, 2).value()
+    key = (found, node.value)
+    symbol = extensions.known.get(key)
+    if symbol is None:
+        rule = rule_symbol(extensions, found)
+        symbol = extensions.known[key] = parameters(extensions).call(rule, value, is_constant)
+    return symbol
+
+
+def rule_symbol(extensions: Extensions, found: Found) -> int:
+    symbol = extensions.known.get(found)
+    if symbol is None:
+        loader = extensions.loader
+        scope, definition = found
+        symbol = extensions.known[found] = loader.model.rule(definition.name, found)
+        parameters(extensions).rules.add(symbol)
+        loader.pending.append((symbol, definition, scope, None))
+    return symbol
+
+
+class _Reader:
+    """Reads one value or condition, from offset `at` of `text` on, which stands at `node`."""
+
+    def __init__(self, extensions: Extensions, node: Node, text: str, at: int) -> None:
+        self.scope = extensions.loader.scope
+        self.has_value = extensions.has_value
+        self.node = node
+        self.text = text
+        self.tokens: list[tuple[str, int]] = []
+        self.i = 0
+        self.depth = 0
+        while at < len(text):
+            match = _TOKEN.match(text, at)
+            assert match is not None
+            if match[1] is None:
+                if match.end() < len(text):
+                    raise self.scope.error(f"unexpected character {text[match.end()]!r}", node, None, match.end())
+                break
+            self.tokens.append((match[1], match.start(1)))
+            at = match.end()
+        self.tokens.append(("", len(text)))
+
+    def error(self, message: str, hint: str | None = None, back: int = 0) -> GrammarError:
+        return self.scope.error(message, self.node, hint, self.tokens[self.i - back][1])
+
+    def take(self) -> str:
+        token = self.tokens[self.i][0]
+        self.i += 1 if token else 0
+        return token
+
+    def expect(self, expected: str) -> None:
+        if self.tokens[self.i][0] != expected:
+            raise self.error(f"`{expected}` is expected here")
+        self.i += 1
+
+    def end(self) -> None:
+        if self.tokens[self.i][0]:
+            raise self.error("this cannot go on here")
+
+    def value(self) -> tuple[Value, bool]:
+        """The function from the present value to the new one, and whether it is always the same."""
+        name = self.tokens[self.i][0]
+        if name[:1].isdigit():
+            constant = self.number(1 << BITS, "a value")
+            self.end()
+            return lambda p: constant, True
+        if name != "_" and name not in VALUES:
+            raise self.error(
+                f"there is no function `{name}`" if name else "a value is expected here",
+                f"there are numbers, _, {', '.join(VALUES)}",
+            )
+        if not self.has_value:
+            raise self.error(f"`{name}` stands in a rule without a value", "give a number: name::0x0")
+        self.i += 1
+        if name == "_":
+            self.end()
+            return lambda p: p, False
+        make, kinds = VALUES[name]
+        arguments = self.arguments(kinds)
+        self.end()
+        function: Value = make(*arguments)
+        return function, False
+
+    def condition(self) -> Test:
+        if not self.tokens[self.i][0]:
+            raise self.error("a condition is expected after `%if`", f"there are true, {', '.join(TESTS)}")
+        test = self.test()
+        self.end()
+        return test
+
+    def test(self) -> Test:
+        name = self.tokens[self.i][0]
+        if name != "true" and name not in TESTS:
+            raise self.error(f"there is no condition `{name}`", f"there are true, {', '.join(TESTS)}")
+        self.depth += 1
+        if self.depth > MAX_NESTING:
+            raise self.scope.limit_error(f"conditions are nested more than {MAX_NESTING} deep", self.node)
+        self.i += 1
+        if name == "true":
+            if self.tokens[self.i][0] == "(":
+                self.arguments("")
+            test: Test = lambda p: True  # noqa: E731
+        else:
+            make, kinds = TESTS[name]
+            test = make(*self.arguments(kinds))
+        self.depth -= 1
+        return test
+
+    def arguments(self, kinds: str) -> list[Any]:
+        """What stands in parentheses: `k` the number of a bit, `n` of bits, `v` a value, `b` bits, `c` a condition."""
+        self.expect("(")
+        arguments: list[Any] = []
+        for kind in kinds:
+            if arguments:
+                self.expect(",")
+            if kind == "c":
+                arguments.append(self.test())
+            elif kind == "b":
+                arguments.append(self.bits())
+            elif kind == "k":
+                arguments.append(self.number(BITS, "the number of a bit"))
+            elif kind == "n":
+                arguments.append(self.number(BITS + 1, "a number of bits"))
+            else:
+                arguments.append(self.number(1 << BITS, "a value"))
+        self.expect(")")
+        return arguments
+
+    def bits(self) -> Bits:
+        if self.tokens[self.i][0] == "_":
+            self.i += 1
+            return 0, (1 << BITS) - 1
+        begin = self.i
+        self.expect("[")
+        first = self.number(BITS, "the number of a bit")
+        self.expect(":")
+        last = self.number(BITS + 1, "the end of some bits")
+        if last <= first:
+            raise self.error(f"no bits are in [{first}:{last}]", "write [first:end], the end exclusive", self.i - begin)
+        self.expect("]")
+        return first, (1 << (last - first)) - 1
+
+    def number(self, limit: int, what: str) -> int:
+        token = self.tokens[self.i][0]
+        if not token[:1].isdigit():
+            raise self.error(f"{what} is expected here", "numbers are written 12 or 0x1f")
+        number = int(token, 0 if token[:2] == "0x" else 10) if len(token) <= 20 else limit
+        if number >= limit:
+            raise self.error(f"{what} is less than {limit}")
+        self.i += 1
+        return number
+
+
+def _bit_count(p: int, bits: Bits) -> int:
+    return (p >> bits[0] & bits[1]).bit_count()
+
+
+def _incr(bits: Bits) -> Value:
+    shift, mask = bits
+    return lambda p: p if p >> shift & mask == mask else p + (1 << shift)
+
+
+def _decr(bits: Bits) -> Value:
+    shift, mask = bits
+    return lambda p: p if p >> shift & mask == 0 else p - (1 << shift)
+
+
+VALUES: dict[str, tuple[Callable[..., Value], str]] = {
+    "set_bit": (lambda k: lambda p: p | 1 << k, "k"),
+    "clear_bit": (lambda k: lambda p: p & ~(1 << k), "k"),
+    "bit_and": (lambda v: lambda p: p & v, "v"),
+    "bit_or": (lambda v: lambda p: p | v, "v"),
+    "incr": (_incr, "b"),
+    "decr": (_decr, "b"),
+}
+
+TESTS: dict[str, tuple[Callable[..., Test], str]] = {
+    "bit_clear": (lambda k: lambda p: not p >> k & 1, "k"),
+    "bit_set": (lambda k: lambda p: bool(p >> k & 1), "k"),
+    "is_ones": (lambda b: lambda p: p >> b[0] & b[1] == b[1], "b"),
+    "is_zeros": (lambda b: lambda p: p >> b[0] & b[1] == 0, "b"),
+    "eq": (lambda b, v: lambda p: p >> b[0] & b[1] == v, "bv"),
+    "ne": (lambda b, v: lambda p: p >> b[0] & b[1] != v, "bv"),
+    "lt": (lambda b, v: lambda p: p >> b[0] & b[1] < v, "bv"),
+    "le": (lambda b, v: lambda p: p >> b[0] & b[1] <= v, "bv"),
+    "gt": (lambda b, v: lambda p: p >> b[0] & b[1] > v, "bv"),
+    "ge": (lambda b, v: lambda p: p >> b[0] & b[1] >= v, "bv"),
+    "bit_count_eq": (lambda b, n: lambda p: _bit_count(p, b) == n, "bn"),
+    "bit_count_ne": (lambda b, n: lambda p: _bit_count(p, b) != n, "bn"),
+    "bit_count_lt": (lambda b, n: lambda p: _bit_count(p, b) < n, "bn"),
+    "bit_count_le": (lambda b, n: lambda p: _bit_count(p, b) <= n, "bn"),
+    "bit_count_gt": (lambda b, n: lambda p: _bit_count(p, b) > n, "bn"),
+    "bit_count_ge": (lambda b, n: lambda p: _bit_count(p, b) >= n, "bn"),
+    "and": (lambda c, d: lambda p: c(p) and d(p), "cc"),
+    "or": (lambda c, d: lambda p: c(p) or d(p), "cc"),
+    "not": (lambda c: lambda p: not c(p), "c"),
+}

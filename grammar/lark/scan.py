@@ -1,0 +1,321 @@
+"""The lexemes of a Lark grammar text.
+
+One pass from left to right keeps the lexical rules of Lark's own loader (`TERMINALS` in `load_grammar.py`), of
+which three surprise: a comment takes the line breaks before it along, so a commented line is no line at all; `|` at the
+beginning of a line continues the definition above it; and `?` directly before a letter is the modifier of a rule, never
+the operator. Some things are new: `<|name|>`, a special token; `%word` for any word, so that what we do not support is
+refused by its name; names, which may hold hyphens (`key-value`; `->` stays an arrow) and letters beyond ASCII; `&`, `=`
+and `@name`; and lexemes that hold something in another syntax: `%lark {...}`, `%regex {...}` and `%json {...}` up to
+the brace that closes them, `%if condition(...)` and `::value(...)`.
+
+A lexeme is a string and a kind. Where it began is asked only for an error and found by a second pass.
+
+Time is linear in the text whatever it holds. (Lark's expressions for strings and line breaks are exponential and
+quadratic on bad input.) Read by hand, as compiled (`lark/scan.pxd`), a lexeme costs a quarter of what one expression
+for all of them took in `re`.
+"""
+
+from __future__ import annotations
+
+# Kinds of lexemes. The first five are values, or begin one.
+RULE = 0  # with modifiers, if any: ?name !name
+TERMINAL = 1
+STRING = 2  # with the `i` that may follow
+REGEXP = 3  # with its flags; it may span lines
+SPECIAL = 4  # <|name|>
+NUMBER = 5  # with its sign
+DIRECTIVE = 6
+LINE = 7  # the end of a definition
+BAR = 8  # `|`, also with the line breaks before it
+MARK = 9  # everything else
+NOTHING = 10  # END, or what END stands for
+
+MAX_BLOCKS = 20
+"""Grammars, `%lark {...}`, within each other."""
+
+END = ""
+"""The last lexeme of every text; the second but last, too, where the text holds something that is no lexeme."""
+
+
+def scan(text: str) -> tuple[list[str], bytearray]:
+    """The lexemes of `text`, which ends with a line break, and then END; and the kind of each."""
+    return _Scanner(text).all(None)
+
+
+def offsets(text: str) -> list[int]:
+    """Where the lexemes of `text` begin."""
+    begins: list[int] = []
+    _Scanner(text).all(begins)
+    return begins
+
+
+class _Scanner:
+    """One reading of one text. Invariant: `text[at]` is the first character not read yet."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.end = len(text)
+        self.n_open = 0  # blocks that are being read
+
+    def all(self, begins: list[int] | None) -> tuple[list[str], bytearray]:
+        """All lexemes with their kinds; where they begin goes to `begins`."""
+        lexemes = []
+        kinds = bytearray()
+        nothing = NOTHING
+        while True:
+            before = self.at
+            self.skip()
+            begin = self.at
+            kind = self.lexeme() if begin < self.end else nothing
+            if begins is not None:
+                begins.append(begin)
+            lexemes.append(END if kind == nothing else self.text[begin : self.at])
+            kinds.append(kind)
+            if kind == nothing:
+                if before == self.end:
+                    return lexemes, kinds
+                # No lexeme fits, and everything that is left is one END: the first such place is the error. (It may be
+                # the end of the text, where the line break was escaped.)
+                self.at = self.end
+
+    def skip(self) -> None:
+        """Go on behind blanks, comments with the white space before them, and escaped line breaks."""
+        while True:
+            while self.peek(self.at) == " " or self.peek(self.at) == "\t":
+                self.at += 1
+            begin = self.at
+            if "]" <= self.peek(begin) <= "z":  # most lexemes begin with one of these, and nothing that is skipped
+                return
+            at = self.space(begin)
+            if self.peek(at) == "#" or (self.peek(at) == "/" and self.peek(at + 1) == "/"):
+                at = self.text.find("\n", at)
+                self.at = self.end if at < 0 else at
+                continue
+            if self.peek(begin) != "\\":
+                return
+            at = begin + 1
+            while self.peek(at) == " ":
+                at += 1
+            if self.peek(at) != "\n":
+                return
+            self.at = at + 1
+
+    def lexeme(self) -> int:
+        """Go on behind the lexeme that begins here; its kind, or NOTHING where none does. The frequent ones first."""
+        at = self.at
+        char = self.text[at]
+        if "a" <= char <= "z":
+            return self.name(at)
+        if char == '"':
+            return self.string(at + 1)
+        if char == "|":
+            return self.ends(at + 1, BAR)
+        if char == ":" and self.peek(at + 1) == ":":
+            return self.applied(at + 2, MARK)
+        if char in ":()[]{},~*&=":
+            return self.ends(at + 1, MARK)
+        if char == "\n" or (char == "\r" and self.peek(at + 1) == "\n"):
+            at = self.space(at + 1)
+            return self.ends(at + 1, BAR) if self.peek(at) == "|" else self.ends(at, LINE)
+        if char == "_" or "A" <= char <= "Z":
+            return self.name(at)
+        if char == "/":
+            return self.regexp(at + 1)
+        if char == "?" or char == "!":
+            return self.modified(at, char)
+        if char == "+" or char == "-" or char.isdecimal():
+            return self.number(at, char)
+        if char == "%":
+            return self.directive(at)
+        if char == "<":
+            return self.special(at + 1)
+        if char == ".":
+            return self.ends(at + 2 if self.peek(at + 1) == "." else at + 1, MARK)
+        if char == "@":
+            return SPECIAL if self.name(at + 1) != NOTHING else NOTHING
+        return self.name(at) if char >= "\x80" else NOTHING
+
+    def directive(self, begin: int) -> int:
+        """`%word`, with what belongs to it if it begins a block or a condition."""
+        at = begin + 1
+        while "a" <= self.peek(at) <= "z":
+            at += 1
+        word = self.text[begin:at]
+        if word == "%if":
+            while self.peek(at) == " " or self.peek(at) == "\t":
+                at += 1
+            return self.applied(at, DIRECTIVE)
+        if word == "%lark" or word == "%regex" or word == "%json":
+            brace = self.space(at)
+            if self.peek(brace) == "{":
+                return self.grammar(brace) if word == "%lark" else self.json(brace)
+        return self.ends(at, DIRECTIVE)
+
+    def grammar(self, at: int) -> int:
+        """`{...}` around a grammar: up to the brace that closes it."""
+        if self.n_open == MAX_BLOCKS:
+            return NOTHING
+        self.n_open += 1
+        self.at = at
+        depth = 0
+        while True:
+            self.skip()
+            begin = self.at
+            if begin >= self.end or self.lexeme() == NOTHING:
+                return NOTHING
+            if self.at == begin + 1:
+                char = self.text[begin]
+                if char == "{":
+                    depth += 1
+                elif char == "}":
+                    depth -= 1
+                    if depth == 0:
+                        self.n_open -= 1
+                        return DIRECTIVE
+
+    def json(self, at: int) -> int:
+        """`{...}`, a JSON object: up to the brace that closes it."""
+        depth = 0
+        while at < self.end:
+            char = self.text[at]
+            at += 1
+            if char == '"':
+                while at < self.end and self.text[at] != '"':
+                    at += 2 if self.text[at] == "\\" else 1
+                at += 1
+            elif char == "{":
+                depth += 1
+            elif char == "}":
+                depth -= 1
+                if depth == 0:
+                    return self.ends(at, DIRECTIVE)
+        return NOTHING
+
+    def applied(self, at: int, kind: int) -> int:
+        """A word, and what stands behind it in parentheses, on the same line: `_`, `0x1f`, `and(bit_set(1), true)`."""
+        while self.peek(at) == "_" or (self.peek(at) < "\x80" and self.peek(at).isalnum()):
+            at += 1
+        if self.peek(at) != "(":
+            return self.ends(at, kind)
+        depth = 0
+        while at < self.end:
+            char = self.text[at]
+            at += 1
+            if char == "(":
+                depth += 1
+            elif char == ")":
+                depth -= 1
+                if depth == 0:
+                    return self.ends(at, kind)
+            elif char == "\n":
+                break
+        return NOTHING
+
+    def name(self, at: int) -> int:
+        """`_?[a-z][_a-z0-9]*`, a rule, or the same in upper case, a terminal; or letters of any script, and hyphens.
+
+        A name that begins with a letter without case is a rule.
+        """
+        char = self.peek(at)
+        if char == "_":
+            at += 1
+            char = self.peek(at)
+        if "a" <= char <= "z" or (char >= "\x80" and char.isalpha() and char == char.lower()):
+            return self.ends(self.name_end(at, "a", "z"), RULE)
+        if "A" <= char <= "Z" or (char >= "\x80" and char.isalpha() and char == char.upper()):
+            return self.ends(self.name_end(at, "A", "Z"), TERMINAL)
+        return NOTHING
+
+    def name_end(self, at: int, first: str, last: str) -> int:
+        """Where the name ends that `at` is in and whose letters are from `first` to `last`, or of that case."""
+        while True:
+            char = self.peek(at)
+            if not _is_name(first, last, char) and not (char == "-" and _is_name(first, last, self.peek(at + 1))):
+                return at
+            at += 1
+
+    def modified(self, at: int, first: str) -> int:
+        """A rule with its modifiers, `?` and `!` in any order; or the operator `?`, but not directly before a name."""
+        begin = at + 1
+        second = self.peek(begin)
+        if (second == "?" or second == "!") and second != first:
+            begin += 1
+        kind = self.name(begin)
+        if kind == RULE:
+            return RULE
+        if first == "?" and second != "_" and not "a" <= second <= "z":
+            return self.ends(at + 1, MARK)
+        return NOTHING
+
+    def string(self, at: int) -> int:
+        """On one line, up to a quote without a backslash before it."""
+        while at < self.end:
+            char = self.text[at]
+            at += 1
+            if char == '"':
+                return self.ends(at + 1 if self.peek(at) == "i" else at, STRING)
+            if char == "\\":
+                char = self.peek(at)
+                at += 1
+            if char == "\n":
+                break
+        return NOTHING
+
+    def regexp(self, at: int) -> int:
+        """Up to a slash without a backslash before it, and flags."""
+        while at < self.end:
+            char = self.text[at]
+            at += 1
+            if char == "/":
+                while self.peek(at) in "imslux":
+                    at += 1
+                return self.ends(at, REGEXP)
+            if char == "\\":
+                at += 1
+        return NOTHING
+
+    def number(self, at: int, first: str) -> int:
+        """`[+-]?[0-9]+`, in the digits of any script; or one of `+` and `->`."""
+        begin = at + 1
+        at = begin
+        while self.peek(at).isdecimal():
+            at += 1
+        if at > begin or first.isdecimal():
+            return self.ends(at, NUMBER)
+        if first == "+":
+            return self.ends(at, MARK)
+        return self.ends(at + 1, MARK) if self.peek(at) == ">" else NOTHING
+
+    def special(self, at: int) -> int:
+        """`<name>`, where the name holds neither brackets nor white space."""
+        begin = at
+        while at < self.end:
+            char = self.text[at]
+            if char == ">" and at > begin:
+                return self.ends(at + 1, SPECIAL)
+            if char == "<" or char == ">" or char.isspace():
+                break
+            at += 1
+        return NOTHING
+
+    def space(self, at: int) -> int:
+        """Where the white space that begins here, line breaks included, ends."""
+        while self.peek(at).isspace():
+            at += 1
+        return at
+
+    def peek(self, at: int) -> str:
+        """The character there; NUL, which begins nothing and goes on with nothing, where the text has ended."""
+        return self.text[at] if at < self.end else "\0"
+
+    def ends(self, at: int, kind: int) -> int:
+        """A lexeme of this kind ends there."""
+        self.at = at
+        return kind
+
+
+def _is_name(first: str, last: str, char: str) -> bool:
+    if char < "\x80":
+        return first <= char <= last or char == "_" or "0" <= char <= "9"
+    return char.isalnum() and char == (char.lower() if first == "a" else char.upper())

@@ -1,0 +1,371 @@
+"""What the names in a Lark grammar mean: definitions, imports, `%override`, `%extend` and `%declare`.
+
+Lark copies what is imported into one table, under mangled names. Here every import of a text is a `Scope`: the
+definitions in it, the scopes of what it imports in turn, and the way back to the importing one. Three rules of Lark's
+follow from its table and are kept:
+
+- A name that is imported belongs to the importer. Where the imported text uses it, the importer's definition is meant:
+  `%override` changes what imported rules do.
+- Inside terminals it is the other way round: they were put together before they were imported. Only `%extend`, which
+  adds to the definition itself, reaches them.
+- What was imported along has names, too: `a__b__name` is `name` in the text `a.b`, `_a__b__name` is `_name`.
+
+Two imports of one text by the same text are one scope; imports by different texts are different ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..errors import GrammarError, GrammarLimitError
+from ..source import did_you_mean
+from .hints import MIXED_CASE_HINT, mixed_case
+from .library import Library, library
+from .modules import MAX_CHAIN, Module, ModuleError, Modules
+from .parse import MAX_ERRORS
+from .parsed import ParsedGrammar
+from .tree import (
+    DECLARED,
+    Attributed,
+    Change,
+    Choice,
+    Definition,
+    Elsewhere,
+    Import,
+    Node,
+    Parametric,
+    RuleName,
+    Sequence,
+    TemplateUse,
+    TerminalName,
+    contents,
+    with_contents,
+)
+
+MAX_CHANGES = 10_000
+"""`%override` and `%extend` in one text."""
+
+Found = tuple["Scope", Definition]
+"""A definition and where it stands."""
+
+
+class Scope:
+    """The names of one text as one other text imports it.
+
+    Attributes:
+        definitions: by name, those of this text as `%override` and `%extend` leave them.
+        imported: by alias.
+        exported: by name here, the alias under which the importer knows it.
+        children: the scopes of the imported texts, by module as written.
+        symbols: of the model, by name as used in this text.
+        at: in a library, the lexeme of `parent` that errors are shown at.
+    """
+
+    __slots__ = (
+        "at",
+        "children",
+        "definitions",
+        "exported",
+        "extended",
+        "failed",
+        "imported",
+        "library",
+        "module",
+        "modules",
+        "parent",
+        "parsed",
+        "symbols",
+    )
+
+    def __init__(self, modules: Modules, module: Module, parent: Scope | None = None, at: int = -1) -> None:
+        self.modules = modules
+        self.module = module
+        self.parent = parent
+        self.at = at
+        self.parsed: ParsedGrammar | None = module.parsed
+        self.library: Library | None = module.library
+        self.definitions: dict[str, Definition] = {}
+        self.imported: dict[str, Import] = {}
+        self.exported: dict[str, str] = {}
+        self.children: dict[str, Scope] = {}
+        self.symbols: dict[str, int] = {}
+        self.extended: dict[str, Choice] = {}  # what `%extend` has made, by name
+        self.failed: set[str] = set()  # names whose definition or import is an error; only where several are looked for
+
+    # Looking up.
+
+    def resolve(self, name: str) -> Found | None:
+        """What `name` means in a rule of this text."""
+        if self.parent is not None:
+            alias = self.exported.get(name)
+            if alias is not None:
+                return self.parent.resolve(alias)
+        return self.own(name)
+
+    def own(self, name: str) -> Found | None:
+        """What `name` means in a terminal of this text, and to those who import it."""
+        definition = self.definitions.get(name)
+        if definition is None and self.library is not None:
+            definition = self.library.definition(name)
+            if definition is not None and definition.tree is DECLARED:
+                definition = self.definitions[name] = self._bound(definition)
+        if definition is not None:
+            return self, definition
+        node = self.imported.get(name)
+        if node is not None:
+            child = self.children[node.module]
+            child.at = node.at
+            return child.own(node.name)
+        return self._mangled(name) if "__" in name and self.children else None
+
+    def _mangled(self, name: str) -> Found | None:
+        """The definition that Lark calls `name` after importing what it stands in."""
+        for child, inner in self._within(name):
+            if inner in child.exported:  # its name is the alias
+                continue
+            found = child.own(inner)
+            if found is not None:
+                return found
+        return None
+
+    def _hand_down(self, name: str) -> None:
+        """Let the text whose definition Lark calls `name` mean this text's by it, as if it had been imported."""
+        for child, inner in self._within(name):
+            if child.own(inner) is not None:
+                child.exported[inner] = name
+                if inner not in child.definitions and inner not in child.imported:
+                    child._hand_down(inner)
+                return
+
+    def _within(self, name: str) -> Iterator[tuple[Scope, str]]:
+        """The imported texts of which Lark may call something `name`, and what it is called there."""
+        underscore = "_" if name[0] == "_" else ""
+        rest = name[len(underscore) :]
+        for module, child in self.children.items():
+            prefix = module.lstrip(".").replace(".", "__") + "__"
+            if rest.startswith(prefix):
+                yield child, underscore + rest[len(prefix) :]
+
+    def names(self) -> list[str]:
+        """The names that can be used here, for hints."""
+        return [*self.definitions, *self.imported, *(self.library.names() if self.library else ())]
+
+    # Filling.
+
+    def collect(self, errors: list[GrammarError] | None = None) -> None:
+        """Read the imports, definitions and changes of the text. With `errors`, up to MAX_ERRORS go there."""
+        imports = self.parsed.imports if self.parsed is not None else self.library.imports if self.library else ()
+        for node in imports:
+            self._try(self._import, node, errors)
+        if self.parsed is None:
+            if self.modules.unbound and self.library is not None:
+                self.modules.unbound.difference_update(self.library.names())
+            return
+        changes = self.parsed.changes
+        if len(changes) > MAX_CHANGES:
+            raise self.limit_error(f"more than {MAX_CHANGES} definitions are changed", changes[MAX_CHANGES])
+        for definition in self.parsed.definitions:
+            if changes:
+                changes = self._changed(changes, definition.at, errors)
+            self._try(self._define, definition, errors)
+        self._changed(changes, len(self.parsed.lexemes), errors)
+        for definition in self.parsed.definitions:
+            if definition.params:
+                self._try(self._check_params, definition, errors)
+
+    def _changed(self, changes: list[Change], end: int, errors: list[GrammarError] | None) -> list[Change]:
+        """Make the changes that stand before `end`; the others are left."""
+        n_made = 0
+        while n_made < len(changes) and changes[n_made].at < end:
+            self._try(self._change, changes[n_made], errors)
+            n_made += 1
+        return changes[n_made:] if n_made else changes
+
+    def _try(self, step: Callable[[Any], None], node: Any, errors: list[GrammarError] | None) -> None:
+        try:
+            step(node)
+        except GrammarError as error:
+            if errors is None or len(errors) >= MAX_ERRORS:
+                raise
+            errors.append(error)
+            if isinstance(node, Change):
+                node = node.definition
+            self.failed.add(node.alias if isinstance(node, Import) else node.name)
+
+    def _import(self, node: Import) -> None:
+        before = self.imported.get(node.alias)
+        if before is not None and (before.module, before.name) != (node.module, node.name):
+            raise self.error(f"`{node.alias}` is imported twice, from different places", node)
+        child = self.children.get(node.module)
+        if child is None:
+            child = self.children[node.module] = self._child(node)
+        self.imported[node.alias] = node
+        child.exported[node.name] = node.alias
+
+    def _child(self, node: Import) -> Scope:
+        try:
+            module = self.modules.find(self.module, node)
+        except ModuleError as error:
+            raise self.error(error.message, node, error.hint) from error
+        chain: list[Scope] = [self]
+        while chain[-1].parent is not None:
+            chain.append(chain[-1].parent)
+        if any(scope.module is module for scope in chain):
+            names = [scope.module.name or "the grammar" for scope in reversed(chain)]
+            raise self.error(
+                f"`{module.name}` imports itself: {' -> '.join([*names, module.name or ''])}",
+                node,
+                "put what both need into a text of its own",
+            )
+        if len(chain) > MAX_CHAIN:
+            raise self.limit_error(f"more than {MAX_CHAIN} texts import each other in a row", node)
+        self.modules.n_scopes += 1
+        most = self.modules.limits.imports
+        if self.modules.n_scopes > most:
+            raise self.limit_error(f"more than {most} texts are imported", node).of("imports")
+        child = Scope(self.modules, module, self, node.at)
+        child.collect()
+        return child
+
+    def _define(self, definition: Definition) -> None:
+        name = definition.name
+        if name in self.definitions:
+            raise self.error(f"`{name}` is defined more than once", definition, "`%override` defines it anew")
+        if name in self.imported:
+            raise self.error(f"`{name}` is imported and defined as well", definition, "`%override` defines it anew")
+        if definition.is_terminal:
+            tree = definition.tree
+            if isinstance(tree, Sequence) and not tree.items:
+                raise self.error(f"terminal `{name}` has no content", definition, "a rule may be empty")
+        if definition.tree is DECLARED:
+            definition = self._bound(definition)
+        self.definitions[name] = definition
+
+    def _bound(self, definition: Definition) -> Definition:
+        """A declared name with what the caller says it is, if anything."""
+        name = definition.name
+        text = self.modules.declared.get(name)
+        if text is None:
+            return definition
+        self.modules.unbound.discard(name)
+        parsed = self.modules.parse(f"{name}: {text}", f"declared[{name!r}]")
+        if len(parsed.definitions) != 1 or parsed.imports or parsed.changes or parsed.ignored:
+            raise GrammarError(f"declared[{name!r}] must be one expression", hint="such as '<|name|>' or '/[a-z]+/'")
+        scope = Scope(self.modules, Module(-1, parsed.source.name, parsed))
+        tree = Elsewhere(definition.at, scope, parsed.definitions[0].tree)
+        return Definition(definition.at, name, tree, definition.is_terminal)
+
+    def _check_params(self, definition: Definition) -> None:
+        for param in definition.params:
+            if self.own(param) is not None:
+                message = f"parameter `{param}` of `{definition.name}` has the name of a rule"
+                raise self.error(message, definition, "give it another name")
+
+    def _change(self, node: Change) -> None:
+        operator, definition = node.operator, node.definition
+        name = definition.name
+        found = self.own(name)
+        if found is None:
+            hint = did_you_mean(name, self.names()) or "only what was imported, or defined above, can be changed"
+            raise self.error(f"there is no `{name}` that `{operator}` could change", definition, hint)
+        owner, before = found
+        if operator == "%override":
+            if owner is not self and name not in self.imported:
+                self._hand_down(name)
+            self.definitions[name] = definition
+            return
+        added, problem = self._added(before.tree, definition.tree)
+        if problem:
+            raise self.error(f"`{name}` {problem}", definition, "%override defines it anew")
+        if definition.params != before.params:
+            params = f"the parameters {', '.join(before.params)}" if before.params else "no parameters"
+            raise self.error(f"`{name}` has {params}", definition, "`%extend` needs the same ones")
+        if before.tree is DECLARED:
+            raise self.error(f"`{name}` is only declared: there is nothing to extend", definition, "define it")
+        owner.extend(before, [each if owner is self else Elsewhere(each.at, self, each) for each in added])
+
+    def _added(self, before: Node, tree: Node) -> tuple[list[Node], str]:
+        """The alternatives that `%extend` adds to a definition; or why it cannot."""
+        if isinstance(before, Parametric) != isinstance(tree, Parametric):
+            return [], "has a value, name::_, in one of its definitions only"
+        if isinstance(tree, Parametric):
+            # Each by itself, since each has a condition of its own.
+            tree = tree.body
+            added = tree.alternatives if isinstance(tree, Choice) else [tree]
+        else:
+            added = [tree]
+        if isinstance(tree, Attributed):
+            return [], "has its attributes where it is defined, and not where it is extended"
+        return added, ""
+
+    def extend(self, definition: Definition, added: list[Node]) -> None:
+        """Put `added` before the alternatives of a definition of this text, as Lark does."""
+        name = definition.name
+        before = contents(definition.tree)
+        choice = self.extended.get(name)
+        if choice is not None and choice is before:
+            choice.alternatives[:0] = added
+            return
+        # A new definition: what was read of an imported text serves other grammars, too.
+        alternatives = before.alternatives if isinstance(before, Choice) else [before]
+        choice = self.extended[name] = Choice(definition.at, [*added, *alternatives])
+        tree = with_contents(definition.tree, choice)
+        self.definitions[name] = Definition(definition.at, name, tree, definition.is_terminal, definition.params)
+
+    # What is said about the text.
+
+    def missing(self, node: Import) -> GrammarError:
+        """The error about an import of what is not there. As in Lark, it is none unless the name is used."""
+        child = self.children[node.module]
+        kind = "library" if child.library is not None else "module"
+        message = f"{kind} `{node.module}` has no `{node.name}`"
+        return self.error(message, node, did_you_mean(node.name, child.names()))
+
+    def undefined(self, node: RuleName | TerminalName | TemplateUse) -> GrammarError:
+        """The error about a name that means nothing here."""
+        imported = self.imported.get(node.name)
+        if imported is not None:
+            return self.missing(imported)
+        kind = "terminal" if isinstance(node, TerminalName) else "rule"
+        if isinstance(node, TemplateUse):
+            kind = "template"
+        if node.at >= 0:
+            assert self.parsed is not None
+            text = self.parsed.source.text
+            begin = self.parsed.offset(node.at)
+            end = begin + len(node.name)
+            while begin and is_name_char(text[begin - 1]):
+                begin -= 1
+            while end < len(text) and is_name_char(text[end]):
+                end += 1
+            whole = text[begin:end].lstrip("?!")
+            if whole != node.name and whole.lower() != whole and whole.upper() != whole:
+                return self.parsed.source.error(mixed_case(whole), begin, MIXED_CASE_HINT)
+        hint = did_you_mean(node.name, self.names())
+        if hint is None:
+            common = library("common") if kind == "terminal" else None
+            known = common is not None and node.name in common.names()
+            hint = f"write `%import common.{node.name}`" if known else "define it: `name: ...`"
+        return self.error(f"{kind} `{node.name}` is not defined", node, hint)
+
+    def error(self, message: str, node: Node, hint: str | None = None, shift: int = 0) -> GrammarError:
+        parsed, at = self.place(node)
+        offset = parsed.offset(at) + (shift if node.at >= 0 else 0)
+        return parsed.source.error(message, offset, hint)
+
+    def limit_error(self, message: str, node: Node, hint: str | None = None) -> GrammarLimitError:
+        parsed, at = self.place(node)
+        return parsed.limit_error(message, at, hint)
+
+    def place(self, node: Node) -> tuple[ParsedGrammar, int]:
+        """The text and lexeme that `node` is about: in a library, where it was imported."""
+        scope, at = self, node.at
+        while scope.parsed is None:
+            assert scope.parent is not None
+            scope, at = scope.parent, scope.at
+        return scope.parsed, at
+
+
+def is_name_char(char: str) -> bool:
+    return char.isalnum() or char == "_"

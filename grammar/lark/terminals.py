@@ -1,0 +1,386 @@
+"""Terminals built from strings, regular expressions and other terminals, as one regex tree each.
+
+Lark builds the *text* of a regular expression (`TerminalTreeToPattern` in `load_grammar.py`) and some of its
+meanings come from that: `A: /a|b/ "c"` is `a|bc`; the alternatives of a terminal are sorted, longest first, which
+decides what a lazy quantifier beside them matches; a piece may even begin with the quantifier of the piece before it.
+So there are two ways here:
+
+- trees are put together directly where every piece is self-contained and nothing is lazy, the usual case: then neither
+  order nor grouping can matter;
+- otherwise the text is built exactly as Lark does, and parsed once.
+
+Flags belong to the piece they are written on, in both ways. Terminals may not be recursive.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ...earley.errors import LimitError
+from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
+from ..regex import python as regex_syntax
+from ..regex.ast import Chars, Concat, Literal, Union
+from ..regex.ast import Node as Regex
+from ..regex.ast import Repeat as RegexRepeat
+from ..regex.lookaround import widths
+from .literals import LiteralError, range_ends, regexp_text, source_position, split, string_text
+from .tree import (
+    Choice,
+    Elsewhere,
+    Extended,
+    Node,
+    Range,
+    Regexp,
+    Repeat,
+    RuleName,
+    Sequence,
+    SpecialToken,
+    String,
+    TemplateUse,
+    TerminalName,
+    special_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...earley.limits import Limits
+    from .scope import Found, Scope
+
+MAX_DEPTH = 200
+"""Of the tree of a terminal, those of the terminals in it included: some hundred terminals within each other."""
+
+MAX_PATTERN = 1_000_000
+"""Characters of a regular expression that was put together from pieces."""
+
+# A piece that may mean something else beside others than alone: an alternative without a group, a quantifier, a number
+# or a brace at an end that its neighbour could go on with, a global flag; or one in which the order of alternatives
+# matters.
+_INTRICATE = re.compile(r"\||^[*+?{]|\\[0-9]+$|\{[0-9,]*$|\(\?[aiLmsux]+\)|[*+?}][?+]|\(\?>")
+
+
+class Context(Protocol):
+    """What the loader does for terminals: it finds named ones, and knows whose text is being read."""
+
+    scope: Scope
+    """The names and the text that nodes belong to."""
+
+    def find_terminal(self, node: TerminalName) -> Found:
+        """The definition of a terminal that stands inside another one."""
+        ...
+
+    def move(self, scope: Scope) -> Scope:
+        """Go on in another text; the one before is returned."""
+        ...
+
+
+class Pattern(NamedTuple):
+    """What Lark calls a pattern: text, flags, and whether the text is a plain string."""
+
+    text: str
+    flags: str
+    is_string: bool
+
+    def regexp(self) -> str:
+        text = re.escape(self.text) if self.is_string else self.text
+        for flag in self.flags:
+            text = f"(?{flag}:{text})"
+        return text
+
+
+class NoText(Exception):
+    """Something in a terminal is not to be written as a regular expression, such as an intersection."""
+
+
+class TerminalBuilder:
+    """Makes the regex trees of one grammar's terminals; each named one is made once."""
+
+    __slots__ = ("_context", "_known", "_most_pieces", "_open", "_pieces")
+
+    def __init__(self, context: Context, limits: Limits) -> None:
+        self._context = context
+        self._most_pieces = limits.terminal_pieces
+        # Tree (None: intricate) and number of pieces of named terminals:
+        self._known: dict[Found, tuple[Regex | None, int]] = {}
+        self._open: list[Found] = []  # the terminals that are being read, outermost first
+        self._pieces = 0
+
+    def build(self, tree: Node, found: Found | None = None) -> Regex:
+        """The regex of one terminal's expression; `found` is its definition where it has a name."""
+        if isinstance(tree, Regexp):
+            text, flags = self._regexp_text(tree)
+            return self._parse(text, flags, tree)
+        self._pieces = 0
+        self._open.clear()
+        if found is not None:
+            self._open.append(found)
+        regex = self.composed(tree, 0)
+        if regex is None:
+            from .sets import Composer  # rare
+
+            self._pieces = 0
+            regex = Composer(self, self._context).compose(tree, 0)
+        self._open.clear()
+        return regex
+
+    def composed(self, tree: Node, depth: int) -> Regex | None:
+        """The regex of `tree` as Lark composes it; None where something in it is no text."""
+        scope = self._context.scope
+        n_open = len(self._open)
+        try:
+            regex = self.compose(tree, depth)
+            return self._parse(self.pattern(tree, depth).regexp(), "", tree) if regex is None else regex
+        except NoText:
+            self._context.move(scope)
+            del self._open[n_open:]
+            return None
+
+    # The direct way.
+
+    def compose(self, tree: Node, depth: int) -> Regex | None:
+        """The regex of `tree`, or None where only Lark's text says what it means."""
+        if isinstance(tree, String):
+            self._count(tree, 1)
+            text, flags = self._string_text(tree)
+            return self._parse(re.escape(text), flags, tree) if flags else Literal(text)
+        if isinstance(tree, TerminalName):
+            return self._compose_named(tree, depth)
+        self._check_depth(tree, depth)
+        if isinstance(tree, Sequence):
+            parts = self._compose_all(tree.items, depth)
+            return Concat(parts) if parts else None if parts is None else Literal("")
+        if isinstance(tree, Choice):
+            parts = self._compose_all(tree.alternatives, depth)
+            return None if parts is None else Union(parts)
+        if isinstance(tree, Repeat):
+            body = self.compose(tree.body, depth + 1)
+            return None if body is None else RegexRepeat(body, tree.minimum, tree.maximum, False)
+        if isinstance(tree, Range):
+            self._count(tree, 1)
+            first, last = self._range_ends(tree)
+            return Chars(((ord(first), ord(last)),)) if first.isalnum() and last.isalnum() else None
+        if isinstance(tree, Regexp):
+            self._count(tree, 1)
+            text, flags = self._regexp_text(tree)
+            if "x" in flags or _INTRICATE.search(text):
+                return None
+            try:
+                return regex_syntax.parse(text, flags)
+            except RegexSyntaxError:  # it may be right beside its neighbours
+                return None
+        if isinstance(tree, Elsewhere):
+            outer = self._context.move(tree.scope)
+            regex = self.compose(tree.tree, depth + 1)
+            self._context.move(outer)
+            return regex
+        if isinstance(tree, Extended):
+            raise NoText
+        raise self._not_here(tree)
+
+    def _compose_all(self, trees: list[Node], depth: int) -> tuple[Regex, ...] | None:
+        parts = []
+        for tree in trees:
+            part = self.compose(tree, depth + 1)
+            if part is None:
+                return None
+            parts.append(part)
+        return tuple(parts)
+
+    def _compose_named(self, node: TerminalName, depth: int) -> Regex | None:
+        found = self._context.find_terminal(node)
+        known = self._known.get(found)
+        if known is None:
+            before = self._pieces
+            definition = found[1]
+            self._check_text(definition.tree, node)
+            outer = self._enter(found, node, depth)
+            regex = self.compose(definition.tree, depth + 1)
+            self._leave(outer)
+            self._known[found] = regex, self._pieces - before
+            return regex
+        self._count(node, known[1])
+        return known[0]
+
+    # Lark's way.
+
+    def pattern(self, tree: Node, depth: int) -> Pattern:
+        """What Lark's TerminalTreeToPattern makes of `tree`."""
+        self._check_depth(tree, depth)
+        flags = ""
+        if isinstance(tree, TerminalName):
+            found = self._context.find_terminal(tree)
+            self._check_text(found[1].tree, tree)
+            outer = self._enter(found, tree, depth)
+            pattern = self.pattern(found[1].tree, depth + 1)
+            self._leave(outer)
+            return pattern
+        if isinstance(tree, Elsewhere):
+            outer = self._context.move(tree.scope)
+            pattern = self.pattern(tree.tree, depth + 1)
+            self._context.move(outer)
+            return pattern
+        if isinstance(tree, String):
+            return Pattern(*self._string_text(tree), True)
+        if isinstance(tree, Regexp):
+            return Pattern(*self._regexp_text(tree), False)
+        if isinstance(tree, Range):
+            return Pattern(f"[{'-'.join(self._range_ends(tree))}]", "", False)
+        if isinstance(tree, Sequence):
+            text = "".join([self.pattern(item, depth + 1).regexp() for item in tree.items])
+        elif isinstance(tree, Choice):
+            patterns = [self.pattern(alternative, depth + 1) for alternative in tree.alternatives]
+            patterns.sort(key=lambda pattern: self._sort_key(pattern, tree))
+            text = f"(?:{'|'.join([pattern.regexp() for pattern in patterns])})"
+        elif isinstance(tree, Repeat):
+            pattern = self.pattern(tree.body, depth + 1)
+            text = f"(?:{pattern.regexp()}){tree.operator}"
+            flags = pattern.flags
+        elif isinstance(tree, Extended):
+            raise NoText
+        else:
+            raise self._not_here(tree)
+        if len(text) > MAX_PATTERN:
+            raise self._limit_error(f"a terminal's pattern is longer than {MAX_PATTERN} characters", tree)
+        return Pattern(text, flags, False)
+
+    def _sort_key(self, pattern: Pattern, tree: Node) -> tuple[float, int, int]:
+        """Lark's order of alternatives: by the longest and then the shortest text they can match, then as written."""
+        if pattern.is_string:
+            shortest: int = len(pattern.text)
+            longest: float = shortest
+        else:
+            shortest, longest = widths(self._parse(pattern.regexp(), "", tree))
+        return -longest, -shortest, -len(pattern.text)
+
+    # What both need.
+
+    def _enter(self, found: Found, node: TerminalName, depth: int) -> Scope:
+        """Go into the definition of a named terminal; `_leave` with what is returned when it has been read."""
+        if found in self._open:
+            raise self._error(f"terminal `{node.name}` contains itself", node, "only rules may be recursive")
+        self._check_depth(node, depth)
+        self._open.append(found)
+        return self._context.move(found[0])
+
+    def _leave(self, outer: Scope) -> None:
+        self._open.pop()
+        self._context.move(outer)
+
+    def _error(self, message: str, node: Node, hint: str | None = None, shift: int = 0) -> GrammarError:
+        return self._context.scope.error(message, node, hint, shift)
+
+    def _limit_error(self, message: str, node: Node, hint: str | None = None) -> GrammarLimitError:
+        return self._context.scope.limit_error(message, node, hint)
+
+    def _string_text(self, node: String) -> tuple[str, str]:
+        try:
+            return string_text(node.raw)
+        except LiteralError as error:
+            raise self._error(error.message, node, error.hint, error.position) from error
+
+    def _regexp_text(self, node: Regexp) -> tuple[str, str]:
+        try:
+            return regexp_text(node.raw)
+        except LiteralError as error:
+            raise self._error(error.message, node, error.hint, error.position) from error
+
+    def _range_ends(self, node: Range) -> tuple[str, str]:
+        try:
+            first, last = range_ends(node.first, node.last)
+        except LiteralError as error:
+            raise self._error(error.message, node, error.hint) from error
+        if first > last and first.isalnum() and last.isalnum():
+            raise self._error(f"nothing is in the range from {first!r} to {last!r}", node, "exchange its ends")
+        return first, last
+
+    def _parse(self, pattern: str, flags: str, tree: Node) -> Regex:
+        try:
+            return regex_syntax.parse(pattern, flags)
+        except RegexSyntaxError as error:
+            raise self.regex_error(error, tree) from error
+        except LimitError as error:
+            raise self._limit_error(str(error), tree).like(error) from error
+
+    def _count(self, node: Node, pieces: int) -> None:
+        self._pieces += pieces
+        most = self._most_pieces
+        if self._pieces > most:
+            message = f"a terminal consists of more than {most} pieces"
+            raise self._limit_error(message, node, "make it a rule").of("terminal_pieces")
+
+    def _check_depth(self, node: Node, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise self._limit_error(f"a terminal is more than {MAX_DEPTH} levels deep", node, "make it a rule")
+
+    def _check_text(self, tree: Node, node: TerminalName) -> None:
+        """Refuse a name for a special token where it stands: in a rule it would be right."""
+        special = special_of(tree)
+        if special is not None:
+            message = f"special token `{special.name}` stands inside a terminal, as `{node.name}`"
+            raise self._error(message, node, "use it in a rule")
+
+    def _not_here(self, node: Node) -> GrammarError:
+        if isinstance(node, SpecialToken):
+            return self._error(f"special token `{node.name}` stands inside a terminal", node, "use it in a rule")
+        assert isinstance(node, RuleName | TemplateUse)
+        return self._error(f"rule `{node.name}` stands inside a terminal", node, "terminals consist of terminals")
+
+    def regex_error(self, error: RegexSyntaxError, tree: Node) -> GrammarError:
+        """The error about a regular expression in a terminal: at the literal that causes it, where one does alone."""
+        if isinstance(tree, Regexp):
+            return self._at_literal(error, tree)
+        behind = None
+        outer = self._context.scope
+        for literal, scope in self._literals(tree, set()):
+            if isinstance(literal, Regexp):
+                try:
+                    regex_syntax.parse(*self._regexp_text(literal))
+                except RegexSyntaxError as own:
+                    self._context.move(scope)
+                    return self._at_literal(own, literal)
+                if behind is None and scope is outer and "(?<" in literal.raw:
+                    behind = literal
+        self._open.clear()
+        try:
+            text = self.pattern(tree, 0).regexp()
+        except NoText:
+            from .sets import faulty
+
+            self._context.move(outer)
+            fault = faulty(self._literals(tree, set()))
+            self._context.move(outer)
+            return self._error(error.message, tree if fault is None else fault, error.hint)
+        shown = text if len(text) <= 60 else text[:60] + "..."
+        return self._error(f"{error.message}, in the composed pattern /{shown}/", behind or tree, error.hint)
+
+    def _at_literal(self, error: RegexSyntaxError, node: Regexp) -> GrammarError:
+        shift = 1 + source_position(split(node.raw)[0], error.position)
+        return self._error(error.message, node, error.hint, shift)
+
+    def _literals(self, tree: Node, seen: set[Found]) -> Iterator[tuple[Node, Scope]]:
+        """The literals that `tree` consists of, those of other terminals once each, and the texts they stand in."""
+        if isinstance(tree, TerminalName):
+            found = self._context.find_terminal(tree)
+            if found not in seen:
+                seen.add(found)
+                outer = self._context.move(found[0])
+                yield from list(self._literals(found[1].tree, seen))
+                self._context.move(outer)
+        elif isinstance(tree, Elsewhere):
+            outer = self._context.move(tree.scope)
+            yield from list(self._literals(tree.tree, seen))
+            self._context.move(outer)
+        elif isinstance(tree, Sequence):
+            for item in tree.items:
+                yield from self._literals(item, seen)
+        elif isinstance(tree, Choice):
+            for alternative in tree.alternatives:
+                yield from self._literals(alternative, seen)
+        elif isinstance(tree, Repeat):
+            yield from self._literals(tree.body, seen)
+        elif isinstance(tree, Extended):
+            for child in tree.children():
+                yield from self._literals(child, seen)
+        else:
+            yield tree, self._context.scope

@@ -1,0 +1,237 @@
+"""What is legal in a Lark grammar but hardly meant, or costs more than its author may think.
+
+Only what can be told truly is told: every warning holds for all texts. Found when somebody asks (`Grammar.warnings`,
+`earleymask check`), by reading the grammar once more.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ..model.model import IGNORED, RULE, TERMINAL
+from ..model.shape import cycles, nullable_symbols
+from ..regex.lower import lower
+from .errors import leaves
+from .literals import string_text
+from .load import LarkLoader, literal_key, modules_again
+from .modules import Kept
+from .tree import (
+    DECLARED,
+    Choice,
+    Definition,
+    Node,
+    Repeat,
+    RuleName,
+    Sequence,
+    String,
+    TerminalName,
+)
+
+if TYPE_CHECKING:
+    from ...earley.limits import Limits
+    from ..source import GrammarWarning
+
+# How special tokens of models in use are written: <|im_end|>, <s>, </s>, <eos>, <start_of_turn>, [INST], [/INST].
+_LIKE_SPECIAL = re.compile(
+    r"<\|[^|<>\s]+\|>|</?s>|<(?:bos|eos|pad|unk|mask|start_of_turn|end_of_turn)>|\[/?(?:INST|TOOL_CALLS|AVAILABLE_TOOLS)\]"
+)
+
+_BLANKS = (b" ", b"\n", b"\t")
+
+
+def find_warnings(text: str, start: str, kept: Kept | None, limits: Limits) -> tuple[GrammarWarning, ...]:
+    """The warnings about a grammar that has been loaded from the same text before, in the order of the text."""
+    modules = modules_again(kept, limits)
+    loader = LarkLoader(modules.parse(text), modules)
+    loader.load(start)
+    finder = _Finder(loader)
+    finder.unused(start)
+    finder.terminals()
+    finder.cycles()
+    for definition in loader.top.definitions.values():
+        if definition.tree is not DECLARED:
+            finder.walk(definition)
+    return ordered(loader.model.warnings)
+
+
+def ordered(warnings: list[GrammarWarning]) -> tuple[GrammarWarning, ...]:
+    cut = [warnings[-1]] if warnings and warnings[-1].message.startswith("and ") else []  # `Model.warn` has counted
+    told = warnings[: len(warnings) - len(cut)]
+    return (*sorted(told, key=lambda warning: (warning.source or "", warning.line, warning.column)), *cut)
+
+
+class _Finder:
+    """Looks through one grammar that has been loaded."""
+
+    def __init__(self, loader: LarkLoader) -> None:
+        self.loader = loader
+        self.top = loader.top
+        self.model = loader.model
+        self.regexes = self.model.new_regexes()
+        self.nodes = {
+            symbol: lower(tree, self.regexes, []) for symbol, tree in enumerate(self.model.trees) if tree is not None
+        }
+        self.nullable = nullable_symbols(
+            self.model,
+            {
+                symbol
+                for symbol, node in self.nodes.items()
+                if self.model.kinds[symbol] == TERMINAL and self.regexes.is_nullable(node)
+            },
+        )
+
+    def warn(self, message: str, node: Node) -> None:
+        self.model.warn(message, (self.top, node))
+
+    def unused(self, start: str) -> None:
+        """Rules and templates that the start rule does not reach, and terminals that nothing uses."""
+        symbols = self.top.symbols
+        for alias, node in self.top.imported.items():
+            if self.top.own(alias) is None:
+                self.warn(f"`{node.module}` has no `{node.name}`; nothing uses this import", node)
+        templates = {definition for _, definition, _, environment in self.loader.pending if environment is not None}
+        used: set[str] = set()
+        for tree in self.loader.parsed.ignored:
+            self.collect_names(tree, used)
+        definitions = [definition for definition in self.top.definitions.values() if definition.tree is not DECLARED]
+        if self.loader.extensions is not None:
+            valued = self.loader.extensions.known
+            definitions = [definition for definition in definitions if (self.top, definition) not in valued]
+        for definition in definitions:
+            if definition.is_terminal:
+                self.collect_names(definition.tree, used)
+            elif definition.params:
+                self.collect_names(definition.tree, used)
+                if definition not in templates:
+                    self.warn(f"template `{definition.name}` is not used", definition)
+            elif definition.name not in symbols:
+                self.collect_names(definition.tree, used)
+                self.warn(f"rule `{definition.name}` is not reached from `{start}`", definition)
+        for definition in definitions:
+            if definition.is_terminal and definition.name not in symbols and definition.name not in used:
+                self.warn(f"terminal `{definition.name}` is not used", definition)
+
+    def collect_names(self, tree: Node, names: set[str]) -> None:
+        for leaf, _ in leaves(tree, self.top):
+            if isinstance(leaf, (RuleName, TerminalName)):
+                names.add(leaf.name)
+
+    def terminals(self) -> None:
+        """Terminals that can be empty, and white space that is ignored."""
+        for symbol, node in self.nodes.items():
+            kind = self.model.kinds[symbol]
+            name = self.model.names[symbol]
+            origin = self.model.origins[symbol]
+            if self.regexes.is_nullable(node):
+                self.model.warn(
+                    f"terminal `{name}` can match the empty text, which Lark refuses; "
+                    "let it match one character or more, and write `?` or `*` where it is used",
+                    origin,
+                )
+            if kind == IGNORED and any(self.regexes.matches(node, blank) for blank in _BLANKS):
+                self.model.warn(
+                    f"`{name}` lets white space without end stand between any two lexemes, and a model may go on "
+                    "writing it; where that matters, put the blanks that are wanted into the rules",
+                    origin,
+                )
+
+    def cycles(self) -> None:
+        """Rules that derive themselves and nothing else, and rules that recur on both sides."""
+        for component in cycles(self.model, self.nullable):
+            rules = [symbol for symbol in component if self.model.kinds[symbol] == RULE]
+            if self.model.parameters is not None and not self.model.parameters.calls.keys().isdisjoint(component):
+                continue  # with other values each time
+            if rules:
+                names = " and ".join(f"`{self.model.names[symbol]}`" for symbol in rules[:3])
+                what = "each other" if len(rules) > 1 else "itself"
+                self.model.warn(
+                    f"{names} can stand for {what} with nothing beside it: a text of it has endless readings",
+                    self.model.origins[rules[0]],
+                )
+        for symbol, alternatives in enumerate(self.model.productions):
+            if self.model.kinds[symbol] == RULE:
+                if any(len(rhs) > 1 and rhs[0] == symbol and rhs[-1] == symbol for rhs in alternatives):
+                    name = self.model.names[symbol]
+                    self.model.warn(
+                        f"an alternative of `{name}` begins and ends with `{name}`: three in a row have two readings; "
+                        "masks are the same, but take longer than with a list",
+                        self.model.origins[symbol],
+                    )
+
+    def walk(self, definition: Definition) -> None:
+        """Look at every expression of a definition of the text."""
+        in_rule = not definition.is_terminal
+        stack = [definition.tree]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Sequence):
+                stack += node.items
+                if in_rule:
+                    self.neighbours(node.items)
+            elif isinstance(node, Choice):
+                stack += node.alternatives
+                if node is definition.tree and in_rule:
+                    self.says_nothing(definition, node)
+            elif isinstance(node, Repeat):
+                stack.append(node.body)
+                if in_rule and node.maximum is None:
+                    self.repeated(node)
+            elif isinstance(node, String):
+                self.like_special(node)
+
+    def says_nothing(self, definition: Definition, tree: Choice) -> None:
+        for alternative in tree.alternatives:
+            if isinstance(alternative, RuleName) and alternative.name == definition.name:
+                self.warn(f"this alternative of `{definition.name}` says nothing: it is the rule itself", alternative)
+
+    def neighbours(self, items: list[Node]) -> None:
+        for first, second in pairwise(items):
+            shown = endless_leaf(first)
+            if shown is not None and shown == endless_leaf(second):
+                self.warn(
+                    f"two repetitions of `{shown}` without end stand side by side: which of them takes how many is "
+                    "open, and so a text with any of them has several readings",
+                    second,
+                )
+
+    def repeated(self, node: Repeat) -> None:
+        if self.is_nullable(node.body):
+            self.warn("what is repeated here can be empty: a text has endless readings", node)
+        elif is_endless(node.body):
+            self.warn("a repetition without end of a repetition without end: a text has several readings", node)
+
+    def like_special(self, node: String) -> None:
+        text, _ = string_text(node.raw)
+        match = _LIKE_SPECIAL.search(text)
+        if match:
+            self.warn(
+                f"`{match[0]}` in a string is text, and never the special token of that name; "
+                + (f"for the token, write {match[0]} without quotes" if match[0][0] == "<" else "a token is no string"),
+                node,
+            )
+
+    def is_nullable(self, tree: Node) -> bool:
+        """Whether an expression of the text can be empty. False where it is not known."""
+        if isinstance(tree, Sequence):
+            return all(self.is_nullable(item) for item in tree.items)
+        if isinstance(tree, Choice):
+            return any(self.is_nullable(alternative) for alternative in tree.alternatives)
+        if isinstance(tree, Repeat):
+            return tree.minimum == 0 or self.is_nullable(tree.body)
+        if isinstance(tree, (RuleName, TerminalName)):
+            return self.top.symbols.get(tree.name, -1) in self.nullable
+        return self.loader.literals.get(literal_key(tree) or "", -1) in self.nullable
+
+
+def is_endless(node: Node) -> bool:
+    return isinstance(node, Repeat) and node.maximum is None
+
+
+def endless_leaf(node: Node) -> str | None:
+    """How the name or literal is written that `node` repeats without end; None for anything else."""
+    if not isinstance(node, Repeat) or node.maximum is not None:
+        return None
+    body = node.body
+    return body.name if isinstance(body, (RuleName, TerminalName)) else literal_key(body)

@@ -1,0 +1,1 @@
+"""What every front end makes: symbols, productions and terminals, trimmed and handed to the engine."""

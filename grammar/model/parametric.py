@@ -1,0 +1,259 @@
+"""Rules with a value: productions that are made when the parser first needs them.
+
+A rule `name::_` is one rule for each 64-bit value; what its alternatives use and whether they are there is worked out
+from the value. In the model such a rule is an ordinary one, in which two kinds of helper stand: *calls*, a rule for a
+value that follows from the present one, and *conditions*, which derive the empty string or nothing. Without regard to
+both the model is checked and trimmed like any other; then every symbol that can come to a call becomes a lazy symbol of
+the engine, by (symbol, value), whose alternatives are made from the productions of the model.
+
+Only what has a sentence may be predicted: the engine proves it, symbol by symbol. Whether such a symbol derives the
+empty string is searched here. Both searches, and what stands at the left of a symbol without a character before it, are
+bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...earley._engine import Engine
+from ...earley.errors import LimitError
+from .shape import nullable_symbols
+
+if TYPE_CHECKING:
+    from ...earley._regex import Regexes
+    from .model import Model, Symbols
+
+MAX_SEARCH = 10_000
+"""Rules with values that are looked at to know whether one derives the empty string, or what it begins with."""
+
+Key = tuple[int, "int | None"]
+"""A symbol of the model and its value; None where it has none."""
+
+
+class Call(NamedTuple):
+    """What a helper stands for: `rule` with the value that `value` makes of the present one."""
+
+    rule: int
+    value: Callable[[int], int]
+    is_constant: bool
+
+
+class CrossingError(Exception):
+    """A rule without a value would depend on one."""
+
+    def __init__(self, symbol: int) -> None:
+        super().__init__(symbol)
+        self.symbol = symbol
+
+
+class Parameters:
+    """The calls and conditions in a model, by symbol, and the rules that have values."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.rules: set[int] = set()
+        self.calls: dict[int, Call] = {}
+        self.conditions: dict[int, Callable[[int], bool]] = {}
+
+    def call(self, rule: int, value: Callable[[int], int], is_constant: bool) -> int:
+        symbol = self.model.helper("call")
+        self.model.produce(symbol, (rule,))
+        self.calls[symbol] = Call(rule, value, is_constant)
+        return symbol
+
+    def condition(self, holds: Callable[[int], bool]) -> int:
+        symbol = self.model.helper("condition")
+        self.model.produce(symbol, ())
+        self.conditions[symbol] = holds
+        return symbol
+
+    def build(
+        self,
+        start: int,
+        reached: list[int],
+        add: Callable[[Engine, int], int],
+        nullable_terminals: set[int],
+        regexes: Regexes,
+    ) -> tuple[Engine, int]:
+        """The engine, not finished yet, and its start symbol. `add`: adds an ordinary symbol to an engine."""
+        builder = _Builder(self, reached, nullable_terminals, Engine(regexes))
+        return builder.engine, builder.build(start, add)
+
+
+class _Builder:
+    """Makes the symbols of one engine, the lazy ones for as long as it lives."""
+
+    def __init__(
+        self, parameters: Parameters, reached: list[int], nullable_terminals: set[int], engine: Engine
+    ) -> None:
+        model = parameters.model
+        self.parameters = parameters
+        self.engine = engine
+        self.names = model.names
+        self.productions = {symbol: model.productions[symbol] for symbol in reached}
+        self.nullable = nullable_symbols(model, nullable_terminals)  # right for all that is not lazy
+        self.lazy = self.users(set(parameters.calls) | set(parameters.conditions) | parameters.rules, self.productions)
+        helpers = {
+            symbol: rhs
+            for symbol, rhs in self.productions.items()
+            if model.kinds[symbol] == _HELPER and symbol not in parameters.calls
+        }
+        varying = {symbol for symbol, call in parameters.calls.items() if not call.is_constant}
+        self.with_value = self.users(varying | set(parameters.conditions), helpers) | parameters.rules
+        for symbol, alternatives in self.productions.items():
+            if symbol not in self.with_value and symbol not in parameters.calls:
+                if not self.with_value.isdisjoint([part for rhs in alternatives for part in rhs]):
+                    raise CrossingError(symbol)
+        self.ids: dict[int, int] = {}
+        self.made: dict[Key, int] = {}
+        self.empty: dict[Key, bool] = {}  # whether the empty string is derived, as far as known
+        self.checked: set[Key] = set()  # whose beginnings are known to be few
+
+    def users(self, symbols: set[int], productions: dict[int, list[Symbols]]) -> set[int]:
+        """`symbols`, and all that come to one of them by `productions`."""
+        waiting: dict[int, list[int]] = {}
+        for lhs, alternatives in productions.items():
+            for rhs in alternatives:
+                for part in rhs:
+                    waiting.setdefault(part, []).append(lhs)
+        found = set(symbols)
+        agenda = list(symbols)
+        for symbol in agenda:  # grows while it is read
+            for lhs in waiting.get(symbol, ()):
+                if lhs not in found:
+                    found.add(lhs)
+                    agenda.append(lhs)
+        return found
+
+    def build(self, start: int, add: Callable[[Engine, int], int]) -> int:
+        for symbol in self.productions:
+            if symbol not in self.lazy:
+                self.ids[symbol] = add(self.engine, symbol)
+                self.describe(symbol, self.ids[symbol])
+        for symbol, id_ in self.ids.items():
+            for rhs in self.productions[symbol]:
+                self.engine.add_production(id_, [self.ids[part] for part in rhs])
+        return self.item(start, None)
+
+    def describe(self, symbol: int, id_: int) -> None:
+        model = self.parameters.model
+        if model.attributes:
+            model.describe(self.engine, symbol, id_)
+
+    def key(self, part: int, value: int | None) -> Key | None:
+        """What `part` is where the present value is `value`; None: an ordinary symbol."""
+        if part in self.ids:
+            return None
+        call = self.parameters.calls.get(part)
+        if call is not None:
+            return call.rule, call.value(0 if value is None else value)
+        return part, value if part in self.with_value else None
+
+    def item(self, part: int, value: int | None) -> int:
+        """The symbol of the engine for it."""
+        key = self.key(part, value)
+        if key is None:
+            return self.ids[part]
+        known = self.made.get(key)
+        if known is None:
+            symbol, value = key
+            name = self.names[symbol] if value is None else f"{self.names[symbol]}::{value}"
+            known = self.made[key] = self.engine.add_lazy(
+                name, lambda: self.expand(key), nullable=self.derives_empty(key)
+            )
+            self.describe(symbol, known)
+        return known
+
+    def alternatives(self, key: Key) -> list[Symbols]:
+        """The productions that are there for the value, without their conditions."""
+        symbol, value = key
+        conditions = self.parameters.conditions
+        found = []
+        for rhs in self.productions[symbol]:
+            if all(conditions[part](value or 0) for part in rhs if part in conditions):
+                found.append(tuple([part for part in rhs if part not in conditions]))
+        return found
+
+    def expand(self, key: Key) -> list[list[int]]:
+        self.check_beginnings(key)
+        return [[self.item(part, key[1]) for part in rhs] for rhs in self.alternatives(key)]
+
+    def derives_empty(self, goal: Key) -> bool:
+        """Whether it derives the empty string: a least fixpoint over what could matter."""
+        if goal in self.empty:
+            return self.empty[goal]
+        reached = [goal]
+        seen = {goal}
+        rules: list[tuple[Key, list[Key]]] = []
+        proved: set[Key] = set()
+        for key in reached:  # grows while it is read
+            for rhs in self.alternatives(key):
+                needed = self.needed(rhs, key[1])
+                if needed is None:
+                    continue
+                if not needed:
+                    proved.add(key)
+                    break
+                rules.append((key, needed))
+                for other in needed:
+                    if other not in seen:
+                        seen.add(other)
+                        reached.append(other)
+            if len(reached) > MAX_SEARCH:
+                raise LimitError(
+                    f"rule {self.names[goal[0]]!r}: more than {MAX_SEARCH} values looked at to know if it can be empty"
+                )
+        changed = True
+        while changed:
+            changed = False
+            for lhs, needed in reversed(rules):
+                if lhs not in proved and proved.issuperset(needed):
+                    proved.add(lhs)
+                    changed = True
+        for key in reached:
+            self.empty[key] = key in proved
+        return self.empty[goal]
+
+    def needed(self, rhs: Symbols, value: int | None) -> list[Key] | None:
+        """What must derive the empty string for `rhs` to do so; None if it cannot."""
+        needed = []
+        for part in rhs:
+            key = self.key(part, value)
+            if key is None:
+                if part not in self.nullable:
+                    return None
+            elif key not in self.empty:
+                needed.append(key)
+            elif not self.empty[key]:
+                return None
+        return needed
+
+    def check_beginnings(self, goal: Key) -> None:
+        """Refuse what begins with too many others: all of them would be predicted at once."""
+        if goal in self.checked:
+            return
+        reached = [goal]
+        seen = {goal}
+        for key in reached:  # grows while it is read
+            if len(reached) > MAX_SEARCH:
+                raise LimitError(
+                    f"rule {self.names[goal[0]]!r} begins with itself, or others, for more than {MAX_SEARCH} values; "
+                    "put something before its use of itself"
+                )
+            for rhs in self.alternatives(key):
+                for part in rhs:
+                    other = self.key(part, key[1])
+                    if other is None:
+                        if part not in self.nullable:
+                            break
+                        continue
+                    if other not in seen and other not in self.checked:
+                        seen.add(other)
+                        reached.append(other)
+                    if not self.derives_empty(other):
+                        break
+        self.checked |= seen
+
+
+_HELPER = 4  # `model.HELPER`, which imports this module

@@ -1,0 +1,109 @@
+"""Texts that a regular expression matches as a whole: anchors at its ends taken away.
+
+`^[a-z]+$`, searched for in a text, is `.*^[a-z]+$.*`, and yet nothing but `[a-z]+`. Patterns of JSON Schema are
+written so. At the ends of the text it is known what `^` and `$` find, so there they can be left out together with the
+"anything" before or behind them; the rest is an ordinary regex more often than not.
+"""
+
+from __future__ import annotations
+
+from . import codepoints
+from .ast import Behind, Chars, Concat, Literal, Look, Node, Repeat, Union
+
+_EMPTY_TEXT = Literal("")
+
+
+def without_anchors(node: Node) -> Node:
+    """A node with the same texts, without the anchors at its ends that can be taken away."""
+    return _side(_side(node, False), True)
+
+
+def few_words(node: Node, most: int) -> list[str] | None:
+    """The texts of a node, where they are written out, and as many as `most` at most; else None."""
+    if isinstance(node, Literal):
+        return [node.text]
+    if isinstance(node, Chars):
+        if sum([last + 1 - first for first, last in node.ranges]) > most:
+            return None
+        return [chr(code) for first, last in node.ranges for code in range(first, last + 1)]
+    found: list[str]
+    if isinstance(node, Union):
+        found = []
+        for part in node.alternatives:
+            words = few_words(part, most)
+            if words is None or len(found) + len(words) > most:
+                return None
+            found += words
+        return found
+    if isinstance(node, Concat):
+        found = [""]
+        for part in node.parts:
+            words = few_words(part, most)
+            if words is None or len(found) * len(words) > most:
+                return None
+            found = [begun + word for begun in found for word in words]
+        return found
+    return None
+
+
+def _side(node: Node, last: bool) -> Node:
+    """`node`, which begins (`last`: ends) where the text does, without anchors there."""
+    if _is_anchor(node, last):
+        return _EMPTY_TEXT
+    if isinstance(node, Union):
+        return Union(tuple([_side(part, last) for part in node.alternatives]))
+    if not isinstance(node, Concat):
+        return node
+    parts = list(node.parts)
+    if last:
+        parts.reverse()
+    # Flatten what stands at the end: `.*(^a|b)` has its anchor in a group.
+    while parts and isinstance(parts[0], Concat):
+        inner = list(parts[0].parts)
+        parts[:1] = inner[::-1] if last else inner
+    while parts and _is_anchor(parts[0], last):
+        del parts[0]
+    if len(parts) > 1 and _is_anything(parts[0]):
+        parts = _after_anything(parts, last)
+    elif parts:
+        parts[0] = _side(parts[0], last)
+    if last:
+        parts.reverse()
+    return parts[0] if len(parts) == 1 else Concat(tuple(parts))
+
+
+def _after_anything(parts: list[Node], last: bool) -> list[Node]:
+    """`.*` and what follows it, where that begins with an anchor: without both."""
+    anything, second, rest = parts[0], parts[1], parts[2:]
+    if isinstance(second, Concat):
+        inner = list(second.parts)
+        return _after_anything([anything, *(inner[::-1] if last else inner), *rest], last) if inner else parts
+    if _is_anchor(second, last):
+        while rest and _is_anchor(rest[0], last):
+            del rest[0]
+        return rest
+    if isinstance(second, Union) and any(_begins_anchored(part, last) for part in second.alternatives):
+        alternatives = []
+        for part in second.alternatives:
+            line = _after_anything([anything, part], last)
+            alternatives.append(Concat(tuple(line[::-1] if last else line)))
+        return [Union(tuple(alternatives)), *rest]
+    return parts
+
+
+def _begins_anchored(node: Node, last: bool) -> bool:
+    while isinstance(node, Concat) and node.parts:
+        node = node.parts[-1 if last else 0]
+    return _is_anchor(node, last)
+
+
+def _is_anchor(node: Node, last: bool) -> bool:
+    if last:
+        return isinstance(node, Look) and node.ahead and node.negative and node.body == Chars(codepoints.ALL)
+    return isinstance(node, Behind) and node.negative and node.chars.ranges == codepoints.ALL
+
+
+def _is_anything(node: Node) -> bool:
+    return (
+        isinstance(node, Repeat) and node.minimum == 0 and node.maximum is None and node.body == Chars(codepoints.ALL)
+    )

@@ -1,0 +1,19 @@
+# Types for regex_lookbehind.py as compiled: what regex_threads calls often.
+
+cimport cython
+
+from earleymask.grammar.regex.ast cimport Behind, Node
+
+
+cpdef bint allows(Behind behind, tuple cell) except -1
+cpdef Node atom_ending(Node atom, tuple cell)
+
+
+@cython.final
+cdef class Emptiness:
+    cdef dict known
+
+    @cython.locals(part=Node)
+    cpdef bint can_be_empty(self, Node node) except -1
+    @cython.locals(part=Node)
+    cdef bint work_out(self, Node node) except -1
