@@ -9,26 +9,20 @@ for torch.
 from __future__ import annotations
 
 import argparse
+import importlib
 import io
 import math
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from . import __version__
+from .commands.shared import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, CommandError
 from .errors import EarleymaskError, GrammarError
-from .grammar import Grammar
 
-EXIT_OK, EXIT_NO, EXIT_ERROR = 0, 1, 2
-EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 FORMATS = "a Lark grammar, or one in GBNF if it ends in .gbnf"
 MAX_SEED = 2**63 - 1  # numpy takes more, torch does not
-
-
-class CommandError(Exception):
-    """Something is wrong with what the user gave; the message is all there is to say."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks a character is no reason to stop
     try:
-        code: int = given.run(given)
+        code: int = importlib.import_module(f".commands.{given.command}", __package__).run(given)
         sys.stdout.flush()
         return code
     except (EarleymaskError, CommandError) as error:
@@ -59,32 +53,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
 
 
-def read_text(path: str, what: str) -> str:
-    """The text of a file, or of stdin for "-"."""
-    try:
-        if path == "-":
-            return sys.stdin.buffer.read().decode("utf-8")
-        with open(path, encoding="utf-8", newline="") as file:
-            return file.read()
-    except OSError as error:
-        raise CommandError(f"cannot read the {what} {path!r}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        raise CommandError(f"the {what} {path!r} is not UTF-8: byte {error.start} is {byte:#04x}") from None
-
-
-@contextmanager
-def naming(path: str) -> Iterator[None]:
-    """Errors of what is read from this file name it."""
-    try:
-        yield
-    except GrammarError as error:
-        for one in error.errors:
-            if one.source is None and path != "-":
-                one.source = path
-        raise
-
-
 def _here(hint: str | None, given: argparse.Namespace) -> str | None:
     """A hint that names an option of the Python API, as far as the command line has it."""
     if hint is None:
@@ -98,29 +66,6 @@ def _here(hint: str | None, given: argparse.Namespace) -> str | None:
     return hint
 
 
-def read_grammar(path: str, *, gbnf: bool = False, start: str | None = None) -> Grammar:
-    """The grammar in a file: GBNF if it is called so or `gbnf` says so, otherwise Lark's."""
-    text = read_text(path, "grammar")
-    with naming(path):
-        if gbnf or path.lower().endswith(".gbnf"):
-            return Grammar.from_gbnf(text, start=start or "root")
-        # What lies beside a file may be imported.
-        return Grammar.from_lark(text, start=start or "start", source_path=None if path == "-" else path)
-
-
-def given_grammar(given: argparse.Namespace, start: str | None = None) -> Grammar:
-    """The grammar that the command line names: a file, a regular expression or choices."""
-    if given.regex is not None and given.choice is not None:
-        raise CommandError("give --regex or --choice, not both")
-    if given.regex is None and given.choice is None:
-        return read_grammar(given.grammar, gbnf=given.gbnf, start=start)
-    if given.gbnf or start is not None:
-        raise CommandError("--gbnf and --start are for grammars in files")
-    if given.regex is not None:
-        return Grammar.from_regex(given.regex)
-    return Grammar.from_choices(given.choice)
-
-
 def _drop_stdout() -> None:
     """Let what is still to be written go nowhere, so that closing stdout does not fail once more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -132,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Exact token masks for generation under a context-free grammar.",
     )
     parser.add_argument("--version", action="version", version=f"earleymask {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
 
     demo = commands.add_parser(
         "demo",
@@ -143,7 +88,6 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--seed", type=_seed, default=0, help="of the pseudo-random logits (default: %(default)s)")
     demo.add_argument("--max-tokens", type=_positive, default=400, metavar="N", help="stop after N (%(default)s)")
     demo.add_argument("--grammar", metavar="FILE", help=f"your own instead of the built-in one: {FORMATS}")
-    demo.set_defaults(run=_run_demo)
 
     check = commands.add_parser(
         "check",
@@ -159,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--file", metavar="FILE", help='take the text from a file, or "-" for stdin')
     check.add_argument("--start", metavar="RULE", help="the start rule (default: start, in GBNF root)")
     _add_grammars(check, check)
-    check.set_defaults(run=_run_check, usage_error=check.error)
+    check.set_defaults(usage_error=check.error)
 
     schema = commands.add_parser(
         "schema",
@@ -175,7 +119,6 @@ def _parser() -> argparse.ArgumentParser:
         "--order", choices=("schema", "any"), default="schema", help="which order of keys (default: %(default)s)"
     )
     schema.add_argument("--seed", type=_seed, default=0, help="of the example (default: %(default)s)")
-    schema.set_defaults(run=_run_schema)
 
     generate = commands.add_parser(
         "generate",
@@ -195,7 +138,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     generate.add_argument("--seed", type=_seed, default=0, help="with --sample (default: %(default)s)")
     generate.add_argument("--beams", type=_positive, default=1, metavar="N", help="beam search (default: no)")
-    generate.set_defaults(run=_run_generate)
     return parser
 
 
@@ -238,27 +180,3 @@ def _temperature(text: str) -> float:
             f"must be positive and finite, got {text!r}; leave out --sample for the likeliest text"
         )
     return value
-
-
-def _run_demo(given: argparse.Namespace) -> int:
-    from . import _demo
-
-    return _demo.run(given)
-
-
-def _run_check(given: argparse.Namespace) -> int:
-    from . import _check
-
-    return _check.run(given)
-
-
-def _run_schema(given: argparse.Namespace) -> int:
-    from . import _schema
-
-    return _schema.run(given)
-
-
-def _run_generate(given: argparse.Namespace) -> int:
-    from . import _generate
-
-    return _generate.run(given)

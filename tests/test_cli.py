@@ -14,7 +14,8 @@ import pytest
 from tiny_model import tiny_tokenizer
 
 import earleymask
-from earleymask import _check, _demo, cli
+from earleymask import cli
+from earleymask.commands import demo, shared
 from earleymask.grammar import Grammar
 
 LIST = r"""
@@ -127,7 +128,7 @@ def test_check_starts_where_told(capsys: pytest.CaptureFixture[str], tmp_path: P
     ],
 )
 def test_the_caret_stands_under_the_place(data: bytes, offset: int, expected: str) -> None:
-    assert _check.describe_place(data, offset) == expected
+    assert shared.describe_place(data, offset) == expected
 
 
 def test_check_other_grammars(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -301,7 +302,7 @@ def test_the_demo_writes_a_sentence(capsys: pytest.CaptureFixture[str], seed: in
     assert f"{len(steps)} tokens; masks: median" in out
     assert "\x1b" not in out, "no colours where nobody sees them"
     text = demo_text(out)
-    lark.Lark(_demo.GRAMMAR, parser="earley", lexer="dynamic_complete").parse(text)
+    lark.Lark(demo.GRAMMAR, parser="earley", lexer="dynamic_complete").parse(text)
     papers = json.loads(text)
     assert list(papers) == ["ship", "captain", "rig", "course", "cargo", "log"]
 

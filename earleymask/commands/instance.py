@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import NamedTuple
 
-from ._check import match
-from .earley import Matcher
-from .grammar import Grammar, GrammarError
-from .grammar.json.formats import NARROWED as NARROWED_FORMATS
-from .grammar.json.number_spellings import MAX_FIGURES
-from .grammar.json_schema.read import RepeatedKeyError, object_of, second_place
-from .grammar.json_schema.report import NARROWED, NO_SURROGATES, WIDENED, Row
-from .trie import Vocabulary
+from ..earley import Matcher
+from ..grammar import Grammar, GrammarError
+from ..grammar.json.formats import NARROWED as NARROWED_FORMATS
+from ..grammar.json.number_spellings import MAX_FIGURES
+from ..grammar.json_schema.read import RepeatedKeyError, object_of, second_place
+from ..grammar.json_schema.report import NARROWED, NO_SURROGATES, WIDENED, Row
+from ..trie import Vocabulary
+from .shared import match
 
 MAX_PLAIN = 400
 """Digits of a number that is written without an exponent."""

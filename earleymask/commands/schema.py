@@ -6,13 +6,12 @@ import argparse
 import json
 import random
 
-from ._check import describe_expected, describe_place, match
-from ._instance import narrowings_of, repeated_key
-from .cli import EXIT_NO, EXIT_OK, CommandError, naming, read_text
-from .earley import Matcher
-from .grammar import Grammar
-from .grammar.json_schema.report import EXACT, WIDENED, Row
-from .trie import Vocabulary
+from ..earley import Matcher
+from ..grammar import Grammar
+from ..grammar.json_schema.report import EXACT, WIDENED, Row
+from ..trie import Vocabulary
+from .instance import narrowings_of, repeated_key
+from .shared import EXIT_NO, EXIT_OK, CommandError, describe_expected, describe_place, match, naming, read_text
 
 HEAD_FOR_THE_END = 200
 """Bytes after which an example takes the shortest way that can be seen."""

@@ -6,8 +6,8 @@ import argparse
 import sys
 from typing import Any
 
-from .cli import EXIT_NO, EXIT_OK, CommandError, given_grammar
-from .earley import Matcher
+from ..earley import Matcher
+from .shared import EXIT_NO, EXIT_OK, CommandError, given_grammar
 
 
 def run(given: argparse.Namespace) -> int:
@@ -19,7 +19,7 @@ def run(given: argparse.Namespace) -> int:
     model, tokenizer = _load(given.model)
     import torch
 
-    from .integration.transformers import GrammarLogitsProcessor, model_vocabulary
+    from ..integration.transformers import GrammarLogitsProcessor, model_vocabulary
 
     vocabulary = model_vocabulary(model, tokenizer)
     processor = GrammarLogitsProcessor(grammar, vocabulary)

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .cli import EXIT_NO, EXIT_OK, CommandError, read_grammar
-from .earley import Matcher
-from .errors import EmptyMaskError
-from .grammar import Grammar
-from .trie import Vocabulary
+from ..earley import Matcher
+from ..errors import EmptyMaskError
+from ..grammar import Grammar
+from ..trie import Vocabulary
+from .shared import EXIT_NO, EXIT_OK, CommandError, read_grammar
 
 if TYPE_CHECKING:
     import numpy.typing as npt

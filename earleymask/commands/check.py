@@ -1,0 +1,64 @@
+"""`earleymask check`: is the grammar well formed, and is the text one of its sentences?"""
+
+from __future__ import annotations
+
+import argparse
+
+from ..earley import Matcher
+from ..grammar import Grammar
+from ..grammar.errors import excerpt
+from ..trie import Vocabulary
+from .shared import (
+    EXIT_NO,
+    EXIT_OK,
+    CommandError,
+    describe_expected,
+    describe_place,
+    given_grammar,
+    match,
+    read_text,
+)
+
+
+def run(given: argparse.Namespace) -> int:
+    if given.regex is not None or given.choice is not None:
+        # There is no file, so what stands first is the text.
+        if given.text is not None:
+            given.usage_error("one grammar: a file, --regex or --choice")
+        given.text = given.grammar
+        given.grammar = None
+    elif given.grammar is None:
+        given.usage_error("a grammar is needed: a file, --regex or --choice")
+    if given.text is not None and given.file is not None:
+        raise CommandError("give the text itself or --file, not both")
+    if given.grammar == "-" and given.file == "-":
+        raise CommandError("the grammar and the text cannot both come from stdin")
+    grammar = given_grammar(given, given.start)
+    for warning in grammar.warnings:
+        shown = excerpt(warning.text, warning.column) if warning.text else []
+        print("\n".join([f"warning: {warning}", *shown]))
+    text = read_text(given.file, "text") if given.file is not None else given.text
+    if text is None:
+        print("The grammar is well formed.")
+        return EXIT_OK
+    matcher = Matcher(grammar, _bytes_and_specials(grammar))
+    data = text.encode("utf-8", "surrogateescape")  # as the shell gave it, malformed UTF-8 included
+    n_matched = match(matcher, data)
+    if n_matched == len(data) and matcher.is_accepting():
+        print("The text is a sentence of the grammar.")
+        return EXIT_OK
+    if n_matched == len(data):
+        print("The text is not a sentence, but can become one: it ends too early.")
+    else:
+        print("The text is not a sentence, and nothing that begins like it is.")
+    print(describe_place(data, n_matched))
+    print(describe_expected(matcher, at_end=n_matched == len(data)))
+    return EXIT_NO
+
+
+def _bytes_and_specials(grammar: Grammar) -> Vocabulary:
+    """The single bytes, the special tokens that the grammar names, and an EOS without a name."""
+    names = grammar.engine.special_names
+    tokens = [bytes([byte]) for byte in range(256)] + [b""] * (len(names) + 1)
+    specials = {name: 256 + at for at, name in enumerate(names)}
+    return Vocabulary.from_tokens(tokens, eos_token_id=256 + len(names), special_tokens=specials)

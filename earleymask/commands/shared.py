@@ -1,0 +1,126 @@
+"""What the commands share: exit codes, reading what the user names, matching a text and showing where it fails."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..earley import Matcher
+from ..errors import GrammarError
+from ..grammar import Grammar
+
+EXIT_OK, EXIT_NO, EXIT_ERROR = 0, 1, 2
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+MAX_EXPECTED = 20  # names of terminals in a message
+SHOWN_BEFORE, SHOWN_AFTER = 60, 20  # characters of a long line around the place
+
+
+class CommandError(Exception):
+    """Something is wrong with what the user gave; the message is all there is to say."""
+
+
+def read_text(path: str, what: str) -> str:
+    """The text of a file, or of stdin for "-"."""
+    try:
+        if path == "-":
+            return sys.stdin.buffer.read().decode("utf-8")
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except OSError as error:
+        raise CommandError(f"cannot read the {what} {path!r}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise CommandError(f"the {what} {path!r} is not UTF-8: byte {error.start} is {byte:#04x}") from None
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Errors of what is read from this file name it."""
+    try:
+        yield
+    except GrammarError as error:
+        for one in error.errors:
+            if one.source is None and path != "-":
+                one.source = path
+        raise
+
+
+def read_grammar(path: str, *, gbnf: bool = False, start: str | None = None) -> Grammar:
+    """The grammar in a file: GBNF if it is called so or `gbnf` says so, otherwise Lark's."""
+    text = read_text(path, "grammar")
+    with naming(path):
+        if gbnf or path.lower().endswith(".gbnf"):
+            return Grammar.from_gbnf(text, start=start or "root")
+        # What lies beside a file may be imported.
+        return Grammar.from_lark(text, start=start or "start", source_path=None if path == "-" else path)
+
+
+def given_grammar(given: argparse.Namespace, start: str | None = None) -> Grammar:
+    """The grammar that the command line names: a file, a regular expression or choices."""
+    if given.regex is not None and given.choice is not None:
+        raise CommandError("give --regex or --choice, not both")
+    if given.regex is None and given.choice is None:
+        return read_grammar(given.grammar, gbnf=given.gbnf, start=start)
+    if given.gbnf or start is not None:
+        raise CommandError("--gbnf and --start are for grammars in files")
+    if given.regex is not None:
+        return Grammar.from_regex(given.regex)
+    return Grammar.from_choices(given.choice)
+
+
+def match(matcher: Matcher, data: bytes) -> int:
+    """Accept bytes as long as the grammar does; return how many.
+
+    The name of a special token stands for it wherever the grammar allows that token, and for its letters elsewhere.
+    """
+    specials = {name.encode(): token_id for name, token_id in matcher.vocabulary.special_tokens.items()}
+    at = 0
+    while at < len(data):
+        for name, token_id in specials.items():
+            if data.startswith(name, at) and matcher.accept(token_id):
+                at += len(name)
+                break
+        else:
+            if not matcher.accept(data[at]):
+                break
+            at += 1
+    return at
+
+
+def describe_place(data: bytes, offset: int) -> str:
+    """The line of the text in which `offset` lies, with a caret under it.
+
+    Columns count characters. Inside a character the caret stands under that character.
+    """
+    while offset < len(data) and data[offset] & 0xC0 == 0x80 and offset > 0:
+        offset -= 1
+    before = data[:offset].decode("utf-8", "replace")
+    after = data[offset:].decode("utf-8", "replace")
+    line = before.count("\n") + 1
+    head = before.rpartition("\n")[2]
+    tail = after.partition("\n")[0]
+    column = len(head) + 1
+    shown_head = head if len(head) <= SHOWN_BEFORE else "…" + head[-SHOWN_BEFORE:]
+    shown_tail = tail if len(tail) <= SHOWN_AFTER else tail[:SHOWN_AFTER] + "…"
+    # Tabs stay, so that the caret stands under its character however wide they are shown.
+    under = "".join("\t" if char == "\t" else " " for char in shown_head)
+    return f"line {line}, column {column}:\n    {_printable(shown_head + shown_tail)}\n    {under}^"
+
+
+def describe_expected(matcher: Matcher, *, at_end: bool) -> str:
+    """What could have stood there."""
+    expected = list(matcher.expected())
+    if matcher.is_accepting() and not at_end:
+        expected.append("the end of the text")
+    if not expected:
+        return "Nothing can stand there."
+    left_out = len(expected) - MAX_EXPECTED
+    names = ", ".join(expected[:MAX_EXPECTED]) + (f", and {left_out} more" if left_out > 0 else "")
+    return f"Expected there: {names}"
+
+
+def _printable(text: str) -> str:
+    """Control characters as one visible character each."""
+    return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
