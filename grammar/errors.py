@@ -97,14 +97,14 @@ class GrammarError(EarleymaskError, ValueError):
 class GrammarLimitError(GrammarError, LimitError):
     """A grammar goes beyond a limit, such as the depth of its nesting; the message names the limit."""
 
-    def of(self, limit: str) -> GrammarLimitError:
-        """This error, met by the field `limit` of `Limits`."""
+    def set_limit(self, limit: str) -> GrammarLimitError:
+        """Note the field of `Limits` that was exceeded, and say so in the hint. Return this error."""
         self.limit = limit
         self.hint = f"{self.hint or 'simplify the grammar'}, or give limits=Limits({limit}=...)"
         return self
 
-    def like(self, error: LimitError) -> GrammarLimitError:
-        """This error, which says what `error` says, met by the same field, if it is one."""
+    def copy_limit(self, error: LimitError) -> GrammarLimitError:
+        """Note the field of `Limits` that `error` names, which may be none. Return this error."""
         self.limit = error.limit
         return self
 
@@ -112,7 +112,8 @@ class GrammarLimitError(GrammarError, LimitError):
 def too_long(n_characters: int, limits: Limits) -> GrammarLimitError:
     """The error about texts of at least so many characters together."""
     most = limits.source_characters
-    return GrammarLimitError(f"the grammar has {n_characters} characters, of at most {most}").of("source_characters")
+    error = GrammarLimitError(f"the grammar has {n_characters} characters, of at most {most}")
+    return error.set_limit("source_characters")
 
 
 def shown_pointer(pointer: str) -> str:

@@ -273,7 +273,7 @@ class Grammar:
             ("productions", engine.n_productions, limits.productions),
         ):
             if n > most:
-                raise GrammarLimitError(f"the grammar becomes {n} {what}, of at most {most}").of(what)
+                raise GrammarLimitError(f"the grammar becomes {n} {what}, of at most {most}").set_limit(what)
         if limits is not DEFAULT:
             engine.set_limits(limits)
         grammar = object.__new__(cls)

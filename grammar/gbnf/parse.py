@@ -199,7 +199,7 @@ class _Parser:
     def check_nesting(self, depth: int) -> None:
         if depth == self.limits.nesting:
             message = f"groups are nested more than {depth} deep"
-            raise self.source.limit_error(message, self.at, "make inner ones rules of their own").of("nesting")
+            raise self.source.limit_error(message, self.at, "make inner ones rules of their own").set_limit("nesting")
 
     def repeat(self, body: Node, lines: bool) -> Node:
         """`body` with the operator that stands here."""
@@ -246,7 +246,7 @@ class _Parser:
         digits = match[0].lstrip("0")
         most: int = self.limits.repetitions
         if len(digits) > 10 or int(digits or "0") > most:
-            raise self.source.limit_error(f"counts go up to {most}", start, "use `*` or `+`").of("repetitions")
+            raise self.source.limit_error(f"counts go up to {most}", start, "use `*` or `+`").set_limit("repetitions")
         return int(digits or "0")
 
     # Characters.

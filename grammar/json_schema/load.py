@@ -69,7 +69,7 @@ def load(documents: Documents, options: Options, limits: Limits) -> tuple[Engine
     except GrammarLimitError:
         raise
     except LimitError as error:
-        raise GrammarLimitError(str(error)).like(error) from None
+        raise GrammarLimitError(str(error)).copy_limit(error) from None
     return engine, algebra
 
 
@@ -142,7 +142,7 @@ class SchemaLoader:
             raise
         except LimitError as error:
             told = f"whether a document satisfies the schema is not found out: {error}"
-            raise self.algebra.located(GrammarLimitError(told).like(error), root) from None
+            raise self.algebra.located(GrammarLimitError(told).copy_limit(error), root) from None
         if symbol is None or not has_documents:
             from .why_empty import narrowed_away, where_nothing
 

@@ -149,7 +149,7 @@ class Rehearsal:
         message = str(error)
         if len(places) > 1:
             message += f" (together with {', '.join([place.pointer for place in places[1:]])})"
-        return GrammarLimitError(message, pointer=places[0].pointer if places else None).like(error)
+        return GrammarLimitError(message, pointer=places[0].pointer if places else None).copy_limit(error)
 
     def places(self) -> list[Place]:
         """The places that the term at work is a combination of."""

@@ -64,7 +64,7 @@ class Terms:
         """Raises GrammarLimitError where the work takes too long. What a schema means may be far larger than it."""
         if monotonic() > self.deadline:
             seconds = self.limits.seconds
-            raise GrammarLimitError(f"working out the schema takes longer than {seconds} seconds").of("seconds")
+            raise GrammarLimitError(f"working out the schema takes longer than {seconds} seconds").set_limit("seconds")
 
     # Terms.
 
@@ -161,7 +161,7 @@ class Terms:
     def located(self, error: LimitError, term: int) -> GrammarLimitError:
         """The error, which was met when the term was worked out, with a place."""
         if not isinstance(error, GrammarLimitError):
-            error = GrammarLimitError(str(error)).like(error)
+            error = GrammarLimitError(str(error)).copy_limit(error)
         if error.pointer is None:
             error.pointer = self.pointer_of(term)
         return error

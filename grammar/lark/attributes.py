@@ -252,7 +252,7 @@ class _Body:
         except RegexSyntaxError as error:
             raise scope.error(error.message, attribute.value, error.hint) from error
         except LimitError as error:
-            raise scope.limit_error(str(error), attribute.value).like(error) from error
+            raise scope.limit_error(str(error), attribute.value).copy_limit(error) from error
         return And((regex,))
 
     def compose(self, tree: Node, depth: int) -> Regex:
@@ -329,4 +329,4 @@ class _Body:
         most = self.loader.modules.limits.terminal_pieces
         if self.n_pieces > most:
             message = f"a rule with attributes has more than {most} pieces"
-            raise self.loader.scope.limit_error(message, node).of("terminal_pieces")
+            raise self.loader.scope.limit_error(message, node).set_limit("terminal_pieces")

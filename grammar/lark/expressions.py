@@ -307,12 +307,13 @@ class ExpressionReader:
             )
         most = self.parsed.limits.repetitions
         if max(minimum, maximum or 0) > most:
-            raise self.parsed.limit_error(f"counts go up to {most}", at, "use `*` or `+`").of("repetitions")
+            raise self.parsed.limit_error(f"counts go up to {most}", at, "use `*` or `+`").set_limit("repetitions")
 
     def check_nesting(self, depth: int) -> None:
         if depth == self.nesting:
+            message = f"groups are nested more than {depth} deep"
             hint = "give inner groups names of their own"
-            raise self.parsed.limit_error(f"groups are nested more than {depth} deep", self.i, hint).of("nesting")
+            raise self.parsed.limit_error(message, self.i, hint).set_limit("nesting")
 
     def check_closes(self, lexeme: str, opener: int) -> None:
         if opener < 0 or self.lexemes[opener] + lexeme not in ("()", "[]", "{}"):

@@ -223,7 +223,7 @@ class Scope:
         self.modules.n_scopes += 1
         most = self.modules.limits.imports
         if self.modules.n_scopes > most:
-            raise self.limit_error(f"more than {most} texts are imported", node).of("imports")
+            raise self.limit_error(f"more than {most} texts are imported", node).set_limit("imports")
         child = Scope(self.modules, module, self, node.at)
         child.collect()
         return child

@@ -50,7 +50,7 @@ class Templates:
                     f"templates are used in more than {most} different ways, here `{node.name}`",
                     node,
                     "let a template that uses itself come to an end, or use itself with the same again",
-                ).of("template_uses")
+                ).set_limit("template_uses")
             scope, definition = found
             name = self.shown(definition.name, arguments)
             symbol = self.known[key] = loader.model.rule(name, (scope, definition))

@@ -300,14 +300,14 @@ class TerminalBuilder:
         except RegexSyntaxError as error:
             raise self.regex_error(error, tree) from error
         except LimitError as error:
-            raise self._limit_error(str(error), tree).like(error) from error
+            raise self._limit_error(str(error), tree).copy_limit(error) from error
 
     def _count(self, node: Node, pieces: int) -> None:
         self._pieces += pieces
         most = self._most_pieces
         if self._pieces > most:
             message = f"a terminal consists of more than {most} pieces"
-            raise self._limit_error(message, node, "make it a rule").of("terminal_pieces")
+            raise self._limit_error(message, node, "make it a rule").set_limit("terminal_pieces")
 
     def _check_depth(self, node: Node, depth: int) -> None:
         if depth > MAX_DEPTH:

@@ -179,13 +179,13 @@ class Model:
     def _too_large(self, limit: str, origin: Any) -> GrammarLimitError:
         message = f"the grammar becomes more than {getattr(self._limits, limit)} {limit.replace('_', ' ')}"
         error = GrammarLimitError(message) if origin is None else self._reporter.limit_error(message, origin)
-        return error.of(limit)
+        return error.set_limit(limit)
 
     def _look(self) -> None:
         """Look at the clock. What happens between two looks is bounded: some symbols, or one terminal."""
         if monotonic() > self._deadline:
             seconds = self._limits.seconds
-            raise GrammarLimitError(f"loading the grammar takes longer than {seconds} seconds").of("seconds")
+            raise GrammarLimitError(f"loading the grammar takes longer than {seconds} seconds").set_limit("seconds")
 
     def new_regexes(self) -> Regexes:
         """An arena whose searches take what is left of the time for loading, and no longer."""
@@ -343,7 +343,7 @@ class Model:
 
     def _met(self, error: LimitError, symbol: int) -> GrammarLimitError:
         """The core's error with the place of a symbol."""
-        return self._reporter.limit_error(str(error), self.origins[symbol]).like(error)
+        return self._reporter.limit_error(str(error), self.origins[symbol]).copy_limit(error)
 
     def _check_tree(self, symbol: int, tree: Node) -> None:
         """Hold a terminal against limits that are lower than usual; the front ends see to the usual ones."""
@@ -352,7 +352,7 @@ class Model:
         limit = exceeded(tree, self._limits)
         if limit:
             message = f"terminal `{self.names[symbol]}` goes beyond {limit}={getattr(self._limits, limit)}"
-            raise self._reporter.limit_error(message, self.origins[symbol]).of(limit)
+            raise self._reporter.limit_error(message, self.origins[symbol]).set_limit(limit)
 
     def _is_empty(self, symbol: int, node: int, regexes: Regexes) -> bool:
         self._look()
@@ -429,7 +429,7 @@ class Model:
         shown: GrammarError
         for one in error.errors:
             if isinstance(one, GrammarLimitError):
-                shown = self._reporter.limit_error(one.message, self.origins[symbol]).like(one)
+                shown = self._reporter.limit_error(one.message, self.origins[symbol]).copy_limit(one)
                 shown.hint = one.hint
             else:
                 shown = self._reporter.error(one.message, self.origins[symbol], one.hint)

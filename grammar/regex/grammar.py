@@ -59,7 +59,7 @@ def load(pattern: str, flags: str, dialect: str, limits: Limits) -> Engine:
         tree = parse_regex(pattern, dialect, flags)
         limit = exceeded(tree, limits) if limits is not DEFAULT else ""
         if limit:
-            raise source.limit_error(f"the pattern goes beyond {limit}={getattr(limits, limit)}", 0).of(limit)
+            raise source.limit_error(f"the pattern goes beyond {limit}={getattr(limits, limit)}", 0).set_limit(limit)
         node = lower(whole_text(tree), regexes)
         empty = regexes.is_empty(node)
     except RegexSyntaxError as error:
@@ -67,7 +67,7 @@ def load(pattern: str, flags: str, dialect: str, limits: Limits) -> Engine:
     except GrammarLimitError:
         raise
     except LimitError as error:
-        raise source.limit_error(str(error), 0).like(error) from error
+        raise source.limit_error(str(error), 0).copy_limit(error) from error
     if empty:
         raise source.error("the pattern matches nothing", 0)
     return single_terminal(terminal_name(pattern), node, regexes)
