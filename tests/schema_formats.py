@@ -92,9 +92,7 @@ def is_hostname(text: str) -> bool:
     for label in text.split("."):
         if re.fullmatch(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?", label) is None:
             return False
-        if label[2:4] == "--":
-            if label[:2].lower() != "xn":
-                return False
+        if label[:4].lower() == "xn--":
             try:
                 idna.ulabel(label)
             except (idna.IDNAError, UnicodeError):

@@ -64,11 +64,8 @@ NARROWED = {
 """What is left out of a format that is enforced without it."""
 
 
-def tree(name: str, draft: str = "2020-12", a_labels: bool = False) -> Node | None:
-    """The language of a format in a draft, one of NAMES; None: the draft does not define it.
-
-    With `a_labels`, a host name may have labels with hyphens at the third and fourth place, encoded or not: RFC 1123
-    alone.
+def tree(name: str, draft: str = "2020-12") -> Node | None:
+    """Return the language of a format in a draft, one of NAMES, or None if the draft does not define the format.
 
     Raises FormatRefusal for the names in REFUSED.
     """
@@ -77,8 +74,6 @@ def tree(name: str, draft: str = "2020-12", a_labels: bool = False) -> Node | No
     reason = REFUSED.get(name)
     if reason is not None:
         raise FormatRefusal(name, reason)
-    if name == "hostname":
-        return _hostname(a_labels)
     if name == "relative-json-pointer":
         return _relative_json_pointer(draft == "2020-12")
     return _MAKERS[name]()
@@ -178,12 +173,14 @@ _IPV6 = _ipv6(7, _IPV4)
 _LETTER_DIGIT = "[A-Za-z0-9]"
 
 
-@cache
-def _hostname(a_labels: bool) -> Node:
-    """RFC 1123, section 2.1, after RFC 952 and 1034: labels of at most 63 characters, 253 in all."""
+def _hostname() -> Node:
+    """RFC 1123, section 2.1, after RFC 952 and 1034: labels of at most 63 characters, 253 in all.
+
+    Labels that begin with "xn--" are not in it, see NARROWED. Other labels with hyphens at the third and fourth place
+    are: RFC 5890, section 2.3.1, reserves them, but no encoding uses them, so there is nothing to decode.
+    """
     label = parse(f"{_LETTER_DIGIT}(?:[A-Za-z0-9-]{{0,61}}{_LETTER_DIGIT})?")
-    if not a_labels:
-        label = And((label, Not(parse("..--.*"))))  # reserved by RFC 5890, section 2.3.1, for encodings such as "xn--"
+    label = And((label, Not(parse("[Xx][Nn]--.*"))))
     names = Concat((label, Repeat(Concat((Literal("."), label)), 0, None)))
     return And((names, Repeat(Chars(((45, 46), (48, 57), (65, 90), (97, 122))), 1, 253)))
 
@@ -261,6 +258,7 @@ _MAKERS: dict[str, Callable[[], Node]] = {
     "duration": _kept(lambda: _DURATION),
     "email": _kept(lambda: _mailbox("")),
     "idn-email": _kept(lambda: _mailbox(_NON_ASCII)),
+    "hostname": cache(_hostname),
     "ipv4": _kept(lambda: _IPV4),
     "ipv6": _kept(lambda: _IPV6),
     "uri": _kept(lambda: _identifier(True, "", "")),
