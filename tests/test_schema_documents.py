@@ -475,6 +475,20 @@ def test_malformed_schemas(schema: Any, pointer: str, message: str) -> None:
     assert errors(schema) == [(pointer, message)]
 
 
+def test_a_list_in_items_is_told_the_keyword_of_its_draft() -> None:
+    lists: list[Any] = [[], [{}, {"type": "string"}]]
+    for items in lists:
+        for schema in ({"items": items}, {"$schema": schema_suite.DRAFTS["2020-12"], "items": items}):
+            with pytest.raises(GrammarError, match="in draft 2020-12 `items` must be one schema") as caught:
+                scanned(schema)
+            assert caught.value.pointer == "/items"
+            assert caught.value.hint is not None and '"prefixItems"' in caught.value.hint
+            assert '"$schema"' in caught.value.hint
+        scanned({"$schema": schema_suite.DRAFTS["2019-09"], "items": items})
+    several = {"items": [{}], "type": "strin", "properties": {"items": [{}]}}
+    assert {pointer for pointer, _ in errors(several)} == {"/items", "/type", "/properties/items"}
+
+
 def test_all_errors_are_told_with_their_pointers() -> None:
     schema = {"items": {"type": 1}, "properties": {"a": {"pattern": 2}, "b": {"$ref": "#/c"}}}
     found = errors(schema)

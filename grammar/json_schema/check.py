@@ -139,6 +139,8 @@ def _check(
         if alone and keyword != "$ref":
             continue
         if kind == SCHEMA:
+            if type(value) is list and keyword == "items":
+                raise _list_of_items(value, resource, (path, keyword))
             stack.append((value, resource, (path, keyword)))
             continue
         if kind >= DEFINITIONS and kind <= LAST_APPLICATOR:
@@ -219,6 +221,12 @@ def check_value(value: Any, resource: Resource, path: Path) -> None:
                 stack.append((item, (path, name)))
         elif not (value is None or isinstance(value, (str, bool)) or is_number(value)):
             raise at(path, resource, "must be a value of JSON", value)
+
+
+def _list_of_items(value: list[Any], resource: Resource, path: Path) -> GrammarError:
+    """Return the error about a list in `items`, which only drafts before 2020-12 allow."""
+    hint = 'write "prefixItems" for a list with a schema for each item, or set "$schema" to a draft before 2020-12'
+    return at(path, resource, "in draft 2020-12 `items` must be one schema", value, hint)
 
 
 def _no_schema(schema: Any, resource: Resource, path: Path) -> GrammarError:
