@@ -16,8 +16,9 @@ from typing import Any
 
 from earleymask.trie import Vocabulary
 
-from . import families, vocabularies
 from .engines import Earleymask, Session
+from .harness import vocabularies
+from .texts import families
 
 PHASES = ("vocabulary", "grammars", "cold masks", "second masks", "warm masks", "recurring masks", "accepts")
 MARKER = "getppid"

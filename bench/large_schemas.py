@@ -17,9 +17,9 @@ from typing import Any
 
 from tqdm import tqdm
 
-from . import vocabularies
 from .engines import Engine, engines
-from .measure import no_garbage_collection
+from .harness import vocabularies
+from .harness.measure import no_garbage_collection
 
 ENGINES = ("earleymask", "llguidance")
 

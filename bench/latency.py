@@ -6,13 +6,13 @@
 
 Cases: `json` is where constrained decoding has been tuned for years (long strings, few terminals); `language` has many
 terminals allowed at most places, names, comments and ignored white space; `sql` has dozens of keywords that are also
-names, where exact and greedy lexing part. `families.py` names what a second request brings. A seed and a size name a
-text.
+names, where exact and greedy lexing part. `texts/families.py` names what a second request brings. A seed and a size
+name a text.
 
 Each case runs in fresh processes (`requests.py`), which follow the text with earleymask and llguidance in lockstep, and
 whose times are pooled. One more process follows it with xgrammar too, which is too slow for more, and checks every mask
-(`checks.py`); that disturbs times, so those of xgrammar are taken in another one. The exit code is 1 where a mask is
-wrong.
+(`harness/checks.py`); that disturbs times, so those of xgrammar are taken in another one. The exit code is 1 where a
+mask is wrong.
 
 Other parts: which way masks take (`ways.py`), masks at a recurring position (`recurring.py`), what is prepared for a
 vocabulary and what that saves (`preparing.py`), a long output (`long_output.py`), growing vocabularies (`scaling.py`).
@@ -32,22 +32,12 @@ from typing import Any
 
 from tqdm import tqdm
 
-from . import (
-    ROOT,
-    checks,
-    children,
-    environment,
-    families,
-    long_output,
-    measure,
-    pool,
-    preparing,
-    scaling,
-    tables,
-    vocabularies,
-)
+from . import ROOT, long_output, preparing, scaling
 from .engines import n_words
-from .figures import Record
+from .harness import checks, children, environment, measure, pool, vocabularies
+from .harness.figures import Record
+from .reports import tables
+from .texts import families
 
 ENGINES = ("earleymask", "llguidance", "xgrammar")
 POOLED = ("earleymask", "llguidance")

@@ -18,9 +18,10 @@ import numpy as np
 
 import earleymask
 
-from . import ROOT, vocabularies
+from . import ROOT
 from .engines import n_words
-from .measure import no_garbage_collection
+from .harness import vocabularies
+from .harness.measure import no_garbage_collection
 
 GRAMMAR = ROOT / "bench" / "grammars" / "fifty.lark"
 EVICTED_BYTES = 32 << 20

@@ -21,10 +21,11 @@ from tqdm import tqdm
 
 from earleymask.trie import Vocabulary
 
-from . import children, families, memory, vocabularies
 from .engines import Earleymask
-from .figures import Record, distribution
-from .measure import no_garbage_collection
+from .harness import children, memory, vocabularies
+from .harness.figures import Record, distribution
+from .harness.measure import no_garbage_collection
+from .texts import families
 
 N_TOKENS = 100_000
 

@@ -32,11 +32,12 @@ from typing import Any
 
 from tqdm import tqdm
 
-from . import ROOT, vocabularies
+from . import ROOT
 from .engines import Engine, Session, engines
-from .environment import environment
-from .figures import Record, distribution, write_json
-from .measure import no_garbage_collection
+from .harness import vocabularies
+from .harness.environment import environment
+from .harness.figures import Record, distribution, write_json
+from .harness.measure import no_garbage_collection
 
 RESULTS = ROOT / "bench" / "results"
 ENGINES = ("earleymask", "llguidance", "xgrammar")

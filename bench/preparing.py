@@ -15,10 +15,10 @@ from typing import TypedDict
 
 from tqdm import tqdm
 
-from . import children, memory, vocabularies
 from .engines import Earleymask
-from .figures import Record, distribution
-from .measure import no_garbage_collection
+from .harness import children, memory, vocabularies
+from .harness.figures import Record, distribution
+from .harness.measure import no_garbage_collection
 
 WAYS = ("built", "file", "none")
 N_PROCESSES = 4

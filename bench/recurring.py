@@ -16,10 +16,10 @@ import numpy as np
 
 from earleymask.trie import Vocabulary
 
-from . import vocabularies
 from .engines import Earleymask, new_row
-from .figures import distribution
-from .measure import no_garbage_collection
+from .harness import vocabularies
+from .harness.figures import distribution
+from .harness.measure import no_garbage_collection
 
 BATCH = 1000
 REPEATS = 7

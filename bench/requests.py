@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, TypedDict
 
-from . import measure, memory, vocabularies
-from .checks import Checker
 from .engines import Engine, Session, engines
+from .harness import measure, memory, vocabularies
+from .harness.checks import Checker
 
 
 class Job(TypedDict):

@@ -11,10 +11,10 @@ import time
 from collections.abc import Sequence
 from typing import TypedDict
 
-from . import vocabularies
 from .engines import Earleymask, n_words
-from .figures import Record, distribution
-from .measure import floor_ns, no_garbage_collection
+from .harness import vocabularies
+from .harness.figures import Record, distribution
+from .harness.measure import floor_ns, no_garbage_collection
 
 SIZES = (32_000, 64_000, 128_000, 256_000)
 REPEATS = 3

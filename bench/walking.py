@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import TypedDict
 
-from . import vocabularies
 from .engines import Earleymask, new_row
-from .figures import Record
-from .measure import no_garbage_collection
+from .harness import vocabularies
+from .harness.figures import Record
+from .harness.measure import no_garbage_collection
 
 TEXT = '["a'
 REPEATS = 20

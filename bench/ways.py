@@ -11,10 +11,10 @@ import time
 from collections.abc import Sequence
 from typing import TypedDict
 
-from . import memory, vocabularies
 from .engines import Earleymask, Session
-from .figures import Record, distribution
-from .measure import no_garbage_collection
+from .harness import memory, vocabularies
+from .harness.figures import Record, distribution
+from .harness.measure import no_garbage_collection
 
 PREFIX = "masks_"
 # What the counters of `Matcher.stats()` are called in tables; others go by their own names.

@@ -85,7 +85,7 @@ def whole_vocabularies(rng: Random, counts: Counter[str]) -> None:
 @cache
 def bench_text() -> Callable[[str, int, int], str]:
     sys.path.append(str(ROOT))
-    from bench.texts import generate  # takes the root off sys.path again
+    from bench.texts.families import generate  # takes the root off sys.path again
 
     return generate
 

@@ -14,26 +14,11 @@ sys.path.append(str(Path(__file__).parent.parent))  # `bench` takes it off again
 
 from twin import Twin, TwinMatcher
 
-from bench import (
-    checks,
-    families,
-    figures,
-    instruction_work,
-    instructions,
-    latency,
-    long_output,
-    measure,
-    pool,
-    readme,
-    recurring,
-    scaling,
-    steps,
-    tables,
-    targets,
-    vocabularies,
-    ways,
-)
+from bench import instruction_work, instructions, latency, long_output, recurring, scaling, ways
 from bench.engines import Earleymask, Row, Session, engines, grammar_file
+from bench.harness import checks, figures, measure, pool, vocabularies
+from bench.reports import pages, steps, tables, targets
+from bench.texts import families
 
 KINDS = tuple(families.GENERATORS)
 
@@ -122,7 +107,7 @@ def test_the_report_names_every_case_and_engine(record: figures.Record, tmp_path
     assert (tmp_path / "latency.md").read_text(encoding="utf-8") == text
     assert (tmp_path / "latency.png").read_bytes().startswith(b"\x89PNG")
     kept = json.loads((tmp_path / "latency.json").read_text(encoding="utf-8"))
-    assert readme.section(kept).count("| small | ") == sum(len(case["engines"]) for case in record["cases"])
+    assert pages.section(kept).count("| small | ") == sum(len(case["engines"]) for case in record["cases"])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -252,10 +237,10 @@ def test_the_smoke_test_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_document_shows_the_results_in_the_repository() -> None:
-    kept = json.loads(readme.RESULTS.read_text(encoding="utf-8"))
-    document = readme.DOCUMENT.read_text(encoding="utf-8")
-    for marker, text in readme.documented(kept).items():
-        assert f"<!-- {marker} -->\n{text}<!-- /{marker} -->" in document, "run python -m bench.readme"
+    kept = json.loads(pages.RESULTS.read_text(encoding="utf-8"))
+    document = pages.DOCUMENT.read_text(encoding="utf-8")
+    for marker, text in pages.documented(kept).items():
+        assert f"<!-- {marker} -->\n{text}<!-- /{marker} -->" in document, "run python -m bench.reports.pages"
 
 
 def test_a_part_does_not_replace_the_results(capsys: pytest.CaptureFixture[str]) -> None:
@@ -265,8 +250,8 @@ def test_a_part_does_not_replace_the_results(capsys: pytest.CaptureFixture[str])
 
 
 def test_the_documents_sections_are_filled(record: figures.Record) -> None:
-    sections = readme.documented(json.loads(json.dumps(record)))
-    assert readme.LACKING not in "".join(sections.values())
+    sections = pages.documented(json.loads(json.dumps(record)))
+    assert pages.LACKING not in "".join(sections.values())
     assert (steps.LACKING in sections["steps"]) == ("long_output" not in record)  # which is of the first grammars
     assert "made in " in sections["steps"] and "ns a node" in sections["steps"]
 
@@ -275,7 +260,7 @@ def test_a_quantile_of_few_is_left_out(record: figures.Record) -> None:
     kept = json.loads(json.dumps(record))
     for engine in kept["cases"][0]["engines"].values():
         engine["phases"]["cold"]["mask_us"]["n"] = 99
-    row = readme.section(kept).splitlines()[2].split("|")
+    row = pages.section(kept).splitlines()[2].split("|")
     assert row[4].strip().startswith("99 / ") and row[6].strip() and not row[7].strip() and row[10].strip()
 
 

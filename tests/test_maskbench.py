@@ -15,7 +15,7 @@ sys.path.append(str(Path(__file__).parent.parent))  # `bench` takes it off again
 
 from bench import maskbench
 from bench.engines import Session
-from bench.vocabularies import load, spelled
+from bench.harness.vocabularies import load, spelled
 
 
 class TableEngine:

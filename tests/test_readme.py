@@ -12,7 +12,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent.parent))  # `bench` takes it off again, so that it hides no installed package
 
-from bench import readme
+from bench.reports import pages
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -61,12 +61,12 @@ def test_each_command_is_one_line(name: str) -> None:
 
 
 def test_the_speed_table_is_that_of_the_results() -> None:
-    if not readme.RESULTS.exists():
+    if not pages.RESULTS.exists():
         pytest.skip("no results in bench/results")
-    found = readme.SECTION.search(README)
+    found = pages.SECTION.search(README)
     assert found, "README.md has no speed section"
-    expected = readme.section(json.loads(readme.RESULTS.read_text(encoding="utf-8")))
-    assert found[0] == expected, "README.md shows other numbers than bench/results: run python -m bench.readme"
+    expected = pages.section(json.loads(pages.RESULTS.read_text(encoding="utf-8")))
+    assert found[0] == expected, "README.md shows other numbers than bench/results: run python -m bench.reports.pages"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_speed_table_is_that_of_the_results() -> None:
     [(0.4567, "0.46 µs"), (47.73, "47.7 µs"), (999.4, "999 µs"), (5015.4, "5.02 ms"), (2.4e6, "2.40 s")],
 )
 def test_durations_have_three_digits(us: float, shown: str) -> None:
-    assert readme.duration(us) == shown
+    assert pages.duration(us) == shown
 
 
 def test_links_into_the_repository_lead_somewhere() -> None:

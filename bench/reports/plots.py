@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .figures import CURVE_PERCENT, Record
+from ..harness.figures import CURVE_PERCENT, Record
 
 COLOURS = {"earleymask": "#d1495b", "llguidance": "#2e6f95", "xgrammar": "#7a9e3f"}
 STYLES = {"cold": (0, (4, 2)), "warm": "solid"}

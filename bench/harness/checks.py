@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from .engines import Row, Session
+from ..engines import Row, Session
 
 OURS = "earleymask"
 GREEDY = "llguidance"

@@ -33,7 +33,9 @@ from numpy.typing import NDArray
 
 from earleymask.trie import Vocabulary
 
-GRAMMARS = Path(__file__).parent / "grammars"
+from .. import ROOT
+
+GRAMMARS = ROOT / "bench" / "grammars"
 LLGUIDANCE_OPTIONS = '%llguidance {"no_forcing": true, "allow_initial_skip": true}\n'
 
 Row = NDArray[np.int32]

@@ -1,6 +1,6 @@
 """The tables of README.md and docs/performance.md, made of the last results, so that nobody types numbers.
 
-    python -m bench.readme               rewrite what stands between the markers from bench/results/latency.json
+    python -m bench.reports.pages        rewrite what stands between the markers from bench/results/latency.json
 
 Tests fail where a section is not what this makes of the results in the repository.
 """
@@ -12,7 +12,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from . import ROOT, steps, tables
+from .. import ROOT
+from . import steps, tables
 
 README = ROOT / "README.md"
 DOCUMENT = ROOT / "docs" / "performance.md"

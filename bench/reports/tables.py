@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from ..harness.checks import MAX_ASKED
+from ..harness.figures import Record, ratio, write_json
+from ..harness.pool import BREADTHS, N_FIRST
+from ..ways import NAMES
 from . import plots
-from .checks import MAX_ASKED
-from .figures import Record, ratio, write_json
-from .pool import BREADTHS, N_FIRST
 from .targets import PEER, fraction, kept_bytes, megabytes, targets
-from .ways import NAMES
 
 MASK_FIGURES = ("mean", "median", "p99", "p99.9", "max")
 PHASES = {

@@ -1,6 +1,6 @@
 """Texts for the second grammar of each family: seeded sentences of `records`, `script` and `changes`.
 
-A server does not meet one grammar: these are what a second request brings. They are written like those of `texts.py`
+A server does not meet one grammar: these are what a second request brings. They are written like those of `first.py`
 and share its words, so that the second request differs in its grammar and not in what its strings say.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from .texts import date, name, sentence
+from .first import date, name, sentence
 from .words import ADJECTIVES, FIRST_NAMES, FOREIGN, LAST_NAMES, NOUNS, VERBS
 
 # -- records ----------------------------------------------------------------------

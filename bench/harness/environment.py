@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import ROOT
+from .. import ROOT
 from .figures import Record
 
 

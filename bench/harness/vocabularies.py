@@ -18,7 +18,7 @@ from typing import Any
 
 from earleymask.trie import Vocabulary
 
-from . import families, words
+from ..texts import families, words
 
 Encode = Callable[[str], Sequence[int]]
 

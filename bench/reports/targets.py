@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from . import families
-from .figures import Record, ratio
+from ..harness.figures import Record, ratio
+from ..texts import families
 
 PEER = "llguidance"
 # By family, phase and figure: at most this ratio to the peer. Figures without a line here have no target.

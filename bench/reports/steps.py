@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from .figures import Record
+from ..harness.figures import Record
 
 Row = tuple[str, str, str]
 LACKING = "not among the last results"

@@ -4,7 +4,7 @@
     cells     cells of a notebook (Python)        of the family language
     upsert    MERGE and INSERT ... ON CONFLICT    of the family sql
 
-They are written like those of `texts.py` and share its words. `GENERATORS` maps the name of a grammar to its generator;
+They are written like those of `first.py` and share its words. `GENERATORS` maps the name of a grammar to its generator;
 `FAMILIES` the name to the family whose second grammar serves as its second request.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from .texts import date, name, number, sentence
+from .first import date, name, number, sentence
 from .words import ADJECTIVES, FIRST_NAMES, FOREIGN, LAST_NAMES, NOUNS, UPSERT_KEYWORDS, VERBS
 
 # -- features ---------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .engines import Session
+from ..engines import Session
 
 
 def resident_bytes() -> int:

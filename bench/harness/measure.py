@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from tqdm import tqdm
 
-from .engines import Engine, Session
+from ..engines import Engine, Session
 
 OnMasks = Callable[[int, Sequence[str], Sequence[str]], None]
 """Called with a position, the engines that filled a mask there, and those still following."""

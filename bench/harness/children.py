@@ -1,6 +1,6 @@
 """Work in a fresh process: `run("bench.requests", job)` gives what `bench.requests.work(job)` returns there.
 
-    python -m bench.children MODULE          a job as JSON on the standard input, the result as JSON on the output
+    python -m bench.harness.children MODULE      a job as JSON on the standard input, the result as JSON on the output
 
 A figure that depends on what the process has met before (caches of the engines, of the allocator, of the system) is
 measured in processes that did nothing else. The process keeps to one core, so that it is not moved about.
@@ -17,12 +17,12 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from . import ROOT
+from .. import ROOT
 
 
 def run(module: str, job: Mapping[str, Any]) -> Any:
     """What `work(job)` of the module returns in a process of its own. Job and result are what JSON can say."""
-    command = [sys.executable, "-m", "bench.children", module]
+    command = [sys.executable, "-m", "bench.harness.children", module]
     done = subprocess.run(command, input=json.dumps(job), stdout=subprocess.PIPE, text=True, cwd=ROOT, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{module}: its process ended with {done.returncode}; its messages are above")

@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from . import heldout_texts, second_texts, texts
+from . import first as first_texts
+from . import heldout as heldout_texts
+from . import second as second_texts
 
 GENERATORS: dict[str, Callable[[Random, int], str]] = {
-    **texts.GENERATORS,
+    **first_texts.GENERATORS,
     **second_texts.GENERATORS,
     **heldout_texts.GENERATORS,
 }
