@@ -27,7 +27,7 @@ KEY_BYTES = 4  # bytes per token of a key; an id takes 22 bits in a trie node
 
 
 class Position(Protocol):
-    """What a history needs of a matcher; a toy will do (`tests/test_constraint.py`)."""
+    """What a history needs of a matcher; a toy will do (`tests/api/test_constraint.py`)."""
 
     @property
     def n_tokens(self) -> int: ...

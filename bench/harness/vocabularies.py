@@ -134,6 +134,6 @@ def _runs(seeds: Iterable[int]) -> list[str]:
 
 
 def _real() -> Any:
-    import vocabularies  # tests/vocabularies.py: `bench/__init__.py` put that folder on sys.path
+    from support import vocabularies  # in `tests/`, which `bench/__init__.py` put on sys.path
 
     return vocabularies

@@ -13,14 +13,10 @@ import importlib.abc
 import importlib.util
 import sys
 from importlib.machinery import ModuleSpec
-from pathlib import Path
 
 import atheris
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-# With `-m` the root of the repository is on sys.path, and its folder `earleymask/` would hide the installed package.
-sys.path[:] = [str(HERE), str(HERE.parent), *(p for p in sys.path if Path(p or ".").resolve() != ROOT)]
+from support.paths import ROOT
 
 
 class Sources(importlib.abc.MetaPathFinder):
@@ -39,7 +35,7 @@ with atheris.instrument_imports(include=["earleymask"]):
     import earleymask  # noqa: F401
     from earleymask.grammar import choices, from_regex, gbnf_load, lark_load  # noqa: F401
 
-import targets  # noqa: E402
+from fuzz import targets  # noqa: E402
 
 
 def main() -> None:

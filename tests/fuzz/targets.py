@@ -15,11 +15,11 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from gbnf_twin import Twin
-
 import earleymask
 from earleymask import EarleymaskError, Grammar, GrammarError, Matcher, Vocabulary
 from earleymask.trie import prebuilt
+from support.gbnf_twin import Twin
+from support.paths import ROOT
 
 FOUND = Path(__file__).resolve().parent / "found"
 """Inputs that were once wrong, by target; the test suite runs them all."""
@@ -239,12 +239,12 @@ class Drawn(random.Random):
 
 def calls(data: bytes) -> None:
     """Small grammars and a sequence of all API calls, as the campaign makes them, each beside the twin."""
-    from campaign_fronts import Source
-    from campaign_sessions import Session
-    from campaign_walks import calling, make_bounds, small
-    from mask_paths import limits
-    from strategies import SMALL, make_small_grammar
-    from twin import TooMuchWork
+    from campaign.fronts import Source
+    from campaign.sessions import Session
+    from campaign.walks import calling, make_bounds, small
+    from support.mask_paths import limits
+    from support.strategies import SMALL, make_small_grammar
+    from support.twin import TooMuchWork
 
     rng = Drawn(data)
     try:
@@ -300,9 +300,8 @@ WORDS: dict[str, list[str]] = {
 
 def seeds(target: str) -> list[bytes]:
     """What to begin with."""
-    here = Path(__file__).resolve().parent
     if target == "lark":
-        files = sorted((here.parent.parent / "bench" / "grammars").glob("**/*.lark"))
+        files = sorted((ROOT / "bench" / "grammars").glob("**/*.lark"))
         written = [
             'start: "a" x~2\nx: /b+/ | NUMBER\n%import common.NUMBER\n',
             'start: A & ~/b/ %regex {"substring_words": "a b"} x\nx[suffix="c"]: /.*/\nA: "a" | ~"b"+\n',

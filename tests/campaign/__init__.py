@@ -1,0 +1,1 @@
+"""The exactness campaign (`runner`), and those of JSON Schema (`schema_*`)."""

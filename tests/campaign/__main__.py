@@ -1,0 +1,7 @@
+"""`python -m tests.campaign`: see `runner`."""
+
+import sys
+
+from campaign.runner import main
+
+sys.exit(main())

@@ -1,0 +1,189 @@
+"""Combinations of objects that are decided member by member, instead of being multiplied out: by each of the ways."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from random import Random
+from typing import Any
+
+import pytest
+
+pytest.importorskip("regress")
+pytest.importorskip("jsonschema")
+
+import earleymask
+from campaign.schema_checks import Report, check, walk
+from campaign.schema_random import Schemas
+from campaign.schema_suite import DRAFTS
+from earleymask import Grammar, Matcher, Vocabulary
+from earleymask.grammar.json_schema import clauses as schema_clauses
+from earleymask.grammar.json_schema import object_sets as schema_object_sets
+from support.schema_oracle import Oracle
+
+BYTES = Vocabulary.bytes()
+EOS = 256
+
+# How much is multiplied out, and how many ways there may be before values are told apart.
+WAYS = {"usual": (64, 8), "free": (0, 64), "apart": (0, 0), "few": (2, 1), "at once": (0, 0)}
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    opened, free = WAYS[request.param]
+    monkeypatch.setattr(schema_object_sets, "MAX_OPENED", opened)
+    monkeypatch.setattr(schema_clauses, "MAX_FREE", free)
+    if request.param == "at once":
+        monkeypatch.setattr(schema_clauses.Clauses, "make_ways", lambda *_: None)
+    return str(request.param)
+
+
+def accepts(grammar: Grammar, text: str) -> bool:
+    data = text.encode()
+    return Matcher(grammar, BYTES).validate([*data, EOS]) == len(data) + 1
+
+
+def walks(rng: Random, schema: Any, report: Report) -> None:
+    """As `check` has them, without exponents: the oracle reads no number that has thousands of digits."""
+    try:
+        grammar = Grammar.from_json_schema(schema, property_order=rng.choice(("any", "schema")), number_plain=True)
+    except earleymask.GrammarError:
+        return
+    for _ in range(3):
+        text = walk(rng, grammar, BYTES)
+        if text is not None and not Oracle(schema).accepts(text):
+            report.wrong.append(f"{text} was written, though invalid: {json.dumps(schema)}")
+
+
+@pytest.mark.parametrize("draft", DRAFTS)
+def test_random_objects_that_overlap(way: str, draft: str) -> None:
+    report = Report()
+    for number in range(12):
+        rng = Random(f"{number} {draft}")
+        schemas = Schemas(rng, draft)
+        words = ("allOf", "anyOf", "oneOf", "not", "if") if schemas.year >= 7 else ("allOf", "anyOf", "oneOf", "not")
+        schema: dict[str, Any] = {"$schema": DRAFTS[draft], "type": "object"}
+        schema[schemas.definitions] = {"d": {"type": "integer"}, "e": {"maxProperties": 1}}
+        schema |= schemas.overlapping(rng.choice(words), 1)
+        check(rng, schema, report, n_walks=0)
+        walks(rng, schema, report)
+    assert report.wrong == []
+    assert report.counts["loaded"] > 8 and report.counts["limit"] == 0, report.counts
+    assert report.counts["valid"] > 20 and report.counts["invalid"] > 20, report.counts
+
+
+def members(*choices: tuple[dict[str, Any], ...]) -> list[str]:
+    """Texts of objects: of each choice one."""
+    return [
+        json.dumps({name: value for part in chosen for name, value in part.items()}) for chosen in product(*choices)
+    ]
+
+
+BRANCHES = [
+    {"properties": {"kind": {"const": f"k{i}"}, "size": {"minimum": i}, "name": {"maxLength": i}}} for i in range(12)
+]
+ENUMERATED = [
+    {"properties": {"country": {"enum": [f"c{i}"]}, "state": {"enum": [f"s{i}", f"s{i + 1}", f"s{2 * i}"]}}}
+    for i in range(10)
+]
+SCHEMAS: dict[str, Any] = {
+    # 12 branches of which none excludes another: without the key that tells them apart 2**12 cases.
+    "oneOf": {"type": "object", "oneOf": BRANCHES},
+    "not": {"type": "object", "not": {"anyOf": [{**branch, "required": ["kind", "size"]} for branch in BRANCHES]}},
+    "within each other": {"type": "object", "anyOf": [{"oneOf": BRANCHES[:6]}, {"not": {"oneOf": BRANCHES[4:]}}]},
+    "if": {
+        "type": "object",
+        "allOf": [
+            {"if": {"properties": {"kind": {"const": f"k{i}"}}, "required": ["kind"]}, "then": BRANCHES[i]}
+            for i in range(12)
+        ],
+    },
+    "counted": {
+        "type": "object",
+        "oneOf": [{**branch, "minProperties": i % 3, "maxProperties": i} for i, branch in enumerate(BRANCHES)],
+    },
+    "enumerated": {"type": "object", "required": ["state"], "oneOf": ENUMERATED},
+    "dependencies": {
+        "type": "object",
+        "dependentSchemas": {f"d{i}": {"required": [f"d{i + 1}"]} for i in range(9)},
+        "maxProperties": 3,
+    },
+    "other keys": {
+        "type": "object",
+        "oneOf": [
+            {"patternProperties": {f"^{name}": {"minimum": 2}}, "properties": {"kind": {"const": f"k{i}"}}}
+            for i, name in enumerate("abcdn")
+        ],
+    },
+}
+TEXTS = members(
+    ({}, {"kind": "k1"}, {"kind": "k7"}, {"kind": "x"}),
+    ({}, {"size": 0}, {"size": 3.5}, {"size": 20}, {"size": "a"}),
+    ({}, {"name": "abc"}, {"name": "abcdefgh"}, {"name": 1}),
+    ({}, {"country": "c3"}, {"state": "s4"}, {"state": "s9", "country": "c9"}, {"d8": 1}, {"d7": 1, "d8": 2, "d9": 3}),
+)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_combinations_of_many_objects(way: str, name: str) -> None:
+    schema = SCHEMAS[name]
+    oracle = Oracle(schema)
+    valid = {text for text in TEXTS if oracle.accepts(text)}
+    grammar = Grammar.from_json_schema(schema, property_order="any")
+    try:
+        wrong = [text for text in TEXTS if accepts(grammar, text) != (text in valid)]
+    except earleymask.LimitError:
+        assert way in ("free", "at once")  # there may be too many ways
+        return
+    assert wrong == []
+    assert valid and len(valid) < len(TEXTS)
+
+
+def test_what_is_beyond_reach_is_refused_before_anything_is_written() -> None:
+    # Each value is in any of the 12 patterns or not: after `a` there are 2**12 things to know.
+    branches = [{"properties": {"a": {"pattern": f"x{i}"}, "b": {"pattern": f"y{i}"}}} for i in range(12)]
+    schema = {"properties": {"v": {"type": "object", "oneOf": branches}}}
+    with pytest.raises(earleymask.LimitError, match=r"more than 128 ways|not known after") as caught:
+        Grammar.from_json_schema(schema)
+    assert "#/properties/v" in str(caught.value)
+
+
+def test_combinations_within_each_other_are_refused_before_anything_is_written() -> None:
+    # No place combines many: two oneOf, each over negations of patterns.
+    inner = [
+        {"oneOf": [{"properties": {"a": {"pattern": f"x{i}{j}"}, "b": {"pattern": f"y{i}{j}"}}} for j in range(3)]}
+        for i in range(4)
+    ]
+    with pytest.raises(earleymask.LimitError, match=r"more than 128 ways|not known after") as caught:
+        Grammar.from_json_schema({"properties": {"v": {"type": "object", "oneOf": inner}}})
+    assert "#/properties/v" in str(caught.value)
+    multiples = {"anyOf": [{"multipleOf": 33}, {"multipleOf": 12}, {"multipleOf": 77}]}
+    others = {"anyOf": [{"not": {"anyOf": [{"multipleOf": 6}, {"multipleOf": 7}]}}, {"multipleOf": 44}]}
+    last = {"anyOf": [{"not": {"multipleOf": 11}}, {"multipleOf": 13}]}
+    schema = {"properties": {"v": {"type": "number", "allOf": [multiples, others, last, {"not": {"multipleOf": 8}}]}}}
+    with pytest.raises(earleymask.LimitError, match="remainders") as caught:
+        Grammar.from_json_schema(schema)
+    assert "#/properties/v" in str(caught.value)
+
+
+def test_clauses_of_a_single_shape_are_kept_beside_others() -> None:
+    """A negation of many shapes is one shape with clauses, and stands here beside two unions."""
+    closed = {
+        "anyOf": [
+            {"patternProperties": {"c$": False}},
+            {"properties": {"a": {"type": "object"}}},
+            {"enum": [{"b": 1}]},
+        ],
+        "unevaluatedProperties": False,
+    }
+    one = {"oneOf": [{"additionalProperties": {"type": "string"}}, {"properties": {"a": {"const": 1}}}]}
+    schema = {"dependentRequired": {"c": ["ab"]}, "allOf": [{"not": closed}, {"not": one}]}
+    grammar = Grammar.from_json_schema(schema, property_order="any")
+    oracle = Oracle(schema)
+    texts = [
+        json.dumps(dict(zip(names, values, strict=True)))
+        for names in ((), ("a",), ("b",), ("a", "c"), ("ab", "c"), ("a", "ab", "c"), ("a", "b"))
+        for values in product((1, "x", {}), repeat=len(names))
+    ]
+    assert {text: accepts(grammar, text) for text in texts} == {text: oracle.accepts(text) for text in texts}
+    assert any(map(oracle.accepts, texts)) and not all(map(oracle.accepts, texts))

@@ -1,0 +1,408 @@
+"""What is refused of a schema, what is left out, and the report; schemas in pickles and in Lark grammars."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from typing import Any
+
+import pytest
+
+pytest.importorskip("regress")
+pytest.importorskip("jsonschema")
+
+from earleymask import Grammar, GrammarError
+from support.schema_grammars import accepts, documents
+from support.schema_oracle import Oracle
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "said"),
+    [
+        ({"items": {"uniqueItems": True}}, "/items/uniqueItems", "told apart"),
+        ({"not": {"items": {"type": "string"}, "uniqueItems": True}}, "/not/uniqueItems", "negation"),
+        ({"properties": {"a": {"pattern": "("}}}, "/properties/a/pattern", "pattern"),
+        ({"patternProperties": {"(": True}}, "/patternProperties", "patternProperties"),
+        ({"multipleOf": 0.123456789}, "/multipleOf", "remainders"),
+        ({"const": "\ud800"}, "/const", "surrogate"),
+        ({"$ref": "#"}, "", "circle"),
+        ({"properties": {"a": {"anyOf": [True, {"$ref": "#/properties/a"}]}}}, "/properties/a", "circle"),
+        ({"$ref": "#/nowhere"}, "/$ref", "nowhere"),
+        ({"type": "text"}, "/type", "must be"),
+    ],
+)
+def test_refusals_name_the_place(schema: Any, pointer: str, said: str) -> None:
+    with pytest.raises(GrammarError, match=said) as caught:
+        Grammar.from_json_schema(schema)
+    assert caught.value.pointer == pointer
+
+
+def test_errors_have_the_rows_of_what_is_refused() -> None:
+    schema = {"items": {"uniqueItems": True}, "properties": {"a": {"pattern": "("}, "b": {"multipleOf": 4099}}}
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_json_schema(schema)
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert [row[:3] for row in error.report] == [
+        ("/properties/a/pattern", "pattern", "refused"),
+        ("/properties/b/multipleOf", "multipleOf", "refused"),
+    ]
+    # With nothing else left to refuse, what is found last.
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_json_schema({"items": schema["items"]})
+    assert [row[:3] for row in caught.value.report] == [("/items/uniqueItems", "uniqueItems", "refused")]
+    left = Grammar.from_json_schema({"items": schema["items"]}, strict=False)
+    widened = [row for row in left.report if row.status == "widened"]
+    assert [(row.pointer, f"strict=False: {row.why}") for row in caught.value.report] == [
+        (row.pointer, row.why) for row in widened
+    ]
+    with pytest.raises(GrammarError) as caught:  # a fault of the schema is no keyword that cannot be enforced
+        Grammar.from_json_schema({"type": "text"})
+    assert caught.value.report == ()
+
+
+def test_report_has_a_row_for_each_keyword() -> None:
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "x",
+        "type": "object",
+        "properties": {"a": {"uniqueItems": True, "x-own": 1, "format": "no-format"}},
+    }
+    grammar = Grammar.from_json_schema(schema, strict=False)
+    rows = {row.pointer: (row.keyword, row.status) for row in grammar.report if row.keyword}
+    assert rows == {
+        "/$schema": ("$schema", "exact"),
+        "/title": ("title", "exact"),
+        "/type": ("type", "exact"),
+        "/properties": ("properties", "exact"),
+        "/properties/a/uniqueItems": ("uniqueItems", "widened"),
+        "/properties/a/x-own": ("x-own", "exact"),
+        "/properties/a/format": ("format", "exact"),
+    }
+    assert accepts(grammar, '{"a": [1, 1]}')
+
+
+DRAFT_4 = {"$schema": "http://json-schema.org/draft-04/schema#"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "narrowed", "not_written"),
+    [
+        ({"type": "string", "minLength": 1}, {"/minLength"}, r'"\ud800"'),
+        ({"pattern": "."}, {"/pattern"}, r'"\ud800"'),
+        ({"format": "hostname"}, {"/format"}, '"xn--ihqwcrb4cv8a8dqg056pqjye"'),
+        ({"items": {"type": "number"}, "uniqueItems": True}, {"/uniqueItems"}, "[1e0]"),
+        ({"type": "integer"}, {"/type"}, "0." + 30 * "0" + "1e31"),
+        ({"enum": ["a", [1]]}, {"/enum"}, "[0." + 30 * "0" + "1e31]"),
+        ({"const": {"a": 1}}, {"/const"}, '{"a": 0.' + 30 * "0" + "1e31}"),
+        ({"multipleOf": 7}, {"/multipleOf"}, "0." + 30 * "0" + "7e31"),
+        (DRAFT_4 | {"enum": [1, 2]}, {"/enum"}, "0." + 30 * "0" + "1e31"),
+    ],
+)
+def test_what_is_valid_and_not_written_has_its_row(schema: Any, narrowed: set[str], not_written: str) -> None:
+    grammar = Grammar.from_json_schema(schema)
+    assert {row.pointer for row in grammar.report if row.status == "narrowed" and row.keyword} == narrowed
+    assert all(row.why for row in grammar.report if row.status == "narrowed")
+    if "format" not in schema:  # the oracle does not decode Punycode either
+        assert Oracle(schema).accepts(not_written)
+    assert not accepts(grammar, not_written)
+
+
+@pytest.mark.parametrize(
+    ("options", "not_written", "why"),
+    [
+        ({}, '{"a":  1}', "whitespace='flexible', max_indent=64: no other white space is written"),
+        ({"max_indent": 2}, '{\n   "a": 1}', "whitespace='flexible', max_indent=2: no other white space is written"),
+        ({"whitespace": "compact"}, '{"a": 1}', "whitespace='compact': no other white space is written"),
+        (
+            {"separators": (" , ", " : "), "whitespace": "compact"},
+            '{"a":1}',
+            "whitespace='compact', separators=(' , ', ' : '): no other white space is written",
+        ),
+        (
+            {"number_plain": True},
+            '{"a": 1.0}',
+            "number_plain=True: no number has an exponent, and no integer a fraction",
+        ),
+        (
+            {"number_plain": True},
+            '{"a": 1e0}',
+            "number_plain=True: no number has an exponent, and no integer a fraction",
+        ),
+    ],
+)
+def test_rows_name_the_options_that_they_are_due_to(options: dict[str, Any], not_written: str, why: str) -> None:
+    grammar = Grammar.from_json_schema({"properties": {"a": {"type": "integer"}}}, **options)
+    assert not accepts(grammar, not_written)
+    assert why in [row.why for row in grammar.report if not row.pointer]
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "why"),
+    [
+        (
+            {"items": {"$schema": "http://json-schema.org/draft-04/schema#"}},
+            "/items/$schema",
+            "ignored: it counts at the root, and beside `$id`",
+        ),
+        (DRAFT_4 | {"items": {"$schema": "x"}}, "/items/$schema", "ignored: it counts at the root, and beside `id`"),
+        (DRAFT_4, "/$schema", "asserts nothing"),
+        ({"items": DRAFT_4 | {"id": "http://h/x"}}, "/items/$schema", "asserts nothing"),
+        ({"then": {"type": "null"}}, "/then", "without `if`, asserts nothing"),
+        ({"else": {"type": "null"}}, "/else", "without `if`, asserts nothing"),
+        ({"minContains": 2}, "/minContains", "without `contains`, asserts nothing"),
+        ({"maxContains": 2}, "/maxContains", "without `contains`, asserts nothing"),
+        (DRAFT_4 | {"additionalItems": False}, "/additionalItems", "without a list as `items`, asserts nothing"),
+        (
+            DRAFT_4 | {"items": {}, "additionalItems": False},
+            "/additionalItems",
+            "without a list as `items`, asserts nothing",
+        ),
+        (DRAFT_4 | {"items": [{}], "additionalItems": False}, "/additionalItems", ""),
+        ({"if": {"type": "null"}, "then": {"const": 1}}, "/then", ""),
+        ({"contains": True, "minContains": 2}, "/minContains", ""),
+    ],
+)
+def test_rows_say_why_a_keyword_asserts_nothing(schema: dict[str, Any], pointer: str, why: str) -> None:
+    found = {row.pointer: (row.status, row.why) for row in Grammar.from_json_schema(schema).report}
+    assert found[pointer] == ("exact", why)
+
+
+def test_a_format_of_which_some_is_left_out_is_not_negated() -> None:
+    for schema in ({"not": {"format": "hostname"}}, {"oneOf": [{"$ref": "#/$defs/a"}, {"minLength": 3}]}):
+        with pytest.raises(GrammarError, match="under a negation"):
+            Grammar.from_json_schema(schema | {"$defs": {"a": {"format": "hostname"}}})
+    Grammar.from_json_schema({"anyOf": [{"format": "hostname"}, {"format": "ipv4"}]})
+
+
+@pytest.mark.parametrize(
+    ("demanded", "why"),
+    [
+        ({"format": "hostname"}, "`format` cannot be enforced: it may stand under a negation"),
+        ({"type": "array", "uniqueItems": True, "items": {"type": "string"}}, "would have to be equal"),
+        ({"type": "array", "maxItems": 5000}, "more than 2048 items or members are not counted"),
+        ({"type": "integer", "maximum": 10**308 - 1}, "of numbers that are not integers the bound has too many digits"),
+    ],
+)
+def test_items_that_are_not_to_be_counted_are_a_negation(demanded: Any, why: str) -> None:
+    """With `maxContains`, and where none that is counted may be used up by another one."""
+    counted = {"contains": demanded}
+    for schema in (
+        {**counted, "maxContains": 1},
+        {**counted, "minContains": 0, "maxContains": 0},
+        {"properties": {"a": {"allOf": [{"$ref": "#/$defs/hosts"}, {"maxItems": 3}]}}, "$defs": {"hosts": counted}}
+        | {"$defs": {"hosts": {**counted, "maxContains": 2}}},
+        {"allOf": [{"$ref": "#/$defs/hosts"}, {"uniqueItems": True}], "items": {"type": "string"}}
+        | {"$defs": {"hosts": counted}},
+        {"$dynamicRef": "#node", "$defs": {"a": {"$dynamicAnchor": "node", "not": {"$dynamicRef": "#other"}}}}
+        | {"allOf": [{"$defs": {"b": {"$dynamicAnchor": "other", **demanded}}}]},
+    ):
+        with pytest.raises(GrammarError, match=why):
+            Grammar.from_json_schema(schema)
+    for schema in (
+        counted,
+        {**counted, "minContains": 2},
+        {"properties": {"a": counted, "b": {"uniqueItems": True, "items": {"type": "string"}}}},
+    ):
+        Grammar.from_json_schema(schema)
+
+
+SETS: list[Any] = [
+    {"type": "array", "uniqueItems": True, "items": {"type": "string"}},
+    {"format": "hostname"},
+    {"type": "array", "maxItems": 5000},
+    {"type": "integer", "maximum": 10**308 - 1},
+]
+
+
+@pytest.mark.parametrize("inner", SETS, ids=json.dumps)
+def test_branches_that_are_told_apart_are_not_negated(inner: Any) -> None:
+    """As a discriminated union of models has them, with references; where a reference stands alone, in its own way."""
+    kinds = {
+        kind: {"type": "object", "properties": {"kind": {"const": kind}, "it": inner}, "required": ["kind", "it"]}
+        for kind in "ab"
+    }
+    chain = {"c": {"$ref": "#/definitions/b", "title": "the other"}}
+    union = {"oneOf": [{"$ref": "#/definitions/a"}, {"$ref": "#/definitions/c", "description": "a chain"}]}
+    either = {"oneOf": [{"$ref": "#/definitions/it"}, {"type": "boolean"}], "definitions": {"it": inner}}
+    for uri in ("http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"):
+        grammar = Grammar.from_json_schema({"$schema": uri, **union, "definitions": {**kinds, **chain}})
+        assert not accepts(grammar, '{"kind": "c", "it": []}')
+        if inner.get("type") == "array":
+            assert accepts(grammar, '{"kind": "b", "it": ["x"]}')
+        kinds["a"]["required"] = ["it"]
+        with pytest.raises(GrammarError, match="it may stand under a negation"):
+            Grammar.from_json_schema({"$schema": uri, **union, "definitions": {**kinds, **chain}})
+        kinds["a"]["required"] = ["kind"]
+        if "type" in inner:
+            Grammar.from_json_schema({"$schema": uri, **either})
+    # Up to draft 7 what stands beside `$ref` says nothing, and so does not tell branches apart.
+    beside = {
+        "oneOf": [
+            {"$ref": "#/definitions/it", "type": "array"},
+            {"$ref": "#/definitions/it", "type": ["string", "integer"]},
+        ]
+    }
+    beside["definitions"] = {"it": inner}  # type: ignore[assignment]
+    Grammar.from_json_schema({"$schema": "https://json-schema.org/draft/2020-12/schema", **beside})
+    with pytest.raises(GrammarError):
+        Grammar.from_json_schema({"$schema": "http://json-schema.org/draft-07/schema#", **beside})
+
+
+@pytest.mark.parametrize("draft", ["draft-04", "draft-06", "draft-07"])
+@pytest.mark.parametrize("value", [5, None, True, "a", [1]])
+def test_keywords_that_mean_nothing_where_they_stand_may_have_any_value(draft: str, value: Any) -> None:
+    uri = {"$schema": f"http://json-schema.org/{draft}/schema#"}
+    later = {"dependentSchemas": value, "dependentRequired": value, "prefixItems": value, "unevaluatedItems": value}
+    ignored = {"oneOf": value, "allOf": value, "anyOf": value, "not": value, "dependencies": value, "items": value}
+    ignored |= {"properties": value, "patternProperties": value, "if": value, "required": value, "pattern": value}
+    string = {"definitions": {"s": {"type": "string"}}}
+    beside = {"$ref": "#/definitions/s", **ignored}
+    many = [{"properties": {"a": {"pattern": "a{9}"}, "b": beside}, "minProperties": 2} for _ in range(9)]
+    for schema in (later, {"not": {"not": later}}, {"items": later}, {"allOf": [later, later]}):
+        grammar = Grammar.from_json_schema({**uri, **schema})
+        assert accepts(grammar, "1") and accepts(grammar, '{"a": [1]}')
+    for schema in (
+        {"properties": {"b": beside}},
+        {"properties": {"b": {"not": {"not": beside}}}},
+        {"properties": {"b": {"anyOf": [beside, {"not": {"not": beside}}]}}},
+        {"allOf": many, "anyOf": many},
+    ):
+        grammar = Grammar.from_json_schema({**uri, **string, **schema}, property_order="any")
+        assert accepts(grammar, '{"a": "aaaaaaaaa", "b": "x"}')
+        assert not accepts(grammar, '{"a": "aaaaaaaaa", "b": 1}')
+
+
+def test_pickles_read_the_schema_again() -> None:
+    grammar = Grammar.from_json_schema(
+        {"$ref": "http://example.org/x"},
+        registry={"http://example.org/x": {"properties": {"a": {"type": "null"}}}},
+        property_order="any",
+        separators=(",", ":"),
+    )
+    copy = pickle.loads(pickle.dumps(grammar))
+    assert copy == grammar
+    assert copy.report == grammar.report
+    for text in ('{"a":null}', '{"a":1}', '{"a": null}'):
+        assert accepts(copy, text) == accepts(grammar, text)
+    assert grammar != Grammar.from_json_schema(True)
+
+
+def test_schemas_within_lark_grammars() -> None:
+    grammar = Grammar.from_lark(
+        r"""
+        start: "call " NAME "(" arguments ")" tail
+        arguments: %json {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+        tail: (" then " @again)*
+        NAME: /[a-z]+/
+        %ignore "~"
+        """,
+        grammars={"again": Grammar.from_json_schema({"enum": [[1], "x"]}, whitespace="compact")},
+    )
+    for text in ('call f({"a": 1})', '~call ~f({"a": 1, "b": {}})~', 'call f({"a":1}) then [1]~ then "\\u0078"'):
+        assert accepts(grammar, text), text
+    wrong_ones = [
+        'call f({"a": "1"})',
+        'call f({"a": 1, "b": 1, "b": 2})',
+        'call f({~"a": 1})',
+        'call f({"a":1}) then [ 1]',
+    ]
+    for text in wrong_ones:
+        assert not accepts(grammar, text), text
+    copy = pickle.loads(pickle.dumps(grammar))
+    assert copy == grammar
+    assert accepts(copy, 'call f({"a": 1})')
+
+
+@pytest.mark.parametrize(
+    ("block", "said"),
+    [
+        ('{"type": "strin"}', "at #/type: `type` must be"),
+        ('{"not": {}}', "no document satisfies"),
+        ('{"type": }', "no JSON"),
+        ('{"items": {"type": "object"}, "uniqueItems": true}', "told apart"),
+    ],
+)
+def test_faults_of_schemas_within_lark_grammars(block: str, said: str) -> None:
+    with pytest.raises(GrammarError, match=said) as caught:
+        Grammar.from_lark(f'start: "x"\n  | %json {block}\n')
+    assert caught.value.line == 2
+
+
+LEFT_OUT: list[dict[str, Any]] = [
+    {"properties": {"a": {"not": {"type": "array", "uniqueItems": True}}}},
+    {"oneOf": [{"type": "array", "uniqueItems": True}, {"type": "array", "minItems": 2}]},
+    {"oneOf": [{"enum": ["aa", "a"], "pattern": "^(a)\\1"}, {"enum": ["a", "ab"]}]},
+    {"allOf": [{"not": {"enum": ["a", 1], "pattern": "^(a)\\1"}}, {"enum": ["a", "ab"]}]},
+    {"if": {"type": "array", "uniqueItems": True}, "then": {"maxItems": 1}},
+    {"if": {"type": "array", "uniqueItems": True}, "then": {"maxItems": 1}, "else": {"type": "string"}},
+    {"not": {"type": "array", "minItems": 3000}},
+    {"type": "array", "contains": {"pattern": "^(a)\\1"}, "maxContains": 1},
+    {"type": "array", "contains": {"pattern": "^(a)\\1"}, "unevaluatedItems": {"type": "integer"}},
+    {"patternProperties": {"^(a)\\1": {"type": "integer"}}, "unevaluatedProperties": {"type": "string"}},
+    {"not": {"patternProperties": {"^(a)\\1": {"type": "integer"}}, "unevaluatedProperties": False}},
+    {"type": "integer", "not": {"multipleOf": 4099}},
+    {"not": {"propertyNames": {"pattern": "^(a|b)\\1$"}}},
+    {"oneOf": [{"type": "object"}, {"propertyNames": {"format": "regex"}}]},
+    {"if": {"propertyNames": {"anyOf": [{"const": "a"}, {"$ref": "#/$defs/b"}]}}, "$defs": {"b": {"pattern": "(b)\\1"}}}
+    | {"then": {"minProperties": 1, "type": "object"}},
+    {"allOf": [{"properties": {"b": True}}, {"not": {"propertyNames": {"pattern": "^(a)\\1"}}}], "type": "object"},
+    {"dependentSchemas": {"aa": {"not": {"properties": {"aa": {"multipleOf": 4099}}}}}},
+]
+
+
+@pytest.mark.parametrize("schema", LEFT_OUT, ids=json.dumps)
+def test_what_is_left_out_never_makes_a_valid_document_invalid(schema: dict[str, Any]) -> None:
+    with pytest.raises(GrammarError, match="cannot be enforced"):
+        Grammar.from_json_schema(schema)
+    grammar = Grammar.from_json_schema(schema, strict=False, property_order="any")
+    oracle = Oracle(schema)
+    found = [*documents(), [1, 1], [1, 1, 1], ["aa", "b"], ["aa", "aa"], {"a": [1, 1]}, {"aa": 1}, {"aa": "x"}, 8198]
+    valid = [document for document in found if oracle.is_valid(document)]
+    assert valid and [document for document in valid if not accepts(grammar, json.dumps(document))] == []
+
+
+def test_what_stands_in_a_keyword_that_is_left_out_is_reported_as_left_out() -> None:
+    schema = {"patternProperties": {"(a)\\1": True, "^b": {"type": "string"}}, "additionalProperties": {"type": "null"}}
+    grammar = Grammar.from_json_schema(schema, strict=False)
+    assert accepts(grammar, '{"b": 1}') and accepts(grammar, '{"c": 1}')
+    assert {row.pointer: row.status for row in grammar.report if row.pointer} == dict.fromkeys(
+        [
+            "/additionalProperties",
+            "/additionalProperties/type",
+            "/patternProperties",
+            "/patternProperties/^b/type",
+        ],
+        "widened",
+    )
+
+
+BEHIND = {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"pattern": "^(a|b)\\1$"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "document", "pointer"),
+    [
+        (
+            {"patternProperties": {"^(a|b)\\1$": {}}, "unevaluatedProperties": False},
+            '{"c": 1}',
+            "/unevaluatedProperties",
+        ),
+        ({"contains": {"pattern": "^(a|b)\\1$"}, "maxContains": 1}, '["aa", "bb"]', "/maxContains"),
+        ({"if": {"pattern": "^(a|b)\\1$"}, "then": {"maxLength": 1}}, '"aa"', "/then"),
+        ({"if": {"allOf": [{"pattern": "^(a|b)\\1$"}]}, "else": {"maxLength": 1}}, '"ac"', "/else"),
+        ({"not": {"items": {"pattern": "^(a|b)\\1$"}}}, "[1]", "/not"),
+        ({"oneOf": [{"pattern": "^(a|b)\\1$"}, {"minLength": 1}]}, '"aa"', "/oneOf"),
+        ({"not": {"$ref": "#/$defs/a"}, **BEHIND}, '"aa"', "/not"),
+        ({"oneOf": [{"$ref": "#/$defs/a"}, {"minLength": 1}], **BEHIND}, '"aa"', "/oneOf"),
+        ({"if": {"$ref": "#/$defs/a"}, "then": {"maxLength": 1}, **BEHIND}, '"aa"', "/then"),
+        ({"contains": {"$ref": "#/$defs/a"}, "maxContains": 1, **BEHIND}, '["aa", "bb"]', "/maxContains"),
+    ],
+)
+def test_what_demands_that_a_schema_fails_is_widened_with_it(schema: Any, document: str, pointer: str) -> None:
+    """Where something is left out, it is not known whether the schema fails."""
+    grammar = Grammar.from_json_schema(schema, strict=False)
+    assert accepts(grammar, document) and not Oracle(schema).accepts(document)
+    assert {row.pointer: row.status for row in grammar.report}[pointer] == "widened"
+    beside = {"a": {"not": {"pattern": "^a"}}, "b": schema}
+    whole = Grammar.from_json_schema({"properties": beside, **BEHIND}, strict=False)
+    assert {row.pointer: row.status for row in whole.report}["/properties/a/not"] == "exact"

@@ -1,0 +1,270 @@
+"""`uniqueItems` against the oracle: over all small arrays, with what says of the items what they are near it or not."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from random import Random
+from typing import Any
+
+import pytest
+
+pytest.importorskip("regress")
+pytest.importorskip("jsonschema")
+
+from campaign.schema_checks import Report, accepts, compare, compare_walk, loaded
+from earleymask import Grammar, GrammarError
+from support.schema_oracle import Oracle
+
+VALUES: tuple[Any, ...] = (1, "a", None, [], [True], [1], {}, {"a": True}, {"a": 1, "b": 1})
+ARRAYS: tuple[Any, ...] = tuple(list(items) for n in range(4) for items in product(VALUES, repeat=n))
+FEW = {"type": "array", "items": {"type": "boolean"}, "maxItems": 1}
+CLOSED = {"type": "object", "properties": {"a": {"enum": [True, 1]}, "b": {"const": 1}}, "additionalProperties": False}
+ITEMS: tuple[Any, ...] = (
+    *(FEW, CLOSED, {"enum": [[], [1], "a"]}, {"enum": [{}, {"a": True}, {"b": 1, "a": 1}, 1]}, {"const": [1]}),
+    *(
+        {"type": "array"},
+        {"type": "object"},
+        {"type": "string"},
+        {"type": ["string", "number"]},
+        {"type": "null"},
+        True,
+    ),
+    *({"type": ["array", "string"]}, {"type": ["object", "null"]}, {"type": "array", "minItems": 1}, False),
+    *(
+        {"anyOf": [FEW, {"type": "string"}]},
+        {"type": "object", "required": ["a"]},
+        {"type": "object", "maxProperties": 0},
+    ),
+    *({"type": "array", "items": {"enum": [1, True]}, "minItems": 1, "maxItems": 2, "uniqueItems": True},),
+)
+
+WANTED: tuple[Any, ...] = (
+    *ITEMS,
+    *({"const": 1}, {"const": "a"}, {"enum": [1, None, []]}, {"not": {"const": 1}}, {"contains": {}}),
+    *({"contains": {"const": True}}, {"additionalProperties": {"const": 1}}, {"required": ["b"]}, {"maxItems": 0}),
+)
+"""Of `contains`: what is demanded of one item, among them what says something of its items and members in turn."""
+
+
+def parts(rng: Random) -> list[dict[str, Any]]:
+    """What schemas say of an array, one of them that the items are unique."""
+    found: list[dict[str, Any]] = [{"uniqueItems": True}]
+    if rng.random() < 0.8:
+        found.append({"items": rng.choice(ITEMS)})
+    if rng.random() < 0.5:
+        found.append({"prefixItems": [rng.choice(ITEMS) for _ in range(rng.randint(1, 3))]})
+    if rng.random() < 0.3:
+        found.append({"maxItems": rng.randint(1, 3)})
+    if rng.random() < 0.3:
+        found.append({"minItems": rng.randint(1, 3)})
+    if rng.random() < 0.4:
+        found.append({"contains": rng.choice(WANTED)})
+    rng.shuffle(found)
+    return found
+
+
+def schema_of(rng: Random) -> dict[str, Any]:
+    """The parts in one schema, or in several that apply to the same value."""
+    schema: dict[str, Any] = {"type": "array"}
+    definitions: dict[str, Any] = {}
+    branches: list[Any] = []
+    for part in parts(rng):
+        where = rng.choice(("here", "here", "allOf", "$ref", "anyOf", "then"))
+        if where == "here" and schema.keys().isdisjoint(part):
+            schema |= part
+        elif where == "$ref":
+            name = f"d{len(definitions)}"
+            definitions[name] = part
+            branches.append({"$ref": f"#/$defs/{name}"})
+        elif where == "anyOf":
+            branches.append({"anyOf": [part, {"type": "string"}]})
+        elif where == "then":
+            branches.append({"if": {"type": "array"}, "then": part})
+        else:
+            branches.append(part)
+    if branches:
+        schema["allOf"] = branches
+    return {**schema, **({"$defs": definitions} if definitions else {})}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_items_that_differ_over_all_small_arrays(seed: int) -> None:
+    rng = Random(f"unique {seed}")
+    report = Report()
+    n_enforced = 0
+    while n_enforced < 15:
+        schema = schema_of(rng)
+        oracle = Oracle(schema)
+        grammar = loaded(schema, "any", [array for array in ARRAYS if oracle.is_valid(array)], report)
+        if grammar is None:
+            continue
+        n_enforced += 1
+        for array in ARRAYS:
+            compare(grammar, json.dumps(array), oracle.is_valid(array), f": {json.dumps(schema)}", report)
+        for _ in range(2):
+            compare_walk(rng, grammar, oracle, f": {json.dumps(schema)}", report)
+    assert report.wrong == []
+    assert not report.limits
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"uniqueItems": True, "allOf": [{"items": {"type": "string"}}]},
+        {"allOf": [{"uniqueItems": True}, {"items": {"type": "string"}}]},
+        {"allOf": [{"$ref": "#/$defs/u"}], "items": {"type": "string"}, "$defs": {"u": {"uniqueItems": True}}},
+        {"uniqueItems": True, "$ref": "#/$defs/i", "$defs": {"i": {"items": {"type": "string"}}}},
+        {"items": {"enum": [["a"], "b", {"c": 1}]}, "uniqueItems": True},
+        {"items": FEW, "uniqueItems": True},
+        {"prefixItems": [{"type": "object"}, {"type": "array"}], "items": {"type": "string"}, "uniqueItems": True},
+        {
+            "prefixItems": [
+                {"properties": {"kind": {"const": kind}}, "required": ["kind"], "type": "object"} for kind in "ab"
+            ],
+            "items": False,
+            "uniqueItems": True,
+        },
+    ],
+)
+def test_what_is_enforced(schema: dict[str, Any]) -> None:
+    grammar = Grammar.from_json_schema(schema)
+    assert {row.status for row in grammar.report if row.keyword == "uniqueItems"} == {"exact"}
+    oracle = Oracle(schema)
+    for array in ARRAYS:
+        assert accepts(grammar, json.dumps(array)) == oracle.is_valid(array)
+
+
+COUNTED = {"type": "object", "properties": {"a": {"enum": [1, True]}, "b": {"enum": [1, 2]}}} | {
+    "additionalProperties": False
+}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"items": {"enum": [1, "a", None]}, "contains": {"const": 1}, "minItems": 3},
+        {"items": {"type": ["string", "null"]}, "contains": {"const": "a"}, "minItems": 2},
+        {"items": {"type": ["integer", "null"]}, "contains": {"const": 1}, "minItems": 2},
+        {"items": {"enum": [1, "a", None]}, "not": {"items": {"const": 1}}, "minItems": 2},
+        {"items": FEW, "contains": {"contains": {}}},
+        {"items": FEW, "contains": {"const": [True]}, "minItems": 2},
+        {"items": {**FEW, "maxItems": 2}, "contains": {"contains": {"const": True}}},
+        {"items": COUNTED, "contains": {"additionalProperties": {"const": 1}}},
+        {"items": COUNTED, "contains": {"minProperties": 1}, "maxContains": 1},
+    ],
+)
+@pytest.mark.parametrize("where", ["beside", "allOf"])
+def test_items_that_differ_and_one_that_must_be_there(schema: dict[str, Any], where: str) -> None:
+    unique: dict[str, Any] = {"type": "array", "uniqueItems": True}
+    whole = {**schema, **unique} if where == "beside" else {"allOf": [unique, schema]}
+    grammar, oracle = Grammar.from_json_schema(whole, property_order="any"), Oracle(whole)
+    assert [a for a in ARRAYS if accepts(grammar, json.dumps(a)) != oracle.is_valid(a)] == []
+    assert any(map(oracle.is_valid, ARRAYS))
+
+
+@pytest.mark.parametrize("number_plain", [False, True])
+def test_whole_numbers_that_are_no_integers_of_draft_4_keep_their_fraction(number_plain: bool) -> None:
+    draft = {"$schema": "http://json-schema.org/draft-04/schema#"}
+    for schema in ({"enum": [1, 2]}, {"type": "number", "multipleOf": 1}):
+        whole = {**draft, "items": {**schema, "not": {"type": "integer"}}, "uniqueItems": True}
+        grammar = Grammar.from_json_schema(whole, number_plain=number_plain)
+        assert accepts(grammar, "[1.0, 2.0]")
+        assert accepts(grammar, "[2.00]")
+        assert not any(accepts(grammar, text) for text in ("[1]", "[1.0, 1.00]", "[1.5]"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer", "why"),
+    [
+        ({"uniqueItems": True}, "/uniqueItems", "nothing says what the items are, and such that are arrays or objects"),
+        ({"items": {"type": "array"}, "uniqueItems": True}, "/uniqueItems", "items that are arrays cannot be"),
+        (
+            {"allOf": [{"uniqueItems": True}, {"items": {"type": ["object", "string"]}}]},
+            "/allOf/0/uniqueItems",
+            "at # items that are objects cannot be told apart",
+        ),
+        (
+            {
+                "$defs": {"u": {"uniqueItems": True}},
+                "properties": {"a": {"$ref": "#/$defs/u"}, "b": {"$ref": "#/$defs/u", "items": {"type": "null"}}},
+            },
+            "/$defs/u/uniqueItems",
+            "at #/properties/a nothing says what the items are",
+        ),
+        (
+            {"prefixItems": [{"type": "array"}, {"type": "null"}, {"type": ["array", "object"]}], "items": False}
+            | {"uniqueItems": True},
+            "/uniqueItems",
+            "the items at 0 and 2 may both be arrays",
+        ),
+        ({"not": {"items": {"type": "object"}, "uniqueItems": True}}, "/not/uniqueItems", "items that are objects"),
+        (
+            {"not": {"prefixItems": [{"type": "object"}], "items": {"type": "null"}, "uniqueItems": True}},
+            "/not/uniqueItems",
+            "negation",
+        ),
+    ],
+)
+def test_what_is_refused(schema: dict[str, Any], pointer: str, why: str) -> None:
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_json_schema(schema)
+    assert caught.value.pointer == pointer
+    assert why in caught.value.message
+
+
+def test_what_was_left_out_is_not_counted_on() -> None:
+    """Constants with lone surrogates are left out, and then nothing says that the items are few."""
+    schema = {"items": {"enum": ["\ud800", "a"]}, "uniqueItems": True}
+    grammar = Grammar.from_json_schema(schema, strict=False)
+    assert {row.keyword: row.status for row in grammar.report if row.status == "widened"} == {
+        "enum": "widened",
+        "uniqueItems": "widened",
+    }
+    assert accepts(grammar, "[[], []]")
+
+
+def test_objects_are_written_in_the_order_of_the_schema() -> None:
+    grammar = Grammar.from_json_schema({"items": CLOSED, "uniqueItems": True})
+    assert accepts(grammar, '[{"a": 1, "b": 1}, {"a": true, "b": 1}]')
+    assert not accepts(grammar, '[{"b": 1, "a": 1}]')
+    assert not accepts(grammar, '[{"a": 1, "b": 1}, {"a": 1.0, "b": 1}]')
+    constants = {"items": {"enum": [{"a": 1, "b": 1}, {"b": 1, "a": 1}]}, "uniqueItems": True}
+    grammar = Grammar.from_json_schema(constants)
+    assert accepts(grammar, '[{"a": 1, "b": 1}]')
+    assert accepts(grammar, '[{"b": 1, "a": 1}]')
+    assert not accepts(grammar, '[{"b": 1, "a": 1}, {"a": 1, "b": 1}]')
+
+
+def test_integers_of_draft_4_are_told_apart_as_they_are_spelled() -> None:
+    inner = {"type": "array", "items": {"type": "integer", "enum": [1, 2]}, "maxItems": 1}
+    schema = {"$schema": "http://json-schema.org/draft-04/schema#", "items": inner, "uniqueItems": True}
+    grammar = Grammar.from_json_schema(schema)
+    assert accepts(grammar, "[[1], [2], []]")
+    assert not accepts(grammar, "[[1], [1]]")
+    assert not accepts(grammar, "[[1.0]]")
+    del inner["items"]["type"]
+    grammar = Grammar.from_json_schema(schema)
+    assert accepts(grammar, "[[1.0], [2]]")
+    assert not accepts(grammar, "[[1.0], [1]]")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"allOf": [{"uniqueItems": True, "items": {"type": "string"}}, {"$ref": "#/$defs/more"}]},
+        {"$ref": "#/$defs/more", "uniqueItems": True, "items": {"type": "string"}},
+        {"allOf": [{"$ref": "#/$defs/unique"}], "if": {"type": "array"}, "then": {"$ref": "#/$defs/more"}},
+    ],
+)
+def test_items_that_may_run_out_by_what_other_schemas_say_are_refused_at_once(schema: dict[str, Any]) -> None:
+    few = {"type": "string", "pattern": "^[ab]$"}
+    definitions = {
+        "more": {"prefixItems": [{"type": "string"}, few, few], "minItems": 3},
+        "unique": {"uniqueItems": True, "items": {"type": "string"}},
+    }
+    with pytest.raises(GrammarError, match="whether there are enough items that differ cannot be told") as caught:
+        Grammar.from_json_schema({"properties": {"a": schema}, "$defs": definitions})
+    assert (caught.value.pointer or "").endswith("/uniqueItems")
+    definitions["more"]["minItems"] = 1
+    Grammar.from_json_schema({"properties": {"a": schema}, "$defs": definitions})

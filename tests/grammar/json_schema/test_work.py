@@ -1,0 +1,150 @@
+"""How much work a schema may be, and what is kept of it."""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import weakref
+from time import thread_time
+from typing import Any
+
+import pytest
+
+pytest.importorskip("regress")
+pytest.importorskip("jsonschema")
+
+import earleymask
+from earleymask import Grammar, Matcher
+from support.schema_grammars import BYTES, accepts
+
+
+def test_combinations_of_strings_are_bounded() -> None:
+    """Each of them has the one before it twice, so that all of it is far larger than what it is made of."""
+    definitions = {f"d{i}": {"oneOf": [{"$ref": f"#/$defs/d{i + 1}"}, {"minLength": i}]} for i in range(60)}
+    for i in range(60):
+        definitions[f"d{i}"]["oneOf"][1]["not"] = {"$ref": f"#/$defs/d{i + 1}"}
+    with pytest.raises(earleymask.LimitError, match="sets of strings"):
+        Grammar.from_json_schema({"$ref": "#/$defs/d0", "$defs": {**definitions, "d60": {"type": "null"}}})
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+@pytest.mark.parametrize("name", ["", "v"])
+def test_enumerations_by_constants_are_quick(keyword: str, name: str) -> None:
+    values: list[Any] = [f"{name}{i}" if name else i for i in range(3000)]
+    begin = thread_time()
+    grammar = Grammar.from_json_schema({keyword: [*[{"const": value} for value in values], {"const": values[7]}]})
+    assert thread_time() - begin < 5
+    for value, is_one in [(values[0], True), (values[7], keyword == "anyOf"), (values[2999], True), ("w", False)]:
+        assert accepts(grammar, json.dumps(value)) == is_one, value
+
+
+def test_oneof_of_many_objects_that_are_told_apart_is_no_work() -> None:
+    """There are no cases to be worked out: the constants, or the types, decide."""
+    parts = [{"properties": {"kind": {"const": f"k{i}"}, "v": {"properties": {f"p{i}": True}}}} for i in range(100)]
+    for schema in [
+        {"oneOf": [{"allOf": [one, {"required": ["kind"]}]} for one in parts]},
+        {
+            "type": "object",
+            "required": ["kind"],
+            "allOf": [{"oneOf": parts}, {"properties": {"v": {"type": "object"}}}],
+        },
+        {"oneOf": [{"properties": {"kind": {"pattern": f"^k{i}$"}}, "required": ["kind"]} for i in range(100)]},
+    ]:
+        begin = thread_time()
+        grammar = Grammar.from_json_schema(schema)
+        assert thread_time() - begin < 2
+        for text, is_one in [('{"kind": "k7"}', True), ('{"v": 1}', False), ('{"kind": "l"}', False), ("1", False)]:
+            assert accepts(grammar, text) == is_one, text
+
+
+def test_many_items_that_differ_are_no_work() -> None:
+    items = {"type": "integer", "minimum": 1, "maximum": 256}
+    grammar = Grammar.from_json_schema({"type": "array", "minItems": 200, "uniqueItems": True, "items": items})
+    for n, repeated in ((199, 0), (200, 0), (256, 0), (200, 7)):
+        text = json.dumps([*range(1, n + 1), *([repeated] if repeated else [])])
+        assert accepts(grammar, text) == (n >= 200 and not repeated)
+    left = {"type": "array", "minItems": 200, "uniqueItems": True, "items": items}
+    matcher = Matcher(Grammar.from_json_schema(left, number_plain=True), BYTES)
+    text = json.dumps(list(range(2, 257)))[:-1] + ", "
+    assert matcher.validate(text.encode()) == len(text)
+    for token in text.encode():
+        assert matcher.accept(token)
+    assert [chr(token) for token in matcher.mask().nonzero()[0]] == ["1"]
+
+
+@pytest.mark.parametrize("kind", ["integer", "number", ["string", "number"]])
+@pytest.mark.parametrize("begins", ["[1", "[-1", "[0.3", "[7, 1"])
+def test_a_number_that_must_differ_grows_no_longer_than_it_can_be_told(kind: Any, begins: str) -> None:
+    """A model that loops writes digit after digit: the mask ends that, so that nothing fails at a digit it allows."""
+    if kind == "integer" and "." in begins:
+        begins = begins.replace("0.", "")
+    grammar = Grammar.from_json_schema({"type": "array", "items": {"type": kind}, "uniqueItems": True})
+    matcher = Matcher(grammar, BYTES)
+    for token in begins.encode():
+        assert matcher.accept(token)
+    n = 0
+    while matcher.mask()[ord("3")]:
+        assert matcher.accept(ord("3"))
+        n += 1
+    number = begins.rpartition(" ")[2].lstrip("[-") + n * "3"
+    assert len(number) == 150
+    assert not matcher.mask()[ord("e")] and matcher.mask()[ord(",")]
+    again = f", {'-' * ('-' in begins)}{number}]"
+    assert matcher.validate(again.encode()) == len(again) - 2  # with its last digit it would not be new
+    other = f", 1{number[1:-1]}4]"
+    assert matcher.validate(other.encode()) == len(other)
+
+
+def test_what_is_learned_is_forgotten_and_learned_again() -> None:
+    """Terminals that come late keep their regexes when the engine forgets."""
+    schema = {"properties": {f"k{i}": {"type": "string", "pattern": f"^(a|b)*a(a|b){{{i}}}$"} for i in range(8)}}
+    limits = earleymask.Limits(lexer_states=600)
+    grammar = Grammar.from_json_schema(schema, limits=limits)
+    rng = random.Random(1)
+    for _ in range(6):
+        document = {}
+        for i in range(8):
+            document[f"k{i}"] = "".join(rng.choices("ab", k=40)) + "a" + "".join(rng.choices("ab", k=i))
+        assert accepts(grammar, json.dumps(document))
+        document["k7"] = "b" * 60
+        assert not accepts(grammar, json.dumps(document))
+    assert grammar.stats()["grammar_collections"]
+
+
+def test_what_is_made_of_a_schema_is_freed_with_it() -> None:
+    # Not by the garbage collector: nothing refers to itself, but for what is kept for all grammars.
+    schema = {
+        "$id": "https://example.org/root",
+        "$defs": {
+            "node": {"properties": {"next": {"$ref": "#/$defs/node"}}, "unevaluatedProperties": False},
+            "leaf": {"$anchor": "leaf", "$id": "leaf", "pattern": "^a+$"},
+        },
+        "properties": {
+            "node": {"$ref": "#/$defs/node"},
+            "leaf": {"$ref": "leaf"},
+            "few": {"items": {"type": "string"}, "uniqueItems": True, "minItems": 2},
+            "one": {"oneOf": [{"type": "object", "required": ["b"]}, {"minimum": 2}, {"not": {"type": "number"}}]},
+        },
+        "patternProperties": {"^x": {"enum": [1, [2], {"a": 3}]}},
+        "propertyNames": {"maxLength": 9},
+    }
+    text = json.dumps({"node": {"next": {}}, "leaf": "aa", "few": ["a", "b"], "one": 3, "x1": [2], "y": 1})
+
+    def engine() -> weakref.ref[Any]:
+        grammar = Grammar.from_json_schema(schema, registry={})
+        assert accepts(grammar, text)
+        matcher = Matcher(grammar, BYTES)
+        for byte in text.encode():
+            matcher.mask()
+            assert matcher.accept(byte)
+        return weakref.ref(grammar.engine)
+
+    engine()
+    gc.collect()
+    gc.disable()
+    try:
+        assert engine()() is None
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

@@ -1,0 +1,337 @@
+"""Terminals that say what may follow them: against the definition, against Lark, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from earleymask import Grammar, GrammarError, LimitError, Matcher, Vocabulary
+from earleymask.trie import Vocabulary as Tokens
+from support.lark_oracle import lark_accepts, lark_parser, strings, we_accept
+
+BYTES = Vocabulary.bytes()
+EOS = 256
+
+
+class Definition:
+    """What a grammar with such terminals means, by brute force: every way to cut a text into lexemes is tried, and a
+    lexeme counts if `re` matches it there with the whole rest of the text in sight.
+
+    `rules`: alternatives of symbols, by name; a symbol that is no name is the regexp of a terminal.
+    """
+
+    def __init__(self, rules: dict[str, list[list[str]]], ignored: list[str]) -> None:
+        self.rules = rules
+        self.ignored = ignored
+        self.compiled: dict[tuple[str, int], re.Pattern[str]] = {}
+
+    def lexeme(self, pattern: str, text: str, begin: int, end: int) -> bool:
+        left = len(text) - end
+        key = pattern, left
+        if key not in self.compiled:
+            self.compiled[key] = re.compile(rf"(?:{pattern})(?=(?s:.{{{left}}})\Z)")
+        return self.compiled[key].match(text, begin) is not None
+
+    def accepts(self, text: str) -> bool:
+        n = len(text)
+        skips = [{i} for i in range(n + 1)]  # where ignored text that begins at i may end
+        for i in reversed(range(n)):
+            for j in range(i + 1, n + 1):
+                if any(self.lexeme(pattern, text, i, j) for pattern in self.ignored):
+                    skips[i] |= skips[j]
+        ends: dict[tuple[str, int], set[int]] = {}
+        patterns = {part for rules in self.rules.values() for rule in rules for part in rule if part not in self.rules}
+        for pattern, i in itertools.product(patterns, range(n + 1)):
+            ends[pattern, i] = set()
+            for begin in skips[i]:  # an empty lexeme, too, may stand behind ignored text
+                ends[pattern, i] |= {j for j in range(begin, n + 1) if self.lexeme(pattern, text, begin, j)}
+        changed = True
+        while changed:
+            changed = False
+            for (name, rules), i in itertools.product(self.rules.items(), range(n + 1)):
+                known = ends.setdefault((name, i), set())
+                before = len(known)
+                for rule in rules:
+                    places = {i}
+                    for part in rule:
+                        places = {end for place in places for end in ends.get((part, place), ())}
+                    known |= places
+                changed |= len(known) > before
+        return any(n in skips[end] for end in ends["start", 0])
+
+    def text(self) -> str:
+        def shown(part: str) -> str:
+            return part if part in self.rules else f"/{part}/"
+
+        lines = [
+            f"{name}: {' | '.join(' '.join(map(shown, rule)) for rule in rules)}" for name, rules in self.rules.items()
+        ]
+        return "\n".join([*lines, *(f"%ignore /{pattern}/" for pattern in self.ignored)])
+
+
+def no_dead_ends(grammar: Grammar, alphabet: str, longest: int) -> None:
+    """Wherever a text over `alphabet` may lead, something may follow."""
+    matcher = Matcher(grammar, BYTES)
+
+    def walk(depth: int) -> None:
+        mask = matcher.mask()
+        assert mask.any(), bytes(matcher.tokens)
+        if depth < longest:
+            for char in alphabet.encode():
+                if mask[char]:
+                    assert matcher.accept(char)
+                    walk(depth + 1)
+                    matcher.rollback(1)
+
+    walk(0)
+
+
+CASES = [
+    ({"start": [["if\\b", "[a-i]+"]]}, [" "], "if a"),
+    ({"start": [["a(?!b)", "[ab]"], ["b"]]}, [], "ab"),
+    ({"start": [["a(?=b)", "x"]], "x": [["[ab]", "x"], []]}, ["b", " "], "ab "),
+    ({"start": [["a(?!b)", "x"]], "x": [["a"], []]}, ["b", " "], "ab "),
+    ({"start": [["x", "start"], []], "x": [["a\\b"], ["b", "y"]], "y": [[], [" "]]}, [], "ab "),
+    ({"start": [["x", "y", "x"]], "x": [["a(?!a)"], []], "y": [["b?"], ["a"]]}, [" "], "ab "),
+    ({"start": [["a(?= |b)", "[ab]"]]}, [" (?=a)", "b"], "ab "),
+    ({"start": [["a\\Z"], ["a", "start"]]}, [" "], "a "),
+    ({"start": [["(?:a(?=b))?", "(?:b(?!b))?", "[ab ]*"]]}, [], "ab "),
+    ({"start": [["[ab]+\\b", "start"], ["[ab]+\\b"]]}, [" +"], "ab "),
+    ({"start": [["#[^\\n]*(?m:$)", "start"], ["\\n", "start"], ["a"]]}, [], "#a\n"),
+    ({"start": [["start", "a(?!b)"], ["b"]]}, [], "ab"),
+    ({"start": [["(?!ab\\b)[ab]+\\b", "start"], ["ab\\b"]]}, [" "], "ab "),
+    ({"start": [["(?!ab\\b)[ab]+", "start"], ["(?!ab\\b)[ab]+"]]}, [" "], "ab "),
+    ({"start": [["(?!ab\\b|ba\\b)[ab]+", "x"]], "x": [["=", "start"], []]}, [" +"], "ab ="),
+    ({"start": [["(?!(?:a|bab)\\b)[ab]+", "x"]], "x": [["bab", "start"], [], ["a"]]}, [" "], "ab "),
+    ({"start": [["(?!ab$)[ab\\n]+", "x"]], "x": [["b"], [], ["\\n", "x"]]}, [], "ab\n"),
+    ({"start": [["a$", "x"]], "x": [["\\n", "x"], ["\\n?"], ["b"]]}, [], "ab\n"),
+    ({"start": [["a(?=bb|ab)", "x"]], "x": [["[ab]", "x"], []]}, ["b", " "], "ab "),
+    ({"start": [["a(?!.{3}b)", "start"], ["b", "start"], []]}, [], "ab"),
+    ({"start": [["(?:a(?!b.b))?", "x"]], "x": [["b", "x"], ["a(?=ba)", "x"], []]}, [" "], "ab "),
+    ({"start": [["x"]], "x": [["a", "x"], ["b"], ["a"]]}, [" (?!a )", "a(?= b)"], "ab "),
+    ({"start": [["a(?=é.)", "x"], ["a(?!éé)", "x"]], "x": [["é", "x"], ["è"], []]}, [], "aéè"),
+    ({"start": [["a*?(?!a)", "b"], ["(?>a|ab)(?!b)", "[ab]"]]}, [], "ab"),
+]
+
+
+@pytest.mark.parametrize(("rules", "ignored", "alphabet"), CASES)
+def test_every_short_text(rules, ignored, alphabet):
+    definition = Definition(rules, ignored)
+    grammar = Grammar.from_lark(definition.text())
+    accepted = 0
+    for text in strings(alphabet, 5):
+        expected = definition.accepts(text)
+        assert we_accept(grammar, text) == expected, text
+        accepted += expected
+    assert accepted
+    no_dead_ends(grammar, alphabet, 4)
+
+
+PIECES = [
+    "a",
+    "b",
+    " ",
+    "a\\b",
+    "a(?!b)",
+    "a(?=b)",
+    "ab?(?!a)",
+    "[ab]+\\b",
+    "b(?= |a)",
+    "b\\Z",
+    "(?:a(?=b))?",
+    "(?!b)",
+    "a\\B",
+    "(?!ab\\b)[ab]+",
+    "(?!ba?$)[ab]{1,2}",
+    "a(?!bb|a )",
+    "b(?= a?b)",
+]
+IGNORED = [" ", " +", "b", " (?=a)", "b(?!b)"]
+symbols = st.sampled_from([*PIECES, "x", "y"])
+alternatives = st.lists(st.lists(symbols, max_size=3), min_size=1, max_size=3)
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(alternatives, alternatives, alternatives, st.lists(st.sampled_from(IGNORED), max_size=2, unique=True))
+def test_random_grammars(start, x, y, ignored):
+    definition = Definition({"start": start, "x": x, "y": y}, ignored)
+    texts = list(strings("ab ", 4))
+    expected = [definition.accepts(text) for text in texts]
+    try:
+        grammar = Grammar.from_lark(definition.text())
+    except GrammarError as error:
+        if "no sentence" not in error.message or any(expected):
+            raise
+        return
+    for text, wanted in zip(texts, expected, strict=True):
+        assert we_accept(grammar, text) == wanted, (definition.text(), text)
+    no_dead_ends(grammar, "ab ", 3)
+
+
+CONSUMING = ["a", "b", "[ab]", " ", "[ab]+", "(?:a|ab)", "b?", "[^a]", "(?:ab?){1,2}"]
+ENDINGS = ["", r"\b", r"\B", "$", r"\Z", "(?m:$)", "(?!a)", "(?= |b)"]
+inner = st.builds(
+    "{}{}{}".format,
+    st.lists(st.sampled_from(CONSUMING), max_size=2).map("".join),
+    st.sampled_from(["a", "b", "[ab]", "."]),
+    st.sampled_from(ENDINGS),
+)
+lookaheads = st.builds("(?{}{})".format, st.sampled_from("=!"), st.lists(inner, min_size=1, max_size=2).map("|".join))
+looking = st.builds(
+    "{}{}{}".format,
+    lookaheads,
+    st.lists(st.one_of(st.sampled_from(CONSUMING), lookaheads), min_size=1, max_size=3).map("".join),
+    st.sampled_from(ENDINGS[:1] + ENDINGS[-2:]),
+)
+refused: Counter[str] = Counter()
+
+
+@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(looking, looking | st.sampled_from(["a", "b", "[ab ]", "[ab]+"]), st.sampled_from(["", " ", " +", "b"]))
+def test_random_lookaheads(first, second, ignored):
+    """Made patterns, most of which look several characters beyond their end."""
+    definition = Definition(
+        {"start": [["x", "start"], ["x"]], "x": [[first, second], [second, first, "a?"]]}, [ignored] if ignored else []
+    )
+    texts = list(strings("ab ", 5))
+    expected = [definition.accepts(text) for text in texts]
+    try:
+        grammar = Grammar.from_lark(definition.text())
+    except GrammarError as error:
+        refused[error.message[:60]] += 1
+        event(f"refused: {error.message[:60]}")
+        if "64 characters beyond" not in error.message and ("no sentence" not in error.message or any(expected)):
+            raise
+        return
+    for text, wanted in zip(texts, expected, strict=True):
+        assert we_accept(grammar, text) == wanted, (definition.text(), text)
+    no_dead_ends(grammar, "ab ", 3)
+
+
+def test_few_lookaheads_were_refused():
+    """Runs after the one above. What is refused looks on without bound."""
+    assert sum(n for reason, n in refused.items() if "no sentence" not in reason) <= 150, refused
+
+
+def test_lark_sees_the_rest_of_the_text_as_well():
+    """Where a lexeme has one length only, Lark agrees; it tries shorter ones cut off from the text after them."""
+    for grammar, alphabet in [
+        ('start: /if(?!\\w)/ /[a-i]+/ | /[a-i]+/ "f"\n%ignore " "', "if a"),
+        ('start: "a" /[?](?![a-z])/ /[a-z]/? "1"?', "a?1"),
+        ("start: (/a(?=b)/ | /b/)+", "ab"),
+        ("start: /a\\b/ (/ / | /a/ | /-/)*", "a -"),
+    ]:
+        parser = lark_parser(grammar)
+        ours = Grammar.from_lark(grammar)
+        for text in strings(alphabet, 5):
+            assert we_accept(ours, text) == lark_accepts(parser, text), (grammar, text)
+
+
+def test_what_lark_takes_beyond():
+    """`[a-z]+(?![a-z])` never ends before a letter; Lark cuts `ab` off from its `c` and lets it."""
+    grammar = 'start: /[a-z]+(?![a-z])/ "c"'
+    assert lark_accepts(lark_parser(grammar), "abc")
+    with pytest.raises(GrammarError, match="never follows"):
+        Grammar.from_lark(grammar)
+
+
+def test_a_special_token_is_the_end_of_the_text():
+    tokens = Tokens.from_tokens(
+        [bytes([i]) for i in range(256)] + [b"<|s|>", b""], eos_token_id=257, special_token_ids=[256]
+    )
+
+    def accepts(grammar, ids):
+        return Matcher(Grammar.from_lark(grammar), tokens).validate(ids) == len(ids)
+
+    assert accepts("start: /a(?!b)/ <|s|> /b/", [97, 256, 98, 257])
+    with pytest.raises(GrammarError, match="never follows"):
+        Grammar.from_lark("start: /a(?=b)/ <|s|> /b/")
+    assert accepts('start: /a(?!b)/ <|s|>\n%ignore " "', [97, 32, 256, 257])
+
+
+@pytest.mark.parametrize(
+    ("terminal", "column", "message"),
+    [
+        (r"/\bif/", 1, "before the terminal"),
+        (r"/^a/", 1, "before the terminal"),
+        (r"/\Aa/", 1, "before the terminal"),
+        (r"/b?(?<=ab)c/", 3, "before the terminal"),
+        (r"/a(?=.{65})/", 2, "more than 64 characters beyond"),
+        (r"/a(?=b*c)/", 2, "more than 64 characters beyond"),
+        (r"/(?!.*b)a/", 1, "more than 64 characters beyond"),
+        (r"/ab(?<=(?=bb)b)/", 7, "lookahead inside a lookbehind"),
+        (r"/(a)\1/", 4, "backreferences are not supported"),
+    ],
+)
+def test_refused_with_its_place(terminal, column, message):
+    for grammar in (f'start: {terminal} "x"', f"start: A\nA: {terminal}"):
+        with pytest.raises(GrammarError) as caught:
+            Grammar.from_lark(grammar)
+        assert message in caught.value.message
+        assert caught.value.column == grammar.splitlines()[-1].index("/") + 1 + column
+        assert caught.value.hint
+
+
+def test_a_grammar_without_such_terminals_is_left_alone():
+    plain = Grammar.from_lark('start: A "b"\nA: /(?!x)[a-z]{2}(?<!z)/\n%ignore " "')
+    same = Grammar.from_lark('start: A "b"\nA: /[a-z]{2}/\n%ignore " "')
+    assert plain.engine.stats()["symbols"] == same.engine.stats()["symbols"]
+
+
+def test_what_decides_nothing_leaves_the_grammar_alone():
+    """No word follows a name here, so `(?!if\\b)` says no more than that the name is not `if`."""
+    rest = '\nNAME: /{}[a-z]+/\n%ignore " "'
+    grammar = Grammar.from_lark("start: (NAME /[=;]/)+" + rest.format("(?!if\\b)"))
+    plain = Grammar.from_lark("start: (NAME /[=;]/)+" + rest.format(""))
+    assert grammar.engine.stats()["symbols"] == plain.engine.stats()["symbols"]
+    assert we_accept(grammar, "iff = i ;")
+    assert not we_accept(grammar, "iff = if ;")
+
+
+def test_many_keywords():
+    """As programming languages have them, in the usual way of writing."""
+    words = ["and", "as", "assert", "break", "class", "continue", "def", "del", "elif", "else", "except", "for", "if"]
+    grammar = Grammar.from_lark(
+        "start: expression\n"
+        'expression: NAME | expression " if " expression " else " expression | NAME "(" expression ")"\n'
+        f"NAME: /(?!(?:{'|'.join(words)})\\b)[a-z_]\\w*/"
+    )
+    for text, expected in [
+        ("iffy", True),
+        ("if", False),
+        ("a if b else c", True),
+        ("a if else else c", False),
+        ("classy(as_) if b else c", True),
+        ("classy(as) if b else c", False),
+        ("class(a)", False),
+    ]:
+        assert we_accept(grammar, text) == expected, text
+    no_dead_ends(grammar, "asif( )", 4)
+
+
+def test_too_many_conditions_are_a_limit():
+    """Each `a` asks for a `b` 15 places on, so what is pending is any set of places."""
+    with pytest.raises(LimitError, match="4096 different things") as caught:
+        Grammar.from_lark("start: A+\nA: /a(?=.{15}b)|b/")
+    assert "line 2" in str(caught.value)
+
+
+def test_an_identifier_that_is_no_keyword():
+    grammar = Grammar.from_lark(
+        "start: (KEYWORD | NAME)+\n"
+        "KEYWORD.2: /(?:if|else|while)\\b/\n"
+        "NAME: /(?!(?:if|else|while)\\b)[a-z]+\\b/\n"
+        "%ignore / +/"
+    )
+    for text in ("if", "iff", "if x else y", "elsewhile  if"):
+        assert we_accept(grammar, text), text
+    # Every word is one lexeme, so there is one way to read a text.
+    assert not we_accept(grammar, "")
+    only_names = Grammar.from_lark("start: NAME+\nNAME: /(?!(?:if|else)\\b)[a-z]+\\b/\n%ignore / +/")
+    assert we_accept(only_names, "iff elsewhere")
+    assert not we_accept(only_names, "iff if")

@@ -1,0 +1,84 @@
+"""Bounded repetitions: masks for all bounds out of one walk of the vocabulary (`Family` in `earley/_part`)."""
+
+from __future__ import annotations
+
+import random
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+
+from earleymask import Grammar, Matcher, Vocabulary
+from earleymask.earley._masks import set_limits
+from support.vocabularies import load
+
+CHARACTER = r'[^"\\\x00-\x1f]'
+JSON = rf'({CHARACTER}|\\(["\\\/bfnrt]|u[0-9a-fA-F]{{4}}))'
+COUNTED = {
+    "characters": rf'"{CHARACTER}{{0,20}}"',
+    "at least": rf'"{CHARACTER}{{9,}}"',
+    "escapes": rf'"{JSON}{{3,12}}"',
+    "exactly": rf'"{JSON}{{7}}"',
+    "long tail": r"<[^<>]{1,9}>( ?[;,])*\n",
+    "a tail of many": r"#[^#\n]{0,6}(##[^\n]*)?\n",
+    "pairs": r"([a-z][0-9!-~ ]){2,30};",
+    "beyond ASCII": r"[^ -~]{2,5}[ -~]",
+    "no start of its own": r"[^,]{0,40},",
+}
+PLAIN = {
+    "nothing ends it": r"[a-zA-Z_][a-zA-Z0-9_]{0,30}",
+    "ends as it goes on": r'"[^\n]{0,9}"',
+    "one body begins another": r"<([a-z]|[a-z]x){0,9}>",
+    "two ways": r"<([a-z]|abc){2,9}>",
+}
+
+
+def families(vocabulary: Vocabulary) -> int:
+    return vocabulary.stats().get("part_families", 0)
+
+
+def agree_on_the_way(grammar: str, vocabulary: Vocabulary, seed: int, steps: int) -> None:
+    """The masks of a random walk by `fill_bitmask` are those of the merged walk."""
+    rng = random.Random(seed)
+    matcher = Matcher(Grammar.from_lark(grammar), vocabulary)
+    row, walked = np.zeros((2, (vocabulary.size + 31) // 32), dtype=np.int32)
+    for _ in range(steps):
+        matcher.fill_bitmask(row)
+        matcher.walk_bitmask(walked)
+        assert np.array_equal(row, walked), [vocabulary.token_bytes(t) for t in matcher.tokens]
+        allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
+        texts = [int(t) for t in rng.sample(list(allowed), min(9, len(allowed))) if vocabulary.token_bytes(int(t))]
+        if not texts or not matcher.accept(min(texts, key=lambda t: len(vocabulary.token_bytes(t)))):
+            break
+    assert matcher.stats()["masks_walked"] == 0  # or the walk was compared with itself
+
+
+@pytest.mark.parametrize("name", [*COUNTED, *PLAIN])
+def test_masks_within_bounded_repetitions(name: str) -> None:
+    """Real tokens; two grammars with other bounds share what was walked, and what follows differs."""
+    pattern = (COUNTED | PLAIN)[name]
+    tokens = [load("tekken").token_bytes(i) for i in range(1000, 60000)]
+    vocabulary = Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
+    other = re.sub(r"\{(\d+),(\d*)\}", lambda m: f"{{{int(m[1]) // 2},{int(m[2] or 30) + 1}}}", pattern)
+    for seed, ending in enumerate(['"]"', '(" " | "." T)']):
+        for text in (pattern, other):
+            agree_on_the_way(f"start: T {ending}\nT: /{text}/", vocabulary, seed, 24)
+    assert (families(vocabulary) > 0) == (name in COUNTED)
+
+
+@pytest.mark.parametrize("split_nodes", [1, 9])
+@pytest.mark.parametrize("pattern", [r"a?[bc]{2,4}a", r"([b-d]|a[b-d]){1,3}(e|ea)", r"[^a]{0,3}(a[ab])*a"])
+def test_every_short_text(pattern: str, split_nodes: int) -> None:
+    """All strings of five letters up to length 4 as tokens, and classes broad enough for a family."""
+    pattern = re.sub(r"\[b", r"[b\\x30-\\x39", pattern)
+    letters = "abcde1é"
+    tokens = ["".join(word) for length in range(1, 5) for word in product(letters, repeat=length)]
+    vocabulary = Vocabulary.from_tokens([t.encode() for t in tokens] + [b""], eos_token_id=len(tokens))
+    before = set_limits(split_nodes=split_nodes)
+    try:
+        for seed in range(12):
+            agree_on_the_way(f'start: (T ","? )+\nT: /{pattern}/', vocabulary, seed, 12)
+    finally:
+        set_limits(**before)
+    assert families(vocabulary) > 0

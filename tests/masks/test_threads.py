@@ -1,0 +1,175 @@
+"""Masks made by many threads at once: of forks, of matchers of one grammar and of several, while much is forgotten.
+
+What a thread should see was found beforehand by the merged walk, alone, with grammars and a vocabulary of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from earleymask import Grammar, Matcher, Vocabulary
+from support.grammar_texts import GRAMMARS
+from support.mask_paths import cut, filled, go_on, limits, walked
+
+N_TOKENS = 4_000
+SECONDS = 120.0
+"""After so long, threads are taken to hang."""
+
+
+@dataclass(frozen=True)
+class Journey:
+    """Tokens of a text, and the mask before each and after the last."""
+
+    name: str
+    tokens: list[int]
+    masks: list[npt.NDArray[np.bool_]]
+
+
+def new_vocabulary() -> Vocabulary:
+    return Vocabulary.from_tokens(cut("tekken", N_TOKENS), eos_token_id=N_TOKENS)
+
+
+@pytest.fixture(scope="module")
+def journeys() -> list[Journey]:
+    found = []
+    vocabulary = new_vocabulary()
+    for name, text in GRAMMARS.items():
+        grammar = Grammar.from_lark(text)
+        for seed in range(3):
+            matcher, rng = Matcher(grammar, vocabulary), Random(f"{name} {seed}")
+            masks = [walked(matcher)]
+            while matcher.n_tokens < 15 and go_on(matcher, rng, masks[-1]):
+                masks.append(walked(matcher))
+            found.append(Journey(name, matcher.tokens, masks))
+    return found
+
+
+@pytest.fixture(autouse=True)
+def switch_often() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def run(*tasks: Callable[[], None]) -> None:
+    """Each task in a thread of its own, all begun together; raises what one of them raised, or that one hangs."""
+    errors: list[BaseException] = []
+    start = threading.Barrier(len(tasks))
+
+    def guarded(task: Callable[[], None]) -> None:
+        try:
+            start.wait()
+            task()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(task,), daemon=True) for task in tasks]
+    for thread in threads:
+        thread.start()
+    ends = time.monotonic() + SECONDS
+    for thread in threads:
+        thread.join(max(0.0, ends - time.monotonic()))
+    if errors:
+        raise errors[0]
+    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
+
+
+def travel(matcher: Matcher, journey: Journey, rng: Random, n_steps: int) -> None:
+    """Back and forth along the text, on forks now and then; each mask must be the one that was found beforehand."""
+    for _ in range(n_steps):
+        roll = rng.randrange(8)
+        if roll == 0:
+            matcher.rollback(rng.randint(0, matcher.n_tokens))
+        elif roll == 1:
+            matcher = matcher.fork()
+        elif matcher.n_tokens < len(journey.tokens):
+            assert matcher.accept(journey.tokens[matcher.n_tokens])
+        mask = walked(matcher) if rng.randrange(10) == 0 else filled(matcher)
+        assert np.array_equal(mask, journey.masks[matcher.n_tokens]), (journey.name, matcher.tokens)
+
+
+MEMORIES = [0, 1 << 14, 1 << 16, 1 << 26]
+"""All is forgotten at each call, more or less often, or never."""
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_matchers_of_one_grammar(journeys: list[Journey], memory: int) -> None:
+    with limits(split_nodes=50, memory=memory):
+        vocabulary = new_vocabulary()
+        for name, text in GRAMMARS.items():
+            grammar = Grammar.from_lark(text)
+            mine = [j for j in journeys if j.name == name] * 2
+            run(*(travelling(Matcher(grammar, vocabulary), j, i, 300) for i, j in enumerate(mine)))
+            assert grammar.stats()["mask_flushes"] > 0 or memory > 1 << 14
+
+
+def travelling(matcher: Matcher, journey: Journey, seed: int, n_steps: int) -> Callable[[], None]:
+    return lambda: travel(matcher, journey, Random(seed), n_steps)
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_forks_of_one_matcher(journeys: list[Journey], memory: int) -> None:
+    """They share what the first one has found and what each finds."""
+    with limits(split_nodes=50, memory=memory):
+        vocabulary = new_vocabulary()
+        for journey in journeys[::3]:
+            matcher = Matcher(Grammar.from_lark(GRAMMARS[journey.name]), vocabulary)
+            for token in journey.tokens[:6]:
+                assert matcher.accept(token)
+            filled(matcher)
+            run(*(travelling(matcher.fork(), journey, seed, 300) for seed in range(4)))
+
+
+@pytest.mark.parametrize("memory", MEMORIES)
+def test_grammars_on_one_vocabulary(journeys: list[Journey], memory: int) -> None:
+    """They make parts for each other, side by side, and forget those of the others as well as their own."""
+    with limits(split_nodes=50, memory=memory):
+        vocabulary = new_vocabulary()
+        grammars = {name: Grammar.from_lark(text) for name, text in GRAMMARS.items()}
+        run(*(travelling(Matcher(grammars[j.name], vocabulary), j, i, 300) for i, j in enumerate(journeys)))
+        for grammar in grammars.values():
+            assert grammar.stats()["mask_flushes"] > 0 or memory > 1 << 14
+
+
+def test_grammars_that_come_and_go_beside_others(journeys: list[Journey]) -> None:
+    """While some are asked, others are loaded, asked once or twice and dropped; and someone reads the counters."""
+
+    def come_and_go(seed: int) -> None:
+        rng = Random(seed)
+        for _ in range(12):
+            journey = rng.choice(journeys)
+            travel(Matcher(Grammar.from_lark(GRAMMARS[journey.name]), vocabulary), journey, rng, 4)
+
+    def count() -> None:
+        for _ in range(200):
+            assert vocabulary.stats()["ids"] == N_TOKENS + 1
+            assert all(grammar.stats()["mask_bytes"] >= 0 for grammar in grammars.values())
+
+    with limits(split_nodes=50, memory=1 << 15):
+        vocabulary = new_vocabulary()
+        grammars = {name: Grammar.from_lark(text) for name, text in GRAMMARS.items()}
+        mine = [travelling(Matcher(grammars[j.name], vocabulary), j, i, 300) for i, j in enumerate(journeys[::2])]
+        run(*mine, count, *(lambda seed=seed: come_and_go(seed) for seed in range(3)))  # type: ignore[misc]
+
+
+def test_one_grammar_on_two_vocabularies_at_once(journeys: list[Journey]) -> None:
+    """They share the lexer and the skeletons, which grow under either."""
+    with limits(split_nodes=50, memory=1 << 14):
+        vocabularies = [new_vocabulary(), new_vocabulary()]
+        grammars = {name: Grammar.from_lark(text) for name, text in GRAMMARS.items()}
+        run(
+            *(
+                travelling(Matcher(grammars[journey.name], vocabularies[i % 2]), journey, i, 300)
+                for i, journey in enumerate(journeys)
+            )
+        )

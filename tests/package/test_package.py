@@ -1,0 +1,225 @@
+"""The package as installed: import names, the direction of imports, what a build leaves out."""
+
+import ast
+import importlib
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+from support.paths import ROOT
+
+PACKAGE = "earleymask"
+# What each folder may import from; a folder may always import from itself.
+ALLOWED = {
+    "trie": set(),
+    "earley": {"trie"},
+    "grammar": {"trie", "earley"},
+    "integration": {"trie", "earley", "grammar", "earleymask"},
+    "earleymask": {"trie", "earley", "grammar", "integration"},
+}
+# The same within `grammar/`, for its folders and for the modules that stand beside them. All may import `COMMON`.
+COMMON = {"errors", "source"}
+ALLOWED_IN_GRAMMAR = {
+    "errors": {"json_schema"},  # for types alone: `GrammarError.report` holds rows
+    "source": set(),
+    "token_ids": set(),
+    "other_syntax": set(),
+    "regex": set(),
+    "json": {"regex"},
+    "model": {"regex"},
+    "gbnf": {"model", "regex", "token_ids", "other_syntax"},
+    "json_schema": {"json", "regex"},
+    # `lark/embedded` reads `%json` with `json_schema`, and names `Grammar` for types alone.
+    "lark": {"model", "regex", "json_schema", "token_ids", "other_syntax", "grammar"},
+    "grammar": {"model", "regex", "gbnf", "json_schema", "lark"},
+}
+# Frameworks that only adapters may know.
+FRAMEWORKS = {"torch", "transformers", "vllm", "sglang", "llama_cpp"}
+
+
+def sources(folder: str) -> list[Path]:
+    return sorted(path for pattern in ("*.py", "*.pyx", "*.pxd", "*.pyi") for path in (ROOT / folder).rglob(pattern))
+
+
+def imported_modules(path: Path, folder: str) -> set[str]:
+    """Absolute names of the modules that a source file imports at any depth, relative imports resolved."""
+    text = path.read_text(encoding="utf-8")
+    names: set[str] = set()
+    below = path.relative_to(ROOT / folder).parts[:-1] if path.is_relative_to(ROOT) else ()
+    package = ".".join((PACKAGE, *(() if folder == PACKAGE else (folder,)), *below))
+    if path.suffix in (".py", ".pyi"):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names |= resolve(package, node.level, node.module or "", [alias.name for alias in node.names])
+        return names
+    # Cython is not Python to `ast`, but each of its imports is one logical line.
+    text = re.sub(r"\\\n", " ", re.sub(r"\(([^()]*)\)", lambda match: match[0].replace("\n", " "), text))
+    for match in re.finditer(r"^\s*from\s+(\.*)([\w.]*)\s+c?import\s+\(?([^#\n)]*)", text, re.M):
+        imported = [name.split()[0] for name in match[3].split(",") if name.strip()]
+        names |= resolve(package, len(match[1]), match[2], imported)
+    for match in re.finditer(r"^\s*c?import\s+([\w.]+(?:\s*,\s*[\w.]+)*)", text, re.M):
+        names |= {name.strip() for name in match[1].split(",")}
+    return names
+
+
+def resolve(package: str, level: int, module: str, imported: list[str]) -> set[str]:
+    """The modules that `from <level dots><module> import <imported>` reads inside `package`."""
+    if level == 0:
+        base = module
+    else:
+        parts = package.split(".")
+        base = ".".join(parts[: len(parts) - level + 1] + ([module] if module else []))
+    # `from .. import errors` names modules where the package is one that only gathers others.
+    return {f"{base}.{name}" for name in imported} if base in (PACKAGE, f"{PACKAGE}.grammar") else {base}
+
+
+def folder_of(module: str) -> str | None:
+    """The folder of this repository that a module's name belongs to, or None for foreign modules."""
+    parts = module.split(".")
+    if parts[0] != PACKAGE:
+        return None
+    return parts[1] if len(parts) > 1 and parts[1] in ALLOWED else PACKAGE
+
+
+@pytest.mark.parametrize("folder", ALLOWED)
+def test_imports_point_one_way(folder: str) -> None:
+    found = {(path.name, module) for path in sources(folder) for module in imported_modules(path, folder)}
+    assert sources(folder), f"no sources in {folder}/"
+    wrong = {(name, module) for name, module in found if folder_of(module) not in {None, folder, *ALLOWED[folder]}}
+    assert not wrong, f"{folder}/ may import from {sorted(ALLOWED[folder])} only"
+
+
+@pytest.mark.parametrize("room", ALLOWED_IN_GRAMMAR)
+def test_imports_within_grammar_point_one_way(room: str) -> None:
+    folder = ROOT / "grammar" / room
+    paths = sources(f"grammar/{room}") if folder.is_dir() else sorted(folder.parent.glob(f"{room}.p*"))
+    assert paths, f"no sources of grammar/{room}"
+    prefix = f"{PACKAGE}.grammar."
+    found = {
+        (path.name, module.removeprefix(prefix).split(".")[0])
+        for path in paths
+        for module in imported_modules(path, "grammar")
+        if module.startswith(prefix)
+    }
+    wrong = {(name, other) for name, other in found if other not in {room, *COMMON, *ALLOWED_IN_GRAMMAR[room]}}
+    assert not wrong, f"grammar/{room} may import from {sorted(COMMON | ALLOWED_IN_GRAMMAR[room])} only"
+
+
+def test_every_part_of_grammar_has_its_direction() -> None:
+    parts = {path.stem for path in (ROOT / "grammar").iterdir() if path.is_dir() or path.suffix == ".py"}
+    assert parts - {"__init__", "__pycache__"} == set(ALLOWED_IN_GRAMMAR)
+
+
+@pytest.mark.parametrize("folder", ["trie", "earley", "grammar", "earleymask"])
+def test_only_adapters_import_frameworks_when_loaded(folder: str) -> None:
+    """Core modules may meet a framework's objects, but never import the framework when they are loaded."""
+    wrong = []
+    for path in sources(folder):
+        if path.suffix != ".py":
+            continue
+        top_level = ast.Module(ast.parse(path.read_text(encoding="utf-8")).body, [])
+        for statement in top_level.body:
+            if isinstance(statement, ast.Import):
+                names = {alias.name.split(".")[0] for alias in statement.names}
+            elif isinstance(statement, ast.ImportFrom) and statement.level == 0:
+                names = {(statement.module or "").split(".")[0]}
+            else:
+                continue
+            if names & FRAMEWORKS:
+                wrong.append((path.name, names & FRAMEWORKS))
+    assert not wrong
+
+
+def test_the_import_reader_sees_what_it_should(tmp_path: Path) -> None:
+    """The checks above are only as good as the reader: it is shown every form of import that they must catch."""
+    cython = tmp_path / "a.pyx"
+    cython.write_text(
+        "from ..trie._trie cimport (TokenTrie,\n    node_byte)\nfrom earleymask.grammar import model\n"
+        "from .. import grammar as g, errors\ncimport earleymask.earley._row\nfrom libc.stdint cimport uint32_t\n"
+        "from . cimport _row\nfrom .. \\\n    import integration\n"
+    )
+    assert imported_modules(cython, "earley") == {
+        "earleymask.trie._trie",
+        "earleymask.grammar",
+        "earleymask.grammar.model",
+        "earleymask.errors",
+        "earleymask.earley._row",
+        "earleymask.earley",
+        "earleymask.integration",
+        "libc.stdint",
+    }
+    python = tmp_path / "b.py"
+    python.write_text(
+        "def f():\n    from ..grammar.model.model import Model\nimport earleymask.integration as i, json\n"
+    )
+    assert imported_modules(python, "trie") == {"earleymask.grammar.model.model", "earleymask.integration", "json"}
+    assert folder_of("earleymask.grammar.model.model") == "grammar"
+    assert folder_of("earleymask.errors") == "earleymask"
+    assert folder_of("json") is None
+
+
+@pytest.mark.parametrize("folder", ["trie", "earley", "grammar", "integration"])
+def test_folders_are_importable_under_the_package(folder: str) -> None:
+    module = importlib.import_module(f"{PACKAGE}.{folder}")
+    assert module.__doc__
+
+
+def test_the_version_is_the_installed_one() -> None:
+    from importlib.metadata import version
+
+    import earleymask
+
+    assert version(PACKAGE) == earleymask.__version__
+
+
+def test_the_type_information_is_installed() -> None:
+    import earleymask
+
+    assert Path(earleymask.__file__).with_name("py.typed").exists()
+
+
+def test_every_cython_module_has_a_header_or_a_stub() -> None:
+    """A module that Python imports has a stub beside it; one that only C uses has a header."""
+    modules = [path for folder in ("trie", "earley") for path in (ROOT / folder).glob("*.pyx")]
+    assert modules
+    bare = [
+        path.name for path in modules if not path.with_suffix(".pyi").exists() and not path.with_suffix(".pxd").exists()
+    ]
+    assert not bare
+
+
+def test_errors_form_one_tree() -> None:
+    from earleymask.earley.errors import LimitError, RejectedTokenError
+    from earleymask.grammar.errors import GrammarError
+    from earleymask.trie.errors import EarleymaskError, VocabularyError
+
+    for error in (VocabularyError, LimitError, RejectedTokenError, GrammarError):
+        assert issubclass(error, EarleymaskError)
+    for error in (VocabularyError, RejectedTokenError, GrammarError):
+        assert issubclass(error, ValueError)
+
+
+def test_grammar_error_shows_the_place() -> None:
+    from earleymask.grammar.errors import GrammarError
+
+    error = GrammarError("rule 'b' is not defined", line=3, column=9, text="start:\ta b", hint="define it")
+    assert str(error) == "line 3, column 9: rule 'b' is not defined\n    start:\ta b\n          \t ^\nhint: define it"
+    assert str(GrammarError("the language is empty")) == "the language is empty"
+    assert str(GrammarError("too long", line=7)) == "line 7: too long"
+
+
+def test_errors_survive_pickling() -> None:
+    """Errors cross process borders in servers, with their attributes."""
+    from earleymask.earley.errors import RejectedTokenError
+    from earleymask.grammar.errors import GrammarError
+
+    error = GrammarError("bad", line=1, column=2, text="ab", hint="c")
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is GrammarError and vars(again) == vars(error) and str(again) == str(error)
+    rejected = pickle.loads(pickle.dumps(RejectedTokenError("no", index=4, token_id=17)))
+    assert type(rejected) is RejectedTokenError
+    assert (str(rejected), rejected.index, rejected.token_id) == ("no", 4, 17)

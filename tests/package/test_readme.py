@@ -1,0 +1,84 @@
+"""README.md says what is true: its examples run, print what stands below them, and its commands can be pasted."""
+
+import contextlib
+import io
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.paths import ROOT
+
+sys.path.append(str(ROOT))  # `bench` takes it off again, so that it hides no installed package
+
+from bench.reports import pages
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+# A fenced block: its language, its text, the line it begins in.
+BLOCKS = [
+    (match[1], match[2], README.count("\n", 0, match.start()) + 1)
+    for match in re.finditer(r"^```(\w*)\n(.*?)^```$", README, re.M | re.S)
+]
+
+
+def test_python_examples_print_what_stands_below_them() -> None:
+    """The examples are one session from top to bottom; a block marked `text` below one is its whole output."""
+    examples = [index for index, (language, _, _) in enumerate(BLOCKS) if language == "python"]
+    assert examples, "README.md shows no example"
+    namespace: dict[str, object] = {"__name__": "readme"}
+    for index in examples:
+        _, code, line = BLOCKS[index]
+        output = io.StringIO()
+        # The newlines in front make tracebacks count lines as README.md does.
+        program = compile("\n" * line + code, str(ROOT / "README.md"), "exec")
+        with contextlib.redirect_stdout(output):
+            exec(program, namespace)
+        if index + 1 < len(BLOCKS) and BLOCKS[index + 1][0] == "text":
+            assert output.getvalue() == BLOCKS[index + 1][1], f"the output of the example in line {line}"
+        else:
+            assert output.getvalue() == "", f"the example in line {line} prints, and README.md does not show it"
+
+
+def test_console_examples_print_what_stands_below_them(tmp_path: Path) -> None:
+    """`$ command` lines of `console` blocks are run by a shell, in an empty folder, one after the other."""
+    blocks = [code for language, code, _ in BLOCKS if language == "console"]
+    assert blocks, "README.md shows no command"
+    for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", "".join(blocks), re.M):
+        installed = command.replace("earleymask ", f"'{sys.executable}' -m earleymask ", 1)
+        run = subprocess.run(installed, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert run.stdout + run.stderr == expected, command
+
+
+@pytest.mark.parametrize("name", ["demo", "test"])
+def test_each_command_is_one_line(name: str) -> None:
+    match = re.search(rf"<!-- {name} command -->\n```sh\n(.*?)```\n<!-- /{name} command -->", README, re.S)
+    assert match, f"no marked {name} command"
+    command = match[1].strip()
+    assert "\n" not in command
+    assert command.startswith("python3.11 -m venv .venv && .venv/bin/pip install ")
+
+
+def test_the_speed_table_is_that_of_the_results() -> None:
+    if not pages.RESULTS.exists():
+        pytest.skip("no results in bench/results")
+    found = pages.SECTION.search(README)
+    assert found, "README.md has no speed section"
+    expected = pages.section(json.loads(pages.RESULTS.read_text(encoding="utf-8")))
+    assert found[0] == expected, "README.md shows other numbers than bench/results: run python -m bench.reports.pages"
+
+
+@pytest.mark.parametrize(
+    ("us", "shown"),
+    [(0.4567, "0.46 µs"), (47.73, "47.7 µs"), (999.4, "999 µs"), (5015.4, "5.02 ms"), (2.4e6, "2.40 s")],
+)
+def test_durations_have_three_digits(us: float, shown: str) -> None:
+    assert pages.duration(us) == shown
+
+
+def test_links_into_the_repository_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", README):
+        if "://" not in target:
+            assert (ROOT / target).exists(), target

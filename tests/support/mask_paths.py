@@ -1,0 +1,143 @@
+"""The ways in which a mask can be made, forced one by one, and the same mask by all of them.
+
+`fill_bitmask` answers from what is remembered (`earley/_masks`), `walk_bitmask` walks the whole trie; the twin does
+neither. Small vocabularies would never reach the remembered parts, so the bounds that decide are set here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from itertools import product
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+
+from earleymask import Grammar, Matcher, Vocabulary
+from earleymask.earley._masks import set_limits
+from support import vocabularies
+from support.strategies import choose_token
+
+USUAL = {**set_limits(), "split_nodes": 1000}
+"""The bounds of a release build where nobody sets any."""
+NEVER = 10**9
+SPLITS = (1, 5, 50, NEVER)
+"""Trie nodes from which on terminals are asked alone: always, sooner or later in a small trie, never."""
+
+
+@contextmanager
+def limits(split_nodes: int | None = None, memory: int | None = None, budget: int | None = None) -> Iterator[None]:
+    """These bounds inside the block. What was remembered under others stays: make grammars inside, too."""
+    before = set_limits(split_nodes=split_nodes, memory=memory, budget=budget)
+    try:
+        yield
+    finally:
+        set_limits(**before)
+
+
+def filled(matcher: Matcher) -> npt.NDArray[np.bool_]:
+    """The mask by `fill_bitmask`."""
+    return _mask(matcher, matcher.fill_bitmask)
+
+
+def walked(matcher: Matcher) -> npt.NDArray[np.bool_]:
+    """The mask by `walk_bitmask`."""
+    return _mask(matcher, matcher.walk_bitmask)
+
+
+def _mask(matcher, fill) -> npt.NDArray[np.bool_]:  # type: ignore[no-untyped-def]
+    row = np.full((matcher.vocabulary.size + 31) // 32 + 1, -1, dtype=np.int32)  # dirty, and a word too long
+    fill(row)
+    bits = np.unpackbits(row.view(np.uint8), bitorder="little").view(np.bool_)
+    assert not bits[matcher.vocabulary.size :].any()
+    return bits[: matcher.vocabulary.size]
+
+
+def explain(matcher: Matcher, mask: npt.NDArray[np.bool_], expected: npt.NDArray[np.bool_]) -> str:
+    """Where a mask is wrong, and after which tokens."""
+
+    def some(ids: npt.NDArray[np.intp]) -> str:
+        return f"{len(ids)}: " + ", ".join(f"{i} {matcher.vocabulary.token_bytes(int(i))!r}" for i in ids[:8])
+
+    refused, allowed = np.flatnonzero(expected & ~mask), np.flatnonzero(mask & ~expected)
+    tokens = [matcher.vocabulary.token_bytes(t) for t in matcher.tokens]
+    return f"after {tokens}: wrongly refused {some(refused)}; wrongly allowed {some(allowed)}"
+
+
+def agreed(matcher: Matcher, twin: Grammar | None = None) -> npt.NDArray[np.bool_]:
+    """The mask, asserted to be the same by remembered answers and by the walk.
+
+    With `twin`, the same grammar loaded once more, also by answers that are remembered under the usual bounds: where
+    `fill_bitmask` falls back on the walk, the walk alone would be compared with itself.
+    """
+    mask, expected = filled(matcher), walked(matcher)
+    assert np.array_equal(mask, expected), explain(matcher, mask, expected)
+    if twin is not None:
+        answered = elsewhere(matcher, twin)
+        assert np.array_equal(mask, answered), explain(matcher, mask, answered)
+    return expected
+
+
+def elsewhere(matcher: Matcher, twin: Grammar) -> npt.NDArray[np.bool_]:
+    """The mask by remembered answers of another grammar object, under the usual bounds and never by the walk."""
+    with limits(**USUAL):
+        other = Matcher(twin, matcher.vocabulary)
+        assert all(other.accept(token) for token in matcher.tokens)
+        mask = filled(other)
+    assert other.stats()["masks_walked"] == 0
+    return mask
+
+
+def all_strings(alphabet: str, longest: int, more: Iterable[bytes] = ()) -> Vocabulary:
+    """A vocabulary of every string over the alphabet up to this length, and EOS behind them."""
+    tokens = ["".join(w).encode() for n in range(1, longest + 1) for w in product(alphabet, repeat=n)]
+    tokens += [token for token in more if token not in tokens]
+    return Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
+
+
+def pieces_of(alphabet: str) -> list[bytes]:
+    """The bytes of its characters, and what begins or ends inside of one; with letters before and behind."""
+    spelled = [c.encode() for c in alphabet if len(c.encode()) > 1]
+    pieces = [c[i:j] for c in spelled for i in range(len(c)) for j in range(i + 1, len(c) + 1)]
+    return list(dict.fromkeys([*pieces, *(b"a" + p for p in pieces), *(p + b"a" for p in pieces)]))
+
+
+@cache
+def cut(name: str, n: int) -> list[bytes]:
+    """The first tokens of a real vocabulary that spell something, and an empty one behind them for EOS."""
+    vocabulary = vocabularies.load(name)
+    special = vocabulary.special_token_ids
+    spelled = (vocabulary.token_bytes(i) for i in range(vocabulary.size) if i not in special)
+    return [*list(filter(None, spelled))[:n], b""]
+
+
+def go_on(matcher: Matcher, rng: Random, mask: npt.NDArray[np.bool_]) -> bool:
+    """Accepts a token of the mask, short ones and long ones preferred; False where only EOS is left."""
+    eos = matcher.vocabulary.eos_token_ids
+    allowed = [t for t in np.flatnonzero(mask).tolist() if t not in eos]
+    if not allowed:
+        return False
+    some = rng.sample(allowed, min(40, len(allowed)))
+    assert matcher.accept(choose_token(rng, some, {t: matcher.vocabulary.token_bytes(t) for t in some}))
+    return True
+
+
+def feed(matcher: Matcher, text: bytes) -> None:
+    """Accepts the text, a byte at a time; each must be a token."""
+    by_bytes = {matcher.vocabulary.token_bytes(i): i for i in range(matcher.vocabulary.size)}
+    for i in range(len(text)):
+        assert matcher.accept(by_bytes[text[i : i + 1]]), (text[:i], text[i : i + 1])
+
+
+def agree_along(grammar: str | Grammar, vocabulary: Vocabulary, texts: Iterable[bytes]) -> None:
+    """Masks by both ways at every byte of these texts, all in one grammar, whose answers they share."""
+    loaded = Grammar.from_lark(grammar) if isinstance(grammar, str) else grammar
+    for text in texts:
+        matcher = Matcher(loaded, vocabulary)
+        agreed(matcher)
+        for i in range(len(text)):
+            feed(matcher, text[i : i + 1])
+            agreed(matcher)
+        assert matcher.stats()["masks_walked"] == 0  # or the walk was compared with itself
