@@ -15,7 +15,7 @@ from ..errors import GrammarLimitError
 from ..regex.anchors import few_words, without_anchors
 from ..regex.dialects import parse_regex, whole_text
 from .applicators import applied, conjuncts, target
-from .listed import listed_scalars
+from .finite import listed_scalars
 from .own_values import constants, own_values
 from .places import is_reference
 from .shapes import ALL_VALUES, FALSE, NO_VALUES, TRUE, Values, is_nothing

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
-from .counting import ENOUGH, TOO_FEW, differing
-from .listed import STRUCTURED, listed_scalars, listed_structured
+from .finite import ENOUGH, STRUCTURED, TOO_FEW, differing, listed_scalars, listed_structured
 from .shapes import ANY_ARRAY, ANY_OBJECT, FALSE, REPEATS, TRUE, UNIQUE, is_nothing
 from .shortcuts import is_near
 from .terms import canonical

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import GrammarError, together
 from .documents import push
-from .errors import Path, at, in_order
 from .keywords import (
     ANY,
     DEFINITIONS,
@@ -27,7 +26,7 @@ from .keywords import (
     fault,
     is_number,
 )
-from .places import Resource, dynamic_name
+from .places import Path, Resource, at, dynamic_name, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,10 +12,10 @@ they mean (`algebra`), reading JSON text or models (`read`).
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import GrammarError, shown_pointer
-from .errors import Path, at, pointer_of, shown
+from ..errors import GrammarError, GrammarLimitError, shown_pointer
 from .keywords import (
     ANY,
     DEFINITIONS,
@@ -33,12 +33,16 @@ from .keywords import (
     VOCABULARIES,
     keywords,
 )
-from .places import RECURSIVE, Document, Place, Resource, widened
+from .places import RECURSIVE, SHOWN_CHARS, Document, Path, Place, Resource, at, pointer_of, shown, widened
+from .read import copied
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     Registry = Mapping[str, Any]  # or a `referencing.Registry`, which is one too
+
+
+_REGISTRY_HINT = "a registry maps URIs to schemas: dicts, True or False (of a JSON text what json.loads makes of it)"
 
 
 class Documents:
@@ -65,8 +69,6 @@ class Documents:
         `registry`: a mapping from URIs to schemas, or a `referencing.Registry`. `remote`: what others have read of it.
         """
         if registry is not None:
-            from .registry import check_registry
-
             check_registry(registry)
         self._draft = draft
         self._registry = registry
@@ -260,8 +262,6 @@ class Documents:
         if found is None:
             schema = self._fetch(uri, resource, path)
             if schema is None:
-                from .registry import not_given
-
                 raise not_given(self._registry, uri, path, resource)
             found = self._document(schema, uri, resource.draft)
             self.remote[uri] = schema
@@ -271,9 +271,7 @@ class Documents:
         """The document that has a URI, of which the reference at `path` speaks; None without any."""
         found = self.remote.get(uri)
         if found is None:
-            from .registry import document  # most schemas refer to themselves alone
-
-            found = document(self._registry, uri, path, resource)
+            found = from_registry(self._registry, uri, path, resource)
         return found
 
     def root_of(self, document: Document) -> Resource:
@@ -428,3 +426,98 @@ def _text(schema: Any) -> str:
 def _is_index(token: str) -> bool:
     """Whether a token of a JSON pointer is an index (RFC 6901, 4)."""
     return token.isascii() and token.isdigit() and (token == "0" or token[0] != "0")
+
+
+# Registries: what the caller gives to find other documents in.
+
+
+def check_registry(registry: Any) -> None:
+    """Raises TypeError where it is no registry."""
+    if hasattr(registry, "get_or_retrieve"):
+        return
+    if not isinstance(registry, Mapping):
+        raise TypeError(
+            f"registry must be a mapping from URIs to schemas, or a referencing.Registry, not {type(registry).__name__}"
+        )
+    for uri in registry:
+        if not isinstance(uri, str):
+            raise TypeError(f"the keys of registry must be URIs as strings, not {type(uri).__name__} {_cut(uri)}")
+
+
+def from_registry(registry: Any, uri: str, path: Path, resource: Resource) -> Any:
+    """The schema that the registry has for a URI without a fragment, copied, or a metaschema of the drafts; None if
+    there is none. Raises GrammarError where it has something else there, at the reference: `path`, within `resource`.
+
+    An empty fragment behind a URI says nothing (RFC 3986, 4.4; `referencing` removes it, too).
+    """
+    found: Any = None
+    is_found = False
+    failure: Exception | None = None
+    if hasattr(registry, "get_or_retrieve"):
+        from referencing.exceptions import NoSuchResource, Unretrievable
+
+        try:
+            found = registry.get_or_retrieve(uri).value
+            is_found = True
+        except NoSuchResource:
+            pass
+        except Unretrievable as error:
+            failure = error
+        if is_found:
+            found = getattr(found, "contents", found)
+    elif registry is not None:
+        for name in (uri, uri + "#"):
+            if name in registry:
+                found = registry[name]
+                is_found = True
+                break
+    if not is_found and uri.partition("://")[2].startswith("json-schema.org/"):
+        found = _official(uri)
+        is_found = found is not None
+    if is_found:
+        if not isinstance(found, (Mapping, bool)):
+            raise at(
+                path, resource, f"the registry has {shown(found)} for {uri}, which is no schema", hint=_REGISTRY_HINT
+            )
+        try:
+            return copied(found, f"the schema at {uri}")
+        except GrammarLimitError as error:
+            error.pointer = pointer_of(path, resource)
+            raise
+    if failure is not None:
+        cause = failure.__cause__ or failure
+        raise at(
+            path, resource, f"the registry did not retrieve {uri}: {type(cause).__name__}: {_cut(cause)}"
+        ) from failure
+    return None
+
+
+def _cut(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."
+
+
+def not_given(registry: Any, uri: str, path: Path, resource: Resource) -> Exception:
+    """The error that a reference leads to a document that nobody has."""
+    hint = (
+        "give it in `registry`, a mapping from URIs to schemas or a referencing.Registry; "
+        "nothing is read from the network"
+    )
+    if isinstance(registry, Mapping):
+        for name in registry:
+            if name.partition("#")[0] == uri:
+                hint = f"the registry has {_cut(name)}: a URI there is that of a whole document, without a fragment"
+    return at(path, resource, f"the reference leads to a schema that was not given: {uri}", hint=hint)
+
+
+def _official(uri: str) -> Any:
+    """A metaschema of the drafts, where the package that holds them is installed."""
+    try:
+        from jsonschema_specifications import REGISTRY
+    except ImportError:
+        return None
+    for name in (uri, uri + "#"):
+        found = REGISTRY.get(name)
+        if found is not None:
+            return found.contents
+    return None

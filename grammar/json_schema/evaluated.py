@@ -13,8 +13,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import GrammarLimitError
-from .applicators import applied_by, target
-from .branches import exactly_one
+from .applicators import applied_by, exactly_one, target
 from .keywords import DRAFT_2020
 from .own_values import own_values
 from .shapes import (

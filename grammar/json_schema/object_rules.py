@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
-from .counting import n_texts, words
 from .endings import Endings
+from .finite import n_texts, words
 from .shapes import FALSE, TRUE
 from .shortcuts import is_something
 from .text_sets import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate, union

@@ -14,9 +14,9 @@ from ..errors import GrammarError
 from ..json.formats import NARROWED as NARROWED_FORMATS
 from ..json.number_spellings import MAX_FIGURES
 from .check import check_schema
-from .errors import Path, pointer_of
 from .keywords import ANNOTATION, DRAFT_4, DRAFT_7, IDENTITY, KNOWN_ELSEWHERE, is_number, rows
 from .own_values import format_tree
+from .places import Path, pointer_of
 
 if TYPE_CHECKING:
     from .algebra import Algebra

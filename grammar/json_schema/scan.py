@@ -18,10 +18,9 @@ from ..json.numbers import INTEGERS, exact, listed
 from ..regex.lower import lower
 from .check import check_schema
 from .constants import are_constants, have_own_constants
-from .errors import Path, at, in_order, refused
 from .keywords import APPLICATORS, SAYS_NOTHING
 from .own_values import format_tree, numbers_of
-from .places import Place, counted
+from .places import Path, Place, at, counted, in_order, refused
 from .text_sets import has_surrogate
 
 if TYPE_CHECKING:

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...earley.errors import LimitError
 from .check import check_schema
-from .counting import UNKNOWN, differing
 from .documents import push
-from .errors import Path
+from .finite import STRUCTURED, UNKNOWN, differing, listed, listed_scalars, listed_structured
 from .keywords import APPLICATORS, DEFINITIONS
-from .listed import STRUCTURED, listed, listed_scalars, listed_structured
 from .own_values import ARRAYS, array_shape
-from .places import Place
+from .places import Path, Place
 from .shapes import ALL_VALUES, FALSE, UNIQUE, Values
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from ..errors import GrammarError
 from ..json.formats import NARROWED
 from .algebra import Algebra
 from .applicators import target
-from .errors import pointer_of
 from .keywords import APPLICATORS, count
 from .own_values import own_values
+from .places import pointer_of
 from .shapes import is_nothing
 
 if TYPE_CHECKING:

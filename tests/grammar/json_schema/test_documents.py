@@ -24,9 +24,8 @@ from campaign import schema_suite
 from earleymask.grammar.errors import GrammarError, GrammarLimitError
 from earleymask.grammar.json_schema.check import check_schema
 from earleymask.grammar.json_schema.documents import Documents
-from earleymask.grammar.json_schema.errors import Path
 from earleymask.grammar.json_schema.keywords import DRAFTS, KEYWORDS, METASCHEMAS, keywords, rows
-from earleymask.grammar.json_schema.places import Place, Resource
+from earleymask.grammar.json_schema.places import Path, Place, Resource
 from earleymask.grammar.json_schema.read import read
 
 
