@@ -1,4 +1,4 @@
-"""The plot of a record: how mask times are distributed."""
+"""Plots of recorded results: how the times of masks are distributed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from ..harness.figures import CURVE_PERCENT, Record
 
 COLOURS = {"earleymask": "#d1495b", "llguidance": "#2e6f95", "xgrammar": "#7a9e3f"}
-STYLES = {"cold": (0, (4, 2)), "warm": "solid"}
-LABELS = {"cold": "first 100 masks of a process", "warm": "text seen before"}
+STYLES = {"cold": (0, (4, 2)), "warm": "solid", "whole": "solid"}
+LABELS = {"cold": "first 100 masks of a process", "warm": "the same text for the second time"}
 
 
-def draw(record: Record, path: Path) -> None:
-    """One panel for each vocabulary and text: the share of masks (up) done within a time (across, log scale), of a cold
-    process (dashed) and of a warm one."""
+def draw(recorded: Sequence[Record], path: Path, phases: Sequence[str] = ("cold", "warm")) -> None:
+    """Draw one panel for each vocabulary and text: the share of masks (up) that take no longer than a time (across, log
+    scale). `phases` says of which masks there are lines; with several, the legend says which line is which."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -23,7 +23,7 @@ def draw(record: Record, path: Path) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.ticker import FuncFormatter
 
-    cases: Sequence[Record] = [case for case in record["cases"] if "engines" in case]
+    cases = [case for case in recorded if "engines" in case]
     kinds = list(dict.fromkeys(case["kind"] for case in cases))
     names = list(dict.fromkeys(case["vocabulary"]["name"] for case in cases))
     figure, axes = pyplot.subplots(
@@ -39,10 +39,12 @@ def draw(record: Record, path: Path) -> None:
     for case in cases:
         axis = axes[names.index(case["vocabulary"]["name"])][kinds.index(case["kind"])]
         for name, engine in case["engines"].items():
-            for phase, style in STYLES.items():
+            for phase in phases:
                 times = engine["phases"][phase].get("curve_us")
                 if times:
-                    axis.plot(times, shares, color=COLOURS.get(name), ls=style, lw=1.8 if phase == "warm" else 1.3)
+                    axis.plot(
+                        times, shares, color=COLOURS.get(name), ls=STYLES[phase], lw=1.3 if phase == "cold" else 1.8
+                    )
         axis.set_title(f"{case['kind']}, {case['vocabulary']['name']}", fontsize=10)
         axis.set_xscale("log")
         axis.grid(True, which="major", color="#dddddd", lw=0.6)
@@ -51,10 +53,11 @@ def draw(record: Record, path: Path) -> None:
     for axis in axes[-1]:
         axis.set_xlabel("time of one mask")
     for row in axes:
-        row[0].set_ylabel("masks done within it")
+        row[0].set_ylabel("masks that take no longer")
     shown = list(dict.fromkeys(name for case in cases for name in case["engines"]))
     keys: list[Any] = [Line2D([], [], color=COLOURS.get(name), lw=1.8, label=name) for name in shown]
-    keys += [Line2D([], [], color="#444444", ls=STYLES[phase], lw=1.3, label=LABELS[phase]) for phase in STYLES]
+    if len(phases) > 1:
+        keys += [Line2D([], [], color="#444444", ls=STYLES[phase], lw=1.3, label=LABELS[phase]) for phase in phases]
     figure.legend(handles=keys, loc="outside upper center", ncols=len(keys), frameon=False)
     figure.savefig(path, dpi=110)
     pyplot.close(figure)

@@ -43,7 +43,7 @@ def write(record: Record, folder: Path, name: str) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     plot = f"{name}.png" if any("engines" in case for case in record["cases"]) else None
     if plot:
-        plots.draw(record, folder / plot)
+        plots.draw(record["cases"], folder / plot)
     write_json(record, folder / f"{name}.json")
     text = markdown(record, plot)
     (folder / f"{name}.md").write_text(text, encoding="utf-8")

@@ -108,7 +108,7 @@ def test_the_report_names_every_case_and_engine(record: figures.Record, tmp_path
     assert (tmp_path / "latency.md").read_text(encoding="utf-8") == text
     assert (tmp_path / "latency.png").read_bytes().startswith(b"\x89PNG")
     kept = json.loads((tmp_path / "latency.json").read_text(encoding="utf-8"))
-    assert pages.section(kept).count("| small | ") == sum(len(case["engines"]) for case in record["cases"])
+    assert pages.speed(kept).count("| small | ") == sum(len(case["engines"]) for case in record["cases"])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -237,13 +237,6 @@ def test_the_smoke_test_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "| json, " in capsys.readouterr().out
 
 
-def test_the_document_shows_the_results_in_the_repository() -> None:
-    kept = json.loads(pages.RESULTS.read_text(encoding="utf-8"))
-    document = pages.DOCUMENT.read_text(encoding="utf-8")
-    for marker, text in pages.documented(kept).items():
-        assert f"<!-- {marker} -->\n{text}<!-- /{marker} -->" in document, "run python -m bench.reports.pages"
-
-
 def test_a_part_does_not_replace_the_results(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         latency.main(["--parts", "profile"])
@@ -251,7 +244,7 @@ def test_a_part_does_not_replace_the_results(capsys: pytest.CaptureFixture[str])
 
 
 def test_the_documents_sections_are_filled(record: figures.Record) -> None:
-    sections = pages.documented(json.loads(json.dumps(record)))
+    sections = pages.sections(json.loads(json.dumps(record)))[pages.PERFORMANCE]
     assert pages.LACKING not in "".join(sections.values())
     assert (steps.LACKING in sections["steps"]) == ("long_output" not in record)  # which is of the first grammars
     assert "made in " in sections["steps"] and "ns a node" in sections["steps"]
@@ -261,7 +254,7 @@ def test_a_quantile_of_few_is_left_out(record: figures.Record) -> None:
     kept = json.loads(json.dumps(record))
     for engine in kept["cases"][0]["engines"].values():
         engine["phases"]["cold"]["mask_us"]["n"] = 99
-    row = pages.section(kept).splitlines()[2].split("|")
+    row = pages.speed(kept).splitlines()[2].split("|")
     assert row[4].strip().startswith("99 / ") and row[6].strip() and not row[7].strip() and row[10].strip()
 
 

@@ -61,13 +61,22 @@ def test_each_command_is_one_line(name: str) -> None:
     assert command.startswith("python3.11 -m venv .venv && .venv/bin/pip install ")
 
 
-def test_the_speed_table_is_that_of_the_results() -> None:
+@pytest.mark.parametrize("path", [pages.README, pages.PERFORMANCE], ids=lambda path: path.name)
+def test_pages_show_the_recorded_results(path: Path) -> None:
     if not pages.RESULTS.exists():
         pytest.skip("no results in bench/results")
-    found = pages.SECTION.search(README)
-    assert found, "README.md has no speed section"
-    expected = pages.section(json.loads(pages.RESULTS.read_text(encoding="utf-8")))
-    assert found[0] == expected, "README.md shows other numbers than bench/results: run python -m bench.reports.pages"
+    page = path.read_text(encoding="utf-8")
+    for marker, expected in pages.sections(json.loads(pages.RESULTS.read_text(encoding="utf-8")))[path].items():
+        assert pages.section(page, marker) == expected, f"{marker}: run python -m bench.reports.pages"
+
+
+def test_the_short_speed_table_has_a_row_for_each_text() -> None:
+    found = pages.section(README, "speed summary")
+    assert found
+    rows = [line.split(" | ") for line in found.splitlines() if line.startswith("| ")][2:]
+    assert [row[0].removeprefix("| ").partition(",")[0] for row in rows] == ["json", "language", "sql"]
+    assert all("earleymask" not in cell and "llguidance" in cell for row in rows for cell in row[1:])
+    assert "xgrammar" not in rows[2][3]  # too few masks for a p99
 
 
 @pytest.mark.parametrize(
