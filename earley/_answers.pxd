@@ -99,7 +99,6 @@ cdef class Answers:
     cdef Level* push_level(self) except NULL nogil
     cdef int start_at(self, uint32_t skeleton, uint32_t state) except -1 nogil
     cdef int by_item(self, uint32_t skeleton, uint32_t state, uint32_t places) except -1 nogil
-    cdef size_t n_items(self, uint32_t skeleton) noexcept nogil
     cdef uint32_t item_row(self, uint32_t row, size_t i) except? 0xFFFFFFFF nogil
     cdef uint32_t item_skeleton(self, uint32_t dot) except? 0xFFFFFFFF nogil
     cdef uint32_t state_of_item(self, uint32_t state, uint32_t skeleton) except? 0xFFFFFFFF nogil
@@ -126,3 +125,12 @@ cdef class Answers:
     cdef bint scans(self, uint32_t skeleton, uint32_t terminal) except -1 nogil
     cdef int walk(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t start, uint32_t position,
                   const RestTrie* rests) except -1 nogil
+
+
+# The i-th pop of an answer: the number of the continuation that is complete, and the places to ask about from there on.
+cdef inline uint32_t pop_number(Answers answers, const Answer* answer, size_t i) noexcept nogil:
+    return answers.pops.data[answer.pops + 2 * i]
+
+
+cdef inline uint32_t pop_places(Answers answers, const Answer* answer, size_t i) noexcept nogil:
+    return answers.pops.data[answer.pops + 2 * i + 1]

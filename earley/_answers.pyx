@@ -22,16 +22,18 @@ to forget makes new ones (`_masks`). All functions need the engine's lock.
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from earleymask.earley._chart cimport DEAD, MET, NO_TABLE, UNKNOWN, path_allocate, path_free
-from earleymask.earley._lexer cimport DEAD_STATE
+from earleymask.earley._chart cimport DEAD, MET, NO_TABLE, UNKNOWN, continuation_at, path_allocate, path_free, skeleton_of
+from earleymask.earley._lexer cimport DEAD_STATE, n_terminals, node_at, terminal_at
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport K_REPEAT
 from earleymask.earley._part cimport folded
 from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, parts_of, union_members
+from earleymask.earley._skeletons cimport item_dot, item_number, n_items_of, start_state_of
 from earleymask.earley._tables cimport (
     NONE, byteset_has, reserve, sequence, sequence_length, sort_u64, words_extend, words_free, words_push,
 )
-from earleymask.earley._template cimport marks_at
+from earleymask.earley._template cimport mark_of, marks_at, n_marks_of, rest_of
+from earleymask.trie._bitmask cimport mask_allow
 from earleymask.trie._build cimport DEBUG
 from earleymask.trie._memory cimport calloc, malloc
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
@@ -164,7 +166,7 @@ cdef class Answers:
         if answer != NONE:
             self.n_asked += 1
             return answer
-        state = self.skeletons.closure(skeleton).start_state
+        state = start_state_of(self.skeletons, skeleton)
         if state == DEAD_STATE:
             return NONE
         answer = self.evaluate(skeleton, state, places)
@@ -195,7 +197,7 @@ cdef class Answers:
         self.push_level()
         self.new_visit()
         # Each item has lexer states of its own: a grammar that has many does without.
-        if 1 < self.n_items(skeleton) <= MAX_ITEMS and not self.lexer.half_full():
+        if 1 < n_items_of(self.skeletons, skeleton) <= MAX_ITEMS and not self.lexer.half_full():
             self.by_item(skeleton, state, places)
         elif sequence(self.places, places)[0] == EXITS:
             self.start_at(skeleton, state)
@@ -240,23 +242,19 @@ cdef class Answers:
         """What the items of a row allow, each alone."""
         cdef size_t i
         cdef uint32_t own, answer, item, row = self.template.abstract_row(skeleton)
-        for i in range(self.n_items(skeleton)):
+        for i in range(n_items_of(self.skeletons, skeleton)):
             item = self.item_row(row, i)
-            own = self.state_of_item(state, sequence(self.template.rows, item)[0])
+            own = self.state_of_item(state, skeleton_of(self.template, item))
             if own != DEAD_STATE:
-                answer = self.evaluate(sequence(self.template.rows, item)[0], own, places)
+                answer = self.evaluate(skeleton_of(self.template, item), own, places)
                 self.take(answer, item)
         return 0
 
-    cdef size_t n_items(self, uint32_t skeleton) noexcept nogil:
-        return sequence_length(self.skeletons.skeletons, skeleton) // 2
-
     cdef uint32_t item_row(self, uint32_t row, size_t i) except? 0xFFFFFFFF nogil:
         """The row of the template that has only the i-th item of this one."""
-        cdef const uint32_t* item = sequence(self.skeletons.skeletons, sequence(self.template.rows, row)[0]) + 1 + 2 * i
-        cdef uint32_t words[2]
-        words[1] = sequence(self.template.rows, row)[1 + item[1]]
-        words[0] = self.item_skeleton(item[0])
+        cdef uint32_t skeleton = skeleton_of(self.template, row), words[2]
+        words[1] = continuation_at(self.template, row, item_number(self.skeletons, skeleton, i))
+        words[0] = self.item_skeleton(item_dot(self.skeletons, skeleton, i))
         return self.template.rows.intern(words, 2)
 
     cdef uint32_t item_skeleton(self, uint32_t dot) except? 0xFFFFFFFF nogil:
@@ -282,11 +280,11 @@ cdef class Answers:
         if own != NONE:
             return own
         self.state_words.n = 0
-        for i in range(0, sequence_length(self.lexer.states, state), 2):
-            terminal = sequence(self.lexer.states, state)[i]
+        for i in range(n_terminals(self.lexer, state)):
+            terminal = terminal_at(self.lexer, state, i)
             if self.rules.symbols[terminal].ignored or self.scans(skeleton, terminal):
                 words_push(&self.state_words, terminal)
-                words_push(&self.state_words, sequence(self.lexer.states, state)[i + 1])
+                words_push(&self.state_words, node_at(self.lexer, state, i))
         own = self.lexer.state(self.state_words.data, self.state_words.n)
         self.states_of_items.put(key, own)
         return own
@@ -340,9 +338,9 @@ cdef class Answers:
         """What the terminals of a lexer state allow below a node of the trie, each alone; of a union each member alone."""
         cdef size_t k, i, n_members
         cdef uint32_t terminal, regex, members[MAX_MEMBERS]
-        for k in range(0, sequence_length(self.lexer.states, state), 2):
-            terminal = sequence(self.lexer.states, state)[k]
-            regex = sequence(self.lexer.states, state)[k + 1]
+        for k in range(n_terminals(self.lexer, state)):
+            terminal = terminal_at(self.lexer, state, k)
+            regex = node_at(self.lexer, state, k)
             n_members = union_members(self.regexes, regex, members)
             for i in range(n_members):
                 self.by_regex(skeleton, terminal, node, members[i])
@@ -440,28 +438,29 @@ cdef class Answers:
     cdef inline int note_marks(self, uint32_t position, uint32_t place) except -1 nogil:
         cdef uint32_t at = marks_at(self.template, position), i
         if at != NONE:
-            for i in range(self.template.splits.data[at + 1]):
-                words_push(&self.levels[self.depth - 1].marks, self.template.splits.data[at + 2 + i])
+            for i in range(n_marks_of(self.template, at)):
+                words_push(&self.levels[self.depth - 1].marks, mark_of(self.template, at, i))
                 words_push(&self.levels[self.depth - 1].marks, place)
         return 0
 
     cdef int follow(self, uint32_t row, uint32_t places) except -1 nogil:
         """Asks a row of the template about these places, and takes the answers."""
-        cdef uint32_t at = self.template.split(row), rest = self.template.splits.data[at]
+        cdef uint32_t at = self.template.split(row), rest = rest_of(self.template, at), skeleton
         cdef size_t i
-        for i in range(self.template.splits.data[at + 1]):
-            words_push(&self.levels[self.depth - 1].pops, self.template.splits.data[at + 2 + i])
+        for i in range(n_marks_of(self.template, at)):
+            words_push(&self.levels[self.depth - 1].pops, mark_of(self.template, at, i))
             words_push(&self.levels[self.depth - 1].pops, places)
         if rest == NONE:
             return 0
-        if self.n_items(sequence(self.template.rows, rest)[0]) > MAX_ITEMS:
+        skeleton = skeleton_of(self.template, rest)
+        if n_items_of(self.skeletons, skeleton) > MAX_ITEMS:
             return self.ask(rest, places)
-        for i in range(self.n_items(sequence(self.template.rows, rest)[0])):
+        for i in range(n_items_of(self.skeletons, skeleton)):
             self.ask(self.item_row(rest, i), places)
         return 0
 
     cdef int ask(self, uint32_t row, uint32_t places) except -1 nogil:
-        cdef uint32_t answer = self.at_start(sequence(self.template.rows, row)[0], places)
+        cdef uint32_t answer = self.at_start(skeleton_of(self.template, row), places)
         return self.take(answer, row) if answer != NONE else 0
 
     cdef int take(self, uint32_t answer, uint32_t row) except -1 nogil:
@@ -471,8 +470,8 @@ cdef class Answers:
         cdef uint32_t i, continuation, places, variable
         self.add_tokens(a.bits, self.tokens.data + a.tokens, a.n_tokens)
         for i in range(a.n_pops):
-            continuation = sequence(self.template.rows, row)[1 + self.pops.data[a.pops + 2 * i]]
-            places = self.pops.data[a.pops + 2 * i + 1]
+            continuation = continuation_at(self.template, row, pop_number(self, &a, i))
+            places = pop_places(self, &a, i)
             variable = self.template.variable_index(continuation)
             if variable != NONE:
                 words_push(&level.pops, variable)
@@ -497,15 +496,14 @@ cdef class Answers:
         """The answer in the topmost level."""
         cdef Level* level = self.levels + self.depth - 1
         cdef Answer answer
-        cdef uint32_t i, token
+        cdef uint32_t i
         self.group_marks(level)
         reserve(<void**> &self.entries, &self.entries_capacity, self.n_entries + 1, sizeof(Answer))
         memset(&answer, 0, sizeof(Answer))
         if level.dense or level.tokens.n > FEW:
             level.dense = True
             for i in range(level.tokens.n):
-                token = level.tokens.data[i]
-                level.bits[token >> 5] |= <uint32_t> 1 << (token & 31)
+                mask_allow(level.bits, level.tokens.data[i])
             answer.bits = self.bitmaps.intern(level.bits)
             self.look_at_memory()
             memset(level.bits, 0, self.trie.n_words * sizeof(uint32_t))
@@ -557,7 +555,7 @@ cdef class Answers:
 
     cdef uint32_t state_without(self, uint32_t skeleton, uint32_t terminal) except? 0xFFFFFFFF nogil:
         """The lexer state at the start of a row where an ignored terminal has just ended."""
-        cdef uint32_t state = self.skeletons.closure(skeleton).start_state, other
+        cdef uint32_t state = start_state_of(self.skeletons, skeleton), other
         cdef uint64_t key = (<uint64_t> state << 32) | terminal
         cdef const uint32_t* node = sequence(self.regexes.nodes, self.rules.symbols[terminal].node)
         cdef size_t i
@@ -566,10 +564,10 @@ cdef class Answers:
         other = self.states_without.get(key)
         if other == NONE:
             self.state_words.n = 0
-            for i in range(0, sequence_length(self.lexer.states, state), 2):
-                if sequence(self.lexer.states, state)[i] != terminal:
-                    words_push(&self.state_words, sequence(self.lexer.states, state)[i])
-                    words_push(&self.state_words, sequence(self.lexer.states, state)[i + 1])
+            for i in range(n_terminals(self.lexer, state)):
+                if terminal_at(self.lexer, state, i) != terminal:
+                    words_push(&self.state_words, terminal_at(self.lexer, state, i))
+                    words_push(&self.state_words, node_at(self.lexer, state, i))
             other = self.lexer.state(self.state_words.data, self.state_words.n)
             self.states_without.put(key, other)
         return other

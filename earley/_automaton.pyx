@@ -11,9 +11,9 @@ from libc.string cimport memcpy, memset
 
 from earleymask.earley._escaped cimport make_escaped
 from earleymask.earley._nodes cimport (
-    CP_ORACLES, E_BODY, E_HIGH, E_PHASE, E_STYLE, E_VALUE, F_NULLABLE, F_ORDERED, I_OP, I_WORDS, I_X, K_AND, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_EMPTY, K_EPSILON,
+    CUTS_ORACLES, CUTS_PROGRAM, E_BODY, E_HIGH, E_PHASE, E_STYLE, E_VALUE, F_NULLABLE, F_ORDERED, I_OP, I_WORDS, I_X, K_AND, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_EMPTY, K_EPSILON,
     K_ESCAPED, K_LIST, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, R_EPSILON, T_THREAD, Instruction, code_begins,
-    item_length, nullable,
+    cut_program, item_length, items_begin, kind_of, nullable,
 )
 from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_and_not, byteset_fill, byteset_or, lowest_bit, reserve, sequence, sequence_length, set_all, words_extend,
@@ -153,12 +153,11 @@ cdef class Automaton:
 
     cdef uint32_t adopt_cuts(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil:
         cdef size_t base = self.regexes.stack.n, i, n
-        cdef uint32_t program = sequence(other.nodes, node)[1], n_oracles, mine
+        cdef uint32_t program = sequence(other.nodes, node)[CUTS_PROGRAM], mine
         # The program first: the regexes of its atoms.
         n = sequence_length(other.cut_programs, program)
-        words_extend(&self.regexes.stack, sequence(other.cut_programs, program), n)
-        n_oracles = sequence(other.cut_programs, program)[CP_ORACLES]
-        i = code_begins(sequence(other.cut_programs, program))
+        words_extend(&self.regexes.stack, cut_program(other, program), n)
+        i = code_begins(cut_program(other, program))
         while i < n:
             if self.regexes.stack.data[base + i + I_OP] == OP_ATOM:
                 mine = self.adopt(other, self.regexes.stack.data[base + i + I_X], adopted)
@@ -168,11 +167,11 @@ cdef class Automaton:
         self.regexes.stack.n = base
         n = sequence_length(other.nodes, node)
         words_extend(&self.regexes.stack, sequence(other.nodes, node), n)
-        self.regexes.stack.data[base + 1] = program
-        for i in range(3, 3 + n_oracles):
+        self.regexes.stack.data[base + CUTS_PROGRAM] = program
+        for i in range(CUTS_ORACLES, items_begin(cut_program(self.regexes, program))):
             mine = self.adopt(other, self.regexes.stack.data[base + i], adopted)
             self.regexes.stack.data[base + i] = mine
-        i = 3 + n_oracles
+        i = items_begin(cut_program(self.regexes, program))
         while i < n:
             if self.regexes.stack.data[base + i] == T_THREAD:
                 mine = self.adopt(other, self.regexes.stack.data[base + i + 2], adopted)
@@ -250,7 +249,7 @@ cdef class Automaton:
         n = sequence_length(self.regexes.nodes, node) - 1
         for i in range(n):
             part = sequence(self.regexes.nodes, node)[1 + i]
-            if sequence(self.regexes.nodes, part)[0] != K_NOT:
+            if kind_of(self.regexes, part) != K_NOT:
                 words_push(&self.regexes.stack, part)
         if self.regexes.stack.n == base or self.regexes.stack.n == base + n:
             self.regexes.stack.n = base

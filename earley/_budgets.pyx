@@ -19,12 +19,13 @@ is allowed if some reading of it keeps to the budgets.
 
 from libc.stdint cimport uint64_t
 
-from earleymask.earley._chart cimport FINISHED, NO_ROW, row_at
-from earleymask.earley._lexer cimport DEAD_STATE
+from earleymask.earley._chart cimport FINISHED, NO_ROW, n_pairs_at, pair_row, pair_state, row_at, skeleton_of
+from earleymask.earley._lexer cimport DEAD_STATE, n_terminals, next_state, node_at, terminal_at
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport R_EMPTY, nullable
 from earleymask.earley._regex cimport Regexes
-from earleymask.earley._tables cimport reserve, sequence, sequence_length, words_extend, words_free, words_push
+from earleymask.earley._skeletons cimport start_state_of
+from earleymask.earley._tables cimport reserve, words_extend, words_free, words_push
 
 
 cdef class Budgets:
@@ -58,20 +59,20 @@ cdef class Budgets:
     cdef uint32_t spend(self, uint32_t before, uint32_t after, const unsigned char* data, size_t n) except? 0xFFFFFFFF:
         cdef Chart chart = self.chart
         cdef uint32_t token = <uint32_t> self.ends.n, position = before, target, row, state, start
-        cdef size_t i, first = self.ends.data[token - 1] - sequence_length(chart.positions, before) // 2 if token else 0
+        cdef size_t i, first = self.ends.data[token - 1] - n_pairs_at(chart, before) if token else 0
         cdef bint changed = False
         cdef dict begun = {}, kept = {}
         self.coming.n = 0
         if after == FINISHED:
             return after
         if n:                                   # a special token ends all lexemes
-            for i in range(sequence_length(chart.positions, before) // 2):
+            for i in range(n_pairs_at(chart, before)):
                 begun[pair(chart, before, i)] = self.begun.data[first + i] if token else 0
         for i in range(n):
             target = chart.advance(position, data[i])
             begun = self.moved(begun, position, data[i], target, token if i + 1 < n else token + 1)
             position = target
-        for i in range(sequence_length(chart.positions, after) // 2):
+        for i in range(n_pairs_at(chart, after)):
             key = pair(chart, after, i)
             row, state = <uint32_t> (<uint64_t> key >> 32), <uint32_t> <uint64_t> key
             start = begun.get(key, token + 1)
@@ -85,7 +86,7 @@ cdef class Budgets:
             for key in kept:
                 chart.push_pair(<uint32_t> (<uint64_t> key >> 32), <uint32_t> <uint64_t> key)
             after = chart.intern_position(row_at(chart, after))
-        for i in range(sequence_length(chart.positions, after) // 2):
+        for i in range(n_pairs_at(chart, after)):
             words_push(&self.coming, kept[pair(chart, after, i)])
         return after
 
@@ -95,17 +96,17 @@ cdef class Budgets:
         cdef uint32_t row, state
         cdef size_t i
         cdef dict found = {}
-        spend_steps(chart.meter, 100 * (1 + sequence_length(chart.positions, position)))
-        for i in range(sequence_length(chart.positions, position) // 2):
+        spend_steps(chart.meter, 100 * (2 + 2 * n_pairs_at(chart, position)))
+        for i in range(n_pairs_at(chart, position)):
             key = pair(chart, position, i)
             row = <uint32_t> (<uint64_t> key >> 32)
-            state = chart.lexer.transitions[chart.lexer.transition(<uint32_t> <uint64_t> key, byte)].target
+            state = next_state(chart.lexer, <uint32_t> <uint64_t> key, byte)
             if state != DEAD_STATE:
                 moved = (<uint64_t> row << 32) | state
                 found[moved] = max(found.get(moved, 0), begun.get(key, fresh))
         row = row_at(chart, target)
         if row != NO_ROW:
-            state = chart.skeletons.closure(sequence(chart.rows, row)[0]).start_state
+            state = start_state_of(chart.skeletons, skeleton_of(chart, row))
             if state != DEAD_STATE:
                 found[(<uint64_t> row << 32) | state] = fresh
         return found
@@ -117,9 +118,9 @@ cdef class Budgets:
         cdef bint changed = False
         cdef list pairs = []
         cdef Words words
-        for i in range(0, sequence_length(self.chart.lexer.states, state), 2):
-            terminal = sequence(self.chart.lexer.states, state)[i]
-            node = sequence(self.chart.lexer.states, state)[i + 1]
+        for i in range(n_terminals(self.chart.lexer, state)):
+            terminal = terminal_at(self.chart.lexer, state, i)
+            node = node_at(self.chart.lexer, state, i)
             rest = node
             if terminal in self.most:
                 rest = self.spent_node(terminal, node, n_tokens)
@@ -160,5 +161,4 @@ cdef class Budgets:
 
 cdef inline object pair(Chart chart, uint32_t position, size_t i):
     """The i-th live pair of a position: row << 32 | lexer state."""
-    cdef const uint32_t* words = sequence(chart.positions, position) + 1 + 2 * i
-    return (<uint64_t> words[0] << 32) | words[1]
+    return (<uint64_t> pair_row(chart, position, i) << 32) | pair_state(chart, position, i)

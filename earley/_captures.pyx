@@ -28,7 +28,7 @@ from libc.stdlib cimport free
 
 from heapq import heappop, heappush
 
-from earleymask.earley._lexer cimport DEAD_STATE
+from earleymask.earley._lexer cimport DEAD_STATE, accepted_at, n_accepted, n_terminals, next_state, node_at, terminal_at
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport R_EPSILON
 from earleymask.earley._rules cimport S_LAZY, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
@@ -137,7 +137,7 @@ cdef class Reading:
         spend_steps(self.meter, 4 * self.n_scanners)
         for i in range(self.n_scanners):
             scanner = self.scanners[i]
-            scanner.state = self.lexer.transitions[self.lexer.transition(scanner.state, byte)].target
+            scanner.state = next_state(self.lexer, scanner.state, byte)
             if scanner.state == DEAD_STATE:
                 continue
             # Of lexemes that do the same from here on, the one that began first takes in all text of the other.
@@ -147,8 +147,8 @@ cdef class Reading:
             self.seen.put(key, place + 1)
             self.scanners[n] = scanner
             n += 1
-            for k in range(self.lexer.accepted_starts[scanner.state], self.lexer.accepted_starts[scanner.state + 1]):
-                terminal = self.lexer.accepted.data[k]
+            for k in range(n_accepted(self.lexer, scanner.state)):
+                terminal = accepted_at(self.lexer, scanner.state, k)
                 self.add_lexeme(terminal, scanner.begin, scanner.stand, place)
                 if self.rules.symbols[terminal].ignored:
                     words_extend(&self.arrivals, sequence(self.stands, scanner.stand),
@@ -322,9 +322,9 @@ cdef class Reading:
             scanner = self.scanners[i]
             if scanner.begin == self.steps.n:
                 continue
-            for k in range(0, sequence_length(self.lexer.states, scanner.state), 2):
-                symbol = sequence(self.lexer.states, scanner.state)[k]
-                if sequence(self.lexer.states, scanner.state)[k + 1] == R_EPSILON:
+            for k in range(n_terminals(self.lexer, scanner.state)):
+                symbol = terminal_at(self.lexer, scanner.state, k)
+                if node_at(self.lexer, scanner.state, k) == R_EPSILON:
                     continue
                 if self.rules.symbols[symbol].ignored:
                     stands.add(scanner.stand)
@@ -486,17 +486,17 @@ cdef class Reading:
             if self.accepts(body_state):
                 state = end_state
                 for i in range(place, last):
-                    state = self.lexer.transitions[self.lexer.transition(state, self.steps.data[<uint32_t> i] & 0xFF)].target
+                    state = next_state(self.lexer, state, self.steps.data[<uint32_t> i] & 0xFF)
                     if state == DEAD_STATE:
                         break
                 if self.accepts(state):
                     return place
             if place < last:
-                body_state = self.lexer.transitions[self.lexer.transition(body_state, self.steps.data[place] & 0xFF)].target
+                body_state = next_state(self.lexer, body_state, self.steps.data[place] & 0xFF)
         raise AssertionError("this is a bug in earleymask: a lexeme with an end does not end with it")
 
     def accepts(self, uint32_t state) -> bool:
-        return self.lexer.accepted_starts[state] < self.lexer.accepted_starts[state + 1]
+        return n_accepted(self.lexer, state) > 0
 
     # ---- texts that are no sentence yet -------------------------------------------------------------------------
 

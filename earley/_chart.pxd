@@ -7,7 +7,7 @@ from earleymask.earley._lexer cimport Lexer
 from earleymask.earley._meter cimport Meter
 from earleymask.earley._rules cimport Rules
 from earleymask.earley._skeletons cimport Skeletons
-from earleymask.earley._tables cimport ByteSet, Sequences, Words
+from earleymask.earley._tables cimport ByteSet, Sequences, Words, sequence, sequence_length
 
 cdef enum:
     DEAD = 0                    # position: no sentence begins like this
@@ -169,5 +169,37 @@ cdef class Chart:
     cdef uint32_t intern_position(self, uint32_t row) except? 0xFFFFFFFF nogil
 
 
+# The row at which a lexeme ends at a position, or NO_ROW.
 cdef inline uint32_t row_at(Chart chart, uint32_t position) noexcept nogil:
-    return chart.positions.words.data[chart.positions.starts[position]]
+    return sequence(chart.positions, position)[0]
+
+
+# The live pairs of a position: the row at which the lexeme began, and the lexer state that its bytes lead to.
+cdef inline size_t n_pairs_at(Chart chart, uint32_t position) noexcept nogil:
+    return sequence_length(chart.positions, position) // 2
+
+
+cdef inline uint32_t pair_row(Chart chart, uint32_t position, size_t i) noexcept nogil:
+    return sequence(chart.positions, position)[1 + 2 * i]
+
+
+cdef inline uint32_t pair_state(Chart chart, uint32_t position, size_t i) noexcept nogil:
+    return sequence(chart.positions, position)[2 + 2 * i]
+
+
+cdef inline uint32_t skeleton_of(Chart chart, uint32_t row) noexcept nogil:
+    return sequence(chart.rows, row)[0]
+
+
+# The row's i-th continuation, as the items of its skeleton number them.
+cdef inline uint32_t continuation_at(Chart chart, uint32_t row, size_t i) noexcept nogil:
+    return sequence(chart.rows, row)[1 + i]
+
+
+cdef inline uint32_t shape_of(Chart chart, uint32_t continuation) noexcept nogil:
+    return sequence(chart.continuations, continuation)[0]
+
+
+# The i-th of the continuations that a continuation goes on with; all of them are older than it.
+cdef inline uint32_t older_at(Chart chart, uint32_t continuation, size_t i) noexcept nogil:
+    return sequence(chart.continuations, continuation)[1 + i]

@@ -20,11 +20,12 @@ All functions need the engine's lock. Not here: tokens (`_walk`, `_matcher`).
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from earleymask.earley._skeletons cimport (
-    NEW, O_ACCEPTS, O_HEADER, O_N_ARGUMENTS, O_N_ITEMS, O_N_POPS, O_N_RECIPES, O_SKELETON, ROOT_SHAPE,
-)
-from earleymask.earley._lexer cimport DEAD_STATE
+from earleymask.earley._lexer cimport DEAD_STATE, accepted_at, n_accepted
 from earleymask.earley._meter cimport spend_steps
+from earleymask.earley._skeletons cimport (
+    NEW, O_ACCEPTS, O_HEADER, O_N_ARGUMENTS, O_N_ITEMS, O_N_POPS, O_N_RECIPES, O_SKELETON, ROOT_SHAPE, accepts_at, item_dot,
+    item_number, n_items_of, start_state_of,
+)
 from earleymask.earley._tables cimport (
     NONE, byteset_and, byteset_fill, keep_marked, lowest_bit, rehash, reserve, sequence, sequence_length, sort_u64, sort_unique,
     words_extend, words_free, words_push,
@@ -166,27 +167,27 @@ cdef class Chart:
         return table << 8
 
     cdef uint32_t step(self, uint32_t position, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
-        cdef size_t i, k, n = sequence_length(self.positions, position)
+        cdef size_t i, k, n = n_pairs_at(self, position)
         cdef uint32_t row, state, transition, terminal, outcome
         self.n_steps += 1
-        spend_steps(self.meter, 8 * n)
+        spend_steps(self.meter, 8 + 16 * n)
         byteset_fill(same, <uint64_t> -1)
         self.n_pairs = self.sources.n = 0
-        for i in range(1, n, 2):
-            row = sequence(self.positions, position)[i]
-            state = sequence(self.positions, position)[i + 1]
+        for i in range(n):
+            row = pair_row(self, position, i)
+            state = pair_state(self, position, i)
             transition = self.lexer.transition(state, byte)
             byteset_and(same, &self.lexer.transitions[transition].bytes)
             state = self.lexer.transitions[transition].target
             if state == DEAD_STATE:
                 continue
             self.push_pair(row, state)
-            for k in range(self.lexer.accepted_starts[state], self.lexer.accepted_starts[state + 1]):
-                terminal = self.lexer.accepted.data[k]
+            for k in range(n_accepted(self.lexer, state)):
+                terminal = accepted_at(self.lexer, state, k)
                 if self.rules.symbols[terminal].followed and self.lexer.has_read(state):
                     outcome = self.scan_followed(row, state, terminal)
                 else:
-                    outcome = self.skeletons.scan(sequence(self.rows, row)[0], terminal)
+                    outcome = self.skeletons.scan(skeleton_of(self, row), terminal)
                 if outcome != NONE:
                     words_push(&self.sources, outcome)
                     words_push(&self.sources, row)
@@ -206,7 +207,7 @@ cdef class Chart:
 
     cdef uint32_t start_state(self, uint32_t row) except? 0xFFFFFFFF nogil:
         """The lexer state in which a lexeme begins at the row."""
-        cdef uint32_t state = self.skeletons.closure(sequence(self.rows, row)[0]).start_state
+        cdef uint32_t state = start_state_of(self.skeletons, skeleton_of(self, row))
         return self.lexer.with_memory(state, self.rules.symbols) if self.rules.has_followed else state
 
     cdef uint32_t scan_followed(self, uint32_t row, uint32_t state, uint32_t terminal) except? 0xFFFFFFFE nogil:
@@ -214,7 +215,7 @@ cdef class Chart:
         cdef uint32_t dot
         with gil:
             dot = self.rules.follow_dot(terminal, self.lexer.regexes.read_by(self.lexer.node_of(state, terminal)))
-        return self.skeletons.scan_followed(sequence(self.rows, row)[0], terminal, dot)
+        return self.skeletons.scan_followed(skeleton_of(self, row), terminal, dot)
 
     cdef int push_pair(self, uint32_t row, uint32_t state) except -1 nogil:
         reserve(<void**> &self.pairs, &self.pairs_capacity, self.n_pairs + 1, sizeof(uint64_t))
@@ -242,12 +243,10 @@ cdef class Chart:
 
     cdef uint32_t without_memory(self, uint32_t position) except? 0xFFFFFFFF nogil:
         """The position at which it is forgotten what followed terminals have read."""
-        cdef size_t i, n = sequence_length(self.positions, position)
-        cdef uint32_t row
+        cdef size_t i
         self.n_pairs = 0
-        for i in range(1, n, 2):
-            row = sequence(self.positions, position)[i]
-            self.push_pair(row, self.lexer.without_memory(sequence(self.positions, position)[i + 1]))
+        for i in range(n_pairs_at(self, position)):
+            self.push_pair(pair_row(self, position, i), self.lexer.without_memory(pair_state(self, position, i)))
         return self.intern_position(row_at(self, position))
 
     # ---- special tokens and the end -----------------------------------------------------------------------------
@@ -260,7 +259,7 @@ cdef class Chart:
             return spelled
         self.n_pairs = self.sources.n = 0
         for i in range(self.named.n):
-            outcome = self.skeletons.scan(sequence(self.rows, row)[0], self.named.data[i])
+            outcome = self.skeletons.scan(skeleton_of(self, row), self.named.data[i])
             if outcome != NONE:
                 words_push(&self.sources, outcome)
                 words_push(&self.sources, row)
@@ -280,23 +279,23 @@ cdef class Chart:
                 words_push(&self.sources, IGNORED)
                 words_push(&self.sources, row)
                 row = self.next_row()
-        for i in range(1, sequence_length(self.positions, spelled), 2):
+        for i in range(n_pairs_at(self, spelled)):
             # What begins at the other row begins at the one of both.
-            if sequence(self.positions, spelled)[i] != other or sequence(self.positions, spelled)[i + 1] != state:
-                self.push_pair(sequence(self.positions, spelled)[i], sequence(self.positions, spelled)[i + 1])
+            if pair_row(self, spelled, i) != other or pair_state(self, spelled, i) != state:
+                self.push_pair(pair_row(self, spelled, i), pair_state(self, spelled, i))
         return self.position_of(row)
 
     cdef bint expects_special(self, uint32_t position, uint32_t symbol) except -1 nogil:
         cdef uint32_t row = row_at(self, position)
         if position <= FINISHED or row == NO_ROW:
             return False
-        return self.skeletons.scan(sequence(self.rows, row)[0], symbol) != NONE
+        return self.skeletons.scan(skeleton_of(self, row), symbol) != NONE
 
     cdef bint is_accepting(self, uint32_t position) noexcept nogil:
         cdef uint32_t row = row_at(self, position)
         if position <= FINISHED or row == NO_ROW:
             return False
-        return sequence(self.skeletons.skeletons, sequence(self.rows, row)[0])[0]
+        return accepts_at(self.skeletons, skeleton_of(self, row))
 
     # ---- rows ---------------------------------------------------------------------------------------------------
 
@@ -342,7 +341,7 @@ cdef class Chart:
         while w[O_N_ITEMS] == 0 and w[O_N_POPS] == 1 and w[O_ACCEPTS] == 0:
             continuation = self.frame.data[w[O_HEADER]]
             self.load_frame(self.continuations, continuation)
-            outcome = self.skeletons.pop(sequence(self.continuations, continuation)[0])
+            outcome = self.skeletons.pop(shape_of(self, continuation))
             w = self.skeletons.outcomes.data + outcome
         if w[O_SKELETON] != NONE:
             self.make_continuations(outcome)
@@ -433,11 +432,11 @@ cdef class Chart:
             if continuation < self.popped_at.n and self.popped_at.data[continuation] != NONE:
                 self.waiting.n -= 1
                 continue
-            outcome = self.skeletons.pop(sequence(self.continuations, continuation)[0])
+            outcome = self.skeletons.pop(shape_of(self, continuation))
             w = self.skeletons.outcomes.data + outcome
             ready = True
             for i in range(w[O_N_POPS]):
-                p = sequence(self.continuations, continuation)[1 + w[O_HEADER + 2 * w[O_N_ITEMS] + i]]
+                p = older_at(self, continuation, w[O_HEADER + 2 * w[O_N_ITEMS] + i])
                 if p >= self.popped_at.n or self.popped_at.data[p] == NONE:
                     words_push(&self.waiting, p)
                     ready = False
@@ -536,11 +535,11 @@ cdef class Chart:
                     self.stamps[<uint32_t> self.items[i]] = self.epoch
                 for i in range(start, end):
                     continuation = <uint32_t> self.items[i]
-                    outcome = self.skeletons.pop(sequence(self.continuations, continuation)[0])
+                    outcome = self.skeletons.pop(shape_of(self, continuation))
                     w = self.skeletons.outcomes.data + outcome
                     spend_steps(self.meter, 2 + w[O_N_POPS])
                     for k in range(w[O_N_POPS]):
-                        p = sequence(self.continuations, continuation)[1 + w[O_HEADER + 2 * w[O_N_ITEMS] + k]]
+                        p = older_at(self, continuation, w[O_HEADER + 2 * w[O_N_ITEMS] + k])
                         self.stamps[p] = 0
                 for i in range(start, end):
                     if self.stamps[<uint32_t> self.items[i]] == self.epoch:
@@ -551,12 +550,11 @@ cdef class Chart:
         return 0
 
     cdef int absorb_row(self, uint32_t row) except -1 nogil:
-        cdef const uint32_t* vector = sequence(self.rows, row) + 1
-        cdef uint32_t skeleton = sequence(self.rows, row)[0], i
-        cdef const uint32_t* w = sequence(self.skeletons.skeletons, skeleton)
-        self.accepts |= w[0] != 0
-        for i in range(1, <uint32_t> sequence_length(self.skeletons.skeletons, skeleton), 2):
-            self.push_item(w[i], vector[w[i + 1]])
+        cdef uint32_t skeleton = skeleton_of(self, row)
+        cdef size_t i
+        self.accepts |= accepts_at(self.skeletons, skeleton)
+        for i in range(n_items_of(self.skeletons, skeleton)):
+            self.push_item(item_dot(self.skeletons, skeleton, i), continuation_at(self, row, item_number(self.skeletons, skeleton, i)))
         return 0
 
     cdef int push_item(self, uint32_t dot, uint32_t continuation) except -1 nogil:
@@ -629,7 +627,6 @@ cdef class Chart:
     cdef int mark(self, uint8_t** marks) except -1 nogil:
         """marks[0][p], marks[1][r], marks[2][c]: positions, rows and continuations that some history reaches."""
         cdef History* history = self.histories
-        cdef const uint32_t* w
         cdef size_t i, k
         marks[0][DEAD] = marks[0][FINISHED] = marks[2][0] = 1
         while history != NULL:
@@ -640,11 +637,10 @@ cdef class Chart:
             history = history.next
         for i in range(FINISHED + 1, self.positions.n):
             if marks[0][i]:
-                w = sequence(self.positions, <uint32_t> i)
-                if w[0] != NO_ROW:
-                    marks[1][w[0]] = 1
-                for k in range(1, sequence_length(self.positions, <uint32_t> i), 2):
-                    marks[1][w[k]] = 1
+                if row_at(self, <uint32_t> i) != NO_ROW:
+                    marks[1][row_at(self, <uint32_t> i)] = 1
+                for k in range(n_pairs_at(self, <uint32_t> i)):
+                    marks[1][pair_row(self, <uint32_t> i, k)] = 1
         for i in range(self.rows.n):
             if marks[1][i]:
                 for k in range(1, sequence_length(self.rows, <uint32_t> i)):
@@ -759,12 +755,12 @@ cdef class Chart:
     cdef void mark_learned(self, uint8_t* states, uint8_t* skeletons, uint8_t* shapes) noexcept nogil:
         cdef size_t i, k
         for i in range(self.rows.n):
-            skeletons[sequence(self.rows, <uint32_t> i)[0]] = 1
+            skeletons[skeleton_of(self, <uint32_t> i)] = 1
         for i in range(self.continuations.n):
-            shapes[sequence(self.continuations, <uint32_t> i)[0]] = 1
+            shapes[shape_of(self, <uint32_t> i)] = 1
         for i in range(FINISHED + 1, self.positions.n):
-            for k in range(2, sequence_length(self.positions, <uint32_t> i), 2):
-                states[sequence(self.positions, <uint32_t> i)[k]] = 1
+            for k in range(n_pairs_at(self, <uint32_t> i)):
+                states[pair_state(self, <uint32_t> i, k)] = 1
 
     cdef void renumber(self, const uint32_t* states, const uint32_t* skeletons, const uint32_t* shapes) noexcept nogil:
         """Just after `collect`, so that nothing else refers to the engine's tables."""

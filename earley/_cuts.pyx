@@ -32,9 +32,10 @@ from libc.string cimport memcmp, memmove, memset
 
 from earleymask.earley._characters cimport encode
 from earleymask.earley._nodes cimport (
-    CP_HEADER, CP_ORACLES, CP_ORDERED, CP_POINTS, F_NULLABLE, G_BODY, G_ELSE, G_LOOK, G_PARENT, G_WORDS, I_ASKS, I_OP,
+    CP_HEADER, CP_ORACLES, CP_ORDERED, CP_POINTS, CUTS_ORACLES, CUTS_PROGRAM, CUTS_QUESTION, F_NULLABLE, G_BODY, G_ELSE, G_LOOK, G_PARENT, G_WORDS, I_ASKS, I_OP,
     I_OWNER, I_WORDS, I_X, I_Y, K_CUTS, OP_ATOM, OP_BEHIND, OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, R_EMPTY, R_EPSILON, T_CLOSE, T_CUT,
-    T_MATCH, T_OPEN, T_THREAD, Nodes, code_begins, groups_begin, item_length, nullable,
+    T_MATCH, T_OPEN, T_THREAD, Nodes, code_begins, cut_program, groups_begin, item_length, items_begin,
+    nullable,
 )
 from earleymask.earley._tables cimport (
     NONE, byteset_fill, reserve, sequence, sequence_length, words_extend, words_free, words_push,
@@ -117,11 +118,11 @@ cdef class Cuts:
 
     cdef uint32_t make(self, Unions nodes, size_t base) except? 0xFFFFFFFF nogil:
         """The node whose words are stack[base:], which stay there; a simpler one where one will do."""
-        cdef const uint32_t* program = sequence(nodes.cut_programs, nodes.stack.data[base + 1])
+        cdef const uint32_t* program = program_of(nodes, base)
         cdef const uint32_t* code = code_of(program)
         cdef uint32_t* item
-        cdef size_t first = base + 3 + program[CP_ORACLES], i = first, end = nodes.stack.n
-        cdef uint32_t asked = 0, question = nodes.stack.data[base + 2], result
+        cdef size_t first = base + items_begin(program), i = first, end = nodes.stack.n
+        cdef uint32_t asked = 0, question = nodes.stack.data[base + CUTS_QUESTION], result
         cdef int answer
         cdef bint plain = not program[CP_ORDERED], matched = False
         if i == end:
@@ -149,7 +150,7 @@ cdef class Cuts:
             return nodes.make_union(end)
         for i in range(program[CP_ORACLES]):
             if not (asked >> i) & 1:
-                nodes.stack.data[base + 3 + i] = R_EMPTY     # nobody will ask: states need not be told apart by it
+                nodes.stack.data[base + CUTS_ORACLES + i] = R_EMPTY     # nobody will ask: states need not be told apart by it
         result = nodes.nodes.find(nodes.stack.data + base, end - base)
         if result == NONE:
             answer = self.answers(nodes, base)              # first: an error must not leave a node that does not know it
@@ -161,7 +162,7 @@ cdef class Cuts:
     cdef int answers(self, Unions nodes, size_t base) except -1 nogil:
         """Whether a text may end in this state, by its question."""
         cdef size_t copy = copy_state(nodes, base)
-        cdef uint32_t question = nodes.stack.data[base + 2]
+        cdef uint32_t question = nodes.stack.data[base + CUTS_QUESTION]
         cdef int answer = 0
         if end_lexeme(self, nodes, copy):
             answer = is_followed(self, nodes, copy, question) if question else ends_well(self, nodes, copy)
@@ -170,12 +171,12 @@ cdef class Cuts:
 
     cdef int step(self, Unions nodes, size_t base, uint32_t byte, uint32_t mode, ByteSet* same) except -1 nogil:
         """Replaces the state stack[base:] by the one after `byte`, or where `mode` says so, after the end."""
-        cdef const uint32_t* program = sequence(nodes.cut_programs, nodes.stack.data[base + 1])
+        cdef const uint32_t* program = program_of(nodes, base)
         cdef const uint32_t* code = code_of(program)
-        cdef size_t first = base + 3 + program[CP_ORACLES], i = first, end = nodes.stack.n
+        cdef size_t first = base + items_begin(program), i = first, end = nodes.stack.n
         cdef uint32_t pc, node, part
         if mode == STEP or mode == LOOK_ON:
-            for i in range(base + 3, first):
+            for i in range(base + CUTS_ORACLES, first):
                 part = nodes.derive(nodes.stack.data[i], byte, same)
                 nodes.stack.data[i] = part
             i = first
@@ -216,9 +217,9 @@ cdef class Cuts:
         return self.end(nodes, base)
 
     cdef int begin(self, Unions nodes, size_t base) except -1 nogil:
-        cdef const uint32_t* program = sequence(nodes.cut_programs, nodes.stack.data[base + 1])
+        cdef const uint32_t* program = program_of(nodes, base)
         cdef size_t before = self.visited_capacity
-        cdef size_t n = (sequence_length(nodes.cut_programs, nodes.stack.data[base + 1]) - (code_of(program) - program)) // I_WORDS
+        cdef size_t n = (sequence_length(nodes.cut_programs, nodes.stack.data[base + CUTS_PROGRAM]) - (code_of(program) - program)) // I_WORDS
         if before < n:
             reserve(<void**> &self.visited, &self.visited_capacity, n, sizeof(uint32_t))
             memset(self.visited + before, 0, (self.visited_capacity - before) * sizeof(uint32_t))
@@ -237,7 +238,7 @@ cdef class Cuts:
 
     cdef int visit(self, Unions nodes, size_t base, uint32_t start) except -1 nogil:
         """Puts out the items that `start` leads to without reading, in order of preference."""
-        cdef const uint32_t* program = sequence(nodes.cut_programs, nodes.stack.data[base + 1])
+        cdef const uint32_t* program = program_of(nodes, base)
         cdef const uint32_t* code = code_of(program)
         cdef const uint32_t* instruction
         cdef const uint32_t* group
@@ -274,7 +275,7 @@ cdef class Cuts:
                 words_push(&self.agenda, instruction[I_X])
                 words_push(&self.agenda, A_VISIT)
             elif op == OP_BEHIND:
-                if nullable(nodes, nodes.stack.data[base + 3 + (instruction[I_X] >> 1)]) != (instruction[I_X] & 1):
+                if nullable(nodes, nodes.stack.data[base + CUTS_ORACLES + (instruction[I_X] >> 1)]) != (instruction[I_X] & 1):
                     words_push(&self.agenda, instruction[I_Y])
                     words_push(&self.agenda, A_VISIT)
             elif op == OP_GROUP:
@@ -440,7 +441,7 @@ cdef class Cuts:
 
 cdef int end_lexeme(Cuts cuts, Unions nodes, size_t base) except -1 nogil:
     """Ends the threads that are not in lookaheads; whether there is a match."""
-    cdef size_t i = base + 3 + sequence(nodes.cut_programs, nodes.stack.data[base + 1])[CP_ORACLES]
+    cdef size_t i = base + items_begin(program_of(nodes, base))
     cdef ByteSet same
     while i < nodes.stack.n:
         if nodes.stack.data[i] == T_MATCH:
@@ -452,7 +453,7 @@ cdef int end_lexeme(Cuts cuts, Unions nodes, size_t base) except -1 nogil:
 
 cdef uint32_t verdict(Nodes nodes, size_t base) noexcept nogil:
     """Whether the ended lexeme matches: 0 no, 1 yes, UNKNOWN."""
-    cdef size_t i = base + 3 + sequence(nodes.cut_programs, nodes.stack.data[base + 1])[CP_ORACLES], end
+    cdef size_t i = base + items_begin(program_of(nodes, base)), end
     cdef bint found = False, cut = False
     # A match that no group holds is certain, unless a cut of everything may still come before it.
     while i < nodes.stack.n:
@@ -495,7 +496,7 @@ cdef int look_on(Cuts cuts, Unions nodes, size_t base, uint32_t point) except -1
     cdef uint32_t i
     cdef ByteSet same
     byteset_fill(&same, <uint64_t> -1)
-    for i in range(encode(sequence(nodes.cut_programs, nodes.stack.data[base + 1])[CP_HEADER + point], encoded)):
+    for i in range(encode(program_of(nodes, base)[CP_HEADER + point], encoded)):
         cuts.step(nodes, copy, encoded[i], LOOK_ON, &same)
     return 0
 
@@ -507,19 +508,19 @@ cdef int is_followed(Cuts cuts, Unions nodes, size_t base, uint32_t number) exce
     cdef int answer
     if known != UNKNOWN:
         return known == number
-    nodes.stack.data[base + 2] = number | ENDED
+    nodes.stack.data[base + CUTS_QUESTION] = number | ENDED
     node = nodes.nodes.find(nodes.stack.data + base, copy - base)
     if node != NONE:
         return nullable(nodes, node)
     row = CP_HEADER + n_points_of(nodes, base) + (<size_t> number - 2) * (1 + n_points_of(nodes, base))
-    end = number if number < 2 else sequence(nodes.cut_programs, nodes.stack.data[base + 1])[row]
+    end = number if number < 2 else program_of(nodes, base)[row]
     answer = ends_well(cuts, nodes, base) == end
     for point in range(n_points_of(nodes, base)):
         if not answer:
             break
         look_on(cuts, nodes, base, point)
         answer = is_followed(
-            cuts, nodes, copy, number if number < 2 else sequence(nodes.cut_programs, nodes.stack.data[base + 1])[row + 1 + point])
+            cuts, nodes, copy, number if number < 2 else program_of(nodes, base)[row + 1 + point])
         nodes.stack.n = copy
     node = nodes.make(nodes.stack.data + base, copy - base)
     if answer:
@@ -527,5 +528,10 @@ cdef int is_followed(Cuts cuts, Unions nodes, size_t base, uint32_t number) exce
     return answer
 
 
+cdef inline const uint32_t* program_of(Nodes nodes, size_t base) noexcept nogil:
+    """The program of the state stack[base:]."""
+    return cut_program(nodes, nodes.stack.data[base + CUTS_PROGRAM])
+
+
 cdef inline uint32_t n_points_of(Nodes nodes, size_t base) noexcept nogil:
-    return sequence(nodes.cut_programs, nodes.stack.data[base + 1])[CP_POINTS]
+    return program_of(nodes, base)[CP_POINTS]

@@ -9,7 +9,7 @@ from earleymask.earley._nodes cimport (
     F_KNOWN_EMPTY, F_KNOWN_INHABITED, F_NULLABLE, F_SEARCH, R_EMPTY,
 )
 from earleymask.earley._tables cimport (
-    NONE, ByteSet, Words, byteset_fill, byteset_has, byteset_or, reserve, words_free, words_push,
+    NONE, ByteSet, Words, bits_add, bits_have, byteset_fill, byteset_has, byteset_or, reserve, words_free, words_push,
 )
 
 from earleymask.earley.errors import LimitError
@@ -115,10 +115,9 @@ cdef uint64_t pop(uint64_t* heap, size_t* n) noexcept nogil:
 
 cdef bint visit_first(Words* visited, uint32_t node) except? -1 nogil:
     """Sets the node's bit; whether it was not set before."""
-    cdef uint32_t bit = <uint32_t> 1 << (node & 31)
     while visited.n <= node >> 5:
         words_push(visited, 0)
-    if visited.data[node >> 5] & bit:
+    if bits_have(visited.data, node):
         return False
-    visited.data[node >> 5] |= bit
+    bits_add(visited.data, node)
     return True

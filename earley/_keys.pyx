@@ -8,8 +8,8 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free
 
 from earleymask.earley._nodes cimport (
-    CP_ORACLES, I_OP, I_WORDS, I_X, K_AND, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_ESCAPED, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM,
-    OP_JUMP, OP_SPLIT, T_CUT, T_OPEN, T_THREAD, Instruction, code_begins, item_length,
+    CUTS_ORACLES, I_OP, I_WORDS, I_X, K_AND, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_ESCAPED, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM,
+    OP_JUMP, OP_SPLIT, T_CUT, T_OPEN, T_THREAD, Instruction, code_begins, cut_program, item_length, items_begin,
 )
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._tables cimport sequence, sequence_length
@@ -59,9 +59,9 @@ cdef class Keys:
                 h = mixed(mixed(h, self.program_key(p[i])), self.key(p[i + 1]))
         elif p[0] == K_CUTS:
             h = mixed(mixed(h, self.cut_program_key(p[1])), p[2])
-            for i in range(3, 3 + sequence(self.regexes.cut_programs, p[1])[CP_ORACLES]):
+            for i in range(CUTS_ORACLES, items_begin(cut_program(self.regexes, p[1]))):
                 h = mixed(h, self.key(p[i]))
-            i = 3 + sequence(self.regexes.cut_programs, p[1])[CP_ORACLES]
+            i = items_begin(cut_program(self.regexes, p[1]))
             while i < n:
                 h = mixed(h, p[i])
                 if p[i] == T_THREAD:
@@ -82,7 +82,7 @@ cdef class Keys:
         return self.keys[regex]
 
     cdef uint64_t cut_program_key(self, uint32_t program) noexcept nogil:
-        cdef const uint32_t* words = sequence(self.regexes.cut_programs, program)
+        cdef const uint32_t* words = cut_program(self.regexes, program)
         cdef size_t n = sequence_length(self.regexes.cut_programs, program), i
         cdef size_t code = code_begins(words)
         cdef uint64_t h = mixed(n, code)

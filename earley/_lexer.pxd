@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._rules cimport Symbol
-from earleymask.earley._tables cimport ByteSet, Sequences, Words
+from earleymask.earley._tables cimport ByteSet, Sequences, Words, sequence, sequence_length
 
 cdef struct Transition:
     ByteSet bytes               # by any of these bytes
@@ -41,3 +41,30 @@ cdef class Lexer:
     cdef void collect(self, const uint8_t* marks, uint32_t* map_, const uint32_t* nodes) noexcept nogil
     cdef bint half_full(self) noexcept nogil        # half of the states that there may be are there
     cdef size_t n_bytes(self) noexcept nogil
+
+
+# A state has n_terminals of them, in ascending order; each comes with its node, what is left to match of it.
+cdef inline size_t n_terminals(Lexer lexer, uint32_t state) noexcept nogil:
+    return sequence_length(lexer.states, state) // 2
+
+
+cdef inline uint32_t terminal_at(Lexer lexer, uint32_t state, size_t i) noexcept nogil:
+    return sequence(lexer.states, state)[2 * i]
+
+
+cdef inline uint32_t node_at(Lexer lexer, uint32_t state, size_t i) noexcept nogil:
+    return sequence(lexer.states, state)[2 * i + 1]
+
+
+# The terminals that a state accepts, in ascending order.
+cdef inline size_t n_accepted(Lexer lexer, uint32_t state) noexcept nogil:
+    return lexer.accepted_starts[state + 1] - lexer.accepted_starts[state]
+
+
+cdef inline uint32_t accepted_at(Lexer lexer, uint32_t state, size_t i) noexcept nogil:
+    return lexer.accepted.data[lexer.accepted_starts[state] + i]
+
+
+# The state that a byte leads to, maybe DEAD_STATE.
+cdef inline uint32_t next_state(Lexer lexer, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil:
+    return lexer.transitions[lexer.transition(state, byte)].target

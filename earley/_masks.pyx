@@ -17,13 +17,15 @@ import weakref
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from earleymask.earley._answers cimport AT_ROOT, FEW, Answer
-from earleymask.earley._chart cimport DEAD
+from earleymask.earley._answers cimport AT_ROOT, FEW, Answer, pop_number, pop_places
+from earleymask.earley._chart cimport DEAD, continuation_at, n_pairs_at, pair_row, pair_state, skeleton_of
 from earleymask.earley._keys cimport Keys
 from earleymask.earley._parts cimport Parts
 from earleymask.earley._tables cimport (
-    NONE, copy_of, reserve, sequence, sequence_length, sort_unique, words_extend, words_free, words_push,
+    NONE, copy_of, reserve, sort_unique, words_extend, words_free, words_push,
 )
+from earleymask.earley._token_ids cimport has_id
+from earleymask.trie._bitmask cimport mask_allow, mask_allows, mask_refuse
 from earleymask.trie._memory cimport calloc, malloc
 
 from earleymask.earley import _answers
@@ -166,12 +168,12 @@ cdef class Masks:
         for i in range(self.extra_sets.n):
             words_push(&self.ids, EXTRA_SET | self.extra_sets.data[i])
         self.answers.begin()
-        for i in range(1, sequence_length(chart.positions, position), 2):
-            row = sequence(chart.positions, position)[i]
-            state = sequence(chart.positions, position)[i + 1]
+        for i in range(n_pairs_at(chart, position)):
+            row = pair_row(chart, position, i)
+            state = pair_state(chart, position, i)
             if self.answers.rules.has_followed:
                 state = self.answers.lexer.without_memory(state)
-            answer = self.answers.evaluate(sequence(chart.rows, row)[0], state, AT_ROOT)
+            answer = self.answers.evaluate(skeleton_of(chart, row), state, AT_ROOT)
             self.gather(chart, row, answer)
         mask = self.union_of()
         if self.answers.rules.has_followed:
@@ -189,7 +191,7 @@ cdef class Masks:
         if mask.bits != NULL:
             memcpy(self.scratch, mask.bits, self.trie.n_words * sizeof(uint32_t))
         for i in range(mask.n_tokens):
-            self.scratch[mask.tokens[i] >> 5] |= <uint32_t> 1 << (mask.tokens[i] & 31)
+            mask_allow(self.scratch, mask.tokens[i])
         self.clear_refused(self.scratch)
         return self.lone_mask(self.scratch)
 
@@ -210,8 +212,8 @@ cdef class Masks:
         if self.doubtful is None:
             with gil:
                 self.find_doubtful()
-        for i in range(1, sequence_length(chart.positions, position), 2):
-            begun |= self.answers.lexer.has_read(sequence(chart.positions, position)[i + 1])
+        for i in range(n_pairs_at(chart, position)):
+            begun |= self.answers.lexer.has_read(pair_state(chart, position, i))
         doubtful = &self.doubtful.inside if begun else &self.doubtful.outside
         self.tokens.n = 0
         for i in range(doubtful.n):
@@ -223,7 +225,7 @@ cdef class Masks:
     cdef void clear_refused(self, uint32_t* words) noexcept nogil:
         cdef size_t i
         for i in range(self.tokens.n):
-            words[self.tokens.data[i] >> 5] &= ~(<uint32_t> 1 << (self.tokens.data[i] & 31))
+            mask_refuse(words, self.tokens.data[i])
 
     cdef int find_doubtful(self) except -1:
         cdef Engine engine = self.engine()
@@ -245,7 +247,7 @@ cdef class Masks:
             if self.extras.data[i] == token:
                 return True
         for i in range(self.extra_sets.n):
-            if (self.token_ids.bits[self.extra_sets.data[i] * self.trie.n_words + (token >> 5)] >> (token & 31)) & 1:
+            if has_id(self.token_ids, self.extra_sets.data[i], token):
                 return True
         return False
 
@@ -281,15 +283,15 @@ cdef class Masks:
     cdef int gather(self, Chart chart, uint32_t row, uint32_t answer) except -1 nogil:
         """Notes an answer about a row of the chart, and those of the rows that it leads back to."""
         cdef uint32_t i, continuation, places, popped, other
-        cdef uint32_t pops = self.answers.entries[answer].pops, n_pops = self.answers.entries[answer].n_pops
+        cdef Answer entry = self.answers.entries[answer]        # a copy: new answers may move the others
         words_push(&self.ids, answer)
-        for i in range(n_pops):
-            continuation = sequence(chart.rows, row)[1 + self.answers.pops.data[pops + 2 * i]]
-            places = self.answers.pops.data[pops + 2 * i + 1]
+        for i in range(entry.n_pops):
+            continuation = continuation_at(chart, row, pop_number(self.answers, &entry, i))
+            places = pop_places(self.answers, &entry, i)
             if self.answers.is_visited(continuation, places):
                 continue
             popped = chart.popped_row(continuation)
-            other = self.answers.at_start(sequence(chart.rows, popped)[0], places)
+            other = self.answers.at_start(skeleton_of(chart, popped), places)
             if other != NONE:
                 self.gather(chart, popped, other)
         return 0
@@ -365,7 +367,7 @@ cdef class Masks:
     cdef void scratch_from_answers(self, size_t n) noexcept nogil:
         """`scratch` becomes the union of the first n answers in `ids`, and the extras."""
         cdef size_t i, w, n_words = self.trie.n_words
-        cdef uint32_t k, token, representative, duplicate
+        cdef uint32_t k
         cdef const uint32_t* bits
         cdef uint32_t* scratch = self.scratch
         cdef Answer* answer
@@ -386,14 +388,12 @@ cdef class Masks:
             answer = self.answers.entries + self.ids.data[i]
             if answer.bits == NULL:
                 for k in range(answer.n_tokens):
-                    token = self.answers.tokens.data[answer.tokens + k]
-                    scratch[token >> 5] |= <uint32_t> 1 << (token & 31)
+                    mask_allow(scratch, self.answers.tokens.data[answer.tokens + k])
         for k in range(self.trie.n_duplicates):
-            representative = self.trie.duplicates[2 * k]
-            duplicate = self.trie.duplicates[2 * k + 1]
-            scratch[duplicate >> 5] |= ((scratch[representative >> 5] >> (representative & 31)) & 1) << (duplicate & 31)
+            if mask_allows(scratch, self.trie.duplicates[2 * k]):
+                mask_allow(scratch, self.trie.duplicates[2 * k + 1])
         for i in range(self.extras.n):
-            scratch[self.extras.data[i] >> 5] |= <uint32_t> 1 << (self.extras.data[i] & 31)
+            mask_allow(scratch, self.extras.data[i])
         for i in range(self.extra_sets.n):
             bits = self.token_ids.bits + self.extra_sets.data[i] * n_words
             for w in range(n_words):
@@ -416,7 +416,7 @@ cdef class Masks:
 
 cdef bint allows(const Mask* mask, uint32_t token) noexcept nogil:
     if mask.bits != NULL:
-        return (mask.bits[token >> 5] >> (token & 31)) & 1
+        return mask_allows(mask.bits, token)
     return has_word(mask.tokens, mask.n_tokens, token)
 
 

@@ -18,16 +18,16 @@ from earleymask.earley._answers cimport Answers
 from earleymask.earley._budgets cimport Budgets
 from earleymask.earley._chart cimport (
     DEAD, FINISHED, FORGOTTEN, MASK_ANSWERS_KNOWN, MASK_KNOWN, MET, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN, MASK_UNION_KNOWN,
-    MASK_WALKED, NO_ROW, UNKNOWN, row_at,
+    MASK_WALKED, NO_ROW, UNKNOWN, n_pairs_at, pair_state, row_at,
 )
 from earleymask.earley._forget cimport forget
+from earleymask.earley._lexer cimport n_terminals, node_at, terminal_at
 from earleymask.earley._masks cimport masks_of
 from earleymask.earley._meter cimport start
 from earleymask.earley._nodes cimport R_EPSILON
-from earleymask.earley._tables cimport (
-    NONE, reserve, sequence, sequence_length, sort_unique, words_extend, words_push,
-)
+from earleymask.earley._tables cimport NONE, reserve, sort_unique, words_extend, words_push
 from earleymask.earley._token_ids cimport has_id, token_ids_of
+from earleymask.trie._bitmask cimport mask_allow
 from earleymask.trie._build cimport DEBUG
 from earleymask.trie._memory cimport calloc
 
@@ -174,7 +174,7 @@ cdef class Matcher:
 
     cdef int write_mask(self, uint32_t* words) except -1:
         cdef size_t n_bytes = self.trie.n_words * sizeof(uint32_t), i
-        cdef uint32_t token, position
+        cdef uint32_t position
         cdef Mask* mask = NULL
         cdef bint locked = False
         # SAFETY: masks are freed, and the chart is changed by others, only by whoever holds the GIL or has made it busy.
@@ -200,8 +200,7 @@ cdef class Matcher:
             else:
                 memset(words, 0, n_bytes)
                 for i in range(mask.n_tokens):
-                    token = mask.tokens[i]
-                    words[token >> 5] |= <uint32_t> 1 << (token & 31)
+                    mask_allow(words, mask.tokens[i])
         finally:
             if locked:
                 self.release()
@@ -246,7 +245,6 @@ cdef class Matcher:
     cdef int walk_mask(self, uint32_t position, uint32_t* words) except -1:
         """The mask by the merged walk."""
         cdef size_t i, w
-        cdef uint32_t token
         cdef uint64_t n_nodes = self.walk.n_nodes
         self.find_extras(position)
         if position != FINISHED and self.trie.n_words:
@@ -258,8 +256,7 @@ cdef class Matcher:
                     self.walk.fill(position, words)
         self.chart.n_nodes += self.walk.n_nodes - n_nodes
         for i in range(self.masks.extras.n):
-            token = self.masks.extras.data[i]
-            words[token >> 5] |= <uint32_t> 1 << (token & 31)
+            mask_allow(words, self.masks.extras.data[i])
         for i in range(self.masks.extra_sets.n):
             for w in range(self.trie.n_words):
                 words[w] |= self.token_ids.bits[self.masks.extra_sets.data[i] * self.trie.n_words + w]
@@ -613,12 +610,12 @@ cdef class Matcher:
         cdef uint32_t state
         cdef size_t i, k
         found = set()
-        for i in range(1, sequence_length(self.chart.positions, position), 2):
-            state = sequence(self.chart.positions, position)[i + 1]
-            for k in range(0, sequence_length(self.engine.lexer.states, state), 2):
+        for i in range(n_pairs_at(self.chart, position)):
+            state = pair_state(self.chart, position, i)
+            for k in range(n_terminals(self.engine.lexer, state)):
                 # A lexeme of which nothing is left has ended here; what may follow it waits in another pair.
-                if sequence(self.engine.lexer.states, state)[k + 1] != R_EPSILON:
-                    found.add(sequence(self.engine.lexer.states, state)[k])
+                if node_at(self.engine.lexer, state, k) != R_EPSILON:
+                    found.add(terminal_at(self.engine.lexer, state, k))
         return found
 
     # ---- attributes of rules ------------------------------------------------------------------------------------

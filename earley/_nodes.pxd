@@ -3,7 +3,7 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from earleymask.earley._meter cimport Meter
-from earleymask.earley._tables cimport ByteSet, Sequences, Words
+from earleymask.earley._tables cimport ByteSet, Sequences, Words, sequence
 
 # A node is a sequence of words: its kind, then
 cdef enum:
@@ -29,7 +29,10 @@ cdef enum:
     R_EMPTY = 0                     # the first two nodes of every arena
     R_EPSILON = 1
 
-cdef enum:                          # words of a K_ESCAPED and of a K_READ node
+cdef enum:                          # words of a K_CUTS, of a K_ESCAPED and of a K_READ node
+    CUTS_PROGRAM = 1
+    CUTS_QUESTION = 2
+    CUTS_ORACLES = 3                # the first of them; the items come after the last one
     E_BODY = 1
     E_STYLE = 2
     E_PHASE = 3
@@ -159,6 +162,20 @@ cdef class Nodes:
 
 cdef inline bint nullable(Nodes nodes, uint32_t node) noexcept nogil:
     return nodes.flags[node] & F_NULLABLE
+
+
+cdef inline uint32_t kind_of(Nodes nodes, uint32_t node) noexcept nogil:
+    return sequence(nodes.nodes, node)[0]
+
+
+cdef inline const uint32_t* cut_program(Nodes nodes, uint32_t program) noexcept nogil:
+    """The words of a cut program; valid until the next one is entered."""
+    return sequence(nodes.cut_programs, program)
+
+
+cdef inline size_t items_begin(const uint32_t* program) noexcept nogil:
+    """Where the items of a K_CUTS node with this program begin in the node: after its oracles."""
+    return CUTS_ORACLES + <size_t> program[CP_ORACLES]
 
 
 cdef inline size_t groups_begin(const uint32_t* program) noexcept nogil:

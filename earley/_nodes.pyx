@@ -99,7 +99,7 @@ cdef class Nodes:
         cdef uint16_t depth = 0, rest
         cdef size_t i
         if kind == K_CONCAT:
-            if sequence(self.nodes, words[1])[0] == K_BYTES:
+            if kind_of(self, words[1]) == K_BYTES:
                 return 2
             rest = self.depths[words[2]]
             depth = self.depths[words[1]] + 1
@@ -293,7 +293,7 @@ cdef class Nodes:
         cdef uint32_t node
         for i in range(base, self.stack.n):
             node = data[i]
-            if sequence(self.nodes, node)[0] == K_NOT:
+            if kind_of(self, node) == K_NOT:
                 continue
             for j in range(base, self.stack.n):
                 p = sequence(self.nodes, data[j])
@@ -430,9 +430,9 @@ cdef class Nodes:
             for i in range(2, n, 2):
                 touch(p + i, marks, map_)
         elif kind == K_CUTS:
-            for i in range(3, 3 + sequence(self.cut_programs, p[1])[CP_ORACLES]):
+            for i in range(CUTS_ORACLES, items_begin(cut_program(self, p[1]))):
                 touch(p + i, marks, map_)
-            i = 3 + sequence(self.cut_programs, p[1])[CP_ORACLES]
+            i = items_begin(cut_program(self, p[1]))
             while i < n:
                 if p[i] == T_THREAD:
                     touch(p + i + 2, marks, map_)

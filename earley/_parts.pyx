@@ -51,6 +51,7 @@ from earleymask.earley._tables cimport (
     NONE, byteset_add, byteset_fill, byteset_has, byteset_or, copy_of, lowest_bit, reserve, sequence, sequence_length,
     sort_unique, words_extend, words_free, words_push,
 )
+from earleymask.trie._bitmask cimport mask_allow, mask_allows, mask_refuse
 from earleymask.trie._memory cimport calloc, malloc, shrunk
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
@@ -252,7 +253,7 @@ cdef class Parts:
         try:
             if self.dense:
                 for i in range(self.tokens.n):
-                    self.bits[self.tokens.data[i] >> 5] |= <uint32_t> 1 << (self.tokens.data[i] & 31)
+                    mask_allow(self.bits, self.tokens.data[i])
                 if self.n_inside > SPARSE:
                     part.bits = <uint32_t*> copy_of(self.bits, self.trie.n_words * sizeof(uint32_t))
                     self.part_bytes += self.trie.n_words * sizeof(uint32_t)
@@ -354,14 +355,13 @@ cdef class Parts:
 
         `like` itself where all is the same; NULL where they differ in too much for this, and where nothing is left.
         """
-        cdef uint32_t i, token
+        cdef uint32_t i
         self.start(trie_node, self.automaton.state(regex))
         self.dense = True
         if like.bits != NULL:
             memcpy(self.bits, like.bits, self.trie.n_words * sizeof(uint32_t))
         for i in range(0 if like.bits != NULL else like.n_tokens):
-            token = like.tokens[i]
-            self.bits[token >> 5] |= <uint32_t> 1 << (token & 31)
+            mask_allow(self.bits, like.tokens[i])
         self.n_inside = like.n_tokens
         self.gone.n = 0
         if not self.walk_differences(trie_node, regex, like.regex):
@@ -418,15 +418,14 @@ cdef class Parts:
 
     cdef int take_off(self, uint32_t node) except -1 nogil:
         """What was taken over below a node, itself included, is not so."""
-        cdef uint32_t i, end = node + node_skip(self.trie.nodes[node]), token, bit
+        cdef uint32_t i, end = node + node_skip(self.trie.nodes[node]), token
         words_push(&self.gone, node)
         words_push(&self.gone, end)
         for i in range(node, end):
             token = node_token(self.trie.nodes[i])
             if token:
-                bit = <uint32_t> 1 << ((token - 1) & 31)
-                self.n_inside -= self.bits[(token - 1) >> 5] & bit != 0
-                self.bits[(token - 1) >> 5] &= ~bit
+                self.n_inside -= mask_allows(self.bits, token - 1)
+                mask_refuse(self.bits, token - 1)
         return 0
 
     cdef int take_nodes(self, Words* mine, const uint32_t* nodes, uint32_t n) except -1 nogil:
@@ -534,7 +533,7 @@ cdef class Parts:
 
     cdef int walk_quotient(self, uint32_t start, uint32_t depth) except -1 nogil:
         """Everything below a node of the quotient (NONE: the root), at which the path has been entered."""
-        cdef uint32_t i = 0, end = self.quotient.n_nodes, d, class_, target, k, token, state, level
+        cdef uint32_t i = 0, end = self.quotient.n_nodes, d, class_, target, k, state, level
         cdef size_t w
         cdef const uint32_t* row
         cdef uint32_t* bits = self.bits
@@ -574,8 +573,7 @@ cdef class Parts:
                     bits[w] |= self.quotient.bitmaps[k * <size_t> self.trie.n_words + w]
             else:
                 for k in range(self.quotient.token_starts[i], self.quotient.token_starts[i + 1]):
-                    token = self.quotient.tokens[k]
-                    bits[token >> 5] |= <uint32_t> 1 << (token & 31)
+                    mask_allow(bits, self.quotient.tokens[k])
             self.n_inside += self.quotient.token_starts[i + 1] - self.quotient.token_starts[i]
             if self.quotient.skips[i] != 1:
                 self.enter(d, i, target)
@@ -630,7 +628,7 @@ cdef class Parts:
                 if node_token(packed):
                     self.take_token_at(node_token(packed) - 1, self.path_levels[d])
             elif node_token(packed):
-                self.bits[(node_token(packed) - 1) >> 5] |= <uint32_t> 1 << ((node_token(packed) - 1) & 31)
+                mask_allow(self.bits, node_token(packed) - 1)
                 self.n_inside += 1
             if node_skip(packed) != 1:
                 self.enter(d, i, target)
@@ -738,7 +736,7 @@ cdef class Parts:
         cdef Words* pairs = &family.tokens
         family.most = max(family.most, level & ~<uint32_t> IN_TAIL)
         if level <= MAX_LEVEL:
-            family.bits[level * <size_t> self.trie.n_words + (token >> 5)] |= <uint32_t> 1 << (token & 31)
+            mask_allow(family.bits + level * <size_t> self.trie.n_words, token)
             family.counts[level] += 1
             family.n_levels = max(family.n_levels, level + 1)
             return 0
@@ -762,7 +760,7 @@ cdef class Parts:
         """Adds what the family has within these bounds to what `build` has found."""
         cdef uint32_t* bits = self.bits
         cdef const uint32_t* others
-        cdef uint32_t level, token
+        cdef uint32_t level
         cdef size_t i
         self.dense = True
         if family.n_levels:
@@ -773,13 +771,11 @@ cdef class Parts:
             self.n_inside += family.counts[level]
         for i in range(0, family.deep.n, 2):
             if family.deep.data[i + 1] <= most:
-                token = family.deep.data[i]
-                bits[token >> 5] |= <uint32_t> 1 << (token & 31)
+                mask_allow(bits, family.deep.data[i])
                 self.n_inside += 1
         for i in range(0, family.tokens.n, 2):
             if least <= family.tokens.data[i + 1] <= most:
-                token = family.tokens.data[i]
-                bits[token >> 5] |= <uint32_t> 1 << (token & 31)
+                mask_allow(bits, family.tokens.data[i])
                 self.n_inside += 1
         take_pairs(&self.exits, &family.exits, least, most)
         take_pairs(&self.open, &family.open, least, most)

@@ -28,7 +28,7 @@ from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport (
     F_KNOWN_EMPTY, F_KNOWN_INHABITED, F_NULLABLE, F_ORDERED, F_SEARCH, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_EPSILON, K_ESCAPED, K_NOT,
     K_ORDERED, K_READ, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_BEHIND, OP_COMMIT, OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, READ_BODY,
-    READ_BYTES, READ_LENGTH, R_EMPTY, R_EPSILON, Edge, Instruction, load_bytes, nullable,
+    READ_BYTES, READ_LENGTH, R_EMPTY, R_EPSILON, Edge, Instruction, kind_of, load_bytes, nullable,
 )
 from earleymask.earley._tables cimport (
     NONE, Words, byteset_add, byteset_and, byteset_and_not, byteset_fill, byteset_has, byteset_or, reserve, sequence, sequence_length,
@@ -306,7 +306,7 @@ cdef class Regexes(Unions):
         try:
             while agenda:
                 state = agenda.pop()
-                if sequence(self.nodes, state)[0] != K_CUTS:
+                if kind_of(self, state) != K_CUTS:
                     found.add(0 if state == R_EMPTY else 1)     # nothing is asked any more
                     continue
                 words_extend(&self.stack, sequence(self.nodes, state), sequence_length(self.nodes, state))

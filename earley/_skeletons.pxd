@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from earleymask.earley._lexer cimport Lexer
 from earleymask.earley._rules cimport Rules
-from earleymask.earley._tables cimport Map, Sequences, Words
+from earleymask.earley._tables cimport Map, Sequences, Words, sequence, sequence_length
 
 # A *ref* says what a completed item goes on with:
 #   i (< NEW)    the i-th continuation of the row at hand (or of the continuation at hand)
@@ -105,3 +105,31 @@ cdef class Skeletons:
 
 cdef enum:
     ROOT_SHAPE = 0              # the continuation of the start symbol: popping it ends the sentence
+
+
+# Whether a sentence may end at a row of this skeleton.
+cdef inline bint accepts_at(Skeletons skeletons, uint32_t skeleton) noexcept nogil:
+    return sequence(skeletons.skeletons, skeleton)[0]
+
+
+# A skeleton has n_items_of items. Each is a dotted rule and the number of the row's continuation that it goes on with.
+cdef inline size_t n_items_of(Skeletons skeletons, uint32_t skeleton) noexcept nogil:
+    return sequence_length(skeletons.skeletons, skeleton) // 2
+
+
+cdef inline uint32_t item_dot(Skeletons skeletons, uint32_t skeleton, size_t i) noexcept nogil:
+    return sequence(skeletons.skeletons, skeleton)[1 + 2 * i]
+
+
+cdef inline uint32_t item_number(Skeletons skeletons, uint32_t skeleton, size_t i) noexcept nogil:
+    return sequence(skeletons.skeletons, skeleton)[2 + 2 * i]
+
+
+# The lexer state in which a lexeme begins at a row of this skeleton, without what followed terminals remember.
+cdef inline uint32_t start_state_of(Skeletons skeletons, uint32_t skeleton) except? 0xFFFFFFFF nogil:
+    return skeletons.closure(skeleton).start_state
+
+
+# The i of `base_shape(i)`.
+cdef inline uint32_t base_shape_index(Skeletons skeletons, uint32_t shape) noexcept nogil:
+    return sequence(skeletons.shapes, shape)[1]

@@ -25,7 +25,7 @@ from libc.string cimport memcpy, memset
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._rules cimport S_LAZY, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport (
-    NONE, keep_marked, rehash, reserve, sequence, sequence_length, sort_u64, sort_words, words_extend, words_free, words_push,
+    NONE, bits_add, bits_have, keep_marked, rehash, reserve, sequence, sequence_length, sort_u64, sort_words, words_extend, words_free, words_push,
 )
 from earleymask.trie._memory cimport malloc
 
@@ -254,8 +254,8 @@ cdef class Skeletons:
                 for i in range(starts[j], starts[j + 1]):
                     source = closure.waiters[i].ref
                     if source < NEW:
-                        if not (reach[source >> 5] >> (source & 31)) & 1:
-                            reach[source >> 5] |= <uint32_t> 1 << (source & 31)
+                        if not bits_have(reach, source):
+                            bits_add(reach, source)
                             changed = True
                         continue
                     from_ = closure.reach + (source ^ NEW) * closure.n_reach
@@ -383,7 +383,7 @@ cdef class Skeletons:
         kernel = sequence(self.skeletons, skeleton) + 1
         self.renamed.n = 0
         for i in range(closure.n_reach * 32):
-            if (closure.reach[j * closure.n_reach + (i >> 5)] >> (i & 31)) & 1:
+            if bits_have(closure.reach + j * closure.n_reach, i):
                 self.rename(kernel[2 * i + 1])
         self.agenda.n = 0
         for i in range(closure.waiters_starts[j], closure.waiters_starts[j + 1]):
@@ -516,7 +516,7 @@ cdef class Skeletons:
         self.words.n = 0
         words_push(&self.words, closure.symbols[j])
         for i in range(closure.n_reach * 32):
-            if (closure.reach[j * closure.n_reach + (i >> 5)] >> (i & 31)) & 1:
+            if bits_have(closure.reach + j * closure.n_reach, i):
                 local = index_of(&self.completed, kernel[2 * i + 1])
                 if local == self.completed.n:
                     words_push(&self.completed, kernel[2 * i + 1])

@@ -39,6 +39,15 @@ cdef inline void byteset_or(ByteSet* s, const ByteSet* t) noexcept nogil:
     s.w[0] |= t.w[0]; s.w[1] |= t.w[1]; s.w[2] |= t.w[2]; s.w[3] |= t.w[3]
 
 
+# A set of small numbers in an array of words: number i is bit i & 31 of word i >> 5. (Sets of token ids: `trie/_bitmask`.)
+cdef inline bint bits_have(const uint32_t* bits, uint32_t i) noexcept nogil:
+    return (bits[i >> 5] >> (i & 31)) & 1
+
+
+cdef inline void bits_add(uint32_t* bits, uint32_t i) noexcept nogil:
+    bits[i >> 5] |= <uint32_t> 1 << (i & 31)
+
+
 # table[byte] = value for all bytes of the set.
 cdef void set_all(uint32_t* table, const ByteSet* s, uint32_t value) noexcept nogil
 

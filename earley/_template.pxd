@@ -3,7 +3,7 @@
 from libc.stdint cimport uint32_t
 
 from earleymask.earley._chart cimport Chart
-from earleymask.earley._tables cimport Words
+from earleymask.earley._tables cimport NONE, Words
 
 cdef class Template(Chart):
     cdef Words variables        # [i]: the continuation that stands for a row's i-th one
@@ -25,5 +25,19 @@ cdef class Template(Chart):
     cdef uint32_t mark_index(self, uint32_t base) noexcept nogil
 
 
+# Where in `splits` the marks of a position's row are, or NONE.
 cdef inline uint32_t marks_at(Template template, uint32_t position) noexcept nogil:
-    return template.marked.data[position] if position < template.marked.n else 0xFFFFFFFF
+    return template.marked.data[position] if position < template.marked.n else <uint32_t> NONE
+
+
+# An entry of `splits`: the row without its marks, or NONE; and the numbers of the continuations that the marks stand for.
+cdef inline uint32_t rest_of(Template template, uint32_t split) noexcept nogil:
+    return template.splits.data[split]
+
+
+cdef inline uint32_t n_marks_of(Template template, uint32_t split) noexcept nogil:
+    return template.splits.data[split + 1]
+
+
+cdef inline uint32_t mark_of(Template template, uint32_t split, size_t i) noexcept nogil:
+    return template.splits.data[split + 2 + i]

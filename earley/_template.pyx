@@ -9,9 +9,10 @@ A mark is an item like others: its dot stands before a symbol that nothing scans
 positions need no case for it. Only when a position is made are the marks split off: lexemes start from the rest.
 """
 
-from earleymask.earley._chart cimport MAX_TABLES, NO_ROW
+from earleymask.earley._chart cimport MAX_TABLES, NO_ROW, continuation_at, older_at, shape_of, skeleton_of
 from earleymask.earley._lexer cimport DEAD_STATE
-from earleymask.earley._tables cimport NONE, sequence, sequence_length, words_free, words_push
+from earleymask.earley._skeletons cimport accepts_at, base_shape_index, item_dot, item_number, n_items_of, start_state_of
+from earleymask.earley._tables cimport NONE, words_free, words_push
 
 
 cdef class Template(Chart):
@@ -43,8 +44,8 @@ cdef class Template(Chart):
         cdef size_t i
         if skeleton < self.row_of.n and self.row_of.data[skeleton] != NONE:
             return self.row_of.data[skeleton]
-        for i in range(2, sequence_length(self.skeletons.skeletons, skeleton), 2):
-            n = max(n, sequence(self.skeletons.skeletons, skeleton)[i] + 1)
+        for i in range(n_items_of(self.skeletons, skeleton)):
+            n = max(n, item_number(self.skeletons, skeleton, i) + 1)
         while self.variables.n < n:
             words[0] = self.skeletons.base_shape(<uint32_t> self.variables.n)
             words[1] = self.continuations.intern(words, 1)
@@ -61,27 +62,27 @@ cdef class Template(Chart):
         return row
 
     cdef uint32_t variable_index(self, uint32_t continuation) noexcept nogil:
-        cdef const uint32_t* w = sequence(self.continuations, continuation)
-        return self.mark_index(w[1]) if w[0] == self.skeletons.variable_shape else <uint32_t> NONE
+        if shape_of(self, continuation) != self.skeletons.variable_shape:
+            return NONE
+        return self.mark_index(older_at(self, continuation, 0))
 
     cdef uint32_t mark_index(self, uint32_t base) noexcept nogil:
-        return sequence(self.skeletons.shapes, sequence(self.continuations, base)[0])[1]
+        return base_shape_index(self.skeletons, shape_of(self, base))
 
     cdef uint32_t split(self, uint32_t row) except? 0xFFFFFFFF nogil:
         cdef uint32_t at, skeleton, dot, base
-        cdef size_t i, n
+        cdef size_t i
         if row < self.split_of.n and self.split_of.data[row] != NONE:
             return self.split_of.data[row]
         at = <uint32_t> self.splits.n
         words_push(&self.splits, row)
         words_push(&self.splits, 0)
-        skeleton = sequence(self.rows, row)[0]
-        n = sequence_length(self.skeletons.skeletons, skeleton)
+        skeleton = skeleton_of(self, row)
         self.begin_items()
-        self.accepts = sequence(self.skeletons.skeletons, skeleton)[0] != 0
-        for i in range(1, n, 2):
-            dot = sequence(self.skeletons.skeletons, skeleton)[i]
-            base = sequence(self.rows, row)[1 + sequence(self.skeletons.skeletons, skeleton)[i + 1]]
+        self.accepts = accepts_at(self.skeletons, skeleton)
+        for i in range(n_items_of(self.skeletons, skeleton)):
+            dot = item_dot(self.skeletons, skeleton, i)
+            base = continuation_at(self, row, item_number(self.skeletons, skeleton, i))
             if dot == self.rules.mark:
                 words_push(&self.splits, self.mark_index(base))
                 self.splits.data[at + 1] += 1
@@ -97,7 +98,7 @@ cdef class Template(Chart):
     cdef uint32_t position_of(self, uint32_t row) except? 0xFFFFFFFF nogil:
         cdef uint32_t at = self.split(row), rest = self.splits.data[at], state, position
         if rest != NONE:
-            state = self.skeletons.closure(sequence(self.rows, rest)[0]).start_state
+            state = start_state_of(self.skeletons, skeleton_of(self, rest))
             if state != DEAD_STATE:
                 self.push_pair(rest, state)
         position = self.intern_position(row)

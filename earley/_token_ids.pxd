@@ -2,6 +2,8 @@
 
 from libc.stdint cimport uint32_t
 
+from earleymask.trie._bitmask cimport mask_allows
+
 cdef class TokenIds:
     cdef size_t n
     cdef uint32_t* symbols          # [i]: its symbol
@@ -14,7 +16,7 @@ cdef class TokenIds:
 
 
 cdef inline bint has_id(TokenIds sets, size_t i, uint32_t token) noexcept nogil:
-    return (sets.bits[i * sets.n_words + (token >> 5)] >> (token & 31)) & 1
+    return mask_allows(sets.bits + i * sets.n_words, token)
 
 
 cdef TokenIds token_ids_of(list token_sets, object vocabulary)

@@ -7,6 +7,7 @@ as they are (`_masks`), so a symbol costs the same for one id and for all.
 
 from libc.stdlib cimport free
 
+from earleymask.trie._bitmask cimport mask_allow
 from earleymask.trie._memory cimport calloc
 from earleymask.trie._trie cimport TokenTrie
 
@@ -44,7 +45,7 @@ cdef class TokenIds:
         cdef uint32_t w, token, low, high, n = 0
         for low, high in ranges:
             for token in range(low, high + 1):
-                bits[token >> 5] |= <uint32_t> 1 << (token & 31)
+                mask_allow(bits, token)
         for w in range(self.n_words):
             bits[w] = existing[w] & (~bits[w] if negated else bits[w])
         for w in range(self.n_words * 32):
@@ -71,9 +72,9 @@ cdef TokenIds token_ids_of(list token_sets, object vocabulary):
     cdef size_t i
     for token in range(trie.n_tokens):
         if trie.token_offsets[token] < trie.token_offsets[token + 1]:
-            existing.bits[token >> 5] |= <uint32_t> 1 << (token & 31)
+            mask_allow(existing.bits, token)
     for token in vocabulary.special_token_ids:
-        existing.bits[token >> 5] |= <uint32_t> 1 << (token & 31)
+        mask_allow(existing.bits, token)
     for i in range(sets.n):
         symbol, name, ranges, names, negated = token_sets[i]
         sets.symbols[i] = symbol

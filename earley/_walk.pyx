@@ -10,6 +10,7 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from earleymask.earley._chart cimport DEAD, MAX_TABLES, MET, UNKNOWN, path_allocate, path_free
+from earleymask.trie._bitmask cimport mask_allow, mask_allows
 from earleymask.trie._memory cimport malloc
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
@@ -30,7 +31,7 @@ cdef class Walk:
         free(self.shifted)
 
     cdef int fill(self, uint32_t position, uint32_t* words) except -1 nogil:
-        cdef uint32_t n_words = self.trie.n_words, i, representative, duplicate
+        cdef uint32_t n_words = self.trie.n_words, i
         cdef uint32_t* shifted = self.shifted
         memset(shifted, 0, (<size_t> n_words + 1) * sizeof(uint32_t))
         self.n_walks += 1
@@ -39,9 +40,8 @@ cdef class Walk:
         for i in range(n_words):
             words[i] = (shifted[i] >> 1) | (shifted[i + 1] << 31)
         for i in range(self.trie.n_duplicates):
-            representative = self.trie.duplicates[2 * i]
-            duplicate = self.trie.duplicates[2 * i + 1]
-            words[duplicate >> 5] |= ((words[representative >> 5] >> (representative & 31)) & 1) << (duplicate & 31)
+            if mask_allows(words, self.trie.duplicates[2 * i]):
+                mask_allow(words, self.trie.duplicates[2 * i + 1])
         return 0
 
     cdef int descend(self, uint32_t position) except -1 nogil:
@@ -49,7 +49,7 @@ cdef class Walk:
         cdef uint32_t* path_tables = self.path.tables
         cdef uint32_t* shifted = self.shifted
         cdef uint32_t* tables
-        cdef uint32_t i = 0, n = self.trie.n_nodes, depth, token, target, table
+        cdef uint32_t i = 0, n = self.trie.n_nodes, depth, target, table
         cdef uint64_t n_visited = 0
         cdef node_t node
         if n == 0:
@@ -67,8 +67,7 @@ cdef class Walk:
             if target == DEAD:
                 i += node_skip(node)
                 continue
-            token = node_token(node)
-            shifted[token >> 5] |= <uint32_t> 1 << (token & 31)
+            mask_allow(shifted, node_token(node))
             if node_skip(node) != 1:
                 self.path.positions[depth] = target
                 table = self.chart.table_of.data[target]

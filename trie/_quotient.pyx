@@ -21,6 +21,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
+from ._bitmask cimport mask_allow, mask_allows
 from ._build cimport DEBUG
 from ._memory cimport calloc, malloc, shrunk
 from ._trie cimport MAX_TOKEN_BYTES, node_byte, node_depth, node_skip, node_t, node_token
@@ -327,7 +328,7 @@ cdef class Quotient:
                 self.bitmap_of[q] = self.n_bitmaps
                 bitmap = self.bitmaps + <size_t>self.n_bitmaps * n_words
                 for i in range(self.token_starts[q], self.token_starts[q + 1]):
-                    bitmap[self.tokens[i] >> 5] |= <uint32_t>1 << (self.tokens[i] & 31)
+                    mask_allow(bitmap, self.tokens[i])
                 self.n_bitmaps += 1
         return 0
 
@@ -444,10 +445,10 @@ cdef class Quotient:
                 _must(self.bitmap_of[q] < self.n_bitmaps, q, "its bitmap is missing")
                 bitmap = self.bitmaps + <size_t>self.bitmap_of[q] * self.trie.n_words
                 for i in range(self.token_starts[q], self.token_starts[q + 1]):
-                    _must(bitmap[self.tokens[i] >> 5] >> (self.tokens[i] & 31) & 1, q, "its bitmap lacks a token")
+                    _must(mask_allows(bitmap, self.tokens[i]), q, "its bitmap lacks a token")
                 n_in_bitmap = 0
                 for i in range(self.trie.n_tokens):
-                    n_in_bitmap += bitmap[i >> 5] >> (i & 31) & 1
+                    n_in_bitmap += mask_allows(bitmap, i)
                 _must(n_in_bitmap == self.token_starts[q + 1] - self.token_starts[q], q, "its bitmap has other tokens")
         for member in range(self.trie.n_nodes):
             parent, byte = self.parents[member], node_byte(nodes[member])
