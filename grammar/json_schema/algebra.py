@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..errors import GrammarLimitError
+from ..regex import parse_regex, whole_text
 from ..regex.anchors import few_words, without_anchors
-from ..regex.dialects import parse_regex, whole_text
 from .applicators import applied, conjuncts, target
 from .finite import listed_scalars
 from .own_values import constants, own_values

@@ -137,7 +137,7 @@ class Embedded:
         """The terminal that a grammar without rules is."""
         name = f"@{node.name}"
         if grammar.kind == "regex":
-            from ..regex.dialects import parse_regex, whole_text
+            from ..regex import parse_regex, whole_text
 
             dialect, _, letters = grammar.options.partition(" ")
             tree = whole_text(parse_regex(grammar.source, dialect, letters))

@@ -47,7 +47,7 @@ _BACKREFERENCE_HINT = "repeat the pattern instead of what it matched"
 
 
 def parse(pattern: str, flags: str = "", offset: int = 0) -> Node:
-    """The node that `pattern` denotes under `flags`, letters out of "imsu"; see `regex_dialects.parse_regex`."""
+    """The node that `pattern` denotes under `flags`, letters out of "imsu"; see `parse_regex`."""
     bits = 0
     for letter in flags:
         if letter == "v":

@@ -14,8 +14,8 @@ from ...earley.errors import LimitError
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarLimitError, RegexSyntaxError
 from ..source import SourceText
+from . import parse_regex, whole_text
 from .choices import single_terminal
-from .dialects import parse_regex, whole_text
 from .limits import exceeded
 from .lower import lower
 

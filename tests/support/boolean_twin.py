@@ -20,7 +20,7 @@ from typing import Any
 
 from earleymask import GrammarError
 from earleymask.earley import Engine, Regexes
-from earleymask.grammar.regex.dialects import parse_regex
+from earleymask.grammar.regex import parse_regex
 from earleymask.grammar.regex.lower import lower
 from support.twin import EmptyLanguage, Rule, Twin
 from support.twin_regex import Automaton, TerminalTwin

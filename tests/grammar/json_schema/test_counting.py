@@ -12,7 +12,7 @@ from earleymask import Grammar, GrammarError, Matcher, Vocabulary
 from earleymask.earley.errors import LimitError
 from earleymask.grammar.json_schema.finite import MAX_COUNTED, N_CHARACTERS, n_texts, words
 from earleymask.grammar.json_schema.text_sets import Texts
-from earleymask.grammar.regex.dialects import parse_regex, whole_text
+from earleymask.grammar.regex import parse_regex, whole_text
 
 BYTES = Vocabulary.bytes()
 EOS = 256

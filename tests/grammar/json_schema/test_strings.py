@@ -13,7 +13,7 @@ pytest.importorskip("regress")
 pytest.importorskip("jsonschema")
 
 from earleymask.grammar.json_schema.text_sets import Questions, Texts
-from earleymask.grammar.regex.dialects import parse_regex, whole_text
+from earleymask.grammar.regex import parse_regex, whole_text
 from support.schema_grammars import accepts, made
 from support.schema_oracle import Oracle
 

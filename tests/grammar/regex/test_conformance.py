@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from earleymask.earley._regex import Regexes
 from earleymask.earley.errors import LimitError
 from earleymask.grammar.errors import RegexSyntaxError
+from earleymask.grammar.regex import parse_regex, whole_text
 from earleymask.grammar.regex.ast import Node
-from earleymask.grammar.regex.dialects import parse_regex, whole_text
 from earleymask.grammar.regex.lower import is_lazy, lower
 from support.sentences import strings
 

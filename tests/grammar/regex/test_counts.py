@@ -12,7 +12,7 @@ from earleymask import Grammar, Matcher, Vocabulary
 from earleymask.earley._regex import Regexes
 from earleymask.earley.errors import LimitError
 from earleymask.grammar.errors import RegexSyntaxError
-from earleymask.grammar.regex.dialects import parse_regex, whole_text
+from earleymask.grammar.regex import parse_regex, whole_text
 from earleymask.grammar.regex.lower import lower
 
 

@@ -13,9 +13,8 @@ import pytest
 from earleymask.earley._regex import Regexes
 from earleymask.earley.errors import LimitError
 from earleymask.grammar.errors import RegexSyntaxError
-from earleymask.grammar.regex import codepoints
+from earleymask.grammar.regex import codepoints, parse_regex, whole_text
 from earleymask.grammar.regex import ecma as regex_ecma
-from earleymask.grammar.regex.dialects import parse_regex, whole_text
 from earleymask.grammar.regex.lower import lower
 
 
@@ -171,7 +170,7 @@ def test_limits_flags_and_dialects():
         parse_regex("(" * 1000, "ecma")
     with pytest.raises(RegexSyntaxError, match="unknown flag 'g'"):
         parse_regex("a", "ecma", "g")
-    with pytest.raises(ValueError, match="there are python, ecma"):
+    with pytest.raises(ValueError, match="use one of: python, ecma"):
         parse_regex("a", "posix")
 
 

@@ -89,7 +89,7 @@ def test_only_text_is_taken(wrong: object) -> None:
 
 
 def test_the_dialect_is_one_of_two() -> None:
-    with pytest.raises(ValueError, match="dialect 'perl' of regular expressions; there are python, ecma"):
+    with pytest.raises(ValueError, match="unknown dialect 'perl' of regular expressions; use one of: python, ecma"):
         Grammar.from_regex("a", dialect="perl")
 
 
