@@ -30,7 +30,7 @@ from ...earley.errors import LimitError
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError, together
 from ..regex.ast import Literal, Node
-from ..regex.lower import lower
+from ..regex.lower import exceeded, lower
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -347,8 +347,6 @@ class Model:
 
     def _check_tree(self, symbol: int, tree: Node) -> None:
         """Hold a terminal against limits that are lower than usual; the front ends see to the usual ones."""
-        from ..regex.limits import exceeded  # rare
-
         limit = exceeded(tree, self._limits)
         if limit:
             message = f"terminal `{self.names[symbol]}` goes beyond {limit}={getattr(self._limits, limit)}"

@@ -1,8 +1,8 @@
 """Regular expressions: Python's and ECMA-262's syntax as trees, and trees as nodes of `earleymask.earley`.
 
-`parse_regex` turns a pattern of either dialect into a tree, and a terminal takes such a tree as it is. If the pattern is
-the whole grammar (`Grammar.from_regex`) or describes a whole string (JSON Schema's `pattern`), `whole_text` wraps the
-tree: the pattern then sees the beginning and the end of the text, and denotes what `re.fullmatch` or `re.search`
+`parse_regex` turns a pattern of either dialect into a tree, and a terminal takes such a tree as it is. If the pattern
+is the whole grammar (`Grammar.from_regex`) or describes a whole string (JSON Schema's `pattern`), `whole_text` wraps
+the tree: the pattern then sees the beginning and the end of the text, and denotes what `re.fullmatch` or `re.search`
 accepts.
 
 Reading order: `ast` (the trees), `python` and `ecma` (the parsers), `lower` (from a tree to a node of the core), then

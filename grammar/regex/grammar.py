@@ -16,8 +16,7 @@ from ..errors import GrammarLimitError, RegexSyntaxError
 from ..source import SourceText
 from . import parse_regex, whole_text
 from .choices import single_terminal
-from .limits import exceeded
-from .lower import lower
+from .lower import exceeded, lower
 
 if TYPE_CHECKING:
     from ...earley import Engine

@@ -1,12 +1,16 @@
-"""From the nodes of a whole terminal to the regex nodes over bytes that the engine derives.
+"""From the tree of a whole terminal to the node of the core (`Regexes`) that the engine takes derivatives of.
 
-A terminal without lazy quantifiers denotes its `fullmatch` language: every string that some way of matching spells.
-One with a lazy quantifier or an atomic group anywhere in it denotes what `re` would match first, { w : re.match(T, w)
-consumes all of w }, and becomes one ordered program (`threads`). Lookbehind of one code point is worked into what
-precedes it, either way (`lookbehind`); where that would be text before the terminal it is refused with its
-position. Other lookarounds, and atomic groups, make a program with cuts of the terminal (`cuts`).
+The constructs in a terminal decide what it denotes, and which file lowers it:
 
-Cost: one visit a node, besides the constructors of `Regexes`.
+- A terminal without the constructs below denotes its `fullmatch` language: every string that some way of matching
+  spells (`plain`).
+- With a lazy quantifier or an atomic group anywhere in it, it denotes what `re` would match first,
+  { w : re.match(T, w) consumes all of w }. It becomes one ordered program (`threads`).
+- A lookbehind of one code point is worked into the parts before it, in either case (`lookbehind`). It is refused, with
+  its position, if it could look at text before the terminal.
+- Other lookarounds, and atomic groups, make the terminal a program with cuts (`cuts`).
+
+Cost: one visit for each node, besides the constructors of `Regexes`.
 """
 
 from __future__ import annotations
@@ -15,33 +19,22 @@ from typing import TYPE_CHECKING
 
 from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
-from .ast import (
-    MAX_DEPTH,
-    And,
-    Atomic,
-    Automaton,
-    Behind,
-    Chars,
-    Concat,
-    Escaped,
-    Literal,
-    Look,
-    Node,
-    Not,
-    Repeat,
-    Substring,
-    Union,
-    Whole,
-)
+from .ast import MAX_DEPTH, And, Atomic, Behind, Concat, Escaped, Look, Node, Not, Repeat, Substring, Union, Whole
 from .lookbehind import without_lookbehind
-from .threads import compile_threads, lower_atom
+from .plain import Plain
+from .threads import compile_threads
 
 if TYPE_CHECKING:
     from ...earley._regex import Regexes
+    from ...earley.limits import Limits
     from .cuts import Context
 
 MAX_NODES = 1 << 20
-"""Nodes in one terminal, each counted as often as it occurs."""
+"""The most nodes that one terminal may have. A node counts as often as it occurs. Beyond it, LimitError is raised."""
+
+LEVELS = MAX_DEPTH // 100
+"""Levels of a tree that `exceeded` allows for each group of `Limits.nesting`, whose default is 100. A group may become
+a repetition of alternatives of sequences, and one level is to spare."""
 
 _LAZY = 1
 _BEHIND = 2
@@ -51,37 +44,42 @@ _ATOMIC = 16
 _WHOLE = 32
 _SETS = 64
 
+_SPLIT_HINT = "split it into two terminals and join them in a rule"
+
 
 def lower(node: Node, regexes: Regexes, contexts: list[Context] | None = None) -> int:
-    """The id in `regexes` of the language that the terminal `node` denotes.
+    """Return the id in `regexes` of the language that the terminal `node` denotes.
 
-    Where that depends on what follows the terminal, `contexts` receives its languages with what must follow each, and
-    the result is their union; without `contexts` such a terminal is refused.
+    If that depends on what follows the terminal, `contexts` receives the terminal's languages, each with what must
+    follow it, and the result is their union. Without `contexts` such a terminal is refused.
 
-    Raises `RegexSyntaxError` for lookarounds that reach further out of the terminal, `LimitError` for nesting beyond
-    MAX_DEPTH and for terminals that are too large or grow so on the way.
+    Raises `RegexSyntaxError` for lookarounds that reach further out of the terminal, `LimitError` for trees that are
+    deeper than MAX_DEPTH and for terminals that are too large or become too large when they are lowered.
     """
     found = _survey(node)
     if found & _SUBSTRING and found & ~(_SUBSTRING | _WHOLE | _SETS):
         raise RegexSyntaxError(
-            "a substring stands in one terminal with lazy quantifiers or lookarounds",
+            "one terminal has a substring form beside a lazy quantifier, an atomic group or a lookaround",
             0,
-            "make it a terminal of its own",
+            _SPLIT_HINT,
         )
     if found & _SETS and found & ~(_SETS | _SUBSTRING):
         raise RegexSyntaxError(
-            "an intersection or complement stands in one terminal with lazy quantifiers or lookarounds", 0
+            "one terminal has an intersection or complement beside a lazy quantifier, an atomic group or a lookaround",
+            0,
+            _SPLIT_HINT,
         )
     if found & _WHOLE:
         assert isinstance(node, Whole)
         if not found & (_BEHIND | _LOOK | _ATOMIC):
-            return _plain(node.body, regexes)
+            return Plain(regexes, lower).lower(node.body)
         from .anchors import without_anchors
         from .cuts import whole
 
         node = without_anchors(node.body)
-        return whole(node, regexes) if _survey(node) & (_BEHIND | _LOOK | _ATOMIC) else _plain(node, regexes)
-    if found & (_LOOK | _ATOMIC):
+        if _survey(node) & (_BEHIND | _LOOK | _ATOMIC):
+            return whole(node, regexes)
+    elif found & (_LOOK | _ATOMIC):
         from .conditions import ANYTHING
         from .cuts import within
 
@@ -94,20 +92,48 @@ def lower(node: Node, regexes: Regexes, contexts: list[Context] | None = None) -
             )
         contexts += languages
         return regexes.union([language.node for language in languages])
-    if found & _LAZY:
+    elif found & _LAZY:
         return compile_threads(node, regexes)
-    if found & _BEHIND:
-        return Shared(regexes).lower(without_lookbehind(node))
-    return _plain(node, regexes)
+    elif found & _BEHIND:
+        node = without_lookbehind(node)
+    return Plain(regexes, lower).lower(node)
+
+
+def lower_shared(node: Node, regexes: Regexes) -> int:
+    """Return what `lower` returns for a plain tree, without visiting a part that occurs again.
+
+    The trees of numbers have so many equal parts that counting each occurrence takes too long. The caller must know
+    that no part is a lookaround, a lazy quantifier or an atomic group: this function does not check it.
+    """
+    return Plain(regexes).lower(node)
 
 
 def is_lazy(node: Node) -> bool:
-    """Whether the terminal has a lazy quantifier or an atomic group, and so the leftmost-first meaning."""
+    """Tell whether the terminal has a lazy quantifier or an atomic group, and so the leftmost-first meaning."""
     return _survey(node) & (_LAZY | _ATOMIC) != 0
 
 
+def exceeded(tree: Node, limits: Limits) -> str:
+    """Return the field of `limits` that a terminal exceeds, or an empty string.
+
+    This is for limits that the user has lowered: the parsers of regular expressions enforce the default ones, which
+    cannot be raised. Linear in the size of the tree as written.
+    """
+    agenda = [(tree, 0)]
+    while agenda:
+        node, depth = agenda.pop()
+        if depth > limits.nesting * LEVELS:
+            return "nesting"
+        if isinstance(node, Repeat) and max(node.minimum, node.maximum or 0) > limits.repetitions:
+            return "repetitions"
+        for field in node._fields():
+            parts = field if isinstance(field, tuple) else (field,)
+            agenda += [(part, depth + 1) for part in parts if isinstance(part, Node)]
+    return ""
+
+
 def _survey(node: Node) -> int:
-    """Which of the constructs below occur in the node; checks its depth and size."""
+    """Return the constructs that occur in the node, as a set of the bits above; check its depth and size."""
     found = 0
     n_nodes = 1
     level: list[Node] = [node]
@@ -129,7 +155,7 @@ def _survey(node: Node) -> int:
             elif isinstance(node, Behind):
                 found |= _BEHIND
             elif isinstance(node, (And, Escaped, Not)):
-                found |= _SETS  # what is in it is a terminal of its own
+                found |= _SETS  # its body is a terminal of its own
             elif isinstance(node, Substring):
                 found |= _SUBSTRING
             elif isinstance(node, Look):
@@ -141,66 +167,8 @@ def _survey(node: Node) -> int:
         level = below
         n_nodes += len(below)
         if n_nodes > MAX_NODES:
-            raise LimitError(f"terminal of more than {MAX_NODES} nodes; make parts of it terminals of their own")
+            raise LimitError(f"the terminal has more than {MAX_NODES} nodes; split it into several terminals")
         depth += 1
         if depth > MAX_DEPTH and level:
-            raise LimitError(f"terminal nested deeper than {MAX_DEPTH}; take inner groups apart")
+            raise LimitError(f"the terminal is nested deeper than {MAX_DEPTH} levels; use fewer groups within groups")
     return found
-
-
-def _plain(node: Node, regexes: Regexes) -> int:
-    """The `fullmatch` language of a node without lookbehind."""
-    if isinstance(node, (Chars, Literal)):
-        return lower_atom(node, regexes)
-    if isinstance(node, Repeat):
-        return regexes.repeat(_plain(node.body, regexes), node.minimum, node.maximum)
-    if isinstance(node, Concat):
-        return regexes.concat([_plain(part, regexes) for part in node.parts])
-    if isinstance(node, Substring):
-        from .substring import lower_substring  # almost no grammar has one
-
-        return lower_substring(node.chunks, regexes)
-    if isinstance(node, And):
-        return regexes.intersection([lower(part, regexes) for part in node.parts])
-    if isinstance(node, Not):
-        return regexes.complement(lower(node.body, regexes))
-    if isinstance(node, Escaped):
-        return regexes.escaped(lower(node.body, regexes), node.shortest, node.ascii)
-    if isinstance(node, Automaton):
-        from .automaton import lower_automaton  # for multiples in JSON numbers
-
-        return lower_automaton(node, regexes)
-    assert isinstance(node, Union)
-    return regexes.union([_plain(part, regexes) for part in node.alternatives])
-
-
-def lower_shared(node: Node, regexes: Regexes) -> int:
-    """`lower` for a node of which many parts are the same, as those of numbers are; without lazy quantifiers and
-    lookarounds, and not checked for them."""
-    return Shared(regexes).lower(node)
-
-
-class Shared:
-    """`_plain` for nodes whose parts may be shared, each of which is lowered once."""
-
-    def __init__(self, regexes: Regexes) -> None:
-        self.regexes = regexes
-        self.lowered: dict[int, int] = {}
-
-    def lower(self, node: Node) -> int:
-        known = self.lowered.get(id(node))
-        if known is None:
-            if isinstance(node, Repeat):
-                known = self.regexes.repeat(self.lower(node.body), node.minimum, node.maximum)
-            elif isinstance(node, Concat):
-                known = self.regexes.concat([self.lower(part) for part in node.parts])
-            elif isinstance(node, Union):
-                known = self.regexes.union([self.lower(part) for part in node.alternatives])
-            elif isinstance(node, And):
-                known = self.regexes.intersection([self.lower(part) for part in node.parts])
-            elif isinstance(node, Not):
-                known = self.regexes.complement(self.lower(node.body))
-            else:
-                known = _plain(node, self.regexes)
-            self.lowered[id(node)] = known
-        return known
