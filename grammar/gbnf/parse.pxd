@@ -1,4 +1,4 @@
-# Types for gbnf_parse.py as compiled: C calls between the methods, C integers for places.
+# Types for parse.py as compiled: C calls between the methods, C integers for places.
 
 cimport cython
 

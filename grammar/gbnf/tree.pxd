@@ -1,4 +1,4 @@
-# Makes the nodes of gbnf_tree.py extension types.
+# Makes the nodes of tree.py extension types.
 
 from earleymask.grammar.regex.ast cimport Node as Regex
 

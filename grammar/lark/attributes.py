@@ -28,6 +28,7 @@ from ..regex.ast import Repeat as RegexRepeat
 from ..regex.codepoints import ALL
 from ..regex.lower import lower
 from .literals import LiteralError, string_text
+from .scope import Elsewhere, Found, special_of
 from .sets import structured
 from .terminals import MAX_DEPTH
 from .tree import (
@@ -37,7 +38,6 @@ from .tree import (
     Block,
     Choice,
     Complement,
-    Elsewhere,
     Extended,
     Intersection,
     Node,
@@ -50,12 +50,10 @@ from .tree import (
     String,
     TemplateUse,
     TerminalName,
-    special_of,
 )
 
 if TYPE_CHECKING:
     from .load import LarkLoader
-    from .scope import Found
 
 OF_LANGUAGE = ("lazy", "stop", "suffix")
 BESIDE = ("capture", "stop_capture", "max_tokens", "temperature")

@@ -16,20 +16,18 @@ from ..errors import GrammarError, GrammarLimitError, together
 from .load import LarkLoader
 from .modules import Modules
 from .parse import MAX_ERRORS, syntax_errors
-from .scope import Found, Scope
+from .scope import Elsewhere, Found, Scope, special_of
 from .templates import Environment
 from .tree import (
     DECLARED,
     Choice,
     Definition,
-    Elsewhere,
     Node,
     Repeat,
     RuleName,
     Sequence,
     TemplateUse,
     TerminalName,
-    special_of,
 )
 
 

@@ -1,15 +1,14 @@
-# Types for lark_expressions.py as compiled: C calls between the methods, C integers for places and kinds.
+# Types for expressions.py as compiled: C calls between the methods, C integers for places and kinds.
 
 cimport cython
 
-from earleymask.grammar.lark.parsed cimport ParsedGrammar
 from earleymask.grammar.lark.tree cimport (
-    Block, Choice, Complement, Condition, GrammarName, Guarded, Indexed, Intersection, Node, Range, Regexp, Repeat, RuleName,
+    Block, Choice, Complement, Condition, GrammarName, Guarded, Indexed, Intersection, Node, ParsedGrammar, Range, Regexp, Repeat, RuleName,
     Sequence, SpecialToken, String, TemplateUse, TerminalName,
 )
 
 
-# Copies of those of lark_scan.py.
+# Copies of those of scan.py.
 cdef int RULE, TERMINAL, STRING, REGEXP, SPECIAL, NUMBER, DIRECTIVE, LINE, BAR, MARK, NOTHING
 
 

@@ -10,7 +10,6 @@ import re
 
 from ..errors import GrammarError
 from .mistakes import misplaced, never_closed, unexpected
-from .parsed import ParsedGrammar
 from .scan import BAR, DIRECTIVE, LINE, MARK, NOTHING, NUMBER, REGEXP, RULE, SPECIAL, STRING, TERMINAL
 from .tree import (
     Block,
@@ -22,6 +21,7 @@ from .tree import (
     Indexed,
     Intersection,
     Node,
+    ParsedGrammar,
     Range,
     Regexp,
     Repeat,

@@ -1,4 +1,4 @@
-# Types for lark_literals.py as compiled.
+# Types for literals.py as compiled.
 
 cpdef tuple split(str raw)
 cpdef tuple string_text(str raw)

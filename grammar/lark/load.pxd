@@ -1,13 +1,13 @@
-# Types for lark_load.py as compiled: C calls between the methods that read every node of a grammar.
+# Types for load.py as compiled: C calls between the methods that read every node of a grammar.
 
 cimport cython
 
-from earleymask.grammar.lark.parsed cimport ParsedGrammar
-from earleymask.grammar.lark.scope cimport Scope
+from earleymask.grammar.lark.scope cimport Elsewhere, Scope
 from earleymask.grammar.lark.templates cimport Templates
 from earleymask.grammar.lark.terminals cimport TerminalBuilder
 from earleymask.grammar.lark.tree cimport (
-    Choice, Definition, Elsewhere, Extended, Indexed, Node, Parametric, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TemplateUse,
+    Choice, Definition, Extended, Indexed, Node, Parametric, ParsedGrammar,
+    Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TemplateUse,
     TerminalName,
 )
 from earleymask.grammar.model.model cimport Model

@@ -20,19 +20,18 @@ from ..model.model import Model, Symbols
 from ..model.repetition import Alternatives, counted, group, repeat_into
 from ..source import GrammarWarning, did_you_mean
 from .modules import NO_OPTIONS, Kept, Module, Modules, Options
-from .parsed import ParsedGrammar
-from .scope import Found, Scope
+from .scope import Elsewhere, Found, Scope, special_of
 from .templates import Environment, Templates
 from .terminals import TerminalBuilder
 from .tree import (
     DECLARED,
     Choice,
     Definition,
-    Elsewhere,
     Extended,
     Indexed,
     Node,
     Parametric,
+    ParsedGrammar,
     Range,
     Regexp,
     Repeat,
@@ -42,7 +41,6 @@ from .tree import (
     String,
     TemplateUse,
     TerminalName,
-    special_of,
 )
 
 if TYPE_CHECKING:

@@ -1,13 +1,14 @@
-# Types for lark_parse.py as compiled.
+# Types for parse.py as compiled.
 
 cimport cython
 
 from earleymask.grammar.lark.expressions cimport ExpressionReader
-from earleymask.grammar.lark.parsed cimport ParsedGrammar
-from earleymask.grammar.lark.tree cimport Attribute, Attributed, Change, Definition, Import, Node, Parametric, Sequence
+from earleymask.grammar.lark.tree cimport (
+    Attribute, Attributed, Change, Definition, Import, Node, Parametric, ParsedGrammar, Sequence,
+)
 
 
-# Copies of those of lark_scan.py.
+# Copies of those of scan.py.
 cdef int RULE, TERMINAL, STRING, REGEXP, NUMBER, DIRECTIVE, LINE, NOTHING
 
 

@@ -13,11 +13,9 @@ from __future__ import annotations
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError
 from .expressions import IN_LIBRARY, ExpressionReader
-from .hints import BLOCKS, CHARACTER_HINTS, DIRECTIVE_HINTS, NEXT_LINE
-from .mistakes import missing_colon, needs_braces
-from .parsed import ParsedGrammar
+from .mistakes import BLOCKS, CHARACTER_HINTS, DIRECTIVE_HINTS, NEXT_LINE, missing_colon, needs_braces
 from .scan import DIRECTIVE, LINE, NOTHING, NUMBER, REGEXP, RULE, STRING, TERMINAL
-from .tree import DECLARED, Attribute, Attributed, Change, Definition, Import, Node, Parametric, Sequence
+from .tree import DECLARED, Attribute, Attributed, Change, Definition, Import, Node, Parametric, ParsedGrammar, Sequence
 
 MAX_ERRORS = 100
 """So many errors are looked for in one text."""

@@ -1,4 +1,4 @@
-# Types for lark_scan.py as compiled: characters, places and kinds are C values.
+# Types for scan.py as compiled: characters, places and kinds are C values.
 
 cimport cython
 

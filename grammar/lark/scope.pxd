@@ -1,10 +1,9 @@
-# Types for lark_scope.py as compiled.
+# Types for scope.py as compiled.
 
 cimport cython
 
-from earleymask.grammar.lark.parsed cimport ParsedGrammar
 from earleymask.grammar.lark.tree cimport (
-    Change, Choice, Definition, Elsewhere, Import, Node, RuleName, Sequence, TemplateUse, TerminalName,
+    Change, Choice, Definition, Import, Node, ParsedGrammar, RuleName, Sequence, SpecialToken, TemplateUse, TerminalName,
 )
 
 
@@ -33,3 +32,8 @@ cdef class Scope:
     cpdef _define(self, Definition definition)
     @cython.locals(scope=Scope)
     cpdef tuple place(self, Node node)
+
+
+cdef class Elsewhere(Node):
+    cdef readonly Scope scope
+    cdef readonly Node tree

@@ -20,23 +20,22 @@ from typing import Any
 
 from ..errors import GrammarError, GrammarLimitError
 from ..source import did_you_mean
-from .hints import MIXED_CASE_HINT, mixed_case
-from .library import Library, library
-from .modules import MAX_CHAIN, Module, ModuleError, Modules
+from .mistakes import MIXED_CASE_HINT, mixed_case
+from .modules import MAX_CHAIN, Library, Module, ModuleError, Modules, library
 from .parse import MAX_ERRORS
-from .parsed import ParsedGrammar
 from .tree import (
     DECLARED,
     Attributed,
     Change,
     Choice,
     Definition,
-    Elsewhere,
     Import,
     Node,
     Parametric,
+    ParsedGrammar,
     RuleName,
     Sequence,
+    SpecialToken,
     TemplateUse,
     TerminalName,
     contents,
@@ -48,6 +47,19 @@ MAX_CHANGES = 10_000
 
 Found = tuple["Scope", Definition]
 """A definition and where it stands."""
+
+
+class Elsewhere(Node):
+    """An expression out of another text than what it stands in: `scope` is where its names and places belong."""
+
+    __slots__ = ("scope", "tree")
+    scope: Scope
+    tree: Node
+
+    def __init__(self, at: int, scope: Scope, tree: Node) -> None:
+        self.at = at
+        self.scope = scope
+        self.tree = tree
 
 
 class Scope:
@@ -365,6 +377,13 @@ class Scope:
             assert scope.parent is not None
             scope, at = scope.parent, scope.at
         return scope.parsed, at
+
+
+def special_of(tree: Node) -> SpecialToken | None:
+    """The special token that a terminal with this expression is a name for, if it is."""
+    if isinstance(tree, Elsewhere):
+        tree = tree.tree
+    return tree if isinstance(tree, SpecialToken) else None
 
 
 def is_name_char(char: str) -> bool:

@@ -27,12 +27,12 @@ from ..regex.ast import Repeat as RegexRepeat
 from ..regex.lower import lower
 from ..regex.python import parse
 from .literals import regexp_text
+from .scope import Elsewhere, Found, Scope
 from .terminals import TerminalBuilder
 from .tree import (
     Block,
     Choice,
     Complement,
-    Elsewhere,
     Extended,
     GrammarName,
     Indexed,
@@ -47,7 +47,6 @@ from .tree import (
 )
 
 if TYPE_CHECKING:
-    from .scope import Found, Scope
     from .terminals import Context
 
 

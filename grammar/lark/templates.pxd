@@ -1,4 +1,4 @@
-# Types for lark_templates.py as compiled.
+# Types for templates.py as compiled.
 
 cimport cython
 

@@ -1,10 +1,11 @@
-# Types for lark_terminals.py as compiled.
+# Types for terminals.py as compiled.
 
 cimport cython
 
 from earleymask.grammar.lark.literals cimport range_ends, regexp_text, string_text
+from earleymask.grammar.lark.scope cimport Elsewhere
 from earleymask.grammar.lark.tree cimport (
-    Choice, Definition, Elsewhere, Extended, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TemplateUse,
+    Choice, Definition, Extended, Node, Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TemplateUse,
     TerminalName,
 )
 from earleymask.grammar.regex.ast cimport Chars, Concat, Literal, Union

@@ -25,9 +25,9 @@ from ..regex.ast import Node as Regex
 from ..regex.ast import Repeat as RegexRepeat
 from ..regex.lookaround import widths
 from .literals import LiteralError, range_ends, regexp_text, source_position, split, string_text
+from .scope import Elsewhere, Found, Scope, special_of
 from .tree import (
     Choice,
-    Elsewhere,
     Extended,
     Node,
     Range,
@@ -39,14 +39,12 @@ from .tree import (
     String,
     TemplateUse,
     TerminalName,
-    special_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...earley.limits import Limits
-    from .scope import Found, Scope
 
 MAX_DEPTH = 200
 """Of the tree of a terminal, those of the terminals in it included: some hundred terminals within each other."""

@@ -6,10 +6,10 @@ slotted classes, extension types when compiled (`lark/tree.pxd`): a grammar make
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .scope import Scope
+from ...earley.limits import DEFAULT, Limits
+from ..errors import GrammarError, GrammarLimitError
+from ..source import GrammarWarning, SourceText
+from .scan import offsets, scan
 
 
 class Node:
@@ -141,19 +141,6 @@ class TemplateUse(Node):
         self.at = at
         self.name = name
         self.arguments = arguments
-
-
-class Elsewhere(Node):
-    """An expression out of another text than what it stands in: `scope` is where its names and places belong."""
-
-    __slots__ = ("scope", "tree")
-    scope: Scope
-    tree: Node
-
-    def __init__(self, at: int, scope: Scope, tree: Node) -> None:
-        self.at = at
-        self.scope = scope
-        self.tree = tree
 
 
 class Extended(Node):
@@ -340,11 +327,58 @@ class Import(Node):
         self.alias = alias
 
 
-def special_of(tree: Node) -> SpecialToken | None:
-    """The special token that a terminal with this expression is a name for, if it is."""
-    if isinstance(tree, Elsewhere):
-        tree = tree.tree
-    return tree if isinstance(tree, SpecialToken) else None
+class ParsedGrammar:
+    """The definitions and directives of one text, in its order, and the way back into the text."""
+
+    __slots__ = (
+        "_base",
+        "_inner",
+        "_offsets",
+        "changes",
+        "definitions",
+        "ignored",
+        "imports",
+        "kinds",
+        "lexemes",
+        "limits",
+        "source",
+    )
+
+    def __init__(
+        self,
+        text: str,
+        name: str | None = None,
+        limits: Limits = DEFAULT,
+        around: ParsedGrammar | None = None,
+        base: int = 0,
+    ) -> None:
+        """With `around`, `text` is a part of that one's, from offset `base` on."""
+        self.limits = limits
+        self.source: SourceText = SourceText(text, name) if around is None else around.source
+        self._inner: str | None = None if around is None else text
+        self._base = base
+        self.lexemes, self.kinds = scan(text + "\n")
+        self.definitions: list[Definition] = []  # also those that are only declared
+        self.changes: list[Change] = []
+        self.ignored: list[Node] = []
+        self.imports: list[Import] = []
+        self._offsets: list[int] | None = None
+
+    def offset(self, at: int) -> int:
+        """Where lexeme `at` begins in the text. Found for all of them at once, when first asked."""
+        text = self.source.text if self._inner is None else self._inner
+        if self._offsets is None:
+            self._offsets = offsets(text + "\n")
+        return self._base + min(self._offsets[at], len(text))
+
+    def error(self, message: str, at: int, hint: str | None = None) -> GrammarError:
+        return self.source.error(message, self.offset(at), hint)
+
+    def limit_error(self, message: str, at: int, hint: str | None = None) -> GrammarLimitError:
+        return self.source.limit_error(message, self.offset(at), hint)
+
+    def warning(self, message: str, at: int) -> GrammarWarning:
+        return self.source.warning(message, self.offset(at))
 
 
 def contents(tree: Node) -> Node:

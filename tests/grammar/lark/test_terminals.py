@@ -12,7 +12,7 @@ from lark.utils import get_regexp_width
 
 from earleymask.earley import Regexes
 from earleymask.grammar import Grammar, GrammarError
-from earleymask.grammar.lark import library as lark_library
+from earleymask.grammar.lark import modules as lark_modules
 from earleymask.grammar.lark.literals import LiteralError, source_position, unescape
 from earleymask.grammar.lark.load import LarkLoader
 from earleymask.grammar.lark.modules import NO_OPTIONS, Modules
@@ -89,7 +89,7 @@ def test_language_of_composed_terminals(expression: str) -> None:
 
 @pytest.mark.parametrize("library", ["common", "unicode"])
 def test_every_definition_of_the_library(library: str) -> None:
-    for name in lark_library.library(library).names():
+    for name in lark_modules.library(library).names():
         if name.startswith("_STRING"):
             continue  # zero-width: Lark does not make a parser of it alone
         grammar = f"%import {library}.{name}\nstart: {name}"
