@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..earley.limits import DEFAULT, Limits
-from .errors import GrammarLimitError, too_long
+from .errors import GrammarError, GrammarLimitError, too_long
 from .lark import load as lark_load
 from .lark.modules import NO_OPTIONS, Imported, Kept, Loader, options_of
 
@@ -106,7 +106,12 @@ class Grammar:
             options = options_of(import_paths, loader, source_path, declared, grammars)
         if limits is not DEFAULT:
             options = options._replace(limits=limits)
-        engine, kept = lark_load.load(text, start, options)
+        try:
+            engine, kept = lark_load.load(text, start, options)
+        except GrammarError as error:
+            from .lark.errors import explained
+
+            raise explained(error, text, start, options) from None
         return cls._make("lark", text, start, engine, None, kept=kept, limits=limits)
 
     @classmethod
@@ -326,11 +331,10 @@ class Grammar:
         if self.kind != "lark" or (self._kept is None and "%json" not in source):
             return ()
         from .json_schema.grammar import reread
-        from .lark.embedded import schemas_within
 
         found: list[Row] = []
         limits = self._engine.limits
-        for place, schema, options in schemas_within(source, self.start, self._kept, limits):
+        for place, schema, options in lark_load.schemas_within(source, self.start, self._kept, limits):
             found += [row._replace(source=place) for row in reread(schema, options, limits).report()]
         return tuple(found)
 

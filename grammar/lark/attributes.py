@@ -29,8 +29,7 @@ from ..regex.codepoints import ALL
 from ..regex.lower import lower
 from .literals import LiteralError, string_text
 from .scope import Elsewhere, Found, special_of
-from .sets import structured
-from .terminals import MAX_DEPTH
+from .terminals import MAX_DEPTH, structured
 from .tree import (
     DECLARED,
     Attribute,
@@ -53,7 +52,7 @@ from .tree import (
 )
 
 if TYPE_CHECKING:
-    from .load import LarkLoader
+    from .protocols import GrammarLoader
 
 OF_LANGUAGE = ("lazy", "stop", "suffix")
 BESIDE = ("capture", "stop_capture", "max_tokens", "temperature")
@@ -65,18 +64,18 @@ _ANY = RegexRepeat(Chars(ALL), 0, None)
 _MORE = RegexRepeat(Chars(ALL), 1, None)
 
 
-def append(loader: LarkLoader, node: Attributed, symbols: list[int], known: dict[object, int]) -> None:
+def append(loader: GrammarLoader, node: Attributed, symbols: list[int]) -> None:
     """Append the symbol that a rule with attributes is."""
-    symbol = known.get(node)
+    symbol = loader.extended.get(node)
     if symbol is None:
-        symbol = known[node] = _Attributes(loader, node).symbol()
+        symbol = loader.extended[node] = _Attributes(loader, node).symbol()
     symbols.append(symbol)
 
 
 class _Attributes:
     """The attributes of one rule, read and checked."""
 
-    def __init__(self, loader: LarkLoader, node: Attributed) -> None:
+    def __init__(self, loader: GrammarLoader, node: Attributed) -> None:
         self.loader = loader
         self.node = node
         self.lazy = False
@@ -203,7 +202,7 @@ def shortest(body: Regex, end: Regex | None) -> Regex:
 class _Body:
     """Reads the body of one rule as a regex."""
 
-    def __init__(self, loader: LarkLoader) -> None:
+    def __init__(self, loader: GrammarLoader) -> None:
         self.loader = loader
         self.open: list[Found] = []  # rules that are being read
         self.known: dict[Found, tuple[Regex, int]] = {}  # regex and pieces of rules that have been read

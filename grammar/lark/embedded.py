@@ -16,18 +16,16 @@ from ..errors import GrammarError, GrammarLimitError
 from ..model.model import SPECIAL, TERMINAL
 from ..regex.ast import Literal, Union
 from ..source import did_you_mean
-from .load import LarkLoader, modules_again
-from .modules import Module
+from .modules import Module, Modules
 from .parse import parse_inside
-from .sets import read_json
+from .terminals import read_json
 from .tree import Block, GrammarName, Node, TerminalName
 
 if TYPE_CHECKING:
     from ...earley import Engine
-    from ...earley.limits import Limits
-    from ..grammar import Grammar
     from ..model.model import Model
-    from .modules import Kept
+    from .modules import GivenGrammar
+    from .protocols import GrammarLoader
 
 MAX_EMBEDDED = 50
 """Grammars within each other."""
@@ -36,7 +34,7 @@ MAX_EMBEDDED = 50
 class _Part(NamedTuple):
     """One grammar: the symbols from `begin` to `end` are its own, as far as they are not of one within it."""
 
-    loader: LarkLoader
+    loader: GrammarLoader
     begin: int
     end: int
     symbol: int  # what stands for it
@@ -50,11 +48,11 @@ class Embedded:
         self.model = model
         self.parts: list[_Part] = []  # inner ones before outer ones
         self.known: dict[object, int] = {}  # symbols of grammars, by block or name
-        self.uses: dict[tuple[LarkLoader, int], int] = {}  # what stands for a grammar in another one
+        self.uses: dict[tuple[GrammarLoader, int], int] = {}  # what stands for a grammar in another one
         self.depth = 0
         self.schemas: list[tuple[str, Any, str]] = []  # where they stand, what they are, their options
 
-    def symbol(self, loader: LarkLoader, node: Block | GrammarName) -> int:
+    def symbol(self, loader: GrammarLoader, node: Block | GrammarName) -> int:
         """The symbol that stands for an embedded grammar in the grammar of `loader`."""
         key: object = node if isinstance(node, Block) else (id(loader.modules), node.name)
         symbol = self.known.get(key)
@@ -84,15 +82,12 @@ class Embedded:
             self.model.produce(use, (symbol,))
         return use
 
-    def read(self, loader: LarkLoader, symbol: int, start: str) -> None:
+    def read(self, loader: GrammarLoader, symbol: int, start: str) -> None:
         begin = len(self.model.kinds)
-        from .extensions import Extensions
-
-        loader.extensions = Extensions(loader, self)
         start_symbol = loader.read(start)
         self.parts.append(_Part(loader, begin, len(self.model.kinds), symbol, start_symbol))
 
-    def named(self, loader: LarkLoader, node: GrammarName, symbol: int) -> None:
+    def named(self, loader: GrammarLoader, node: GrammarName, symbol: int) -> None:
         grammars = dict(loader.modules.options.grammars)
         given = grammars.get(node.name)
         scope = loader.scope
@@ -104,17 +99,17 @@ class Embedded:
             index = -2 - list(grammars).index(node.name)
             parsed = loader.modules.parse(given, shown)
             module = Module(index, shown, parsed)
-            self.read(LarkLoader(parsed, loader.modules, module, self.model), symbol, "start")
+            self.read(loader.inner(parsed, loader.modules, module), symbol, "start")
         elif given.kind == "lark":
-            modules = modules_again(given._kept, loader.modules.limits)
+            modules = Modules.restored(given._kept, loader.modules.limits)
             parsed = modules.parse(given.source, shown)
-            self.read(LarkLoader(parsed, modules, Module(0, shown, parsed), self.model), symbol, given.start)
+            self.read(loader.inner(parsed, modules, Module(0, shown, parsed)), symbol, given.start)
         elif given.kind == "json_schema":
             self.model.produce(symbol, (self.schema(given.source, given.options, loader, node),))
         else:
             self.model.produce(symbol, (self.terminal(given, scope, node),))
 
-    def schema(self, given: Any, options: str, loader: LarkLoader, node: Block | GrammarName) -> int:
+    def schema(self, given: Any, options: str, loader: GrammarLoader, node: Block | GrammarName) -> int:
         """The symbol for the documents of a JSON Schema, with options as a grammar keeps them."""
         from ..json_schema.grammar import embed
 
@@ -133,7 +128,7 @@ class Embedded:
 
         return self.model.made(name, make, (scope, node))
 
-    def terminal(self, grammar: Grammar, scope: Any, node: GrammarName) -> int:
+    def terminal(self, grammar: GivenGrammar, scope: Any, node: GrammarName) -> int:
         """The terminal that a grammar without rules is."""
         name = f"@{node.name}"
         if grammar.kind == "regex":
@@ -155,7 +150,7 @@ class Embedded:
 
     # Ignored text.
 
-    def lay_out(self, top: LarkLoader, start: int) -> int:
+    def lay_out(self, top: GrammarLoader, start: int) -> int:
         """Give ignored text its productions; the start symbol from now on."""
         model = self.model
         n_symbols = len(model.kinds)
@@ -187,7 +182,7 @@ class Embedded:
                 model.produce(start, rhs)
         return start
 
-    def ignored(self, loader: LarkLoader) -> int | None:
+    def ignored(self, loader: GrammarLoader) -> int | None:
         """The symbol of a list of ignored lexemes, or None where nothing is ignored."""
         trees: list[Node] = loader.parsed.ignored
         if not trees:
@@ -221,16 +216,6 @@ def _by_name(hint: str | None) -> str | None:
     return hint
 
 
-def schemas_within(text: str, start: str, kept: Kept | None, limits: Limits) -> list[tuple[str, Any, str]]:
-    """The JSON Schemas within a grammar that has been loaded from the same text before: where they stand, what they
-    are, and their options as grammars keep them."""
-    modules = modules_again(kept, limits)
-    loader = LarkLoader(modules.parse(text), modules)
-    loader.load(start)
-    embedded = None if loader.extensions is None else loader.extensions.embedded
-    return [] if embedded is None else list(embedded.schemas)
-
-
 def shown_place(scope: Any, node: Block | GrammarName) -> str:
     """Where in the text a grammar is embedded, as messages say it."""
     error = scope.error("", node)
@@ -238,7 +223,7 @@ def shown_place(scope: Any, node: Block | GrammarName) -> str:
     return f"{source}line {error.line}, column {error.column}"
 
 
-def block_loader(loader: LarkLoader, node: Block) -> LarkLoader:
+def block_loader(loader: GrammarLoader, node: Block) -> GrammarLoader:
     """A loader for the grammar in `%lark {...}`, whose places are those of the text around it."""
     scope = loader.scope
     begin = node.raw.index("{") + 1
@@ -246,4 +231,4 @@ def block_loader(loader: LarkLoader, node: Block) -> LarkLoader:
     parsed = parse_inside(around, node.raw[begin:-1], around.offset(at) + begin)
     outer = scope.module
     module = Module(outer.index, outer.name, parsed, None, outer.base, outer.package)
-    return LarkLoader(parsed, loader.modules, module, loader.model)
+    return loader.inner(parsed, loader.modules, module)

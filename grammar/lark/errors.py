@@ -13,11 +13,11 @@ from functools import partial
 
 from ...trie.errors import EarleymaskError
 from ..errors import GrammarError, GrammarLimitError, together
+from ..other_syntax import is_gbnf, pointed_to
 from .load import LarkLoader
-from .modules import Modules
+from .modules import Modules, Options
 from .parse import MAX_ERRORS, syntax_errors
-from .scope import Elsewhere, Found, Scope, special_of
-from .templates import Environment
+from .scope import Elsewhere, Environment, Found, Scope, special_of
 from .tree import (
     DECLARED,
     Choice,
@@ -29,6 +29,15 @@ from .tree import (
     TemplateUse,
     TerminalName,
 )
+
+
+def explained(error: GrammarError, text: str, start: str, options: Options) -> GrammarError:
+    """The error to raise in place of `error`, which loading `text` met first: it says all that can be told."""
+    if isinstance(error, GrammarLimitError):
+        return error
+    if is_gbnf(text):
+        return pointed_to(error, "Grammar.from_gbnf")
+    return all_errors(error, text, start, Modules(options))
 
 
 def all_errors(first: GrammarError, text: str, start: str, modules: Modules) -> GrammarError:

@@ -26,7 +26,9 @@ cdef class LarkLoader:
     cdef readonly dict environment
     cdef readonly dict literals
     cdef readonly Templates templates
-    cdef public object extensions
+    cdef readonly dict extended
+    cdef public bint has_value
+    cdef readonly object embedded
     cdef readonly list pending
 
     cpdef load(self, str start)

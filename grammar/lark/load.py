@@ -20,15 +20,21 @@ from ..model.model import Model, Symbols
 from ..model.repetition import Alternatives, counted, group, repeat_into
 from ..source import GrammarWarning, did_you_mean
 from .modules import NO_OPTIONS, Kept, Module, Modules, Options
-from .scope import Elsewhere, Found, Scope, special_of
-from .templates import Environment, Templates
-from .terminals import TerminalBuilder
+from .scope import Elsewhere, Environment, Found, Scope, special_of
+from .templates import Templates
+from .terminals import TerminalBuilder, written
 from .tree import (
     DECLARED,
+    Attributed,
+    Block,
     Choice,
+    Complement,
     Definition,
     Extended,
+    GrammarName,
+    Guarded,
     Indexed,
+    Intersection,
     Node,
     Parametric,
     ParsedGrammar,
@@ -45,55 +51,54 @@ from .tree import (
 
 if TYPE_CHECKING:
     from ...earley import Engine
+    from .embedded import Embedded
 
 
 def load(text: str, start: str, options: Options = NO_OPTIONS) -> tuple[Engine, Kept | None]:
     """The engine for the language of rule `start` in the grammar `text`, and what is needed to read it again."""
-    try:
-        return loaded(text, start, Modules(options))
-    except GrammarLimitError:
-        raise
-    except GrammarError as error:
-        from ..other_syntax import is_gbnf, pointed_to
-        from .errors import all_errors
-
-        if is_gbnf(text):
-            raise pointed_to(error, "Grammar.from_gbnf") from error
-        raise all_errors(error, text, start, Modules(options)) from error
+    return loaded(text, start, Modules(options))
 
 
 def load_again(text: str, start: str, kept: Kept | None, limits: Limits = DEFAULT) -> tuple[Engine, Kept | None]:
     """The same for a text that has been loaded before, without looking for what it imports."""
-    return loaded(text, start, modules_again(kept, limits))
+    return loaded(text, start, Modules.restored(kept, limits))
 
 
 def loaded(text: str, start: str, modules: Modules) -> tuple[Engine, Kept | None]:
     return LarkLoader(modules.parse(text), modules).load(start), modules.to_keep()
 
 
-def modules_again(kept: Kept | None, limits: Limits) -> Modules:
-    kept = kept or Kept()
-    return Modules(Options(declared=kept.declared, grammars=kept.grammars, limits=limits), kept)
+def schemas_within(text: str, start: str, kept: Kept | None, limits: Limits) -> list[tuple[str, Any, str]]:
+    """The JSON Schemas within a grammar that has been loaded from the same text before: where they stand, what they
+    are, and their options as grammars keep them."""
+    modules = Modules.restored(kept, limits)
+    loader = LarkLoader(modules.parse(text), modules)
+    loader.load(start)
+    return [] if loader.embedded is None else list(loader.embedded.schemas)
 
 
 class LarkLoader:
     """Resolves the names of one grammar and fills a model with it."""
 
     def __init__(
-        self, parsed: ParsedGrammar, modules: Modules, module: Module | None = None, model: Model | None = None
+        self, parsed: ParsedGrammar, modules: Modules, module: Module | None = None, around: LarkLoader | None = None
     ) -> None:
-        """`module` and `model`: of a grammar within another one."""
+        """`module` and `around`, the loader of the grammar around it: of a grammar within another one."""
         self.parsed = parsed
         self.modules = modules
         self.top = Scope(modules, modules.top(parsed) if module is None else module)
-        self.model = Model(self, modules.limits) if model is None else model
+        self.model: Model = Model(self, modules.limits) if around is None else around.model
         self.terminals = TerminalBuilder(self, modules.limits)
         self.templates = Templates(self)
         self.scope: Scope = self.top  # whose text is being read
         self.symbols = self.top.symbols  # of `scope`: by rule or terminal name
         self.environment: Environment | None = None  # within a template
         self.literals: dict[str, int] = {}  # symbols by literal as written, or by special token
-        self.extensions: Any = None  # what `extensions` knows of the grammar, once there is something
+        # Beyond Lark: symbols, by what they stand for; whether a rule with a value is being read; the grammars within
+        # this one and around it, once there are any.
+        self.extended: dict[object, int] = {}
+        self.has_value = False
+        self.embedded: Embedded | None = None if around is None else around.embedded
         # Rules that have a symbol and no productions yet:
         self.pending: list[tuple[int, Definition, Scope, Environment | None]] = []
 
@@ -105,8 +110,8 @@ class LarkLoader:
                 f"nothing uses `@{min(self.modules.unused)}`, which the argument grammars= gives",
                 hint="write `@name` where the grammar of that name belongs",
             )
-        if self.extensions is not None and self.extensions.embedded is not None:
-            start_symbol = self.extensions.embedded.lay_out(self, start_symbol)
+        if self.embedded is not None:
+            start_symbol = self.embedded.lay_out(self, start_symbol)
         else:
             self.add_ignored()
         return self.model.compile(start_symbol)
@@ -359,13 +364,43 @@ class LarkLoader:
             symbols += group(self.model, self.alternatives(tree.tree))
             self.move(outer)
         elif isinstance(tree, Extended):
-            if self.extensions is None:
-                from .extensions import Extensions
-
-                self.extensions = Extensions(self)
-            self.extensions.append(tree, symbols)
+            self.append_extended(tree, symbols)
         else:
             symbols.append(self.literal_symbol(tree))
+
+    # Beyond Lark. Each module is imported when a grammar first needs it.
+
+    def append_extended(self, tree: Extended, symbols: list[int]) -> None:
+        """Append what an expression that Lark does not know becomes to `symbols`."""
+        if isinstance(tree, (Intersection, Complement)) or (isinstance(tree, Block) and tree.raw[:6] == "%regex"):
+            symbols.append(self.composed_symbol(tree))
+        elif isinstance(tree, Attributed):
+            from . import attributes
+
+            attributes.append(self, tree, symbols)
+        elif isinstance(tree, (Block, GrammarName)):
+            if self.embedded is None:
+                from .embedded import Embedded
+
+                self.embedded = Embedded(self.model)
+            symbols.append(self.embedded.symbol(self, tree))
+        else:
+            from . import parametric
+
+            assert isinstance(tree, (Parametric, Guarded, Indexed))
+            parametric.append(self, tree, symbols)
+
+    def composed_symbol(self, tree: Extended) -> int:
+        """The symbol of an expression that is one terminal, though it stands in a rule."""
+        symbol = self.extended.get(tree)
+        if symbol is None:
+            regex = self.terminals.build(tree)
+            symbol = self.extended[tree] = self.model.terminal(written(tree), regex, (self.scope, tree))
+        return symbol
+
+    def inner(self, parsed: ParsedGrammar, modules: Modules, module: Module) -> LarkLoader:
+        """The loader of a grammar within this one. It fills the same model."""
+        return LarkLoader(parsed, modules, module, self)
 
     # What the model says. `origin`: the scope and the node that a symbol was made for.
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError, too_long
@@ -31,6 +31,23 @@ Loader = Callable[[str], "str | None"] | Mapping[str, str]
 """From the dotted name of a module to its text; None or a KeyError where there is none."""
 
 
+class GivenGrammar(Protocol):
+    """A `Grammar` that the caller gives for `@name`."""
+
+    kind: str
+    start: str
+    _kept: Kept | None
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def options(self) -> str: ...
+
+    @property
+    def fingerprint(self) -> str: ...
+
+
 class Options(NamedTuple):
     """What the caller of `Grammar.from_lark` says beside the text. The first three only serve to find texts."""
 
@@ -38,7 +55,7 @@ class Options(NamedTuple):
     loader: Loader | None = None
     source_path: str | None = None
     declared: tuple[tuple[str, str], ...] = ()
-    grammars: tuple[tuple[str, Any], ...] = ()
+    grammars: tuple[tuple[str, str | GivenGrammar], ...] = ()
     limits: Limits = DEFAULT
 
 
@@ -66,7 +83,7 @@ class Kept(NamedTuple):
     declared: tuple[tuple[str, str], ...] = ()
     texts: tuple[Imported, ...] = ()
     links: tuple[tuple[int, str, int], ...] = ()
-    grammars: tuple[tuple[str, Any], ...] = ()
+    grammars: tuple[tuple[str, str | GivenGrammar], ...] = ()
 
     def parts(self) -> list[str]:
         """What a fingerprint is made of. Where a text was found makes no difference."""
@@ -140,6 +157,12 @@ class Modules:
         self._known: dict[Any, Module] = {}  # by where it was found
         self._size = 0  # characters of all texts
 
+    @classmethod
+    def restored(cls, kept: Kept | None, limits: Limits) -> Modules:
+        """The modules of a grammar that is read again: every import means the text that it meant before."""
+        kept = kept or Kept()
+        return cls(Options(declared=kept.declared, grammars=kept.grammars, limits=limits), kept)
+
     def parse(self, text: str, name: str | None = None) -> ParsedGrammar:
         """Read one of the texts that the grammar consists of. `name` is what errors call it."""
         self._size += len(text)
@@ -158,8 +181,9 @@ class Modules:
             for name in _GRAMMAR_NAME.findall(text):
                 if name in self.unused:
                     self.unused.discard(name)
-                    if isinstance(given[name], str):
-                        texts.append(given[name])
+                    grammar = given[name]
+                    if isinstance(grammar, str):
+                        texts.append(grammar)
 
     def top(self, parsed: ParsedGrammar) -> Module:
         """The grammar itself."""

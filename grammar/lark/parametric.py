@@ -16,7 +16,7 @@ from ..model.repetition import group
 from .tree import Choice, Guarded, Indexed, Node, Parametric, RuleName, Sequence, String
 
 if TYPE_CHECKING:
-    from .extensions import Extensions
+    from .protocols import GrammarLoader
     from .scope import Found
 
 MAX_NESTING = 50
@@ -31,29 +31,28 @@ Value = Callable[[int], int]
 Test = Callable[[int], bool]
 
 
-def append(extensions: Extensions, node: Parametric | Guarded | Indexed, symbols: list[int]) -> None:
+def append(loader: GrammarLoader, node: Parametric | Guarded | Indexed, symbols: list[int]) -> None:
     """Append what one of these becomes to `symbols`."""
-    loader = extensions.loader
     if isinstance(node, Parametric):
-        outer = extensions.has_value
-        extensions.has_value = True
+        outer = loader.has_value
+        loader.has_value = True
         tree = node.body
         if isinstance(tree, Choice):
             tree = Choice(tree.at, [without_quotes(alternative) for alternative in tree.alternatives])
         symbols += group(loader.model, loader.alternatives(without_quotes(tree)))
-        extensions.has_value = outer
+        loader.has_value = outer
     elif isinstance(node, Guarded):
-        if not extensions.has_value:
+        if not loader.has_value:
             raise loader.scope.error(
                 "a condition stands in a rule without a value",
                 node.condition,
                 "write name::_ : ... for a rule with one",
             )
-        holds = _Reader(extensions, node.condition, node.condition.raw, 3).condition()
-        symbols.append(parameters(extensions).condition(holds))
+        holds = _Reader(loader, node.condition, node.condition.raw, 3).condition()
+        symbols.append(parameters(loader).condition(holds))
         symbols += loader.sequence(without_quotes(node.body))
     else:
-        symbols.append(call(extensions, node))
+        symbols.append(call(loader, node))
 
 
 def without_quotes(tree: Node) -> Node:
@@ -61,39 +60,37 @@ def without_quotes(tree: Node) -> Node:
     return Sequence(tree.at, []) if isinstance(tree, String) and tree.raw == '""' else tree
 
 
-def parameters(extensions: Extensions) -> Parameters:
-    model = extensions.loader.model
+def parameters(loader: GrammarLoader) -> Parameters:
+    model = loader.model
     if model.parameters is None:
         model.parameters = Parameters(model)
     found: Parameters = model.parameters
     return found
 
 
-def call(extensions: Extensions, node: Indexed) -> int:
+def call(loader: GrammarLoader, node: Indexed) -> int:
     """The symbol of a rule for a value."""
-    loader = extensions.loader
     found = loader.find(RuleName(node.at, node.name))
     if not isinstance(found[1].tree, Parametric):
         raise loader.scope.error(
             f"rule `{node.name}` has no value", node, f"write {node.name} alone, or define {node.name}::_"
         )
     place = RuleName(node.at + 1 if node.at >= 0 else node.at, node.name)
-    value, is_constant = _Reader(extensions, place, node.value, 2).value()
+    value, is_constant = _Reader(loader, place, node.value, 2).value()
     key = (found, node.value)
-    symbol = extensions.known.get(key)
+    symbol = loader.extended.get(key)
     if symbol is None:
-        rule = rule_symbol(extensions, found)
-        symbol = extensions.known[key] = parameters(extensions).call(rule, value, is_constant)
+        rule = rule_symbol(loader, found)
+        symbol = loader.extended[key] = parameters(loader).call(rule, value, is_constant)
     return symbol
 
 
-def rule_symbol(extensions: Extensions, found: Found) -> int:
-    symbol = extensions.known.get(found)
+def rule_symbol(loader: GrammarLoader, found: Found) -> int:
+    symbol = loader.extended.get(found)
     if symbol is None:
-        loader = extensions.loader
         scope, definition = found
-        symbol = extensions.known[found] = loader.model.rule(definition.name, found)
-        parameters(extensions).rules.add(symbol)
+        symbol = loader.extended[found] = loader.model.rule(definition.name, found)
+        parameters(loader).rules.add(symbol)
         loader.pending.append((symbol, definition, scope, None))
     return symbol
 
@@ -101,9 +98,9 @@ def rule_symbol(extensions: Extensions, found: Found) -> int:
 class _Reader:
     """Reads one value or condition, from offset `at` of `text` on, which stands at `node`."""
 
-    def __init__(self, extensions: Extensions, node: Node, text: str, at: int) -> None:
-        self.scope = extensions.loader.scope
-        self.has_value = extensions.has_value
+    def __init__(self, loader: GrammarLoader, node: Node, text: str, at: int) -> None:
+        self.scope = loader.scope
+        self.has_value = loader.has_value
         self.node = node
         self.text = text
         self.tokens: list[tuple[str, int]] = []

@@ -16,7 +16,7 @@ Two imports of one text by the same text are one scope; imports by different tex
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import GrammarError, GrammarLimitError
 from ..source import did_you_mean
@@ -42,11 +42,25 @@ from .tree import (
     with_contents,
 )
 
+if TYPE_CHECKING:
+    from ..model.model import Symbols
+
 MAX_CHANGES = 10_000
 """`%override` and `%extend` in one text."""
 
 Found = tuple["Scope", Definition]
 """A definition and where it stands."""
+
+
+class Template(NamedTuple):
+    """A template given to another one, by name."""
+
+    scope: Scope
+    definition: Definition
+
+
+Environment = dict[str, "Symbols | Template"]
+"""What the parameters of a template stand for: a symbol, nothing at all, or another template."""
 
 
 class Elsewhere(Node):

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..model.repetition import one
-from .scope import Found, Scope
+from .scope import Found, Template
 from .tree import Definition, Node, RuleName, TemplateUse
 
 if TYPE_CHECKING:
     from ..model.model import Symbols
-    from .load import LarkLoader
+    from .protocols import GrammarLoader
 
 MAX_SHOWN_NAME = 80
 """Characters of the name of a used template, which names what it is used with."""
-
-
-class Template(NamedTuple):
-    """A template given to another one, by name."""
-
-    scope: Scope
-    definition: Definition
-
-
-Environment = dict[str, "Symbols | Template"]
-"""What the parameters of a template stand for: a symbol, nothing at all, or another template."""
 
 
 class Templates:
@@ -32,7 +21,7 @@ class Templates:
 
     __slots__ = ("known", "loader")
 
-    def __init__(self, loader: LarkLoader) -> None:
+    def __init__(self, loader: GrammarLoader) -> None:
         self.loader = loader
         self.known: dict[object, int] = {}  # symbols, by template and what it is used with
 

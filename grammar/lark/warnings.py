@@ -15,8 +15,8 @@ from ..model.shape import cycles, nullable_symbols
 from ..regex.lower import lower
 from .errors import leaves
 from .literals import string_text
-from .load import LarkLoader, literal_key, modules_again
-from .modules import Kept
+from .load import LarkLoader, literal_key
+from .modules import Kept, Modules
 from .tree import (
     DECLARED,
     Choice,
@@ -43,7 +43,7 @@ _BLANKS = (b" ", b"\n", b"\t")
 
 def find_warnings(text: str, start: str, kept: Kept | None, limits: Limits) -> tuple[GrammarWarning, ...]:
     """The warnings about a grammar that has been loaded from the same text before, in the order of the text."""
-    modules = modules_again(kept, limits)
+    modules = Modules.restored(kept, limits)
     loader = LarkLoader(modules.parse(text), modules)
     loader.load(start)
     finder = _Finder(loader)
@@ -96,9 +96,8 @@ class _Finder:
         for tree in self.loader.parsed.ignored:
             self.collect_names(tree, used)
         definitions = [definition for definition in self.top.definitions.values() if definition.tree is not DECLARED]
-        if self.loader.extensions is not None:
-            valued = self.loader.extensions.known
-            definitions = [definition for definition in definitions if (self.top, definition) not in valued]
+        valued = self.loader.extended
+        definitions = [definition for definition in definitions if (self.top, definition) not in valued]
         for definition in definitions:
             if definition.is_terminal:
                 self.collect_names(definition.tree, used)

@@ -31,8 +31,8 @@ ALLOWED_IN_GRAMMAR = {
     "model": {"regex"},
     "gbnf": {"model", "regex", "token_ids", "other_syntax"},
     "json_schema": {"json", "regex"},
-    # `lark/embedded` reads `%json` with `json_schema`, and names `Grammar` for types alone.
-    "lark": {"model", "regex", "json_schema", "token_ids", "other_syntax", "grammar"},
+    # `lark/embedded` reads `%json` with `json_schema`.
+    "lark": {"model", "regex", "json_schema", "token_ids", "other_syntax"},
     "grammar": {"model", "regex", "gbnf", "json_schema", "lark"},
 }
 # Frameworks that only adapters may know.
