@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (EarleymaskError, CommandError) as error:
         if isinstance(error, GrammarError):
             for one in error.errors:
-                one.hint = _here(one.hint, given)
+                one.hint = _here(one, given)
         print(f"earleymask: {error}", file=sys.stderr)
         return EXIT_ERROR
     except BrokenPipeError:
@@ -53,17 +53,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_INTERRUPTED
 
 
-def _here(hint: str | None, given: argparse.Namespace) -> str | None:
-    """A hint that names an option of the Python API, as far as the command line has it."""
-    if hint is None:
-        return None
-    if "strict=False" in hint and hasattr(given, "report"):
+def _here(error: GrammarError, given: argparse.Namespace) -> str | None:
+    """Return the hint of an error. If it names an option of the Python API, name that of the command line, if any."""
+    hint = error.hint
+    if hint is None or error.option is None:
+        return hint
+    if error.option == "strict" and hasattr(given, "report"):
         return "--report tells what becomes of the schema without it"
-    if "start=" in hint and hasattr(given, "start"):
+    if error.option == "start" and hasattr(given, "start"):
         return re.sub(r"start='([^']*)'", r"--start \1", hint)
-    if re.search(r"\b[a-z_]+=|`registry`", hint):
-        return f"{hint} (in Python: the command line has no such option)"
-    return hint
+    return f"{hint} (in Python: the command line has no such option)"
 
 
 def _drop_stdout() -> None:

@@ -1,8 +1,9 @@
-"""The errors of grammars that cannot be used, shown with the line they are about."""
+"""The errors of grammars that cannot be used, shown with the line that they are about; and the rows of a report."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..earley.errors import LimitError
 from ..trie.errors import EarleymaskError
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..earley.limits import Limits
-    from .json_schema.report import Row
 
 SHOWN_CHARS = 120
 """A message shows no more than this many characters of the offending line, around the place."""
@@ -19,6 +19,60 @@ SHOWN_CHARS = 120
 
 SHOWN_ERRORS = 3
 """A message that is about several errors shows the first of them."""
+
+
+EXACT, NARROWED, WIDENED, REFUSED = "exact", "narrowed", "widened", "refused"
+"""The statuses of a row of a report."""
+
+
+class Reason(str, Enum):
+    """Why a keyword of a schema has its status. The value of a reason is the name of the option that causes it, for
+    reasons that an option causes."""
+
+    NONE = ""
+    """The keyword is enforced as it is."""
+    ASSERTS_NOTHING = "asserts nothing"
+    """The keyword constrains nothing here."""
+    PROPERTY_ORDER = "property_order"
+    WHITESPACE = "whitespace"
+    STRING_ESCAPES = "string_escapes"
+    NUMBER_PLAIN = "number_plain"
+    NUMBER_DIGITS = "number_digits"
+    DIFFERING_NUMBERS = "differing numbers"
+    """Numbers that must differ are written without an exponent."""
+    SURROGATES = "surrogates"
+    """Lone surrogates are written only in strings about which the schema says nothing."""
+    FORMAT = "format"
+    """Some valid texts of a `format` are not written."""
+    STRICT = "strict"
+    """The keyword cannot be enforced: it is refused, or left out with `strict=False`."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+ABOUT_NUMBERS = frozenset((Reason.NUMBER_PLAIN, Reason.NUMBER_DIGITS, Reason.DIFFERING_NUMBERS))
+"""The reasons that are about how numbers are spelled."""
+
+
+class Row(NamedTuple):
+    """What became of one keyword of a JSON Schema.
+
+    pointer: JSON pointer of the keyword's value; of the schema itself for what concerns the whole document.
+    keyword: its name; empty for the whole document.
+    status: "exact"; "narrowed", some valid documents are not written; "widened", some invalid documents are written;
+        "refused", there is no grammar: such rows are in `GrammarError.report`.
+    why: the option or limit that causes the status, or what the keyword is; empty where there is nothing to say.
+    source: for a schema within a Lark grammar, where it stands there ("line 3, column 8"); otherwise empty.
+    reason: `why` as a code.
+    """
+
+    pointer: str
+    keyword: str
+    status: str
+    why: str
+    source: str = ""
+    reason: Reason = Reason.NONE
 
 
 class GrammarError(EarleymaskError, ValueError):
@@ -29,6 +83,7 @@ class GrammarError(EarleymaskError, ValueError):
         line, column: where, counted from 1; None where no place can be named.
         text: the offending line of the grammar, without its newline.
         hint: what to write instead, or None.
+        option: the option of the function that reads the grammar, such as "strict", if the hint names one; or None.
         source: the name of the imported text that the place is in; None for the text that was given.
         pointer: in a JSON Schema, the JSON pointer of the place; None where no place can be named.
         errors: all errors that were found, at least this one. The other attributes are those of the first.
@@ -55,6 +110,7 @@ class GrammarError(EarleymaskError, ValueError):
         self.hint = hint
         self.source = source
         self.pointer = pointer
+        self.option: str | None = None
         self._rows: tuple[Row, ...] = ()
         self._others = tuple(others)
 
@@ -90,6 +146,11 @@ class GrammarError(EarleymaskError, ValueError):
             parts.append(f"hint: {self.hint}")
         return "\n".join(parts)
 
+    def set_option(self, option: str) -> GrammarError:
+        """Note the option that the hint names. Return this error."""
+        self.option = option
+        return self
+
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.message,), self.__dict__
 
@@ -101,6 +162,7 @@ class GrammarLimitError(GrammarError, LimitError):
         """Note the field of `Limits` that was exceeded, and say so in the hint. Return this error."""
         self.limit = limit
         self.hint = f"{self.hint or 'simplify the grammar'}, or give limits=Limits({limit}=...)"
+        self.option = "limits"
         return self
 
     def copy_limit(self, error: LimitError) -> GrammarLimitError:
@@ -135,6 +197,7 @@ def together(errors: Sequence[GrammarError]) -> GrammarError:
         pointer=first.pointer,
         others=others,
     )
+    whole.option = first.option
     whole._rows = first._rows
     return whole
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import lark
 
     from ..earley import Engine
+    from .errors import Row
     from .json_schema.grammar import ReadSchema
-    from .json_schema.report import Row
     from .source import GrammarWarning
 
 _FORMAT = b"earleymask grammar 1\0"

@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 from ..earley import Matcher
 from ..grammar import Grammar, GrammarError
-from ..grammar.json.formats import NARROWED as NARROWED_FORMATS
+from ..grammar.errors import ABOUT_NUMBERS, NARROWED, WIDENED, Reason, Row
 from ..grammar.json.number_spellings import MAX_FIGURES
 from ..grammar.json_schema.read import RepeatedKeyError, object_of, second_place
-from ..grammar.json_schema.report import NARROWED, NO_SURROGATES, WIDENED, Row
 from ..trie import Vocabulary
 from .shared import match
 
@@ -71,7 +70,7 @@ def narrowings_of(grammar: Grammar, schema: str, text: str) -> Narrowings | None
         free = Grammar.from_json_schema(schema, property_order="any", strict=strict)
     except GrammarError:  # a limit, which other orders do not meet
         free = grammar
-        doubts = tuple([row for row in grammar.report if row.why.startswith("property_order=")])
+        doubts = tuple([row for row in grammar.report if row.reason is Reason.PROPERTY_ORDER])
     if not _has(free, _compact(plain)):
         doubts += _doubts(grammar, parts, plain)
         return Narrowings((), doubts) if doubts else None
@@ -81,12 +80,12 @@ def narrowings_of(grammar: Grammar, schema: str, text: str) -> Narrowings | None
     if not _has(base, "".join([part.text for part in plain])):
         kinds.append(SPACE)
     rows = [row for row in grammar.report if row.status == NARROWED]
-    found = [row for row in rows if row.why.startswith("property_order=")] if not in_order else []
+    found = [row for row in rows if row.reason is Reason.PROPERTY_ORDER] if not in_order else []
     if SPACE in kinds:
-        found += [row for row in rows if row.why.startswith("whitespace=")]
+        found += [row for row in rows if row.reason is Reason.WHITESPACE]
     if not _has(base, _compact(parts)):
         kinds.append(NUMBERS)
-        about = [row for row in rows if "exponent" in row.why]
+        about = [row for row in rows if row.reason in ABOUT_NUMBERS]
         found += _near(about, _keys_of_a_number(base, parts, plain))
     return Narrowings(tuple(kinds), tuple(found)) if kinds else None
 
@@ -100,14 +99,14 @@ def _doubts(grammar: Grammar, parts: list[Part], plain: list[Part]) -> tuple[Row
         if part.text[0] == '"':
             value = json.loads(part.text)
             if any("\ud800" <= char <= "\udfff" for char in value):
-                about += [row for row in narrowed if row.why == NO_SURROGATES]
+                about += [row for row in narrowed if row.reason is Reason.SURROGATES]
             if _RESERVED_LABEL.search(value):
-                about += [row for row in narrowed if row.why in NARROWED_FORMATS.values()]
+                about += [row for row in narrowed if row.reason is Reason.FORMAT]
         elif _is_number(part.text):
             if "e" in number.text.lower():
-                about += [row for row in narrowed if "exponent" in row.why]
+                about += [row for row in narrowed if row.reason in ABOUT_NUMBERS]
             elif len(number.text) > MAX_FIGURES or number.text.endswith(".0"):
-                about += [row for row in narrowed if row.keyword == "uniqueItems"]
+                about += [row for row in narrowed if row.reason is Reason.DIFFERING_NUMBERS]
         found += _near(about, part.keys)
     return tuple(dict.fromkeys(found))[:MAX_ROWS]
 

@@ -8,7 +8,7 @@ import random
 
 from ..earley import Matcher
 from ..grammar import Grammar
-from ..grammar.json_schema.report import EXACT, WIDENED, Row
+from ..grammar.errors import EXACT, WIDENED, Row
 from ..trie import Vocabulary
 from .instance import narrowings_of, repeated_key
 from .shared import EXIT_NO, EXIT_OK, CommandError, describe_expected, describe_place, match, naming, read_text

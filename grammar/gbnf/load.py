@@ -90,11 +90,12 @@ class GbnfLoader:
             return
         if not self.definitions:
             raise GrammarError("the grammar has no rules", hint="write `root ::= ...`")
-        hint = did_you_mean(start, self.definitions)
-        raise GrammarError(
-            f"the start rule `{start}` is not defined",
-            hint=hint or f"give another start rule, such as start={shortened(next(iter(self.definitions)))!r}",
-        )
+        message = f"the start rule `{start}` is not defined"
+        meant = did_you_mean(start, self.definitions)
+        if meant:
+            raise GrammarError(message, hint=meant)
+        hint = f"give another start rule, such as start={shortened(next(iter(self.definitions)))!r}"
+        raise GrammarError(message, hint=hint).set_option("start")
 
     def reach(self, start: str) -> dict[str, Definition]:
         """The definitions that the start rule needs, itself first."""

@@ -147,6 +147,14 @@ class Documents:
         resource.draft = draft
         resource.keywords = keywords(draft)
 
+    def _unknown_metaschema(self, uri: str, resource: Resource, path: Path) -> GrammarError:
+        message = f"`$schema` names a metaschema that is not known: {uri}"
+        meant = _meant(uri)
+        if meant:
+            return at(path, resource, message, hint=meant)
+        hint = 'give the metaschema in `registry`, or leave out "$schema"'
+        return at(path, resource, message, hint=hint).set_option("registry")
+
     def _custom(self, resource: Resource, uri: str, path: Path) -> None:
         """The draft and the vocabularies that a metaschema of somebody's own gives."""
         met: set[str] = set()
@@ -157,12 +165,7 @@ class Documents:
             name = name.removesuffix("#")
             found = self._fetch(name, resource, path) if name not in met else None
             if type(found) is not dict or not isinstance(found.get("$schema"), str):
-                raise at(
-                    path,
-                    resource,
-                    f"`$schema` names a metaschema that is not known: {uri}",
-                    hint=_meant(uri) or 'give the metaschema in `registry`, or leave out "$schema"',
-                )
+                raise self._unknown_metaschema(uri, resource, path)
             self.remote[name] = found
             metaschema = metaschema or found
             met.add(name)
@@ -499,15 +502,17 @@ def _cut(value: object) -> str:
 
 def not_given(registry: Any, uri: str, path: Path, resource: Resource) -> Exception:
     """The error that a reference leads to a document that nobody has."""
-    hint = (
-        "give it in `registry`, a mapping from URIs to schemas or a referencing.Registry; "
-        "nothing is read from the network"
-    )
+    message = f"the reference leads to a schema that was not given: {uri}"
     if isinstance(registry, Mapping):
         for name in registry:
             if name.partition("#")[0] == uri:
                 hint = f"the registry has {_cut(name)}: a URI there is that of a whole document, without a fragment"
-    return at(path, resource, f"the reference leads to a schema that was not given: {uri}", hint=hint)
+                return at(path, resource, message, hint=hint)
+    hint = (
+        "give it in `registry`, a mapping from URIs to schemas or a referencing.Registry; "
+        "nothing is read from the network"
+    )
+    return at(path, resource, message, hint=hint).set_option("registry")
 
 
 def _official(uri: str) -> Any:

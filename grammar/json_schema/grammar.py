@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ...earley.limits import DEFAULT
-from ..errors import GrammarLimitError
+from ..errors import GrammarLimitError, Row
 from .documents import Documents
 from .load import SchemaLoader, load, scanned
 from .options import DEFAULT_OPTIONS, Options, check
@@ -16,7 +16,6 @@ from .read import read
 if TYPE_CHECKING:
     from ...earley import Engine
     from ...earley.limits import Limits
-    from .report import Row
 
 
 class ReadSchema:

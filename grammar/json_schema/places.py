@@ -11,7 +11,7 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ..errors import GrammarError
+from ..errors import REFUSED, GrammarError, Reason, Row
 from .keywords import DRAFT_7, DRAFT_2020
 
 if TYPE_CHECKING:
@@ -215,12 +215,10 @@ def at(path: Path, resource: Resource, message: str, value: Any = _NOTHING, hint
 
 def refused(path: Path, resource: Resource, keyword: str, why: str) -> GrammarError:
     """The error that a keyword cannot be enforced, which has its row of the report."""
-    from .report import REFUSED, Row
-
     hint = "strict=False leaves it out and reports it"
     error = at(path, resource, f"`{keyword}` cannot be enforced: {why}", hint=hint)
-    error._rows = (Row(pointer_of(path, resource), keyword, REFUSED, why),)
-    return error
+    error._rows = (Row(pointer_of(path, resource), keyword, REFUSED, why, reason=Reason.STRICT),)
+    return error.set_option("strict")
 
 
 def in_order(errors: list[GrammarError], documents: Documents) -> list[GrammarError]:

@@ -1,5 +1,5 @@
 """What became of each keyword of a schema, known or not: enforced as it is, narrowed or widened (or refused: then
-`schema_errors.refused` makes its row).
+`places.refused` makes its row).
 
 The report goes over the schema once more and is made when somebody asks; what is left out, `scan` has found.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from ..errors import GrammarError
+from ..errors import EXACT, NARROWED, WIDENED, GrammarError, Reason, Row
 from ..json.formats import NARROWED as NARROWED_FORMATS
 from ..json.number_spellings import MAX_FIGURES
 from .check import check_schema
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from .documents import Documents
     from .options import Options
     from .places import Resource
-
-EXACT, NARROWED, WIDENED, REFUSED = "exact", "narrowed", "widened", "refused"
 
 _TEXTS = ("minLength", "maxLength", "pattern", "patternProperties", "propertyNames")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -46,24 +44,6 @@ _ELSEWHERE = frozenset(["$dynamicRef", "$recursiveRef", "$id"])
 UNREACHED = "in a schema that nothing applies, asserts nothing"
 
 
-class Row(NamedTuple):
-    """What became of one keyword.
-
-    pointer: JSON pointer of the keyword's value; of the schema itself for what concerns the whole document.
-    keyword: its name; empty for the whole document.
-    status: "exact"; "narrowed", some valid documents are not written; "widened", some invalid ones are; "refused", of
-        which the rows are in `GrammarError.report`, since there is no grammar.
-    why: which option or which limit it is due to, or what the keyword is; empty where there is nothing to say.
-    source: of a schema within a Lark grammar, where it stands there ("line 3, column 8"); else empty.
-    """
-
-    pointer: str
-    keyword: str
-    status: str
-    why: str
-    source: str = ""
-
-
 Dropped = Mapping[tuple[int, str], str]
 """Keywords that are left out, by the `id` of their schema and by name, and why."""
 
@@ -71,15 +51,19 @@ Dropped = Mapping[tuple[int, str], str]
 def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Row, ...]:
     """What became of each keyword of each schema, by pointer."""
     options = algebra.options
-    found = [Row("", "", NARROWED, f"{_white_space(options)}: no other white space is written")]
+    found: list[Row] = []
+
+    def narrow(reason: Reason, why: str) -> None:
+        found.append(Row("", "", NARROWED, why, reason=reason))
+
+    narrow(Reason.WHITESPACE, f"{_white_space(options)}: no other white space is written")
     if options.property_order == "schema":
-        found.append(Row("", "", NARROWED, "property_order='schema': keys are written in the order of the schema"))
+        narrow(Reason.PROPERTY_ORDER, "property_order='schema': keys are written in the order of the schema")
     if options.ensure_ascii or options.string_escapes != "all":
-        found.append(
-            Row("", "", NARROWED, f"ensure_ascii={options.ensure_ascii}, string_escapes={options.string_escapes!r}")
-        )
+        escapes = f"ensure_ascii={options.ensure_ascii}, string_escapes={options.string_escapes!r}"
+        narrow(Reason.STRING_ESCAPES, escapes)
     if options.number_plain:
-        found.append(Row("", "", NARROWED, "number_plain=True: no number has an exponent, and no integer a fraction"))
+        narrow(Reason.NUMBER_PLAIN, "number_plain=True: no number has an exponent, and no integer a fraction")
 
     weakened = {key for key, _ in dropped}
     reached: set[int] = set()
@@ -93,14 +77,16 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
             around = around[0]
         if around:
             why = f"strict=False: within {pointer_of(around, resource)}, which is left out"
-            found.extend([Row(pointer_of((path, name), resource), name, WIDENED, why) for name in schema])
+            found.extend(
+                [Row(pointer_of((path, name), resource), name, WIDENED, why, reason=Reason.STRICT) for name in schema]
+            )
             return
         for keyword in schema:
             pointer = pointer_of((path, keyword), resource)
-            status, why = EXACT, ""
+            status, why, reason = EXACT, "", Reason.NONE
             row = known.get(keyword)
             if (id(schema), keyword) in dropped:
-                status, why = WIDENED, f"strict=False: {dropped[id(schema), keyword]}"
+                status, why, reason = WIDENED, f"strict=False: {dropped[id(schema), keyword]}", Reason.STRICT
                 left_out.add((path, keyword))
             elif row is None:
                 why = (
@@ -123,26 +109,31 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
             elif keyword == "format":
                 why = _format(schema[keyword], resource, algebra)
                 if not why and schema[keyword] in NARROWED_FORMATS:
-                    status, why = NARROWED, NARROWED_FORMATS[schema[keyword]]
+                    status, why, reason = NARROWED, NARROWED_FORMATS[schema[keyword]], Reason.FORMAT
             elif weakened and keyword in _FAILS and _is_weakened(documents, resource, keyword, schema, weakened):
-                status, why = WIDENED, "strict=False: what may have to fail here is left out in part"
+                status, reason = WIDENED, Reason.STRICT
+                why = "strict=False: what may have to fail here is left out in part"
             elif keyword in _TEXTS:
-                status, why = NARROWED, NO_SURROGATES
+                status, why, reason = NARROWED, NO_SURROGATES, Reason.SURROGATES
             elif keyword == "uniqueItems":
                 if id(schema) in algebra.plain_numbers:
-                    status, why = NARROWED, TOLD_APART
+                    status, why, reason = NARROWED, TOLD_APART, Reason.DIFFERING_NUMBERS
             elif _is_about_numbers(keyword, schema[keyword], resource.draft) and not options.number_plain:
-                status = NARROWED
+                status, reason = NARROWED, Reason.NUMBER_DIGITS
                 why = (
                     f"number_digits={options.number_digits}, number_shift={options.number_shift}: beside an exponent "
                     "no more digits are written"
                 )
-            found.append(Row(pointer, keyword, status, why))
+            if status == EXACT and why:
+                reason = Reason.ASSERTS_NOTHING
+            found.append(Row(pointer, keyword, status, why, reason=reason))
 
     check_schema(documents, visit)
     for schema, resource, path in documents.all_schemas():
         if id(schema) not in reached:
-            found += [Row(pointer_of((path, name), resource), name, EXACT, UNREACHED) for name in schema]
+            for name in schema:
+                pointer = pointer_of((path, name), resource)
+                found.append(Row(pointer, name, EXACT, UNREACHED, reason=Reason.ASSERTS_NOTHING))
     return tuple(sorted(found))
 
 

@@ -92,8 +92,11 @@ class Embedded:
         given = grammars.get(node.name)
         scope = loader.scope
         if given is None:
-            hint = did_you_mean(node.name, grammars) or f"give it: grammars={{{node.name!r}: ...}}"
-            raise scope.error(f"there is no grammar `@{node.name}`", node, hint)
+            meant = did_you_mean(node.name, grammars)
+            message = f"there is no grammar `@{node.name}`"
+            if meant:
+                raise scope.error(message, node, meant)
+            raise scope.error(message, node, f"give it: grammars={{{node.name!r}: ...}}").set_option("grammars")
         shown = f"grammars[{node.name!r}]"
         if isinstance(given, str):
             index = -2 - list(grammars).index(node.name)
@@ -123,7 +126,7 @@ class Embedded:
                 return embed(given, options, engine, limits)
             except GrammarError as error:
                 for one in error.errors:
-                    one.hint = _by_name(one.hint)
+                    one.hint = _by_name(one)
                 raise
 
         return self.model.made(name, make, (scope, node))
@@ -207,13 +210,13 @@ class Embedded:
         return symbol
 
 
-def _by_name(hint: str | None) -> str | None:
-    """The hint of a schema in `%json`, which has no options: a grammar that is given by name has."""
-    for option in ("strict=False", "registry"):
-        if hint is not None and option in hint:
-            made = f"Grammar.from_json_schema(schema, {option if '=' in option else f'{option}=...'})"
-            return f"write `@name` instead, and give grammars={{'name': {made}}}"
-    return hint
+def _by_name(error: GrammarError) -> str | None:
+    """Return the hint of an error about a schema in `%json`, which has no options: a grammar given by name has them."""
+    option = {"strict": "strict=False", "registry": "registry=..."}.get(error.option or "")
+    if option is None:
+        return error.hint
+    error.set_option("grammars")
+    return f"write `@name` instead, and give grammars={{'name': Grammar.from_json_schema(schema, {option})}}"
 
 
 def shown_place(scope: Any, node: Block | GrammarName) -> str:

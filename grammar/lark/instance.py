@@ -39,7 +39,7 @@ def source_of(parser: object, start: str, import_paths: Any, source_path: Any) -
         if len(starts) > 1:
             raise GrammarError(
                 f"this lark.Lark has the start rules {', '.join(starts)}", hint=f"give one: start={starts[0]!r}"
-            )
+            ).set_option("start")
         start = starts[0]
     return text, start, [*import_paths, *options.import_paths], source_path or _file_of(parser)
 

@@ -160,8 +160,12 @@ class LarkLoader:
             rules = [name for name, definition in definitions.items() if not definition.is_terminal]
             if not rules:
                 raise GrammarError("the grammar has no rules", hint="write `start: ...`")
-            hint = did_you_mean(start, rules) or f"give another start rule, such as start={shortened(rules[0])!r}"
-            raise GrammarError(f"the start rule `{start}` is not defined", hint=hint)
+            message = f"the start rule `{start}` is not defined"
+            meant = did_you_mean(start, rules)
+            if meant:
+                raise GrammarError(message, hint=meant)
+            hint = f"give another start rule, such as start={shortened(rules[0])!r}"
+            raise GrammarError(message, hint=hint).set_option("start")
         definition = found[1]
         if definition.is_terminal:
             raise GrammarError("the start symbol is a terminal", hint="add a rule that consists of it")
@@ -265,7 +269,7 @@ class LarkLoader:
 
     def unbound(self, node: RuleName | TerminalName) -> GrammarError:
         hint = f"say what it is: declared={{{node.name!r}: '<|name|>'}}, or a regular expression, '/.../'"
-        return self.scope.error(f"`{node.name}` is only declared", node, hint)
+        return self.scope.error(f"`{node.name}` is only declared", node, hint).set_option("declared")
 
     # What the start rule does not reach.
 

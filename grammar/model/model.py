@@ -431,7 +431,7 @@ class Model:
                 shown.hint = one.hint
             else:
                 shown = self._reporter.error(one.message, self.origins[symbol], one.hint)
-            shown.pointer = one.pointer
+            shown.pointer, shown.option = one.pointer, one.option
             found.append(shown)
         return together(found)
 
