@@ -20,7 +20,7 @@ from .finite import ENOUGH, STRUCTURED, TOO_FEW, differing, listed_scalars, list
 from .shapes import ANY_ARRAY, ANY_OBJECT, FALSE, REPEATS, TRUE, UNIQUE, is_nothing
 from .shortcuts import is_near
 from .terms import canonical
-from .unique import not_apart
+from .unique import NO_DOUBT, not_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -211,7 +211,7 @@ class ArrayRules:
             raise GrammarLimitError("of items that must repeat there are too many")  # the scan has refused it
         if others is None:
             if self.is_apart is None:
-                self.is_apart = not not_apart(algebra, self.shape)
+                self.is_apart = not_apart(algebra, self.shape) is NO_DOUBT
             if not self.is_apart:
                 raise GrammarLimitError("items that must differ cannot be arrays or objects")
             symbol = loader.value(algebra.both(claimed, algebra.meaning(STRUCTURED)))

@@ -378,7 +378,7 @@ class Scan:
         if not self.unique:
             return
         from .algebra import Algebra
-        from .unique import UniqueItems
+        from .unique import NO_DOUBT, UniqueItems
 
         errors: list[GrammarError] = []
         waiting = self.unique
@@ -393,7 +393,7 @@ class Scan:
             for schema, resource, path in waiting:
                 place = Place(schema, resource, path, (), self.documents)
                 verdict = known.verdict(place, is_negated=id(schema) in self.negated())
-                if not verdict.why:
+                if verdict.doubt is NO_DOUBT:
                     left.append((schema, resource, path))
                     if verdict.reads_scalars(algebra):
                         self.endless[id(schema)] = True
@@ -401,7 +401,7 @@ class Scan:
                         self.plain_numbers.add(id(schema))
                     continue
                 try:
-                    self.refuse(schema, "uniqueItems", resource, (path, "uniqueItems"), verdict.why)
+                    self.refuse(schema, "uniqueItems", resource, (path, "uniqueItems"), verdict.doubt.why)
                 except GrammarError as error:
                     errors.append(error)
             if errors:

@@ -8,6 +8,7 @@ the inside to the outside, as far as that is needed.
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...earley.errors import LimitError
@@ -29,17 +30,41 @@ if TYPE_CHECKING:
 
 BESIDE = APPLICATORS - {"unevaluatedItems", "unevaluatedProperties"}
 """Keywords whose schemas apply to the same value."""
-UNDER_NEGATION = "it may stand under a negation, where some items would have to be equal, out of too many values"
 
-NOTHING_SAID = "nothing says what the items are, and such that are arrays or objects cannot be told apart"
 
-RUN_OUT = "whether there are enough items that differ cannot be told"
+class Cause(Enum):
+    """What prevents that items are distinguished."""
+
+    NONE = auto()
+    ANYTHING = auto()  # nothing says what the items are
+    STRUCTURED = auto()  # they may be arrays or objects, of which there are many
+    RUN_OUT = auto()  # there may be too few values that differ
+    UNDER_NEGATION = auto()
+    LIMIT = auto()
+
+
+class Doubt(NamedTuple):
+    """Why items cannot be distinguished: as a code, and in words."""
+
+    cause: Cause
+    why: str
+
+
+NO_DOUBT = Doubt(Cause.NONE, "")
+ANYTHING = Doubt(
+    Cause.ANYTHING, "nothing says what the items are, and such that are arrays or objects cannot be told apart"
+)
+RUN_OUT = Doubt(Cause.RUN_OUT, "whether there are enough items that differ cannot be told")
+UNDER_NEGATION = Doubt(
+    Cause.UNDER_NEGATION,
+    "it may stand under a negation, where some items would have to be equal, out of too many values",
+)
 
 
 class Verdict(NamedTuple):
-    """why: items cannot be told apart; empty if they can. shapes: the arrays for which this was found out."""
+    """doubt: why items cannot be distinguished. shapes: the arrays for which this was decided."""
 
-    why: str
+    doubt: Doubt
     shapes: tuple[ArrayShape, ...] = ()
 
     def reads_scalars(self, algebra: Algebra) -> bool:
@@ -80,44 +105,49 @@ class UniqueItems:
         algebra = self.algebra
         own = array_shape(algebra, place)
         shapes = () if own is None or own.unique != UNIQUE else (own,)
-        why = self.why_not(shapes)
+        doubt = self.doubt_about(shapes)
         if is_negated:
-            # Of what is negated, other schemas say nothing.
-            if not why and any(listed(algebra, term) is None for shape in shapes for term in places_of(shape)):
-                why = UNDER_NEGATION
-            return Verdict(why, shapes)
-        if not why:
-            return Verdict(self.why_not_around(place), shapes)
+            # Other schemas say nothing about what is negated.
+            if doubt is NO_DOUBT and any(
+                listed(algebra, term) is None for shape in shapes for term in places_of(shape)
+            ):
+                doubt = UNDER_NEGATION
+            return Verdict(doubt, shapes)
+        if doubt is NO_DOUBT:
+            return Verdict(self.doubt_around(place), shapes)
         passed: list[ArrayShape] = []
         return Verdict(self.within(place, passed), tuple(passed))
 
-    def within(self, place: Place, passed: list[ArrayShape], inner: str = "") -> str:
-        """Why items at a place cannot be told apart, given all that says something of the same value; empty if they
-        can. `passed` receives the arrays for which they can. inner: why not, given only the schema with the keyword."""
+    def within(self, place: Place, passed: list[ArrayShape], inner: Doubt = NO_DOUBT) -> Doubt:
+        """Return why items at a place cannot be distinguished, given all schemas that apply to the same value.
+
+        `passed` receives the arrays whose items can be. inner: the doubt given only the schema with the keyword."""
         try:
             arrays = self.algebra.values(self.algebra.place(place)).arrays
         except LimitError as error:
-            return str(error)
+            return Doubt(Cause.LIMIT, str(error))
         shapes = tuple([shape for shape in arrays if shape.unique == UNIQUE])
-        why = self.why_not(shapes)
-        if not why:
+        doubt = self.doubt_about(shapes)
+        if doubt is NO_DOUBT:
             passed += shapes
-            return ""
+            return NO_DOUBT
         around = self.around.get(id(place.schema), ())
         if not around or self.documents.is_dynamic or id(place.schema) in self.alone():
-            if not inner or (why == inner and why != NOTHING_SAID):
-                return why
-            return f"at {place.pointer if '#' in place.pointer else '#' + place.pointer} {why}"
+            if inner is NO_DOUBT or (doubt == inner and doubt.cause is not Cause.ANYTHING):
+                return doubt
+            where = place.pointer if "#" in place.pointer else f"#{place.pointer}"
+            return Doubt(doubt.cause, f"at {where} {doubt.why}")
         for one in around:
             schema, resource, path = self.places[one]
-            outer = self.within(Place(schema, resource, path, (), self.documents), passed, inner or why)
-            if outer:
+            inner_doubt = doubt if inner is NO_DOUBT else inner
+            outer = self.within(Place(schema, resource, path, (), self.documents), passed, inner_doubt)
+            if outer is not NO_DOUBT:
                 return outer
-        return ""
+        return NO_DOUBT
 
-    def why_not_around(self, place: Place) -> str:
-        """Why there may be too few items that differ, though a place by itself leaves enough: what else applies to the
-        value may demand more of them, or leave fewer values. Empty if that is not so."""
+    def doubt_around(self, place: Place) -> Doubt:
+        """Return why too few items that differ may be left, though a place by itself leaves enough of them: another
+        schema that applies to the value may demand more items, or allow fewer values."""
         waiting = [place]
         met: set[int] = set()
         while waiting:
@@ -125,24 +155,24 @@ class UniqueItems:
             around = () if self.documents.is_dynamic else self.around.get(id(place.schema), ())
             if _conjoins(place.schema):
                 passed: list[ArrayShape] = []
-                why = self.within(place, passed)
-                if why == RUN_OUT or why.endswith(f" {RUN_OUT}"):
-                    return why
+                doubt = self.within(place, passed)
+                if doubt.cause is Cause.RUN_OUT:
+                    return doubt
             for one in around:
                 if one not in met:
                     met.add(one)
                     schema, resource, path = self.places[one]
                     waiting.append(Place(schema, resource, path, (), self.documents))
-        return ""
+        return NO_DOUBT
 
-    def why_not(self, shapes: tuple[ArrayShape, ...]) -> str:
+    def doubt_about(self, shapes: tuple[ArrayShape, ...]) -> Doubt:
         for shape in shapes:
-            why = not_apart(self.algebra, shape)
-            if not why and differing(self.algebra, shape) == UNKNOWN:
-                why = RUN_OUT
-            if why:
-                return why
-        return ""
+            doubt = not_apart(self.algebra, shape)
+            if doubt is NO_DOUBT and differing(self.algebra, shape) == UNKNOWN:
+                doubt = RUN_OUT
+            if doubt is not NO_DOUBT:
+                return doubt
+        return NO_DOUBT
 
     def alone(self) -> set[int]:
         """By `id`: the schemas that apply to some value, a member or an item, that no schema around them speaks of."""
@@ -178,8 +208,8 @@ def places_of(shape: ArrayShape) -> list[int]:
     return [shape.item(index) for index in range(n)]
 
 
-def not_apart(algebra: Algebra, shape: ArrayShape) -> str:
-    """Why items that are arrays or objects cannot be told apart, given where they come; empty if they can."""
+def not_apart(algebra: Algebra, shape: ArrayShape) -> Doubt:
+    """Return why items that are arrays or objects cannot be distinguished, given where they come."""
     structured = algebra.meaning(STRUCTURED)
     terms = places_of(shape)
     for index, term in enumerate(terms):
@@ -188,8 +218,8 @@ def not_apart(algebra: Algebra, shape: ArrayShape) -> str:
         values = algebra.values(term)
         if index == len(shape.prefix) and (shape.most is None or shape.most > index + 1):
             if values == ALL_VALUES:
-                return NOTHING_SAID
-            return f"items that are {_kinds(values)} cannot be told apart"
+                return ANYTHING
+            return Doubt(Cause.STRUCTURED, f"items that are {_kinds(values)} cannot be told apart")
         for other, at_other in enumerate(terms):
             try:
                 both = algebra.values(algebra.all_of([term, at_other, structured]))
@@ -197,8 +227,9 @@ def not_apart(algebra: Algebra, shape: ArrayShape) -> str:
                 both = ALL_VALUES
             if other != index and (both.arrays or both.objects):
                 first, second = sorted((index, other))
-                return f"the items at {first} and {second} may both be {_kinds(both)}, which cannot be told apart"
-    return ""
+                why = f"the items at {first} and {second} may both be {_kinds(both)}, which cannot be told apart"
+                return Doubt(Cause.STRUCTURED, why)
+    return NO_DOUBT
 
 
 def _kinds(values: Values) -> str:
