@@ -100,7 +100,10 @@ def _strides(cases: Sequence[Record]) -> str:
                 strides.setdefault(name, []).append(
                     f"every {whole['stride']}th mask of {case['kind']} ({whole['mask_us']['n']:,})"
                 )
-    return "".join(f"{name}, which is slow there, fills {' and '.join(each)}. " for name, each in strides.items())
+    return "".join(
+        f"{name}, which is slow there, fills {' and '.join(each)}; a p99 needs 100 masks. "
+        for name, each in strides.items()
+    )
 
 
 def speed(record: Record) -> str:
@@ -192,9 +195,12 @@ def section(page: str, marker: str) -> str | None:
 def filled(page: str, texts: Mapping[str, str]) -> str:
     """Return a page with these texts between their markers."""
     for marker, text in texts.items():
-        page, n = _between(marker).subn(lambda _, text=text: text, page)
-        if n != 1:
-            raise SystemExit(f"<!-- {marker} --> ... <!-- /{marker} --> stands {n} times in the page, not once")
+        parts = _between(marker).split(page)
+        if len(parts) != 2:
+            raise SystemExit(
+                f"the page has {len(parts) - 1} sections <!-- {marker} --> ... <!-- /{marker} -->, not one"
+            )
+        page = parts[0] + text + parts[1]
     return page
 
 
