@@ -1,9 +1,11 @@
 """The package as installed: import names, the direction of imports, what a build leaves out."""
 
 import ast
+import functools
 import importlib
 import pickle
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -35,6 +37,33 @@ ALLOWED_IN_GRAMMAR = {
     "lark": {"model", "regex", "json_schema", "token_ids", "other_syntax"},
     "grammar": {"model", "regex", "gbnf", "json_schema", "lark"},
 }
+# The only circles of imports, one string of modules each, named below the package. Two modules that import each other
+# cannot be read one after the other: add a circle here only with a reason, and shorten the list when one comes apart.
+CIRCLES = [
+    # `_nodes` derives a node of any kind, with the help of `_choices` if it is a list of texts; `_choices` makes nodes.
+    "earley._choices earley._nodes",
+    # `Model.compile` calls the passes over the model, which are given the model and make symbols of it.
+    """grammar.model.attributes grammar.model.contexts grammar.model.model grammar.model.parametric
+    grammar.model.shape""",
+    # The loader tries a schema by a rehearsal, which is a loader with limits.
+    "grammar.json_schema.load grammar.json_schema.rehearsal",
+]
+# The same for arrows that nothing follows at run time: what is imported under `if TYPE_CHECKING`, and the headers
+# (`.pxd`) of `grammar/`.
+CIRCLES_OF_TYPES = [
+    """grammar.model.attributes grammar.model.contexts grammar.model.followers grammar.model.model
+    grammar.model.parametric grammar.model.shape""",
+    # Documents make places in themselves, and a place asks its documents where a reference leads.
+    "grammar.json_schema.documents grammar.json_schema.places",
+    # The rules of each kind of value ask the loader for the symbols of the values inside.
+    """grammar.json_schema.array_rules grammar.json_schema.endings grammar.json_schema.load
+    grammar.json_schema.object_rules grammar.json_schema.rehearsal grammar.json_schema.why_empty""",
+    # A schema means what its subschemas mean together: the algebra asks for each part, and each part asks the algebra.
+    """grammar.json_schema.algebra grammar.json_schema.applicators grammar.json_schema.constants
+    grammar.json_schema.evaluated grammar.json_schema.finite grammar.json_schema.key_order
+    grammar.json_schema.object_sets grammar.json_schema.own_values grammar.json_schema.shapes
+    grammar.json_schema.shortcuts grammar.json_schema.terms grammar.json_schema.value_sets""",
+]
 # Frameworks that only adapters may know.
 FRAMEWORKS = {"torch", "transformers", "vllm", "sglang", "llama_cpp"}
 
@@ -43,27 +72,54 @@ def sources(folder: str) -> list[Path]:
     return sorted(path for pattern in ("*.py", "*.pyx", "*.pxd", "*.pyi") for path in (ROOT / folder).rglob(pattern))
 
 
+def module_of(path: Path) -> str:
+    """The name under which a source file of the repository is imported."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    name = ".".join(parts if parts[0] == PACKAGE else (PACKAGE, *parts))
+    return name.removesuffix(".__init__")
+
+
+MODULES = {module_of(path) for folder in ALLOWED for path in sources(folder)}
+
+
 def imported_modules(path: Path, folder: str) -> set[str]:
-    """Absolute names of the modules that a source file imports at any depth, relative imports resolved."""
+    """Return the absolute names of the modules that a source file imports at any depth, for types included."""
+    return {name for name, _ in imports(path, folder)}
+
+
+def imports(path: Path, folder: str) -> set[tuple[str, bool]]:
+    """Return what a source file imports: absolute names, and whether the import serves type checkers alone."""
     text = path.read_text(encoding="utf-8")
-    names: set[str] = set()
+    names: set[tuple[str, bool]] = set()
     below = path.relative_to(ROOT / folder).parts[:-1] if path.is_relative_to(ROOT) else ()
     package = ".".join((PACKAGE, *(() if folder == PACKAGE else (folder,)), *below))
     if path.suffix in (".py", ".pyi"):
-        for node in ast.walk(ast.parse(text)):
+        tree = ast.parse(text)
+        for_types = {
+            id(node)
+            for test in ast.walk(tree)
+            if isinstance(test, ast.If) and ast.unparse(test.test).split(".")[-1] == "TYPE_CHECKING"
+            for statement in test.body
+            for node in ast.walk(statement)
+        }
+        for node in ast.walk(tree):
+            found = set()
             if isinstance(node, ast.Import):
-                names |= {alias.name for alias in node.names}
+                found = {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
-                names |= resolve(package, node.level, node.module or "", [alias.name for alias in node.names])
+                found = resolve(package, node.level, node.module or "", [alias.name for alias in node.names])
+            names |= {(name, path.suffix == ".pyi" or id(node) in for_types) for name in found}
         return names
     # Cython is not Python to `ast`, but each of its imports is one logical line.
     text = re.sub(r"\\\n", " ", re.sub(r"\(([^()]*)\)", lambda match: match[0].replace("\n", " "), text))
+    found = set()
     for match in re.finditer(r"^\s*from\s+(\.*)([\w.]*)\s+c?import\s+\(?([^#\n)]*)", text, re.M):
         imported = [name.split()[0] for name in match[3].split(",") if name.strip()]
-        names |= resolve(package, len(match[1]), match[2], imported)
+        found |= resolve(package, len(match[1]), match[2], imported)
     for match in re.finditer(r"^\s*c?import\s+([\w.]+(?:\s*,\s*[\w.]+)*)", text, re.M):
-        names |= {name.strip() for name in match[1].split(",")}
-    return names
+        found |= {name.strip() for name in match[1].split(",")}
+    # The header of a Python module (`grammar/**/*.pxd`) declares types; what the module itself imports is in its .py.
+    return {(name, path.suffix == ".pxd" and path.with_suffix(".py").exists()) for name in found}
 
 
 def resolve(package: str, level: int, module: str, imported: list[str]) -> set[str]:
@@ -74,7 +130,8 @@ def resolve(package: str, level: int, module: str, imported: list[str]) -> set[s
         parts = package.split(".")
         base = ".".join(parts[: len(parts) - level + 1] + ([module] if module else []))
     # `from .. import errors` names modules where the package is one that only gathers others.
-    return {f"{base}.{name}" for name in imported} if base in (PACKAGE, f"{PACKAGE}.grammar") else {base}
+    gathers = base in (PACKAGE, f"{PACKAGE}.grammar")
+    return {f"{base}.{name}" if gathers or f"{base}.{name}" in MODULES else base for name in imported}
 
 
 def folder_of(module: str) -> str | None:
@@ -112,6 +169,69 @@ def test_imports_within_grammar_point_one_way(room: str) -> None:
 def test_every_part_of_grammar_has_its_direction() -> None:
     parts = {path.stem for path in (ROOT / "grammar").iterdir() if path.is_dir() or path.suffix == ".py"}
     assert parts - {"__init__", "__pycache__"} == set(ALLOWED_IN_GRAMMAR)
+
+
+def circles(arrows: dict[str, set[str]]) -> set[frozenset[str]]:
+    """Return the sets of modules each of which leads to each other one (Tarjan's strongly connected components)."""
+    found: set[frozenset[str]] = set()
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    path: list[str] = []
+
+    def visit(module: str) -> None:
+        order[module] = lowest[module] = len(order)
+        path.append(module)
+        for other in arrows.get(module, ()):
+            if other not in order:
+                visit(other)
+            if other in path:
+                lowest[module] = min(lowest[module], lowest[other])
+        if lowest[module] == order[module]:
+            circle = frozenset(path[path.index(module) :])
+            del path[path.index(module) :]
+            if len(circle) > 1:
+                found.add(circle)
+
+    for module in arrows:
+        if module not in order:
+            visit(module)
+    return found
+
+
+@functools.cache
+def arrows(with_types: bool) -> dict[str, set[str]]:
+    """Return what each module of the package imports of the package, at any depth."""
+    found: dict[str, set[str]] = {}
+    for folder in ALLOWED:
+        for path in sources(folder):
+            module = module_of(path)
+            others = {name for name, for_types in imports(path, folder) if with_types or not for_types}
+            found.setdefault(module, set()).update((others & MODULES) - {module})
+    return found
+
+
+def listed(names: Iterable[str]) -> list[frozenset[str]]:
+    return [frozenset(f"{PACKAGE}.{name}" for name in line.split()) for line in names]
+
+
+def test_no_circle_of_imports_is_left_but_the_listed_ones() -> None:
+    """Imports within functions count as well: a circle that is put off until a call is a circle."""
+    known = listed(CIRCLES)
+    new = [sorted(circle) for circle in circles(arrows(with_types=False)) if not any(circle <= one for one in known)]
+    assert not new, "modules import one another; move what they share, or list the circle with its reason"
+
+
+def test_no_circle_of_types_is_left_but_the_listed_ones() -> None:
+    """The same with what is imported for type checkers alone, and with the headers of compiled modules."""
+    known = listed([*CIRCLES, *CIRCLES_OF_TYPES])
+    new = [sorted(circle) for circle in circles(arrows(with_types=True)) if not any(circle <= one for one in known)]
+    assert not new, "modules name one another's types; a `Protocol` or another place may do, or list it with its reason"
+
+
+def test_circles_are_found() -> None:
+    some = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d", "f"}, "f": set(), "g": {"a", "f"}}
+    assert circles(some) == {frozenset("abc"), frozenset("de")}
+    assert not circles({"a": {"b", "c"}, "b": {"c"}, "c": set()})
 
 
 @pytest.mark.parametrize("folder", ["trie", "earley", "grammar", "earleymask"])
@@ -157,6 +277,16 @@ def test_the_import_reader_sees_what_it_should(tmp_path: Path) -> None:
         "def f():\n    from ..grammar.model.model import Model\nimport earleymask.integration as i, json\n"
     )
     assert imported_modules(python, "trie") == {"earleymask.grammar.model.model", "earleymask.integration", "json"}
+    python.write_text(
+        "from ..grammar.regex import ast, lower as l\nfrom ..grammar.regex.ast import Node\nif TYPE_CHECKING:\n"
+        "    from ..grammar import errors\nelse:\n    from ..grammar import source\n"
+    )
+    assert imports(python, "trie") == {
+        ("earleymask.grammar.regex.ast", False),
+        ("earleymask.grammar.regex.lower", False),
+        ("earleymask.grammar.errors", True),
+        ("earleymask.grammar.source", False),
+    }
     assert folder_of("earleymask.grammar.model.model") == "grammar"
     assert folder_of("earleymask.errors") == "earleymask"
     assert folder_of("json") is None
