@@ -9,6 +9,7 @@ Without --seconds it goes on until something is found. A corpus is kept in `buil
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.abc
 import importlib.util
 import sys
@@ -20,20 +21,22 @@ from support.paths import ROOT
 
 
 class Sources(importlib.abc.MetaPathFinder):
-    """Finds the modules of `grammar/` as sources, where compiled ones stand beside them."""
+    """Find the modules of `grammar/` as Python sources, also where compiled ones stand beside them."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        package, _, module = name.rpartition(".")
-        file = ROOT / "grammar" / f"{module}.py"
-        if package != "earleymask.grammar" or not file.exists():
+        below = name.removeprefix("earleymask.grammar.").replace(".", "/")
+        file = ROOT / "grammar" / f"{below}.py"
+        if not name.startswith("earleymask.grammar.") or not file.exists():
             return None
         return importlib.util.spec_from_file_location(name, file)
 
 
 sys.meta_path.insert(0, Sources())
 with atheris.instrument_imports(include=["earleymask"]):
-    import earleymask  # noqa: F401
-    from earleymask.grammar import choices, from_regex, gbnf_load, lark_load  # noqa: F401
+    for path in sorted((ROOT / "grammar").rglob("*.py")):
+        if path.stem != "__init__":
+            module = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
+            importlib.import_module(f"earleymask.{module}")
 
 from fuzz import targets  # noqa: E402
 

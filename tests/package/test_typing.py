@@ -37,10 +37,11 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Counter[tuple[
         spec = importlib.util.find_spec(".".join(filter(None, ("earleymask", folder))))
         assert spec is not None
         assert spec.origin is not None
-        target = work / "site" / "earleymask" / folder
-        target.mkdir(parents=True)
-        for path in Path(spec.origin).parent.iterdir():
+        source = Path(spec.origin).parent
+        for path in source.rglob("*"):
             if path.suffix in (".py", ".pyi") or path.name == "py.typed":
+                target = work / "site" / "earleymask" / folder / path.relative_to(source)
+                target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, target)
     config = work / "mypy.ini"
     config.write_text(CONFIG)
