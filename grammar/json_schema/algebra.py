@@ -82,31 +82,31 @@ class Algebra(Terms):
         sets = self.sets
         if kind == BOTH:
             if term & 1:
-                return self.united([self.values(one ^ 1) for one in part])
-            return sets.all_of([self.values(one) for one in part])
+                return self.union_of_values([self.values(one ^ 1) for one in part])
+            return sets.intersection_of([self.values(one) for one in part])
         if kind != PLACE:
             if term & 1:
-                return sets.none(self.values(term ^ 1))
+                return sets.complement(self.values(term ^ 1))
             return constants(self, [part]) if kind == CONSTANT else part
         if term & 1 and self.dropped and (id(part.schema) in self.weakened or not _UNEVALUATED.isdisjoint(part.schema)):
             return ALL_VALUES  # what is left out may be what is not satisfied
         if not _UNEVALUATED.isdisjoint(part.schema):
             found = self.evaluation().values(part)
-            return sets.none(found) if term & 1 else found
+            return sets.complement(found) if term & 1 else found
         if term & 1:
-            found = sets.none(own_values(self, part, True))
+            found = sets.complement(own_values(self, part, True))
             for one in applied(self, part):
-                found = sets.either(found, self.values(one ^ 1))
+                found = sets.union(found, self.values(one ^ 1))
         else:
-            found = sets.all_of(conjuncts(self, part))
+            found = sets.intersection_of(conjuncts(self, part))
         return found
 
-    def united(self, values: list[Values]) -> Values:
+    def union_of_values(self, values: list[Values]) -> Values:
         """The union: of halves, for an enumeration may be written as an anyOf of a thousand constants."""
         while len(values) > 1:
             self.look()
             pairs = range(0, len(values) - 1, 2)
-            made = [self.sets.either(values[index], values[index + 1]) for index in pairs]
+            made = [self.sets.union(values[index], values[index + 1]) for index in pairs]
             values = made + values[2 * len(made) :]
         return values[0]
 

@@ -56,7 +56,7 @@ def conjuncts(algebra: Algebra, place: Place) -> list[Values]:
                 choices.append(term)
             else:
                 found.append(algebra.values(term))
-    around = algebra.sets.all_of([values for values in found if len(values.objects) < 2]) if choices else own
+    around = algebra.sets.intersection_of([values for values in found if len(values.objects) < 2]) if choices else own
     for term in choices:
         inner = algebra.place_of(term)
         if inner is not None and around.objects and around.objects[0].required:
@@ -77,7 +77,9 @@ def conjuncts_with(algebra: Algebra, place: Place, around: Values) -> list[Value
     found = [own]
     for keyword in algebra.keywords(place):
         if keyword == "oneOf":
-            found.append(algebra.values(algebra.any_of(cases(algebra, place, algebra.sets.both(around, own)))))
+            found.append(
+                algebra.values(algebra.union_of(cases(algebra, place, algebra.sets.intersection(around, own))))
+            )
         elif keyword in APPLICATORS:
             found += map(algebra.values, applied_by(algebra, place, keyword))
     return found
@@ -117,21 +119,21 @@ def applied_by(algebra: Algebra, place: Place, keyword: str) -> list[int]:
         values = None if algebra.dropped else in_some(value, place.resource.keywords)
         if values is not None:
             return [algebra.meaning(constants(algebra, values))]
-        return [algebra.any_of(algebra.children(place, keyword, range(len(value))))]
+        return [algebra.union_of(algebra.children(place, keyword, range(len(value))))]
     if keyword == "oneOf":
-        return [algebra.any_of(cases(algebra, place, own_values(algebra, place)))]
+        return [algebra.union_of(cases(algebra, place, own_values(algebra, place)))]
     if keyword == "not":
         return [algebra.child(place, keyword) ^ 1]
     if keyword == "if":
         condition = algebra.child(place, "if")
         found = []
         if "then" in schema and "else" in schema:
-            holds = algebra.both(condition, algebra.child(place, "then"))
-            return [algebra.any_of([holds, algebra.both(condition ^ 1, algebra.child(place, "else"))])]
+            holds = algebra.intersection(condition, algebra.child(place, "then"))
+            return [algebra.union_of([holds, algebra.intersection(condition ^ 1, algebra.child(place, "else"))])]
         if "then" in schema:
-            found.append(algebra.any_of([condition ^ 1, algebra.child(place, "then")]))
+            found.append(algebra.union_of([condition ^ 1, algebra.child(place, "then")]))
         if "else" in schema:
-            found.append(algebra.any_of([condition, algebra.child(place, "else")]))
+            found.append(algebra.union_of([condition, algebra.child(place, "else")]))
         return found
     if keyword in _DEPENDENCIES:
         return [dependency(algebra, place, keyword, name, demanded) for name, demanded in value.items()]
@@ -162,7 +164,7 @@ def dependency(
         then = algebra.place(place.grandchild(keyword, name))
     if kinds_of(around) == TYPES["object"] and all(name in shape.required for shape in around.objects):
         return then
-    return algebra.any_of([objects(algebra, ObjectShape(((name, FALSE),))), then])
+    return algebra.union_of([objects(algebra, ObjectShape(((name, FALSE),))), then])
 
 
 def objects(algebra: Algebra, shape: ObjectShape) -> int:
@@ -177,10 +179,12 @@ def exactly_one(algebra: Algebra, terms: list[int], around: Values) -> list[int]
     """For each of the terms, of values `around`, that it holds and no other does."""
     sets = algebra.sets
     branches = [algebra.values(term) for term in terms]
-    within = [sets.both(around, values) for values in branches]
+    within = [sets.intersection(around, values) for values in branches]
     # (Where keywords are left out, a branch may seem to allow everything.)
     masks = [None] * len(branches) if algebra.dropped else unshared(branches)
-    left = [values if mask is None else sets.both(values, mask) for values, mask in zip(within, masks, strict=True)]
+    left = [
+        values if mask is None else sets.intersection(values, mask) for values, mask in zip(within, masks, strict=True)
+    ]
     rivals: Sequence[Sequence[int]] = [range(len(terms))] * len(terms)
     if len(terms) > FEW_BRANCHES:
         rivals = meeting(algebra, left, within)
@@ -192,9 +196,9 @@ def exactly_one(algebra: Algebra, terms: list[int], around: Values) -> list[int]
         if values != within[index]:
             parts.append(algebra.meaning(kinds_of(values)))
         for at in rivals[index]:
-            if at != index and not is_nothing(sets.both(values, branches[at])):
+            if at != index and not is_nothing(sets.intersection(values, branches[at])):
                 parts.append(terms[at] ^ 1)
-        cases.append(algebra.all_of(parts))
+        cases.append(algebra.intersection_of(parts))
     return cases
 
 

@@ -127,7 +127,7 @@ class ArrayRules:
         wanted = [shape.rest] if state.length < shape.least else []
         for part, n in zip(shape.contains, state.claimed, strict=True):
             if n < part.least:
-                wanted.append(loader.algebra.both(shape.rest, part.item))
+                wanted.append(loader.algebra.intersection(shape.rest, part.item))
         symbols = [loader.value(term) for term in wanted]
         if None in symbols:
             return [loader.engine.add_lazy("nothing", list)]
@@ -202,7 +202,9 @@ class ArrayRules:
         for value in (scalars or []) + (others or []):
             then = self.with_value(canonical(value), after)
             one = algebra.constant(value)
-            symbol = loader.value(algebra.both(claimed, one) if are_spelled or isinstance(value, (list, dict)) else one)
+            symbol = loader.value(
+                algebra.intersection(claimed, one) if are_spelled or isinstance(value, (list, dict)) else one
+            )
             if then is not None and symbol is not None:
                 found.append([symbol, self.symbol(then)])
         if scalars is not None and others is not None:
@@ -214,7 +216,7 @@ class ArrayRules:
                 self.is_apart = not_apart(algebra, self.shape) is NO_DOUBT
             if not self.is_apart:
                 raise GrammarLimitError("items that must differ cannot be arrays or objects")
-            symbol = loader.value(algebra.both(claimed, algebra.meaning(STRUCTURED)))
+            symbol = loader.value(algebra.intersection(claimed, algebra.meaning(STRUCTURED)))
             if symbol is not None:
                 found.append([symbol, self.symbol(after)])
         if scalars is not None:
@@ -281,7 +283,7 @@ class ArrayRules:
             further = []
             for value, counts in found:
                 for demanded, n in options:
-                    both = value if demanded is None else algebra.both(value, demanded)
+                    both = value if demanded is None else algebra.intersection(value, demanded)
                     # As a rule an item is not two things at once: otherwise the ways would double with each.
                     if len(choices) == 1 or both == value or not algebra.is_surely_nothing(both):
                         further.append((both, (*counts, n)))
@@ -291,7 +293,7 @@ class ArrayRules:
         together = []
         for value, counts in found:
             for values, meant in self.parts(tuple(plain)):
-                both = algebra.both(value, values)
+                both = algebra.intersection(value, values)
                 if not algebra.is_surely_nothing(both):
                     together.append((both, tuple([n + (index in meant) for index, n in enumerate(counts)])))
         return self.bounded(together)
@@ -335,7 +337,7 @@ class ArrayRules:
                 further = []
                 for term, meant in known:
                     for demanded, then in ((item, meant | {index}), (item ^ 1, meant)):
-                        values = algebra.values(algebra.both(term, demanded))
+                        values = algebra.values(algebra.intersection(term, demanded))
                         if not is_nothing(values):
                             further.append((algebra.meaning(values), then))
                 known = further

@@ -161,7 +161,7 @@ class Endings:
         ways = [(value, 0)]
         for bit in bits(meets):
             algebra.look()
-            both = [(algebra.both(one, self.demanded[bit]), met | 1 << bit) for one, met in ways]
+            both = [(algebra.intersection(one, self.demanded[bit]), met | 1 << bit) for one, met in ways]
             ways += [(one, met) for one, met in both if not algebra.is_surely_nothing(one)]
         found = [(self.loader.value(one), met) for one, met in ways[1:]]
         return [(symbol, met) for symbol, met in found if symbol is not None]

@@ -45,10 +45,10 @@ class Evaluated(NamedTuple):
     items: int | None = 0
     matching: tuple[int, ...] = ()
 
-    def __or__(self, other: Evaluated) -> Evaluated:
+    def union(self, other: Evaluated) -> Evaluated:
         items = None if self.items is None or other.items is None else max(self.items, other.items)
         matching = self.matching + tuple([term for term in other.matching if term not in self.matching])
-        return Evaluated(self.keys | other.keys, items, matching)
+        return Evaluated(self.keys.union(other.keys), items, matching)
 
 
 NOTHING = Evaluated()
@@ -67,7 +67,7 @@ class Evaluation(OfAlgebra):
         """What a place means that has one of the two keywords."""
         found = NO_VALUES
         for values, _ in self.cases(self.algebra.place(place)):
-            found = self.algebra.sets.either(found, values)
+            found = self.algebra.sets.union(found, values)
         return found
 
     def cases(self, term: int) -> list[tuple[Values, Evaluated]]:
@@ -128,7 +128,7 @@ class Evaluation(OfAlgebra):
             if "properties" in schema:
                 keys = Texts(frozenset(schema["properties"]))
             for pattern in schema.get("patternProperties", ()):
-                keys = keys | self.algebra.pattern(pattern)
+                keys = keys.union(self.algebra.pattern(pattern))
         items: int | None = len(schema.get("prefixItems", ()))
         given = schema.get("items")
         if isinstance(given, list):
@@ -148,9 +148,9 @@ class Evaluation(OfAlgebra):
         for values, evaluated in left:
             self.algebra.look()
             for other, also in right:
-                both = self.algebra.sets.both(values, other)
+                both = self.algebra.sets.intersection(values, other)
                 if not is_nothing(both):
-                    found[both, evaluated | also] = True
+                    found[both, evaluated.union(also)] = True
         return bounded(found)
 
     def some_of(self, terms: list[int]) -> Cases:
@@ -189,12 +189,12 @@ class Evaluation(OfAlgebra):
         algebra = self.algebra
         if keyword == "unevaluatedProperties":
             if not evaluated.keys.is_all():
-                object_ = ObjectShape(for_all=(ForAll(~evaluated.keys, rest),))
-                values = algebra.sets.both(values, ALL_VALUES._replace(objects=(object_,)))
+                object_ = ObjectShape(for_all=(ForAll(evaluated.keys.complement(), rest),))
+                values = algebra.sets.intersection(values, ALL_VALUES._replace(objects=(object_,)))
             return values, evaluated._replace(keys=ALL_TEXTS)
         if evaluated.items is not None:
-            array = ArrayShape((TRUE,) * evaluated.items, algebra.any_of([*evaluated.matching, rest]))
-            values = algebra.sets.both(values, ALL_VALUES._replace(arrays=(array,)))
+            array = ArrayShape((TRUE,) * evaluated.items, algebra.union_of([*evaluated.matching, rest]))
+            values = algebra.sets.intersection(values, ALL_VALUES._replace(arrays=(array,)))
         return values, evaluated._replace(items=None)
 
 

@@ -299,11 +299,11 @@ def differing(algebra: Algebra, shape: ArrayShape) -> int:
             if n_values(values, needed) < needed and not _has_more(algebra, term, values, needed):
                 return UNKNOWN if n_prefix or len(values.numbers) > 1 or has_others else TOO_FEW
         for part in counted:
-            is_it = algebra.values(algebra.both(shape.rest, part.item))
+            is_it = algebra.values(algebra.intersection(shape.rest, part.item))
             if n_values(is_it, part.least) < part.least:
                 return UNKNOWN if len(is_it.numbers) > 1 or has_others else TOO_FEW
             if part.most is not None:
-                is_not = algebra.values(algebra.both(shape.rest, part.item ^ 1))
+                is_not = algebra.values(algebra.intersection(shape.rest, part.item ^ 1))
                 if n_values(is_not, least) < least:
                     return UNKNOWN
     except LimitError:

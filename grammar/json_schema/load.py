@@ -238,7 +238,7 @@ class SchemaLoader:
         engine = self.engine
         found = []
         words = frozenset([value for value in used if isinstance(value, str)])
-        texts = values.texts & ~Texts(words) if words else values.texts
+        texts = values.texts.difference(Texts(words)) if words else values.texts
         node = regexes.concat([self.quote, texts.node(regexes, self.style), self.quote])
         if not regexes.is_empty(node):
             found.append(engine.add_followed("string", node, lambda text: follow(json.loads(text))))

@@ -24,7 +24,7 @@ from .endings import Endings
 from .finite import n_texts, words
 from .shapes import FALSE, TRUE
 from .shortcuts import is_something
-from .text_sets import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate, union
+from .text_sets import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate, union_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -125,7 +125,7 @@ class ObjectRules:
         names = dict(self.shape.named)
         words_ = [name for name in clauses.names if name not in names]
         self.add_names([name for name in words_ if self.others.has(name)])
-        self.others = self.others & Texts(but=frozenset(words_))
+        self.others = self.others.difference(Texts(frozenset(words_)))
 
     def add_names(self, names: list[str]) -> None:
         sets = self.loader.algebra.sets.objects
@@ -139,7 +139,7 @@ class ObjectRules:
         others = Texts(but=frozenset([name for name, _ in shape.named])) if shape.named else ALL_TEXTS
         for keys, value in shape.for_all:
             if value == FALSE:
-                others = others & ~keys
+                others = others.difference(keys)
         return others
 
     def name_few(self) -> None:
@@ -168,7 +168,7 @@ class ObjectRules:
                 found += part
         if found:
             left = [atom for atom in left if not algebra.is_surely_nothing(atom.value)]
-            self.others = self.others & Texts(but=frozenset(found)) if left else NO_TEXTS
+            self.others = self.others.difference(Texts(frozenset(found))) if left else NO_TEXTS
         for atom in left if least > MAX_NAMED else ():
             if n_texts(atom.keys, least, questions) < least and not algebra.is_surely_nothing(atom.value):
                 raise GrammarLimitError(f"whether there are {least} keys is not known; demand fewer members")
@@ -180,7 +180,7 @@ class ObjectRules:
         algebra = self.loader.algebra
         found = 0
         for bit, exist in enumerate(self.shape.exists):
-            if atom.meets >> bit & 1 and not algebra.is_surely_nothing(algebra.both(atom.value, exist.value)):
+            if atom.meets >> bit & 1 and not algebra.is_surely_nothing(algebra.intersection(atom.value, exist.value)):
                 found |= 1 << bit
         return found
 
@@ -372,7 +372,7 @@ class ObjectRules:
         if state.missing and len(state.others) >= MAX_NAMED:
             self.check_left(state)
         for atom in self.atoms:
-            keys = atom.keys & ~Texts(state.others) if state.others else atom.keys
+            keys = atom.keys.difference(Texts(state.others)) if state.others else atom.keys
             self.add(state, 0, atom.value, atom.meets, state.passed, found, atom.keys, keys)
 
     def check_left(self, state: State) -> None:
@@ -420,7 +420,7 @@ class ObjectRules:
                 what = value
                 missing = state.missing
                 for bit in chosen:
-                    what = algebra.both(what, exists[bit].value)
+                    what = algebra.intersection(what, exists[bit].value)
                     missing &= ~(1 << bit)
                 self.add_ways(state, key, what, State(passed, size, missing, state.others), found, about, keys)
 
@@ -508,7 +508,7 @@ class ObjectRules:
         sets: dict[int, list[Texts]] = {}
         for keys, value in found:
             sets.setdefault(algebra.meant(value), []).append(keys)
-        return [(union(parts), value) for value, parts in sets.items()]
+        return [(union_of(parts), value) for value, parts in sets.items()]
 
     def make_atoms(self) -> list[Atom]:
         shape = self.shape
@@ -535,16 +535,16 @@ class ObjectRules:
                 inside = atom.keys
                 # What is all inside, or all outside, stays as it is written: two patterns are mostly disjoint.
                 if not keys.is_all():
-                    inside = atom.keys & keys
+                    inside = atom.keys.intersection(keys)
                     if questions.is_empty(inside):
                         parts.append(atom)
                         continue
-                    outside = atom.keys & ~keys
+                    outside = atom.keys.difference(keys)
                     if questions.is_empty(outside):
                         inside = atom.keys
                     else:
                         parts.append(atom._replace(keys=outside))
-                both = algebra.both(atom.value, value)
+                both = algebra.intersection(atom.value, value)
                 if are_many and both != atom.value and algebra.is_surely_nothing(both):
                     continue  # no such key: otherwise they would double with each pattern
                 within = atom.within | {keys} if keys in key_sets else atom.within

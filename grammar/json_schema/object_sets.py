@@ -59,7 +59,7 @@ class ObjectSets(OfAlgebra):
 
     # Unions.
 
-    def all_of(self, unions: Sequence[tuple[ObjectShape, ...]]) -> tuple[ObjectShape, ...]:
+    def intersection_of(self, unions: Sequence[tuple[ObjectShape, ...]]) -> tuple[ObjectShape, ...]:
         """What is in all of the unions."""
         base = ANY_OBJECT
         clauses: list[Clause] = []
@@ -69,7 +69,7 @@ class ObjectSets(OfAlgebra):
             if len(union) > 1:
                 clauses.append(union)
             elif union[0] is not ANY_OBJECT:
-                known = union[0] if base is ANY_OBJECT else self.both(base, union[0])
+                known = union[0] if base is ANY_OBJECT else self.intersection(base, union[0])
                 if known is None:
                     return ()
                 base = known
@@ -83,16 +83,16 @@ class ObjectSets(OfAlgebra):
                 others = [one for one in clauses if one is not union]
                 found: dict[ObjectShape, bool] = {}
                 for shape in union:
-                    both = self.both(base, shape)
+                    both = self.intersection(base, shape)
                     if both is not None:
-                        found |= dict.fromkeys(self.all_of([(both,), *others]) if others else (both,), True)
+                        found |= dict.fromkeys(self.intersection_of([(both,), *others]) if others else (both,), True)
                 return self.absorbed(tuple(found))
         settled = self.with_clauses(base._replace(clauses=()), [*base.clauses, *clauses])
         return () if settled is None else self.absorbed(self.opened(settled))
 
-    def none_of(self, union: tuple[ObjectShape, ...]) -> tuple[ObjectShape, ...]:
+    def complement_of(self, union: tuple[ObjectShape, ...]) -> tuple[ObjectShape, ...]:
         """All objects that are in no shape of the union."""
-        return self.all_of([self.complement(shape) for shape in union])
+        return self.intersection_of([self.complement(shape) for shape in union])
 
     def opened(self, shape: ObjectShape) -> tuple[ObjectShape, ...]:
         """The shape, whose clauses are simple, as a union without clauses, if that is small."""
@@ -137,12 +137,12 @@ class ObjectSets(OfAlgebra):
         pivot = self.pivot(shape.clauses)
         if pivot is not None:
             # What has the pivot and what does not: a discriminator decides about all clauses in either case.
-            parts = [self.both(shape, one) for one in (pivot, *self.complement(pivot))]
+            parts = [self.intersection(shape, one) for one in (pivot, *self.complement(pivot))]
             if shape not in parts:
                 return [part for part in parts if part is not None]
         clause = min(shape.clauses, key=len)
         others = shape._replace(clauses=tuple([one for one in shape.clauses if one is not clause]))
-        return [part for one in clause if (part := self.both(others, one)) is not None]
+        return [part for one in clause if (part := self.intersection(others, one)) is not None]
 
     def pivot(self, clauses: tuple[Clause, ...]) -> ObjectShape | None:
         """A shape by which to part: one that says one thing about one name, which is one of few values or common to
@@ -207,7 +207,7 @@ class ObjectSets(OfAlgebra):
                     return None
                 if len(left) == 1:
                     more = left[0].clauses
-                    both = self.both(base, left[0]._replace(clauses=()))
+                    both = self.intersection(base, left[0]._replace(clauses=()))
                     if both is None:
                         return None
                     now = None if more else changed_names(base, both)
@@ -248,7 +248,7 @@ class ObjectSets(OfAlgebra):
                 for name, own in base.named:
                     if exist.keys.has(name) and own != FALSE:
                         it = ObjectShape(((name, exist.value),), required=frozenset((name,)))
-                        both = it if rest == ANY_OBJECT else self.both(rest, it)
+                        both = it if rest == ANY_OBJECT else self.intersection(rest, it)
                         if both is not None:
                             parts.append(both)
             for part in parts:
@@ -342,13 +342,13 @@ class ObjectSets(OfAlgebra):
         value = TRUE
         for keys, demanded in shape.for_all:
             if keys.has(key):
-                value = self.algebra.both(value, demanded)
+                value = self.algebra.intersection(value, demanded)
         return value
 
-    def both(self, left: ObjectShape, right: ObjectShape) -> ObjectShape | None:
+    def intersection(self, left: ObjectShape, right: ObjectShape) -> ObjectShape | None:
         """Objects of both shapes; None if there are none, as far as is seen at once."""
         if right.is_constant and not left.is_constant:
-            return self.both(right, left)
+            return self.intersection(right, left)
         both = self.narrowed
         in_left = dict(left.named)
         in_right = dict(right.named)
@@ -449,7 +449,7 @@ class ObjectSets(OfAlgebra):
                 found.append(ObjectShape(((name, self.algebra.meant(value ^ 1)),), required=frozenset((name,))))
         for keys, value in shape.for_all:
             if value != TRUE:
-                others = keys & ~Texts(names)
+                others = keys.difference(Texts(names))
                 if others.words is None:
                     found.append(ObjectShape(exists=(Exists(others, value ^ 1),)))
                 else:
@@ -464,7 +464,7 @@ class ObjectSets(OfAlgebra):
         if shape.most is not None:
             found.append(ObjectShape(least=shape.most + 1))
         for clause in shape.clauses:
-            found += self.none_of(clause)
+            found += self.complement_of(clause)
         return bounded(tuple(dict.fromkeys(found)))
 
     # Terms.
@@ -473,7 +473,7 @@ class ObjectSets(OfAlgebra):
         """What is in both terms: one of them, where a negation says nothing more than it. So a value is one of "a" and
         not one of "b", "c" and "d" in as many shapes as it is one of "a"."""
         algebra = self.algebra
-        both = algebra.both(term, other)
+        both = algebra.intersection(term, other)
         if (term | other) & 1 and term > FALSE and other > FALSE:
             known = self.narrowed_words(term, other)
             if known is None:
@@ -550,7 +550,7 @@ class ObjectSets(OfAlgebra):
             if others is not None:
                 return others <= words
         algebra = self.algebra
-        return algebra.is_surely_nothing(algebra.both(term, other ^ 1))
+        return algebra.is_surely_nothing(algebra.intersection(term, other ^ 1))
 
 
 def changed_names(before: ObjectShape, after: ObjectShape) -> set[str] | None:

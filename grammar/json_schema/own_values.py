@@ -86,11 +86,11 @@ def own_values(algebra: Algebra, place: Place, is_negated: bool = False) -> Valu
         found = ALL_VALUES
     else:
         types = TYPES_4 if place.draft == DRAFT_4 else TYPES
-        found = types[kind] if isinstance(kind, str) else reduce(algebra.sets.either, [types[one] for one in kind])
+        found = types[kind] if isinstance(kind, str) else reduce(algebra.sets.union, [types[one] for one in kind])
     if "enum" in schema:
-        found = algebra.sets.both(found, constants(algebra, schema["enum"]))
+        found = algebra.sets.intersection(found, constants(algebra, schema["enum"]))
     if "const" in schema:
-        found = algebra.sets.both(found, constants(algebra, [schema["const"]]))
+        found = algebra.sets.intersection(found, constants(algebra, [schema["const"]]))
     keys = schema.keys()
     if found.objects and not _OBJECTS.isdisjoint(keys):
         objects = _only(algebra, found.objects, object_shape(algebra, place, is_negated), True)
@@ -99,11 +99,11 @@ def own_values(algebra: Algebra, place: Place, is_negated: bool = False) -> Valu
         arrays = _only(algebra, found.arrays, array_shape(algebra, place), False)
         found = Values(found.null, found.booleans, found.numbers, found.texts, arrays, found.objects)
     if found.texts is not NO_TEXTS and not STRINGS.isdisjoint(keys):
-        found = found._replace(texts=found.texts & own_texts(algebra, place))
+        found = found._replace(texts=found.texts.intersection(own_texts(algebra, place)))
     if found.numbers and not NUMBERS.isdisjoint(keys):
         demanded = numbers_of(schema, place.draft)
         numbers = () if demanded.is_empty() else (demanded,)
-        found = found._replace(numbers=algebra.sets.both_numbers(found.numbers, numbers))
+        found = found._replace(numbers=algebra.sets.intersection_of_numbers(found.numbers, numbers))
     return found
 
 
@@ -112,8 +112,8 @@ def _only(algebra: Algebra, shapes: Any, demanded: Any, objects: bool) -> Any:
     if demanded is None:
         return ()
     if objects:
-        return algebra.sets.objects.all_of([shapes, (demanded,)])
-    return algebra.sets.product(shapes, (demanded,), algebra.sets.arrays.both, ANY_ARRAY)
+        return algebra.sets.objects.intersection_of([shapes, (demanded,)])
+    return algebra.sets.product(shapes, (demanded,), algebra.sets.arrays.intersection, ANY_ARRAY)
 
 
 def object_shape(algebra: Algebra, place: Place, is_negated: bool = False) -> ObjectShape | None:
@@ -132,7 +132,7 @@ def object_shape(algebra: Algebra, place: Place, is_negated: bool = False) -> Ob
         value = algebra.place(place.grandchild("properties", name))
         for keys, demanded in patterns:
             if keys.has(name):
-                value = algebra.both(value, demanded)
+                value = algebra.intersection(value, demanded)
         named[name] = value
     for keys, demanded in patterns:
         if demanded != TRUE:
@@ -140,12 +140,16 @@ def object_shape(algebra: Algebra, place: Place, is_negated: bool = False) -> Ob
     if others != TRUE:
         left = ALL_TEXTS
         for keys, _ in patterns:
-            left = left & ~keys
+            left = left.difference(keys)
         for_all.append(ForAll(left, others))
     if "propertyNames" in schema:
         names = algebra.child(place, "propertyNames")
         # Both are too large where something is left out.
-        refused = algebra.values(names ^ 1).texts if is_negated and algebra.dropped else ~algebra.values(names).texts
+        refused = (
+            algebra.values(names ^ 1).texts
+            if is_negated and algebra.dropped
+            else algebra.values(names).texts.complement()
+        )
         if refused != NO_TEXTS:
             for name in named:
                 if refused.has(name):
@@ -157,7 +161,7 @@ def object_shape(algebra: Algebra, place: Place, is_negated: bool = False) -> Ob
             value = TRUE
             for keys, demanded in for_all:
                 if keys.has(name):
-                    value = algebra.both(value, demanded)
+                    value = algebra.intersection(value, demanded)
             named[name] = value
     least = count(schema.get("minProperties", 0))
     most = count(schema["maxProperties"]) if "maxProperties" in schema else None
@@ -203,11 +207,11 @@ def own_texts(algebra: Algebra, place: Place) -> Texts:
         return NO_TEXTS
     found = Texts(least=least, most=most) if least or most is not None else ALL_TEXTS
     if "pattern" in schema:
-        found = found & algebra.pattern(schema["pattern"])
+        found = found.intersection(algebra.pattern(schema["pattern"]))
     if "format" in schema and algebra.asserts_format(place.resource):
         tree = format_tree(schema["format"], place.draft)
         if tree is not None:
-            found = found & Texts(trees=(tree,))
+            found = found.intersection(Texts(trees=(tree,)))
     return found
 
 

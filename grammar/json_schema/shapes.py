@@ -1,14 +1,14 @@
 """What a schema allows, type by type: `Values`, and the shapes of arrays and objects.
 
-A set of JSON values is the union of its nulls, booleans, numbers, strings, arrays and objects; each part is closed
-under `&`, `|` and `~` by itself. Sets of texts are so by themselves (`text_sets`). Of numbers, arrays and
-objects a set is a union of *shapes*, each of which is what all of its demands allow (of numbers: `json/numbers`). A
-demand that is negated is a shape again ("some item is no S", "more than 3 members"), so the complement of a shape is
-a union of shapes and that of a union is the intersection of such: the disjunctive normal form, whose size is bounded
-(`MAX_SHAPES`).
+A set of JSON values is the union of its nulls, booleans, numbers, strings, arrays and objects. Each part is closed
+under intersection, union and complement by itself. `text_sets` has the sets of strings, `json/numbers` those of
+numbers. A set of arrays or objects is a union of *shapes*; a value has a shape if it satisfies all demands of the
+shape. The negation of one demand is a shape again ("some item is no S", "more than 3 members"). So the complement of a
+shape is a union of shapes, and the complement of a union is an intersection of such unions: the disjunctive normal
+form, whose size `MAX_SHAPES` bounds.
 
-What is demanded of items and members is a *term* (`terms`), a number; what it means is worked out when a
-text or another shape comes to it. So recursion closes: the shapes of a schema refer to finitely many terms.
+What is demanded of items and members is a *term* (`terms`), a number. The meaning of a term is computed when the parser
+or another shape needs it. So recursion ends: the shapes of a schema refer to finitely many terms.
 """
 
 from __future__ import annotations

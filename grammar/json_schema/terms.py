@@ -98,16 +98,16 @@ class Terms:
         """A term for these values."""
         return self._term(VALUES, values, values)
 
-    def both(self, left: int, right: int) -> int:
+    def intersection(self, left: int, right: int) -> int:
         if left == right or right == TRUE:
             return left
         if left == TRUE:
             return right
         if left ^ 1 == right or left == FALSE or right == FALSE:
             return FALSE
-        return self.all_of((left, right))
+        return self.intersection_of((left, right))
 
-    def all_of(self, terms: Iterable[int]) -> int:
+    def intersection_of(self, terms: Iterable[int]) -> int:
         """The conjunction. The order is kept, for the names of members come in it; what is said twice counts once."""
         found: dict[int, bool] = {}
         for term in terms:
@@ -124,8 +124,8 @@ class Terms:
         parts = tuple(found)
         return self._term(BOTH, parts, parts)
 
-    def any_of(self, terms: Iterable[int]) -> int:
-        return self.all_of([term ^ 1 for term in terms]) ^ 1
+    def union_of(self, terms: Iterable[int]) -> int:
+        return self.intersection_of([term ^ 1 for term in terms]) ^ 1
 
     def _term(self, kind: int, key: object, part: Any) -> int:
         whole = (kind, key)

@@ -20,6 +20,10 @@ cdef class Texts:
     cpdef take_over(self, Texts left, Texts right)
     cpdef tuple key(self)
     cpdef bint is_all(self) except -1
+    cpdef Texts intersection(self, Texts other)
+    cpdef Texts union(self, Texts other)
+    cpdef Texts complement(self)
+    cpdef Texts difference(self, Texts other)
     @cython.locals(regexes=Regexes, lowered=list)
     cpdef bint has(self, word) except -1
     cpdef frozenset among(self, frozenset words)

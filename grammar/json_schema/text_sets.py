@@ -1,8 +1,9 @@
 """Sets of texts as schemas speak of them: all texts, some words, all but some words, bounds of length, patterns.
 
-A set is what all of its parts allow. It is closed under `&`, `|` and `~`; what has no simpler form becomes one regex
-tree. Words are kept as words for as long as possible, for most decisions are about them: is this key named, do these
-two enumerations have a value in common. All other decisions are the regex core's, and exact.
+A text is in a set if all parts of the set allow it. Intersection, union and complement of sets are sets again; a result
+that has no simpler form becomes one regex tree. Words are kept as words for as long as possible, because most decisions
+are about words: is this key named, do these two enumerations have a value in common? The regex core makes all other
+decisions, exactly.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ class Texts:
             return words - self.but
         return frozenset([word for word in words if self.has(word)])
 
-    def __and__(self, other: Texts) -> Texts:
+    def intersection(self, other: Texts) -> Texts:
         if self is other or other is ALL_TEXTS:
             return self
         if self is ALL_TEXTS:
@@ -132,7 +133,7 @@ class Texts:
             words = other.among(self.words)
             return self if len(words) == len(self.words) else Texts(words)
         if other.words is not None:
-            return other & self
+            return other.intersection(self)
         most = self.most
         if most is None or (other.most is not None and other.most < most):
             most = other.most
@@ -154,7 +155,7 @@ class Texts:
             made.take_over(self, other)
         return made
 
-    def __or__(self, other: Texts) -> Texts:
+    def union(self, other: Texts) -> Texts:
         if self == other or self.is_all() or other.words == NO_WORDS:
             return self
         if other.is_all() or self.words == NO_WORDS:
@@ -162,7 +163,7 @@ class Texts:
         if self.words is not None and other.words is not None:
             return Texts(self.words | other.words)
         if self.words is not None:
-            return other | self
+            return other.union(self)
         if other.words is not None and not self.trees and self.least == 0 and self.most is None:
             return Texts(but=self.but - other.words)
         left, right = self, other
@@ -178,7 +179,7 @@ class Texts:
         either = Union((And((left.tree(),)), And((right.tree(),))))
         return Texts(None, least, most, (either,), weight=self.weight + other.weight)
 
-    def __invert__(self) -> Texts:
+    def complement(self) -> Texts:
         if self.words is not None:
             return Texts(but=self.words) if self.words else ALL_TEXTS
         if not self.trees and not self.but:
@@ -196,9 +197,12 @@ class Texts:
             for part in tree.body.parts if isinstance(tree.body, And) else (tree.body,):
                 lengths = lengths_of(part)
                 one = Texts(trees=(part,)) if lengths is None else Texts(None, *lengths)
-                found = found & one
+                found = found.intersection(one)
             return Texts(found.words, found.least, found.most, found.trees, found.but, self.weight)
         return Texts(trees=(Not(self.tree()),), weight=self.weight)
+
+    def difference(self, other: Texts) -> Texts:
+        return self.intersection(other.complement())
 
     def tree(self) -> Node:
         """The set as one regex tree."""
@@ -277,12 +281,12 @@ def within(tree: Node, least: int, most: int | None, depth: int) -> Node | None:
     return tree
 
 
-def union(sets: list[Texts]) -> Texts:
+def union_of(sets: list[Texts]) -> Texts:
     """What is in one of the sets: of halves, so that trees do not become deep."""
     if len(sets) == 1:
         return sets[0]
     half = len(sets) // 2
-    return union(sets[:half]) | union(sets[half:])
+    return union_of(sets[:half]).union(union_of(sets[half:]))
 
 
 class Questions:

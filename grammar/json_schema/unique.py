@@ -222,7 +222,7 @@ def not_apart(algebra: Algebra, shape: ArrayShape) -> Doubt:
             return Doubt(Cause.STRUCTURED, f"items that are {_kinds(values)} cannot be told apart")
         for other, at_other in enumerate(terms):
             try:
-                both = algebra.values(algebra.all_of([term, at_other, structured]))
+                both = algebra.values(algebra.intersection_of([term, at_other, structured]))
             except LimitError:
                 both = ALL_VALUES
             if other != index and (both.arrays or both.objects):

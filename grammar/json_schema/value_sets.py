@@ -44,7 +44,7 @@ class ValueSets(OfAlgebra):
         self.arrays = ArraySets(algebra)
         self.objects = ObjectSets(algebra)
 
-    def both(self, left: Values, right: Values) -> Values:
+    def intersection(self, left: Values, right: Values) -> Values:
         if left is ALL_VALUES:
             return right
         if right is ALL_VALUES:
@@ -52,46 +52,48 @@ class ValueSets(OfAlgebra):
         return Values(
             left.null and right.null,
             left.booleans & right.booleans,
-            self.both_numbers(left.numbers, right.numbers),
-            left.texts & right.texts,
-            self.product(left.arrays, right.arrays, self.arrays.both, ANY_ARRAY),
-            self.objects.all_of([left.objects, right.objects]),
+            self.intersection_of_numbers(left.numbers, right.numbers),
+            left.texts.intersection(right.texts),
+            self.product(left.arrays, right.arrays, self.arrays.intersection, ANY_ARRAY),
+            self.objects.intersection_of([left.objects, right.objects]),
         )
 
-    def all_of(self, parts: list[Values]) -> Values:
+    def intersection_of(self, parts: list[Values]) -> Values:
         """What is in all of the parts."""
         if not any(len(part.objects) > 1 for part in parts):
-            return reduce(self.both, parts, ALL_VALUES)
+            return reduce(self.intersection, parts, ALL_VALUES)
         # Of objects all are looked at together: what is multiplied out depends on what is known of them.
-        found = reduce(self.both, [part._replace(objects=()) for part in parts])
-        return found._replace(objects=self.objects.all_of([part.objects for part in parts]))
+        found = reduce(self.intersection, [part._replace(objects=()) for part in parts])
+        return found._replace(objects=self.objects.intersection_of([part.objects for part in parts]))
 
-    def either(self, left: Values, right: Values) -> Values:
+    def union(self, left: Values, right: Values) -> Values:
         return Values(
             left.null or right.null,
             left.booleans | right.booleans,
-            widest(one_list(self.united(left.numbers, right.numbers, ANY_NUMBER))),
-            left.texts | right.texts,
-            self.united(left.arrays, right.arrays, ANY_ARRAY),
-            self.objects.absorbed(self.united(left.objects, right.objects, ANY_OBJECT)),
+            widest(one_list(self.union_of_shapes(left.numbers, right.numbers, ANY_NUMBER))),
+            left.texts.union(right.texts),
+            self.union_of_shapes(left.arrays, right.arrays, ANY_ARRAY),
+            self.objects.absorbed(self.union_of_shapes(left.objects, right.objects, ANY_OBJECT)),
         )
 
-    def none(self, values: Values) -> Values:
+    def complement(self, values: Values) -> Values:
         """The complement."""
         numbers: tuple[NumberSet, ...] = (ANY_NUMBER,)
         for number in values.numbers:
             others = () if number == ANY_NUMBER else tuple(number.complement())
-            numbers = self.both_numbers(numbers, others)
+            numbers = self.intersection_of_numbers(numbers, others)
         arrays: tuple[ArrayShape, ...] = (ANY_ARRAY,)
         for array in values.arrays:
-            arrays = self.product(arrays, self.arrays.complement(array), self.arrays.both, ANY_ARRAY)
-        objects = self.objects.none_of(values.objects)
-        return Values(not values.null, 3 & ~values.booleans, numbers, ~values.texts, arrays, objects)
+            arrays = self.product(arrays, self.arrays.complement(array), self.arrays.intersection, ANY_ARRAY)
+        objects = self.objects.complement_of(values.objects)
+        return Values(not values.null, 3 & ~values.booleans, numbers, values.texts.complement(), arrays, objects)
 
-    def both_numbers(self, left: tuple[NumberSet, ...], right: tuple[NumberSet, ...]) -> tuple[NumberSet, ...]:
-        return widest(self.product(left, right, _both_numbers, ANY_NUMBER))
+    def intersection_of_numbers(
+        self, left: tuple[NumberSet, ...], right: tuple[NumberSet, ...]
+    ) -> tuple[NumberSet, ...]:
+        return widest(self.product(left, right, _intersection_of_numbers, ANY_NUMBER))
 
-    def united(self, left: tuple[T, ...], right: tuple[T, ...], anything: T) -> tuple[T, ...]:
+    def union_of_shapes(self, left: tuple[T, ...], right: tuple[T, ...], anything: T) -> tuple[T, ...]:
         if not left or right == (anything,):
             return right
         if not right or left == (anything,):
@@ -124,15 +126,15 @@ class ValueSets(OfAlgebra):
 class ArraySets(OfAlgebra):
     """The operations on shapes of arrays."""
 
-    def both(self, left: ArrayShape, right: ArrayShape) -> ArrayShape | None:
+    def intersection(self, left: ArrayShape, right: ArrayShape) -> ArrayShape | None:
         """Arrays of both shapes; None if there are none, as far as is seen at once."""
-        both = self.algebra.both
+        intersection = self.algebra.intersection
         n = max(len(left.prefix), len(right.prefix))
-        prefix = [both(left.item(index), right.item(index)) for index in range(n)]
+        prefix = [intersection(left.item(index), right.item(index)) for index in range(n)]
         contains = left.contains + tuple([part for part in right.contains if part not in left.contains])
         return self.shape(
             prefix,
-            both(left.rest, right.rest),
+            intersection(left.rest, right.rest),
             max(left.least, right.least),
             smaller(left.most, right.most),
             contains,
@@ -178,9 +180,11 @@ class ArraySets(OfAlgebra):
                 if part.most == 0:  # no item from there on is of it
                     items = prefix + [rest] * (part.begin - len(prefix))
                     for index in range(part.begin, len(items)):
-                        items[index] = self.algebra.both(items[index], part.item ^ 1)
+                        items[index] = self.algebra.intersection(items[index], part.item ^ 1)
                     others = tuple([one for one in contains if one is not part])
-                    return self.shape(items, self.algebra.both(rest, part.item ^ 1), least, most, others, unique)
+                    return self.shape(
+                        items, self.algebra.intersection(rest, part.item ^ 1), least, most, others, unique
+                    )
             if part.most is not None and part.least > part.most:
                 return None
             if part.least > 0 and is_nothing(part.item):
@@ -239,6 +243,6 @@ def widest(numbers: tuple[NumberSet, ...]) -> tuple[NumberSet, ...]:
     return tuple(left)
 
 
-def _both_numbers(left: NumberSet, right: NumberSet) -> NumberSet | None:
+def _intersection_of_numbers(left: NumberSet, right: NumberSet) -> NumberSet | None:
     both = left.intersection(right)
     return None if both.is_empty() else both

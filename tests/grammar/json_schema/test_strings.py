@@ -37,9 +37,11 @@ def random_texts(rng: Random, depth: int) -> tuple[Texts, set[str]]:
         return found, {word for word in WORDS if found.has(word)}
     left, in_left = random_texts(rng, depth - 1)
     if kind < 0.3:
-        return ~left, set(WORDS) - in_left
+        return left.complement(), set(WORDS) - in_left
     right, in_right = random_texts(rng, depth - 1)
-    return (left & right, in_left & in_right) if kind < 0.7 else (left | right, in_left | in_right)
+    if kind < 0.7:
+        return left.intersection(right), in_left & in_right
+    return left.union(right), in_left | in_right
 
 
 def test_random_combinations() -> None:
