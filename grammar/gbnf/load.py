@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...trie.errors import shortened
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
+from ..model.compile import compile_model
 from ..model.model import Model, Symbols
 from ..model.repetition import Alternatives, counted, group, repeat_into
 from ..regex.ast import Node as Regex
@@ -63,7 +64,7 @@ class GbnfLoader:
         self.define(start_symbol, reached[start].tree)
         for definition in self.pending:  # grows while it is read
             self.define(self.symbols[definition.name], definition.tree)
-        return self.model.compile(start_symbol)
+        return compile_model(self.model, start_symbol)
 
     # Names.
 

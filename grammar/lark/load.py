@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ...earley.limits import DEFAULT, Limits
 from ...trie.errors import shortened
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
+from ..model.compile import compile_model
 from ..model.model import Model, Symbols
 from ..model.repetition import Alternatives, counted, group, repeat_into
 from ..source import GrammarWarning, did_you_mean
@@ -114,7 +115,7 @@ class LarkLoader:
             start_symbol = self.embedded.lay_out(self, start_symbol)
         else:
             self.add_ignored()
-        return self.model.compile(start_symbol)
+        return compile_model(self.model, start_symbol)
 
     def read(self, start: str) -> int:
         """The same of a grammar within another one, up to its start symbol."""

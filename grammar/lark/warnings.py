@@ -10,8 +10,8 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ..model.analysis import cycles, nullable_symbols
 from ..model.model import IGNORED, RULE, TERMINAL
-from ..model.shape import cycles, nullable_symbols
 from ..regex.lower import lower
 from .errors import leaves
 from .literals import string_text

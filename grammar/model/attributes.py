@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .shape import nullable_symbols
+from .analysis import nullable_symbols
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...earley._engine import Engine
     from ...earley._regex import Regexes
     from ..regex.ast import Node
@@ -39,20 +41,18 @@ class RuleAttributes(NamedTuple):
     """Ignored text that has productions (see `contexts`): a capture neither begins nor ends with it."""
 
 
-def describe(model: Model, engine: Engine, symbol: int, id_: int, regexes: Regexes) -> None:
-    """Hand the attributes of `symbol` to the engine, where it is `id_`."""
-    attributes: RuleAttributes | None = model.attributes.get(symbol)
-    if attributes is None:
-        return
+def describe(attributes: RuleAttributes, engine: Engine, id_: int, lower: Callable[[Node], int]) -> None:
+    """Give the attributes of a symbol to the engine, where it is `id_`. `lower` returns the regex node of a part of
+    it."""
     ending = attributes.ending
     if attributes.capture is not None or attributes.end_capture is not None:
         body = end = None
         if ending is not None and (attributes.end_capture is not None or not ending.inside):
-            body, end = model.node_of(symbol, ending.body, regexes), model.node_of(symbol, ending.end, regexes)
+            body, end = lower(ending.body), lower(ending.end)
         inside = ending is None or ending.inside
         engine.add_capture(id_, attributes.capture, end_name=attributes.end_capture, body=body, end=end, inside=inside)
     if attributes.max_tokens is not None:
-        shortest = 0 if ending is None else shortest_length(regexes, model.node_of(symbol, ending.end, regexes))
+        shortest = 0 if ending is None else shortest_length(engine.regexes, lower(ending.end))
         engine.set_max_tokens(id_, attributes.max_tokens, shortest)
     if attributes.temperature is not None:
         engine.set_temperature(id_, attributes.temperature)

@@ -30,7 +30,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...earley.errors import LimitError
 from ..regex import codepoints
 from ..regex.conditions import ANYTHING, NOTHING, Conditions
-from .followers import followers
+from .analysis import followers
+from .attributes import RuleAttributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -144,8 +145,6 @@ class _Splitter:
         """An ordinary terminal in place of an ignored one."""
         symbol = self.like(ignored)
         if self.model.attributes:
-            from .attributes import RuleAttributes  # rare
-
             self.model.attributes[symbol] = RuleAttributes(is_ignored=True)
         self.nodes[symbol] = self.new_nodes[symbol] = self.terminals.ignored[ignored]
         if ignored in self.contexts:

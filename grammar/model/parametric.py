@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...earley._engine import Engine
 from ...earley.errors import LimitError
-from .shape import nullable_symbols
+from .analysis import nullable_symbols
+from .model import HELPER
 
 if TYPE_CHECKING:
     from ...earley._regex import Regexes
@@ -73,11 +74,16 @@ class Parameters:
         start: int,
         reached: list[int],
         add: Callable[[Engine, int], int],
+        describe: Callable[[Engine, int, int], None],
         nullable_terminals: set[int],
         regexes: Regexes,
     ) -> tuple[Engine, int]:
-        """The engine, not finished yet, and its start symbol. `add`: adds an ordinary symbol to an engine."""
-        builder = _Builder(self, reached, nullable_terminals, Engine(regexes))
+        """Return the engine, not yet finished, and its id of the start symbol.
+
+        `add(engine, symbol)` adds an ordinary symbol to the engine, and returns its id there.
+        `describe(engine, symbol, id)` gives the attributes of a symbol to the engine.
+        """
+        builder = _Builder(self, reached, describe, nullable_terminals, Engine(regexes))
         return builder.engine, builder.build(start, add)
 
 
@@ -85,10 +91,16 @@ class _Builder:
     """Makes the symbols of one engine, the lazy ones for as long as it lives."""
 
     def __init__(
-        self, parameters: Parameters, reached: list[int], nullable_terminals: set[int], engine: Engine
+        self,
+        parameters: Parameters,
+        reached: list[int],
+        describe: Callable[[Engine, int, int], None],
+        nullable_terminals: set[int],
+        engine: Engine,
     ) -> None:
         model = parameters.model
         self.parameters = parameters
+        self.describe = describe
         self.engine = engine
         self.names = model.names
         self.productions = {symbol: model.productions[symbol] for symbol in reached}
@@ -97,7 +109,7 @@ class _Builder:
         helpers = {
             symbol: rhs
             for symbol, rhs in self.productions.items()
-            if model.kinds[symbol] == _HELPER and symbol not in parameters.calls
+            if model.kinds[symbol] == HELPER and symbol not in parameters.calls
         }
         varying = {symbol for symbol, call in parameters.calls.items() if not call.is_constant}
         self.with_value = self.users(varying | set(parameters.conditions), helpers) | parameters.rules
@@ -130,16 +142,11 @@ class _Builder:
         for symbol in self.productions:
             if symbol not in self.lazy:
                 self.ids[symbol] = add(self.engine, symbol)
-                self.describe(symbol, self.ids[symbol])
+                self.describe(self.engine, symbol, self.ids[symbol])
         for symbol, id_ in self.ids.items():
             for rhs in self.productions[symbol]:
                 self.engine.add_production(id_, [self.ids[part] for part in rhs])
         return self.item(start, None)
-
-    def describe(self, symbol: int, id_: int) -> None:
-        model = self.parameters.model
-        if model.attributes:
-            model.describe(self.engine, symbol, id_)
 
     def key(self, part: int, value: int | None) -> Key | None:
         """What `part` is where the present value is `value`; None: an ordinary symbol."""
@@ -162,7 +169,7 @@ class _Builder:
             known = self.made[key] = self.engine.add_lazy(
                 name, lambda: self.expand(key), nullable=self.derives_empty(key)
             )
-            self.describe(symbol, known)
+            self.describe(self.engine, symbol, known)
         return known
 
     def alternatives(self, key: Key) -> list[Symbols]:
@@ -254,6 +261,3 @@ class _Builder:
                     if not self.derives_empty(other):
                         break
         self.checked |= seen
-
-
-_HELPER = 4  # `model.HELPER`, which imports this module

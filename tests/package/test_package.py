@@ -42,17 +42,12 @@ ALLOWED_IN_GRAMMAR = {
 CIRCLES = [
     # `_nodes` derives a node of any kind, with the help of `_choices` if it is a list of texts; `_choices` makes nodes.
     "earley._choices earley._nodes",
-    # `Model.compile` calls the passes over the model, which are given the model and make symbols of it.
-    """grammar.model.attributes grammar.model.contexts grammar.model.model grammar.model.parametric
-    grammar.model.shape""",
     # The loader tries a schema by a rehearsal, which is a loader with limits.
     "grammar.json_schema.load grammar.json_schema.rehearsal",
 ]
 # The same for arrows that nothing follows at run time: what is imported under `if TYPE_CHECKING`, and the headers
 # (`.pxd`) of `grammar/`.
 CIRCLES_OF_TYPES = [
-    """grammar.model.attributes grammar.model.contexts grammar.model.followers grammar.model.model
-    grammar.model.parametric grammar.model.shape""",
     # Documents make places in themselves, and a place asks its documents where a reference leads.
     "grammar.json_schema.documents grammar.json_schema.places",
     # The rules of each kind of value ask the loader for the symbols of the values inside.

@@ -231,7 +231,7 @@ ERRORS = {
     "nested too deeply": ('start: x::1\nx::_: "a" %if ' + "not(" * 60 + "true" + ")" * 60, 2, 11, "more than 50 deep"),
     "no sentence": ('start: x::1\nx::_: "a" %if eq(_, 2)', 1, 1, "the conditions of its rules"),
     "left recursion without end": ('start: x::0 "c"\nx::_: x::incr(_) | "a"', 1, 1, "values looked at"),
-    "looking ahead": ('start: x::0\nx::_: /a\\b/ "b"? x::incr(_) | "."', 2, 7, "says what follows it"),
+    "looking ahead": ('start: x::0\nx::_: /a\\b/ "b"? x::incr(_) | "."', 2, 7, "a grammar whose rules have values"),
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import pytest
 from earleymask.grammar import Grammar, GrammarError, GrammarWarning
 from earleymask.grammar.errors import GrammarLimitError, RegexSyntaxError
 from earleymask.grammar.model import repetition
+from earleymask.grammar.model.compile import compile_model
 from earleymask.grammar.model.model import Model
 from earleymask.grammar.regex.ast import Chars, Literal
 from support.lark_oracle import strings, we_accept
@@ -38,7 +39,7 @@ class Compiled:
     """What a matcher needs of a grammar."""
 
     def __init__(self, model: Model, start: int) -> None:
-        self.engine = model.compile(start)
+        self.engine = compile_model(model, start)
 
 
 def accepts(model: Model, start: int, texts: list[str]) -> list[str]:

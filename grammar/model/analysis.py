@@ -1,0 +1,143 @@
+"""What can be computed from the productions of a grammar: which symbols can be empty, which derive themselves, and
+which terminals may follow a symbol.
+
+Only grammars that need it are analysed: for warnings, captures, rules with values, and terminals that look ahead.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .model import Model, Symbols
+
+
+def nullable_symbols(model: Model, terminals: set[int]) -> set[int]:
+    """Return the symbols that derive the empty text, including `terminals`, those terminals that match it.
+
+    This is a least fixpoint, found in time linear in the size of the grammar.
+    """
+    nullable = set(terminals)
+    waiting: dict[
+        int, list[list[int]]
+    ] = {}  # by symbol: its productions, each [number of missing symbols, left-hand side]
+    agenda = list(nullable)
+    for lhs, alternatives in enumerate(model.productions):
+        for rhs in alternatives:
+            entry = [len(rhs), lhs]
+            for part in rhs:
+                waiting.setdefault(part, []).append(entry)
+            if not rhs and lhs not in nullable:
+                nullable.add(lhs)
+                agenda.append(lhs)
+    for symbol in agenda:  # grows while it is read
+        for entry in waiting.pop(symbol, ()):
+            entry[0] -= 1
+            if not entry[0] and entry[1] not in nullable:
+                nullable.add(entry[1])
+                agenda.append(entry[1])
+    return nullable
+
+
+def cycles(model: Model, nullable: set[int]) -> list[list[int]]:
+    """Return the groups of symbols that derive each other with nothing beside them, such as `a` and `b` of `a: b` and
+    `b: a`.
+
+    They are the strongly connected components of a graph, found by Tarjan's algorithm (1972) without recursion, in
+    linear time. The graph has an edge from the left-hand side of a production to each symbol of its right-hand side
+    beside which all other symbols can be empty.
+    """
+    edges = [_alone(alternatives, nullable) for alternatives in model.productions]
+    found: list[list[int]] = []
+    order: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    on_stack: set[int] = set()
+    for root in range(len(edges)):
+        if root in order or not edges[root]:
+            continue
+        work = [(root, iter(edges[root]))]
+        order[root] = low[root] = len(order)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            symbol, successors = work[-1]
+            for successor in successors:
+                if successor not in order:
+                    order[successor] = low[successor] = len(order)
+                    stack.append(successor)
+                    on_stack.add(successor)
+                    work.append((successor, iter(edges[successor])))
+                    break
+                if successor in on_stack:
+                    low[symbol] = min(low[symbol], order[successor])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[symbol])
+                if low[symbol] == order[symbol]:
+                    component = [stack.pop()]
+                    while component[-1] != symbol:
+                        component.append(stack.pop())
+                    on_stack.difference_update(component)
+                    if len(component) > 1 or symbol in edges[symbol]:
+                        found.append(sorted(component))
+    return found
+
+
+def _alone(alternatives: list[tuple[int, ...]], nullable: set[int]) -> list[int]:
+    """Return the symbols that can stand alone: all other symbols of their right-hand side can be empty."""
+    alone = []
+    for rhs in alternatives:
+        solid = [part for part in rhs if part not in nullable]
+        if len(solid) == 1:
+            alone += solid
+        elif not solid:
+            alone += rhs
+    return list(dict.fromkeys(alone))
+
+
+def followers(
+    productions: dict[int, list[Symbols]], start: int, end: int, first: dict[int, int], nullable: set[int]
+) -> dict[int, int]:
+    """Return the FOLLOW sets of parsing theory (Aho, Sethi, Ullman 1986, section 4.4): by symbol, which terminals may
+    come next, as a set of bits.
+
+    `first` has a bit for each terminal, and `end` is the bit for the end of the text. `nullable` are the terminals that
+    can be empty. Both sets (FIRST and FOLLOW) are least fixpoints; the number of rounds grows with the depth of the
+    grammar.
+    """
+    first = dict(first)
+    nullable = set(nullable)
+    changed = True
+    while changed:
+        changed = False
+        for lhs, alternatives in productions.items():
+            found = first.get(lhs, 0)
+            empty = lhs in nullable
+            for rhs in alternatives:
+                for part in rhs:
+                    found |= first.get(part, 0)
+                    if part not in nullable:
+                        break
+                else:
+                    empty = True
+            if found != first.get(lhs, 0) or empty != (lhs in nullable):
+                changed = True
+                first[lhs] = found
+                if empty:
+                    nullable.add(lhs)
+    follow = {start: end}
+    changed = True
+    while changed:
+        changed = False
+        for lhs, alternatives in productions.items():
+            for rhs in alternatives:
+                after = follow.get(lhs, 0)
+                for part in reversed(rhs):
+                    known = follow.get(part, 0)
+                    if after & ~known:
+                        changed = True
+                        follow[part] = known | after
+                    after = first.get(part, 0) | (after if part in nullable else 0)
+    return follow

@@ -1,0 +1,40 @@
+# Types for compile.py as compiled: lists instead of attributes that are looked up by name, C calls into the core.
+
+cimport cython
+
+from earleymask.earley._engine cimport Engine
+from earleymask.earley._regex cimport Regexes
+from earleymask.grammar.model.model cimport Model
+from earleymask.grammar.regex.ast cimport Literal, Node
+from earleymask.grammar.regex.lower cimport lower
+
+
+@cython.locals(seen=set, order=list, rhs=tuple)
+cpdef list reachable(list productions, start)
+
+
+@cython.final
+cdef class _Compiler:
+    cdef Model model
+    cdef list productions
+    cdef Regexes regexes
+    cdef dict nodes
+    cdef dict contexts
+    cdef dict ignored
+
+    @cython.locals(model=Model, productions=list, alternatives=list, reached=list, nodes=dict, productive=set, tree=Node)
+    cdef run(self, start)
+    @cython.locals(model=Model)
+    cdef lower(self, symbol, Node tree)
+    cpdef lower_part(self, symbol, Node tree, list contexts=*)
+    @cython.locals(tree=Node)
+    cdef lower_ignored(self)
+    cdef bint is_empty(self, symbol, node) except -1
+    @cython.locals(productive=set, waiting=dict, agenda=list, rhs=tuple, missing=list, entry=list)
+    cdef set productive(self, list reached, set terminals)
+    @cython.locals(engine=Engine, ids=dict, rhs=tuple)
+    cdef build(self, start, list reached, dict ignored)
+    cdef finish(self, Engine engine, start, dict ignored)
+    @cython.locals(model=Model, kind=int)
+    cpdef add_symbol(self, Engine engine, symbol)
+    cpdef describe(self, Engine engine, symbol, id_)

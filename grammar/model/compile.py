@@ -1,0 +1,364 @@
+"""From a `Model` to an `Engine`, in these passes:
+
+1. drop what the start symbol does not reach;
+2. lower the terminals to regex nodes;
+3. find the productive symbols, those that derive some finite text, by the usual least fixpoint: count the unproductive
+   symbols of each production, and let each symbol that becomes productive lower the counts of the productions in which
+   it occurs (Dowling and Gallier 1984; linear in the size of the grammar);
+4. drop productions with an unproductive symbol, then what is no longer reached;
+5. if terminals demand something of the text after them, work that into the productions (`contexts`);
+6. give the rest to the engine, rules with values through `parametric`.
+
+A symbol that is dropped and that the user named leaves a warning. A grammar without any sentence is an error; the empty
+sentence counts.
+
+Left and right recursion, cycles (`a: a | b`), nullable symbols and ambiguity need no care here: the engine is an Earley
+parser over sets. A production `a: a` derives nothing new and is dropped, as are repeated productions.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...earley._engine import Engine
+from ...earley.errors import LimitError
+from ...earley.limits import DEFAULT
+from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError, together
+from ..regex.ast import Literal, Node
+from ..regex.lower import exceeded, lower
+from .model import HELPER, IGNORED, RULE, SPECIAL, TERMINAL, Model, Symbols
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..regex.cuts import Context
+
+_KIND_NAMES = ("terminal", "ignored terminal", "special token", "rule", "rule")
+"""Names of the kinds of symbols, for messages."""
+
+
+def compile_model(model: Model, start: int) -> Engine:
+    """Return the engine for the language of `start`. Raises GrammarError if the language is empty.
+
+    The productions of the model are changed; it cannot be compiled again.
+    """
+    return _Compiler(model).run(start)
+
+
+def reachable(productions: list[list[Symbols]], start: int) -> list[int]:
+    """Return the symbols that occur in what `start` derives, `start` first."""
+    seen = {start}
+    order = [start]
+    for symbol in order:  # grows while it is read
+        for rhs in productions[symbol]:
+            for part in rhs:
+                if part not in seen:
+                    seen.add(part)
+                    order.append(part)
+    return order
+
+
+class _Compiler:
+    """The state of compiling one model."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.productions = model.productions
+        self.regexes = model.new_regexes()
+        self.nodes: dict[int, int] = {}
+        """By terminal: its regex node. Ignored terminals are in `ignored`."""
+        self.contexts: dict[int, list[Context]] = {}
+        """By terminal that demands something of the text after it: its languages, see `contexts`."""
+        self.ignored: dict[int, int] = {}
+        """By ignored terminal that matches some text: its regex node."""
+
+    def run(self, start: int) -> Engine:
+        model = self.model
+        productions = self.productions
+        for lhs, alternatives in enumerate(productions):
+            if len(alternatives) > 1:
+                productions[lhs] = [rhs for rhs in dict.fromkeys(alternatives) if rhs != (lhs,)]
+            elif alternatives and alternatives[0] == (lhs,):
+                productions[lhs] = []
+        reached = reachable(productions, start)
+        nodes = self.nodes
+        for symbol in reached:
+            tree = model.trees[symbol]
+            if tree is not None:
+                nodes[symbol] = self.lower(symbol, tree)
+        productive = self.productive(reached, {symbol for symbol in nodes if not self.is_empty(symbol, nodes[symbol])})
+        if start not in productive:
+            raise self.no_sentence(start, productive)
+        if len(productive) < len(reached):
+            for symbol in reached:
+                if symbol not in productive:
+                    self.warn_unproductive(symbol)
+                    productions[symbol] = []
+                elif productions[symbol]:
+                    productions[symbol] = [rhs for rhs in productions[symbol] if productive.issuperset(rhs)]
+            before = reached
+            reached = reachable(productions, start)
+            self.warn_unreachable(before, productive.intersection(reached))
+        self.lower_ignored()
+        if model.attributes:
+            from .attributes import check_captures  # few grammars have any
+
+            check_captures(model, reached, nodes, self.regexes)
+        if self.contexts:
+            if model.parameters is not None:
+                raise model.error(
+                    "a terminal that demands something of the text after it cannot be used in a grammar whose rules "
+                    "have values",
+                    next(iter(self.contexts)),
+                    "write what follows into the rules",
+                )
+            return self.with_contexts(start, reached)
+        if model.parameters is not None:
+            return self.with_parameters(start, reached)
+        return self.build(start, reached, self.ignored)
+
+    # ---- terminals ----------------------------------------------------------------------------------------------
+
+    def lower(self, symbol: int, tree: Node) -> int:
+        """Return the regex node of a terminal; note in `contexts` what it demands of the text after it."""
+        if type(tree) is Literal and tree.text.isascii():  # most terminals
+            return self.regexes.literal(tree.text.encode())
+        model = self.model
+        model.check_time()
+        if model.limits is not DEFAULT:  # the front ends enforce the default limits
+            limit = exceeded(tree, model.limits)
+            if limit:
+                message = f"terminal `{model.names[symbol]}` goes beyond {limit}={getattr(model.limits, limit)}"
+                raise model.reporter.limit_error(message, model.origins[symbol]).set_limit(limit)
+        contexts: list[Context] = []
+        node = self.lower_part(symbol, tree, contexts)
+        if contexts:
+            self.contexts[symbol] = contexts
+        return node
+
+    def lower_part(self, symbol: int, tree: Node, contexts: list[Context] | None = None) -> int:
+        """Return the regex node of `tree`, which is all or a part of what `symbol` matches; errors name its place."""
+        try:
+            return lower(tree, self.regexes, contexts)
+        except RegexSyntaxError as error:
+            raise self.model.reporter.regex_error(error, self.model.origins[symbol]) from error
+        except LimitError as error:
+            raise self.limit_error(error, symbol) from error
+
+    def lower_ignored(self) -> None:
+        for symbol, kind in enumerate(self.model.kinds):
+            if kind == IGNORED:
+                tree = self.model.trees[symbol]
+                assert tree is not None
+                node = self.lower(symbol, tree)
+                if not self.is_empty(symbol, node):
+                    self.ignored[symbol] = node
+
+    def is_empty(self, symbol: int, node: int) -> bool:
+        self.model.check_time()
+        try:
+            return self.regexes.is_empty(node)
+        except LimitError as error:
+            raise self.limit_error(error, symbol) from error
+
+    def limit_error(self, error: LimitError, symbol: int) -> GrammarLimitError:
+        """Return the core's error with the place of a symbol."""
+        return self.model.reporter.limit_error(str(error), self.model.origins[symbol]).copy_limit(error)
+
+    # ---- productive symbols -------------------------------------------------------------------------------------
+
+    def productive(self, reached: Iterable[int], terminals: set[int]) -> set[int]:
+        """Return those of the reached symbols that derive some text. `terminals` are those that match some text."""
+        productive = set(terminals)
+        waiting: dict[int, list[list[int]]] = {}  # by symbol: its productions, each [n missing symbols, left-hand side]
+        agenda = []
+        for lhs in reached:
+            if self.model.kinds[lhs] == SPECIAL:
+                productive.add(lhs)
+        for lhs in reached:
+            for rhs in self.productions[lhs]:
+                missing = [part for part in rhs if part not in productive]
+                if missing:
+                    entry = [len(missing), lhs]
+                    for part in missing:
+                        waiting.setdefault(part, []).append(entry)
+                elif lhs not in productive:
+                    productive.add(lhs)
+                    agenda.append(lhs)
+                    break
+        for symbol in agenda:  # grows while it is read
+            for entry in waiting.pop(symbol, ()):
+                entry[0] -= 1
+                if not entry[0] and entry[1] not in productive:
+                    productive.add(entry[1])
+                    agenda.append(entry[1])
+        return productive
+
+    def no_sentence(self, start: int, productive: set[int]) -> GrammarError:
+        """Return the error about an empty language.
+
+        It names a cause: the search goes from the start symbol down to an unproductive symbol that all depends on.
+        """
+        model = self.model
+        path = [start]
+        seen = {start}
+        while True:
+            symbol = path[-1]
+            if model.trees[symbol] is not None or not self.productions[symbol]:
+                cause = f"{_KIND_NAMES[model.kinds[symbol]]} `{model.names[symbol]}` matches nothing"
+                break
+            missing = [part for rhs in self.productions[symbol] for part in rhs if part not in productive]
+            fresh = [part for part in missing if part not in seen]
+            if not fresh:
+                again = self.user_name(path[path.index(missing[0]) :])
+                cause = f"every alternative of `{again}` needs `{again}` again"
+                break
+            path.append(fresh[0])
+            seen.add(fresh[0])
+        return model.error(f"the grammar has no sentence: {cause}", start, "add an alternative that can come to an end")
+
+    def user_name(self, symbols: list[int]) -> str:
+        """Return the name of the first of `symbols` that the user knows, or else of the first one."""
+        model = self.model
+        names = [model.names[symbol] for symbol in symbols if model.kinds[symbol] != HELPER]
+        return names[0] if names else model.names[symbols[0]]
+
+    def warn_unproductive(self, symbol: int) -> None:
+        model = self.model
+        kind = model.kinds[symbol]
+        if kind != HELPER:
+            why = "matches nothing" if model.trees[symbol] is not None else "can never come to an end"
+            model.warn(
+                f"{_KIND_NAMES[kind]} `{model.names[symbol]}` {why}; the alternatives that use it were dropped",
+                model.origins[symbol],
+            )
+
+    def warn_unreachable(self, before: Iterable[int], reached: set[int]) -> None:
+        model = self.model
+        for symbol in before:
+            if model.kinds[symbol] == RULE and symbol not in reached and self.productions[symbol]:
+                model.warn(
+                    f"rule `{model.names[symbol]}` is used only in alternatives that were dropped",
+                    model.origins[symbol],
+                )
+
+    # ---- the engine ---------------------------------------------------------------------------------------------
+
+    def with_parameters(self, start: int, reached: list[int]) -> Engine:
+        """Return the engine of a grammar in which some rules have values."""
+        from .parametric import CrossingError  # few grammars have any
+
+        model = self.model
+        nullable = {symbol for symbol, node in self.nodes.items() if self.regexes.is_nullable(node)}
+        try:
+            engine: Engine
+            engine, first = model.parameters.build(
+                start, reached, self.add_symbol, self.describe, nullable, self.regexes
+            )
+            is_productive = engine.is_productive(first)
+        except CrossingError as error:
+            raise model.error(
+                f"`{model.names[error.symbol]}` is used with something that depends on a value",
+                error.symbol,
+                "only the rule with the value, name::_, can use it",
+            ) from None
+        except LimitError as error:
+            raise self.limit_error(error, start) from error
+        if not is_productive:
+            raise model.error(
+                "the grammar has no sentence: the conditions of its rules keep them from coming to an end",
+                start,
+                "add an alternative that can come to an end",
+            )
+        self.finish(engine, first, self.ignored)
+        return engine
+
+    def with_contexts(self, start: int, reached: list[int]) -> Engine:
+        """Return the engine of a grammar in which some terminals demand something of the text after them."""
+        from .contexts import Terminals, split  # few grammars have any
+
+        model = self.model
+        first = next(iter(self.contexts))
+        productions = {symbol: self.productions[symbol] for symbol in reached if model.kinds[symbol] in (RULE, HELPER)}
+        specials = {symbol for symbol in reached if model.kinds[symbol] == SPECIAL}
+        try:
+            terminals = Terminals(self.nodes, self.contexts, self.ignored, specials)
+            result = split(model, start, productions, terminals, self.regexes)
+        except LimitError as error:
+            raise self.limit_error(error, first) from error
+        self.nodes.update(result.nodes)
+        reached = reachable(self.productions, result.start)
+        productive = self.productive(reached, set(self.nodes))
+        if result.start not in productive:
+            raise model.error(
+                "the grammar has no sentence: what must follow a terminal never follows it",
+                start,
+                f"check the terminals with lookaheads, such as `{model.names[first]}`",
+            )
+        for symbol in reached:
+            self.productions[symbol] = [rhs for rhs in self.productions[symbol] if productive.issuperset(rhs)]
+        reached = reachable(self.productions, result.start)
+        return self.build(result.start, reached, {} if result.explicit else self.ignored)
+
+    def build(self, start: int, reached: list[int], ignored: dict[int, int]) -> Engine:
+        engine = Engine(self.regexes)
+        ids: dict[int, int] = {}
+        for symbol in reached:
+            ids[symbol] = self.add_symbol(engine, symbol)
+        if self.model.attributes:
+            for symbol in reached:
+                self.describe(engine, symbol, ids[symbol])
+        for symbol in reached:
+            for rhs in self.productions[symbol]:
+                engine.add_production(ids[symbol], [ids[part] for part in rhs])
+        self.finish(engine, ids[start], ignored)
+        return engine
+
+    def finish(self, engine: Engine, start: int, ignored: dict[int, int]) -> None:
+        """Add the ignored terminals; `start` is the engine's id of the start symbol."""
+        for symbol, node in ignored.items():
+            engine.add_terminal(self.model.names[symbol], node, ignored=True)
+        engine.finish(start)
+
+    def add_symbol(self, engine: Engine, symbol: int) -> int:
+        """Add a symbol to the engine, without its productions, and return its id there."""
+        model = self.model
+        kind = model.kinds[symbol]
+        name = model.names[symbol]
+        if kind == TERMINAL:
+            return engine.add_terminal(name, self.nodes[symbol])
+        if symbol in model.makers:
+            try:
+                made: int = model.makers[symbol](engine)
+            except GrammarError as error:
+                raise self.at_symbol(symbol, error) from error
+            return made
+        if symbol in model.token_sets:
+            ranges, names, negated = model.token_sets[symbol]
+            return engine.add_token_ids(name, ranges, names=names, negated=negated)
+        return engine.add_special(name) if kind == SPECIAL else engine.add_nonterminal(name)
+
+    def at_symbol(self, symbol: int, error: GrammarError) -> GrammarError:
+        """Return the errors of a maker, a grammar within the grammar, with the place of its symbol in this one."""
+        reporter = self.model.reporter
+        origin = self.model.origins[symbol]
+        found: list[GrammarError] = []
+        shown: GrammarError
+        for one in error.errors:
+            if isinstance(one, GrammarLimitError):
+                shown = reporter.limit_error(one.message, origin).copy_limit(one)
+                shown.hint = one.hint
+            else:
+                shown = reporter.error(one.message, origin, one.hint)
+            shown.pointer, shown.option = one.pointer, one.option
+            found.append(shown)
+        return together(found)
+
+    def describe(self, engine: Engine, symbol: int, id_: int) -> None:
+        """Give the attributes of `symbol`, if it has any, to the engine, where it is `id_`."""
+        attributes: Any = self.model.attributes.get(symbol)
+        if attributes is not None:
+            from .attributes import describe  # few grammars have any
+
+            describe(attributes, engine, id_, partial(self.lower_part, symbol))
