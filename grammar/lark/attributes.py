@@ -27,11 +27,10 @@ from ..regex.ast import Node as Regex
 from ..regex.ast import Repeat as RegexRepeat
 from ..regex.codepoints import ALL
 from ..regex.lower import lower
-from .literals import LiteralError, string_text
+from .literals import EMPTY_STRINGS, LiteralError, string_text
 from .scope import Elsewhere, Found, special_of
 from .terminals import MAX_DEPTH, structured
 from .tree import (
-    DECLARED,
     Attribute,
     Attributed,
     Block,
@@ -232,7 +231,7 @@ class _Body:
         assert attribute.value is not None
         scope = self.loader.scope
         name = attribute.name
-        if isinstance(attribute.value, String) and attribute.value.raw in ('""', '""i'):
+        if isinstance(attribute.value, String) and attribute.value.raw in EMPTY_STRINGS:
             raise scope.error(
                 f"`{name}` is empty", attribute.value, "a text ends at EOS anyway; to ask for a token, write <|name|>"
             )
@@ -274,6 +273,8 @@ class _Body:
         if isinstance(tree, TerminalName):
             loader.find(tree)  # a terminal of this text, or the error that there is none
             return self.terminal(tree)
+        if isinstance(tree, String) and tree.raw in EMPTY_STRINGS:
+            return Literal("")
         if isinstance(tree, (String, Regexp, Range, Intersection, Complement)):
             return self.terminal(tree)
         if isinstance(tree, Block) and tree.raw.startswith("%regex"):
@@ -308,8 +309,6 @@ class _Body:
                 node,
                 "such a rule is one terminal: only rules without attributes may be recursive",
             )
-        if definition.tree is DECLARED:
-            raise loader.unbound(node)
         if definition.params:
             raise loader.scope.error(f"`{node.name}` is a template", node, "it cannot stand in a rule with attributes")
         before = self.n_pieces

@@ -15,11 +15,17 @@ import re
 
 FLAGS = "imslux"
 
+EMPTY_STRINGS = ('""', '""i')
+"""The empty text as written. In a rule it stands for nothing at all; in a terminal it is refused."""
+
 _ESCAPE = re.compile(
     r"(?<!\\)\\+\""  # a run of backslashes of any length before a quote loses one
     r"|\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[\s\S])"
 )
 _DIGITS = {"x": 2, "u": 4, "U": 8}
+ESCAPED = frozenset('nrtfxuU\\"')
+"""What may follow a backslash in a string; before other characters the backslash is kept."""
+
 _CHARACTERS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f"}
 
 
@@ -47,7 +53,7 @@ def string_text(raw: str) -> tuple[str, str]:
     if "\\" in body or "\r" in body or "\0" in body:
         body = unescape(body).replace("\\\\", "\\")
     if not body:
-        raise LiteralError("an empty string is no terminal", 0, "to allow nothing, write an empty alternative: (x | )")
+        raise LiteralError("a terminal cannot consist of an empty string", 0, "use `?` where the text may be absent")
     check_encodable(body, 0)
     return body, flags
 

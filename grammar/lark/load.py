@@ -20,6 +20,7 @@ from ..model.compile import compile_model
 from ..model.model import Model, Symbols
 from ..model.repetition import Alternatives, counted, group, repeat_into
 from ..source import GrammarWarning, did_you_mean
+from .literals import EMPTY_STRINGS
 from .modules import NO_OPTIONS, Kept, Module, Modules, Options
 from .scope import Elsewhere, Environment, Found, Scope, special_of
 from .templates import Templates
@@ -156,16 +157,16 @@ class LarkLoader:
 
     def start_symbol(self, start: str) -> int:
         found = self.top.own(start)
-        definitions = self.top.definitions
         if found is None:
-            rules = [name for name, definition in definitions.items() if not definition.is_terminal]
+            rules = [definition for definition in self.top.definitions.values() if not definition.is_terminal]
             if not rules:
                 raise GrammarError("the grammar has no rules", hint="write `start: ...`")
+            names = [definition.name for definition in rules if can_start(definition)]
             message = f"the start rule `{start}` is not defined"
-            meant = did_you_mean(start, rules)
-            if meant:
-                raise GrammarError(message, hint=meant)
-            hint = f"give another start rule, such as start={shortened(rules[0])!r}"
+            hint = did_you_mean(start, names)
+            if hint is not None or not names:
+                raise GrammarError(message, hint=hint or f"define it: `{start}: ...`")
+            hint = f"give another start rule, such as start={shortened(names[0])!r}"
             raise GrammarError(message, hint=hint).set_option("start")
         definition = found[1]
         if definition.is_terminal:
@@ -202,8 +203,6 @@ class LarkLoader:
                 )
             symbol = scope.symbols.get(name)
             if symbol is None:
-                if definition.tree is DECLARED:
-                    raise self.unbound(node)
                 if isinstance(definition.tree, Parametric):
                     raise self.scope.error(f"rule `{name}` needs a value", node, f"write {name}::0, or another number")
                 symbol = scope.symbols[name] = self.model.rule(name, (scope, definition))
@@ -268,7 +267,7 @@ class LarkLoader:
             raise self.scope.error(str(error), node, token_ids.HINT) from None
         return self.model.token_ids(node.name, ranges, (), negated, (self.scope, node))
 
-    def unbound(self, node: RuleName | TerminalName) -> GrammarError:
+    def unbound(self, node: TerminalName) -> GrammarError:
         hint = f"say what it is: declared={{{node.name!r}: '<|name|>'}}, or a regular expression, '/.../'"
         return self.scope.error(f"`{node.name}` is only declared", node, hint).set_option("declared")
 
@@ -344,7 +343,8 @@ class LarkLoader:
     def append(self, tree: Node, symbols: list[int]) -> None:
         """Append what `tree` becomes to `symbols`. The frequent kinds come first."""
         if isinstance(tree, String):
-            symbols.append(self.literal_symbol(tree))
+            if tree.raw not in EMPTY_STRINGS:
+                symbols.append(self.literal_symbol(tree))
         elif isinstance(tree, TerminalName):
             symbols.append(self.terminal_symbol(tree))
         elif isinstance(tree, RuleName):
@@ -422,6 +422,11 @@ class LarkLoader:
     def warning(self, message: str, origin: tuple[Scope, Node]) -> GrammarWarning:
         parsed, at = origin[0].place(origin[1])
         return parsed.warning(message, at)
+
+
+def can_start(definition: Definition) -> bool:
+    """Return whether a rule can be the start rule: it has no parameters and no value."""
+    return not definition.params and not isinstance(definition.tree, Parametric)
 
 
 def literal_key(tree: Node) -> str | None:

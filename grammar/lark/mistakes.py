@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import re
+
 from ..errors import GrammarError
-from ..source import BYTE_ORDER_MARK
+from ..source import BYTE_ORDER_MARK, did_you_mean
 from .scan import BAR, DIRECTIVE, END, LINE, NOTHING, TERMINAL
 from .tree import ParsedGrammar
 
@@ -32,8 +34,12 @@ DIRECTIVE_HINTS = {
     "%llguidance": "leave the line out",
 }
 
+DIRECTIVES = ("%ignore", "%import", "%override", "%extend", "%declare")
+
 BLOCKS = ("%json", "%lark", "%regex")
 """What stands in rules, with braces behind it."""
+
+_WORD = re.compile(r"%\w*")
 
 MIXED_CASE_HINT = "names of rules are in lower case, of terminals in upper case, letters of ASCII both"
 
@@ -69,20 +75,26 @@ def misplaced(parsed: ParsedGrammar, at: int, follows_item: bool) -> GrammarErro
         return parsed.error(f"there is nothing before `{lexeme}` that it could repeat", at)
     if lexeme == ":":
         return parsed.error("a definition begins inside another one", at, NEXT_LINE)
-    if lexeme in BLOCKS:
-        return needs_braces(parsed, at)
     if parsed.kinds[at] == DIRECTIVE:
-        return parsed.error(f"`{lexeme}` must begin a line", at)
+        if lexeme in DIRECTIVES:
+            return parsed.error(f"`{lexeme}` must begin a line", at)
+        return not_a_directive(parsed, at)
     if lexeme == ",":
         hint = "what follows each other is written with blanks between"
         return unexpected(parsed, at, "no comma belongs here", hint)
     return unexpected(parsed, at, "this cannot go on here", None)
 
 
-def needs_braces(parsed: ParsedGrammar, at: int) -> GrammarError:
-    """The error about `%json` and the like without a block behind it."""
-    lexeme = parsed.lexemes[at]
-    return parsed.error(f"`{lexeme}` has no braces behind it", at, f"write `name: {lexeme} {{...}}`")
+def not_a_directive(parsed: ParsedGrammar, at: int) -> GrammarError:
+    """The error about `%word`, which is lexeme `at`, where no directive of that name can stand."""
+    match = _WORD.match(parsed.source.text, parsed.offset(at))
+    word = parsed.lexemes[at] if match is None else match[0]
+    if word in BLOCKS:
+        return parsed.error(f"`{word}` has no braces behind it", at, f"write `name: {word} {{...}}`")
+    if word in DIRECTIVE_HINTS:
+        return parsed.error(f"`{word}` is not supported", at, DIRECTIVE_HINTS[word])
+    hint = did_you_mean(word, DIRECTIVES) or f"the directives are {', '.join(DIRECTIVES)}"
+    return parsed.error(f"`{word}` is not a directive", at, hint)
 
 
 def missing_colon(parsed: ParsedGrammar, at: int, begin: int, name: str) -> GrammarError:

@@ -1,7 +1,7 @@
 """`name::_ : ... %if condition` and `name::value`: rules that have a 64-bit value, as a Lark grammar writes them.
 
 The functions are those of llguidance's parametric grammars, and mean the same. `p` is the present value, `[x:y]` its
-bits from x on and before y, `_` all of them. As there, an alternative may be written `""` if it is empty.
+bits from x on and before y, `_` all of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import GrammarError
 from ..model.parametric import Parameters
 from ..model.repetition import group
-from .tree import Choice, Guarded, Indexed, Node, Parametric, RuleName, Sequence, String
+from .tree import Guarded, Indexed, Node, Parametric, RuleName
 
 if TYPE_CHECKING:
     from .protocols import GrammarLoader
@@ -36,10 +36,7 @@ def append(loader: GrammarLoader, node: Parametric | Guarded | Indexed, symbols:
     if isinstance(node, Parametric):
         outer = loader.has_value
         loader.has_value = True
-        tree = node.body
-        if isinstance(tree, Choice):
-            tree = Choice(tree.at, [without_quotes(alternative) for alternative in tree.alternatives])
-        symbols += group(loader.model, loader.alternatives(without_quotes(tree)))
+        symbols += group(loader.model, loader.alternatives(node.body))
         loader.has_value = outer
     elif isinstance(node, Guarded):
         if not loader.has_value:
@@ -50,14 +47,9 @@ def append(loader: GrammarLoader, node: Parametric | Guarded | Indexed, symbols:
             )
         holds = _Reader(loader, node.condition, node.condition.raw, 3).condition()
         symbols.append(parameters(loader).condition(holds))
-        symbols += loader.sequence(without_quotes(node.body))
+        symbols += loader.sequence(node.body)
     else:
         symbols.append(call(loader, node))
-
-
-def without_quotes(tree: Node) -> Node:
-    """The alternative `""` as an empty one."""
-    return Sequence(tree.at, []) if isinstance(tree, String) and tree.raw == '""' else tree
 
 
 def parameters(loader: GrammarLoader) -> Parameters:

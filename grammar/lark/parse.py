@@ -13,7 +13,7 @@ from __future__ import annotations
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError
 from .expressions import IN_LIBRARY, ExpressionReader
-from .mistakes import BLOCKS, CHARACTER_HINTS, DIRECTIVE_HINTS, NEXT_LINE, missing_colon, needs_braces
+from .mistakes import CHARACTER_HINTS, NEXT_LINE, missing_colon, not_a_directive
 from .scan import DIRECTIVE, LINE, NOTHING, NUMBER, REGEXP, RULE, STRING, TERMINAL
 from .tree import DECLARED, Attribute, Attributed, Change, Definition, Import, Node, Parametric, ParsedGrammar, Sequence
 
@@ -85,9 +85,9 @@ class _Parser(ExpressionReader):
         place = self.place()
         at = self.i
         name = lexeme.lstrip("?!")
-        if lexeme[0] == "?" and name[0] == "_":
+        if name[0] == "_" and "?" in lexeme:
             raise self.parsed.error(
-                f"`{name}` begins with an underscore and cannot have the modifier `?`", at, "leave out the `?`"
+                f"`{name}` begins with an underscore and cannot have the modifier `?`", at, "remove the `?`"
             )
         self.i += 1
         params = self.parameters(is_terminal) if self.lexemes[self.i] == "{" else ()
@@ -207,22 +207,19 @@ class _Parser(ExpressionReader):
             self.parsed.changes.append(Change(at, lexeme, self.definition(name, kind == TERMINAL)))
         elif lexeme == "%declare":
             self.declaration()
-        elif lexeme in BLOCKS:
-            raise needs_braces(self.parsed, at)
-        elif lexeme in DIRECTIVE_HINTS:
-            raise self.parsed.error(f"`{lexeme}` is not supported", at, DIRECTIVE_HINTS[lexeme])
         else:
-            raise self.parsed.error(
-                f"`{lexeme}` is no directive", at, "there are %ignore, %import, %override, %extend and %declare"
-            )
+            raise not_a_directive(self.parsed, at)
 
     def declaration(self) -> None:
         """`%declare NAME NAME`: names that stand for something only the caller knows."""
         while True:
             place = self.place()
-            kind = self.kinds[self.i]
+            if self.kinds[self.i] == RULE:
+                name = self.lexemes[self.i]
+                hint = "declare a terminal, NAME; a rule that the caller gives is a grammar, written @name"
+                raise self.parsed.error(f"`{name}` is a rule, and only terminals can be declared", self.i, hint)
             name = self.import_name("write `%declare NAME`")
-            self.parsed.definitions.append(Definition(place, name, DECLARED, kind == TERMINAL))
+            self.parsed.definitions.append(Definition(place, name, DECLARED, True))
             if self.kinds[self.i] in (LINE, NOTHING):
                 return
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 from .terminals import Context
 
 if TYPE_CHECKING:
-    from ..errors import GrammarError
     from ..model.model import Model, Symbols
     from ..model.repetition import Alternatives
     from .modules import Module, Modules
@@ -40,8 +39,6 @@ class GrammarLoader(Context, Protocol):
     def alternatives(self, tree: Node) -> Alternatives: ...
 
     def sequence(self, tree: Node) -> Symbols: ...
-
-    def unbound(self, node: RuleName | TerminalName) -> GrammarError: ...
 
     def inner(self, parsed: ParsedGrammar, modules: Modules, module: Module) -> GrammarLoader: ...
 

@@ -363,8 +363,8 @@ def test_arguments_are_checked() -> None:
 
 
 def test_declared_names_are_what_the_caller_says() -> None:
-    text = 'start: (INDENT ID DEDENT)+ mark\n%declare INDENT DEDENT ID\n%declare mark\nignored: "c"'
-    declared = {"INDENT": "<|indent|>", "DEDENT": '"d"', "ID": '/[ab]+/ "c"?', "mark": '"." | "!" <|indent|>'}
+    text = 'start: (INDENT ID DEDENT)+ (DOT | "!" INDENT)\n%declare INDENT DEDENT ID\n%declare DOT\nignored: "c"'
+    declared = {"INDENT": "<|indent|>", "DEDENT": '"d"', "ID": '/[ab]+/ "c"?', "DOT": '"."'}
     grammar = Grammar.from_lark(text, declared=declared)
     vocabulary = Vocabulary.from_tokens(
         [bytes([i]) for i in range(256)] + [b""] * 2, eos_token_id=256, special_tokens={"<|indent|>": 257}
@@ -385,7 +385,7 @@ def test_declared_names_are_what_the_caller_says() -> None:
     [
         ("start: X\n%declare X", {}, "`X` is only declared"),
         ("start: A\nA: X\n%declare X", {}, "`X` is only declared"),
-        ("start: x\n%declare x", {}, "`x` is only declared"),
+        ("start: x\n%declare x", {"x": '"a"'}, "`x` is a rule, and only terminals can be declared"),
         ("start: _NEWLINE _INDENT\n%import python (_NEWLINE, _INDENT)", {}, "`_INDENT` is only declared"),
         ('start: "a"', {"X": "/x/"}, "nothing declares `X`"),
         ("start: X\n%declare X", {"X": "/(/"}, "missing )"),

@@ -135,6 +135,10 @@ BEYOND_LARK = {
     "count in braces in a terminal": ('start: A\nA: "a"{2,3} "b"{,2} "c"{1,}', ["aac", "aaabbcc"], ["ac", "aa"]),
     "hyphens in names": ('start: key-value | A-B? -> x\nkey-value.-1: "a"\nA-B: "b"~1..2', ["a", "b", "bb"], ["ab"]),
     "letters beyond ASCII": ('start: größe ÄÖ 数\ngröße: "a"\nÄÖ: "b"\n数: "c"', ["abc"], ["ab", "c"]),
+    "empty strings": ('start: "a" "" | ""i | ("" | "b") "c"', ["", "a", "c", "bc"], ["b", "ac"]),
+    "an empty string as an argument": ('start: t{""} | t{"b"}\nt{x}: x "a"', ["a", "ba"], ["", "b"]),
+    "an empty string repeated": ('start: ""+ "a" ""~3', ["a"], ["", "aa"]),
+    "an empty string in a rule that is a terminal": ('start[lazy]: "a" ("" | "b")', ["a"], ["", "ab"]),
     "one name imported twice": ("start: A B\n%import common.INT -> A\n%import common.INT -> B", ["12"], ["1"]),
 }
 
