@@ -178,7 +178,8 @@ class Grammar:
         _check_size(len(pattern), limits)
         letters = from_regex.flag_letters(flags)
         engine = from_regex.load(pattern, letters, dialect, limits)
-        return cls._make("regex", pattern, "start", engine, (), f"{dialect} {letters}".rstrip(), limits=limits)
+        warnings = from_regex.find_warnings(pattern, letters)
+        return cls._make("regex", pattern, "start", engine, warnings, f"{dialect} {letters}".rstrip(), limits=limits)
 
     @classmethod
     def from_choices(cls, choices: Iterable[str], *, limits: Limits = DEFAULT) -> Grammar:

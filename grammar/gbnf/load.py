@@ -18,7 +18,7 @@ from ..regex.ast import Node as Regex
 from ..source import GrammarWarning, SourceText, did_you_mean
 from .parse import parse
 from .terminals import concat, find_terminals
-from .tree import Choice, Definition, Node, Reference, Repeat, Sequence, Token
+from .tree import Choice, Definition, Node, Reference, Repeat, Sequence, Text, Token
 
 if TYPE_CHECKING:
     from ...earley import Engine
@@ -57,6 +57,8 @@ class GbnfLoader:
 
     def load(self, start: str) -> Engine:
         self.collect(parse(self.source, self.limits))
+        if "[:" in self.source.text:
+            self.warn_posix_classes()
         self.check_start(start)
         reached = self.reach(start)
         self.terminals = find_terminals(reached)
@@ -85,6 +87,26 @@ class GbnfLoader:
                         reference.at,
                         did_you_mean(reference.name, self.definitions) or "define it: `name ::= ...`",
                     )
+
+    def warn_posix_classes(self) -> None:
+        """Warn of classes such as `[:upper:]`. Within other brackets these are a syntax error."""
+        from ..regex.posix import posix_classes, posix_warning  # rare
+
+        found: list[tuple[int, str]] = []
+        stack: list[Node] = [definition.tree for definition in self.definitions.values()]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Sequence):
+                stack += node.items
+            elif isinstance(node, Choice):
+                stack += node.alternatives
+            elif isinstance(node, Repeat):
+                stack.append(node.body)
+            elif isinstance(node, Text) and self.source.text[node.begin] == "[":
+                written = self.source.text[node.begin : node.end]
+                found += [(node.begin + match.start(), posix_warning(match)) for match in posix_classes(written)]
+        for offset, message in sorted(found):
+            self.model.warn(message, offset)
 
     def check_start(self, start: str) -> None:
         if start in self.definitions:

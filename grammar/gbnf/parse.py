@@ -388,4 +388,9 @@ class _Parser:
         hints = {"/": "GBNF has no regular expressions: write classes and repetitions", "'": 'write "..."',
                  "]": 'a bracket stands in quotes: "]"', "}": 'a brace stands in quotes: "}"',
                  ">": 'write ">" or <name>', ",": "what follows each other is written with blanks between"}  # fmt: skip
-        return self.source.error(f"unexpected character {char!r}", self.at, hints.get(char))
+        hint = hints.get(char)
+        if char == "]":
+            from ..regex.posix import posix_hint  # rare
+
+            hint = posix_hint(self.source.text[: self.at]) or hint
+        return self.source.error(f"unexpected character {char!r}", self.at, hint)

@@ -11,21 +11,25 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ..model.analysis import cycles, nullable_symbols
-from ..model.model import IGNORED, RULE, TERMINAL
+from ..model.model import IGNORED, MAX_WARNINGS, RULE, TERMINAL
 from ..regex.lower import lower
+from ..regex.posix import posix_classes, posix_warning
 from .errors import leaves
-from .literals import string_text
+from .literals import EMPTY_STRINGS, ESCAPED, split, string_text
 from .load import LarkLoader, literal_key
 from .modules import Kept, Modules
 from .tree import (
     DECLARED,
     Choice,
     Definition,
+    Extended,
     Node,
+    Regexp,
     Repeat,
     RuleName,
     Sequence,
     String,
+    TemplateUse,
     TerminalName,
 )
 
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
 _LIKE_SPECIAL = re.compile(
     r"<\|[^|<>\s]+\|>|</?s>|<(?:bos|eos|pad|unk|mask|start_of_turn|end_of_turn)>|\[/?(?:INST|TOOL_CALLS|AVAILABLE_TOOLS)\]"
 )
+
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 _BLANKS = (b" ", b"\n", b"\t")
 
@@ -53,13 +59,15 @@ def find_warnings(text: str, start: str, kept: Kept | None, limits: Limits) -> t
     for definition in loader.top.definitions.values():
         if definition.tree is not DECLARED:
             finder.walk(definition)
+            finder.literals(definition.tree)
+    for tree in loader.parsed.ignored:
+        finder.literals(tree)
     return ordered(loader.model.warnings)
 
 
 def ordered(warnings: list[GrammarWarning]) -> tuple[GrammarWarning, ...]:
-    cut = [warnings[-1]] if warnings and warnings[-1].message.startswith("and ") else []  # `Model.warn` has counted
-    told = warnings[: len(warnings) - len(cut)]
-    return (*sorted(told, key=lambda warning: (warning.source or "", warning.line, warning.column)), *cut)
+    told, more = warnings[:MAX_WARNINGS], warnings[MAX_WARNINGS:]  # `more`: one that counts all others
+    return (*sorted(told, key=lambda warning: (warning.source or "", warning.line, warning.column)), *more)
 
 
 class _Finder:
@@ -177,8 +185,27 @@ class _Finder:
                 stack.append(node.body)
                 if in_rule and node.maximum is None:
                     self.repeated(node)
-            elif isinstance(node, String):
+
+    def literals(self, tree: Node) -> None:
+        """Look at every string and regular expression of an expression of the text."""
+        stack = [tree]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Sequence):
+                stack += node.items
+            elif isinstance(node, Choice):
+                stack += node.alternatives
+            elif isinstance(node, Repeat):
+                stack.append(node.body)
+            elif isinstance(node, TemplateUse):
+                stack += node.arguments
+            elif isinstance(node, Extended):
+                stack += node.children()
+            elif isinstance(node, Regexp):
+                self.posix_classes(node)
+            elif isinstance(node, String) and node.raw not in EMPTY_STRINGS:
                 self.like_special(node)
+                self.kept_escape(node)
 
     def says_nothing(self, definition: Definition, tree: Choice) -> None:
         for alternative in tree.alternatives:
@@ -211,6 +238,22 @@ class _Finder:
                 node,
             )
 
+    def posix_classes(self, node: Regexp) -> None:
+        pattern, flags = split(node.raw)
+        if "[:" in pattern:
+            for match in posix_classes(pattern, "x" in flags):
+                self.warn(posix_warning(match), node)
+
+    def kept_escape(self, node: String) -> None:
+        for match in _ESCAPE.finditer(split(node.raw)[0]):
+            if match[1] not in ESCAPED:
+                self.warn(
+                    f"`{match[0]}` in a string is no escape: the backslash is part of the text; "
+                    f"write `\\{match[0]}` if it is meant to be, and `{match[1]}` if not",
+                    node,
+                )
+                break
+
     def is_nullable(self, tree: Node) -> bool:
         """Whether an expression of the text can be empty. False where it is not known."""
         if isinstance(tree, Sequence):
@@ -219,6 +262,8 @@ class _Finder:
             return any(self.is_nullable(alternative) for alternative in tree.alternatives)
         if isinstance(tree, Repeat):
             return tree.minimum == 0 or self.is_nullable(tree.body)
+        if isinstance(tree, String) and tree.raw in EMPTY_STRINGS:
+            return True
         if isinstance(tree, (RuleName, TerminalName)):
             return self.top.symbols.get(tree.name, -1) in self.nullable
         return self.loader.literals.get(literal_key(tree) or "", -1) in self.nullable

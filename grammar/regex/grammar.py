@@ -20,6 +20,7 @@ from .lower import exceeded, lower
 
 if TYPE_CHECKING:
     from ...earley import Engine
+    from ..source import GrammarWarning
 
 MAX_PATTERN = 1 << 20
 """Characters of a pattern."""
@@ -70,6 +71,17 @@ def load(pattern: str, flags: str, dialect: str, limits: Limits) -> Engine:
     if empty:
         raise source.error("the pattern matches nothing", 0)
     return single_terminal(terminal_name(pattern), node, regexes)
+
+
+def find_warnings(pattern: str, flags: str) -> tuple[GrammarWarning, ...]:
+    """Return the warnings about a pattern that has been loaded."""
+    if "[:" not in pattern:
+        return ()
+    from .posix import posix_classes, posix_warning  # rare
+
+    source = SourceText(pattern)
+    found = posix_classes(pattern, "x" in flags)
+    return tuple([source.warning(posix_warning(match), match.start()) for match in found])
 
 
 def terminal_name(pattern: str) -> str:

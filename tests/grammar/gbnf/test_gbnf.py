@@ -158,6 +158,18 @@ def test_warnings() -> None:
     ]
 
 
+def test_posix_classes() -> None:
+    """A class of the characters in it is a warning; one that cannot be closed where it seems to be, an error."""
+    grammar = Grammar.from_gbnf('root ::= [:upper:] | ("[[:digit:]]" [^a[:alpha:]*)?')
+    assert [(warning.column, warning.message) for warning in grammar.warnings] == [
+        (10, "`[:upper:]` is no POSIX class here but the characters in it; write `A-Z` between brackets"),
+        (40, "`[:alpha:]` is no POSIX class here but the characters in it; write `a-zA-Z` between brackets"),
+    ]
+    with pytest.raises(GrammarError, match="unexpected character ']'") as caught:
+        Grammar.from_gbnf("root ::= [[:upper:]]")
+    assert caught.value.hint == "there are no POSIX classes: write `A-Z` between brackets"
+
+
 def test_terminals_are_found_and_named() -> None:
     """Nothing goes down to single characters: a string is one terminal, blanks included."""
     grammar = Grammar.from_gbnf(

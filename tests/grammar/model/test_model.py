@@ -78,6 +78,32 @@ def test_unreachable_and_unused_definitions_are_named_and_nothing_else() -> None
     ]
 
 
+def test_warnings_about_what_strings_and_regexps_do_not_know() -> None:
+    """Also within what is no part of Lark, in ignored expressions, and not in what is imported."""
+    grammar = Grammar.from_lark(
+        'start: list{"\\q"} x A? ESCAPED_STRING\nlist{each}: each ("\\"" "\\\\q" "\\n")* /[[:upper:]]/\n'
+        'x[suffix="\\d"]: /[^[:digit:]]/\nA: ~("\\." | /[:]/) & /a|b/\n%import common.ESCAPED_STRING\n'
+        "%ignore /[[:space:]a]/"
+    )
+    said = [(warning.line, warning.message.split(" is ")[0].split(" in ")[0]) for warning in grammar.warnings]
+    assert said == [
+        (1, "`\\q`"),
+        (2, "`[:upper:]`"),
+        (3, "`\\d`"),
+        (3, "`[:digit:]`"),
+        (4, "`\\.`"),
+        (6, "`[:space:]`"),
+    ]
+    assert grammar.warnings[0].message == (
+        "`\\q` in a string is no escape: the backslash is part of the text; "
+        "write `\\\\q` if it is meant to be, and `q` if not"
+    )
+
+
+def test_an_empty_string_that_is_repeated_is_a_warning() -> None:
+    assert "can be empty" in Grammar.from_lark('start: ""+ "a"').warnings[0].message
+
+
 def test_warnings_about_grammars_that_look_at_what_follows() -> None:
     """Terminals whose language depends on the text after them are read for warnings like others."""
     text = 'start: KEYWORD* | sum | B\nsum: sum "+" sum | KEYWORD\nKEYWORD: /if\\b/\nB: /b?(?!c)/\nC: "c"\n%ignore " "'

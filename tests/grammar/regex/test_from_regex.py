@@ -113,6 +113,25 @@ def test_errors_show_the_place(pattern: str, line: int, column: int, message: st
     assert shown[1:3] == ["    " + pattern.split("\n")[line - 1], "    " + " " * (column - 1) + "^"]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "flags", "columns"),
+    [
+        ("[[:upper:]]", 0, [2]),
+        ("a[:alpha:]b", 0, [2]),
+        ("[]a[:^space:][:word:]", 0, [4, 14]),  # the first one closes the brackets
+        (r"\[[:digit:][\[:digit:]", 0, [3]),
+        ("[[:upper]:]|[:upper]|(:upper:)|[[:Upper:]]", 0, []),
+        ("(?x: a # [[:alpha:]]\n[[:digit:]])", 0, [2]),
+        ("a # [[:alpha:]]\n[[:digit:]]", re.X, [2]),
+    ],
+)
+def test_posix_classes_are_a_warning(pattern: str, flags: int, columns: list[int]) -> None:
+    grammar = Grammar.from_regex(pattern, flags=flags)
+    assert [warning.column for warning in grammar.warnings] == columns
+    assert all("is no POSIX class here" in warning.message for warning in grammar.warnings)
+    assert pickle.loads(pickle.dumps(grammar)).warnings == grammar.warnings
+
+
 def test_names_for_messages() -> None:
     assert list(Matcher(Grammar.from_regex("[ab]"), BYTES).expected()) == ["/[ab]/"]
     assert list(Matcher(Grammar.from_regex("a" * 100), BYTES).expected()) == ["/" + "a" * 60 + ".../"]
