@@ -9,17 +9,18 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 
 from .earley import Matcher
 from .errors import BatchError, VocabularyError
 from .trie import Vocabulary
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    import numpy.typing as npt
     import torch
 
 TOKENS_PER_WORD = 32
@@ -216,6 +217,8 @@ class _Pool:
         self._size = 0
 
     def __call__(self, n_threads: int) -> ThreadPoolExecutor:
+        from concurrent.futures import ThreadPoolExecutor  # with what it imports, a tenth of `import earleymask`
+
         with self._lock:
             if self._executor is None or self._size < n_threads:
                 # A smaller one is only let go: another caller may be about to use it. It ends with its last reference.

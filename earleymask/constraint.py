@@ -13,7 +13,6 @@ from operator import index as as_index
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from .arguments import as_grammar, as_vocabulary
 from .earley import Matcher
@@ -23,6 +22,7 @@ from .histories import KEY_BYTES, Histories, advance, history_key
 from .trie import Vocabulary
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import torch
 
     TokenIds: TypeAlias = Sequence[int] | npt.NDArray[np.integer[Any]] | torch.Tensor

@@ -17,10 +17,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import count
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 DEFAULT_CAPACITY = 64
 KEY_BYTES = 4  # bytes per token of a key; an id takes 22 bits in a trie node

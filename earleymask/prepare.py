@@ -15,7 +15,7 @@ from functools import cache
 
 from .earley import Engine, Preparation
 from .grammar import Grammar
-from .trie import Vocabulary, VocabularyError, prebuilt
+from .trie import Vocabulary, VocabularyError
 
 __all__ = ["TERMINALS", "prepare"]
 
@@ -109,11 +109,11 @@ def prepare(vocabulary: Vocabulary, folder: str | os.PathLike[str] | None = None
     Call it once when a server starts, for each vocabulary; masks are the same without. Several threads may call;
     another call costs a millisecond or two.
 
-    With tekken or Llama 3 it takes about 50 ms and keeps 17 MB, 12 of parts and 5 of the quotient of the trie; from a
-    file of 8 MB it takes 10 ms and keeps 13 MB. The first call of a process takes some 20 ms more, for the list itself
-    is read, the vocabulary's fingerprint worked out, and what reads JSON schemas imported. What it saves is measured in
-    docs/performance.md. A terminal that is not listed costs the first masks that come to it 0.1 to 3 ms, with or
-    without.
+    With tekken or Llama 3 it takes about 50 ms and keeps 17 MB: 12 of parts, 5 of the quotient of the trie. From a file
+    of 8 MB it takes 10 ms and keeps 13 MB. The first call of a process takes some 40 ms more: it imports what reads
+    Lark grammars and JSON Schemas, reads the list of terminals, and computes the vocabulary's fingerprint. A terminal
+    that is not listed costs the first masks that come to it 0.1 to 3 ms, whether `prepare` was called or not.
+    docs/performance.md shows what `prepare` saves.
 
     Args:
         vocabulary: whose trie all grammars over it share.
@@ -143,6 +143,8 @@ def prepare(vocabulary: Vocabulary, folder: str | os.PathLike[str] | None = None
 
 def _from_folder(folder: str | os.PathLike[str], vocabulary: Vocabulary, engine: Engine) -> tuple[Preparation, str]:
     """What was prepared, by way of the vocabulary's file; and what was wrong with the file, "" if nothing was."""
+    from .trie import prebuilt
+
     trie, fingerprint = vocabulary.trie, vocabulary.fingerprint
     path = prebuilt.path_of(folder, fingerprint)
     saved, damage = None, ""

@@ -1,9 +1,11 @@
-"""Grammar: what the front ends make and matchers share."""
+"""Grammar: what the front ends make and matchers share.
+
+Each front end is imported by the first grammar that it reads: importing them all would take longer than everything else
+that `import earleymask` does.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -11,8 +13,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..earley.limits import DEFAULT, Limits
 from .errors import GrammarError, GrammarLimitError, too_long
-from .lark import load as lark_load
-from .lark.modules import NO_OPTIONS, Imported, Kept, Loader, options_of
 
 if TYPE_CHECKING:
     import lark
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..earley import Engine
     from .errors import Row
     from .json_schema.grammar import ReadSchema
+    from .lark.modules import Imported, Kept, Loader
     from .source import GrammarWarning
 
 _FORMAT = b"earleymask grammar 1\0"
@@ -94,6 +95,9 @@ class Grammar:
             GrammarError: the text is malformed, uses something that is not supported, or has no sentence; with line,
                 column and hint, and with all errors where several could be found.
         """
+        from .lark import load as lark_load
+        from .lark.modules import NO_OPTIONS, options_of
+
         if not isinstance(text, str):
             from .lark.instance import source_of
 
@@ -187,6 +191,8 @@ class Grammar:
 
         Raises GrammarError where there is none, or one has a lone surrogate. `limits` as in `from_lark`.
         """
+        import json
+
         from .regex import choices as choices_
 
         _check_size(0, limits)
@@ -332,10 +338,11 @@ class Grammar:
         if self.kind != "lark" or (self._kept is None and "%json" not in source):
             return ()
         from .json_schema.grammar import reread
+        from .lark.load import schemas_within
 
         found: list[Row] = []
         limits = self._engine.limits
-        for place, schema, options in lark_load.schemas_within(source, self.start, self._kept, limits):
+        for place, schema, options in schemas_within(source, self.start, self._kept, limits):
             found += [row._replace(source=place) for row in reread(schema, options, limits).report()]
         return tuple(found)
 
@@ -359,6 +366,8 @@ class Grammar:
             kind = f"{self.kind} {self.options}".rstrip()
             kept = () if self._kept is None else self._kept.parts()
             content = "\0".join((kind, self.start, self.source, *kept)).encode("utf-8", "surrogatepass")
+            import hashlib
+
             known = hashlib.sha256(_FORMAT + content).hexdigest()
             object.__setattr__(self, "_fingerprint", known)
         return known
@@ -417,7 +426,9 @@ def _unpickle(
 ) -> Grammar:
     """Read a pickled grammar's source again, and the texts that it imported."""
     if kind == "lark":
-        engine, kept = lark_load.load_again(source, start, kept, limits)
+        from .lark.load import load_again
+
+        engine, kept = load_again(source, start, kept, limits)
         grammar = Grammar._make("lark", source, start, engine, None, kept=kept, limits=limits)
     elif kind == "gbnf":
         grammar = Grammar.from_gbnf(source, start=start, limits=limits)
@@ -431,6 +442,8 @@ def _unpickle(
 
         grammar = Grammar._of_schema(reread(source, options, limits), limits)
     elif kind == "choices":
+        import json
+
         grammar = Grammar.from_choices(json.loads(source), limits=limits)
     else:
         raise ValueError(f"a pickled grammar of kind {kind!r} needs another version of earleymask")

@@ -6,7 +6,6 @@ without faults pays nothing for its error messages.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -96,6 +95,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     """A hint naming up to three of the `known` names that look like `name`, or None."""
     if len(name) > MAX_SUGGESTION_LENGTH:
         return None
+    from difflib import get_close_matches
+
     candidates = [other for other in islice(known, MAX_SUGGESTION_CANDIDATES) if len(other) <= MAX_SUGGESTION_LENGTH]
     close = get_close_matches(name, candidates, n=3, cutoff=0.6)
     if not close:  # `WORD` for `word` is a frequent slip that the ratio of difflib does not see.

@@ -13,7 +13,6 @@ A vocabulary never changes, so threads and grammars share it. Making one costs t
 from __future__ import annotations
 
 import builtins  # `bytes` is a class method here, and annotations in the class body would mean that one
-import hashlib
 import operator
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -331,6 +330,8 @@ def _fingerprint(
     tokens: Sequence[bytes], special_ids: frozenset[int], eos_ids: frozenset[int], names: Mapping[str, int]
 ) -> str:
     """SHA-256 over everything that a mask can depend on, each part after its length, so that no two run together."""
+    import hashlib  # takes as long as the rest of this package: only a vocabulary that is asked for it waits
+
     digest = hashlib.sha256(b"earleymask vocabulary 1\n")
     for numbers in [list(map(len, tokens)), sorted(special_ids), sorted(eos_ids)]:
         digest.update(struct.pack(f"<Q{len(numbers)}I", len(numbers), *numbers))
