@@ -1,1 +1,2 @@
-"""What every front end makes: symbols, productions and terminals, trimmed and handed to the engine."""
+"""The grammar model that every front end builds (`model`, `repetition`), and the passes that make an engine of it
+(`compile`)."""

@@ -1,7 +1,7 @@
-"""What symbols of a grammar have beside their language: captures, budgets of tokens, temperatures.
+"""Attributes of symbols: captures, budgets of tokens, temperatures. None of them changes the language of the grammar.
 
-A front end notes them in `Model.attributes`, by symbol; here they follow the symbols into the engine. None of them
-changes what the sentences are. Captures are of nonterminals, budgets and temperatures of terminals.
+A front end puts them into `Model.attributes`, by symbol; `describe` gives them to the engine. Nonterminals have
+captures, terminals have budgets and temperatures.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ class Ending(NamedTuple):
     body: Node
     end: Node
     inside: bool
-    """`end` belongs to the capture of the rule: `suffix`."""
+    """Whether `end` belongs to the capture of the rule: it does for `suffix`, and does not for `stop`."""
 
 
 class RuleAttributes(NamedTuple):
-    """The attributes of one symbol; None where it has none of a kind."""
+    """The attributes of one symbol. None means that it has no such attribute."""
 
     capture: str | None = None
     end_capture: str | None = None
-    """A name for what ended the text of the rule."""
+    """The name under which the end of the rule's text is captured."""
     ending: Ending | None = None
     max_tokens: int | None = None
     temperature: float | None = None
     is_ignored: bool = False
-    """Ignored text that has productions (see `contexts`): a capture neither begins nor ends with it."""
+    """Whether this is ignored text that has productions (see `contexts`): a capture neither begins nor ends with it."""
 
 
 def describe(attributes: RuleAttributes, engine: Engine, id_: int, lower: Callable[[Node], int]) -> None:
@@ -61,12 +61,13 @@ def describe(attributes: RuleAttributes, engine: Engine, id_: int, lower: Callab
 
 
 def check_captures(model: Model, reached: list[int], nodes: dict[int, int], regexes: Regexes) -> None:
-    """Refuse captured rules that may consist of themselves alone: a text would have them without end."""
+    """Refuse captured rules that may derive themselves and nothing else: one text would have endlessly many
+    captures."""
     captured = [symbol for symbol in reached if is_captured(model.attributes.get(symbol))]
     if not captured:
         return
     nullable = nullable_symbols(model, {symbol for symbol, node in nodes.items() if regexes.is_nullable(node)})
-    alone: dict[int, set[int]] = {}  # what a symbol may be, but for what is empty beside it
+    alone: dict[int, set[int]] = {}  # by symbol: the symbols it may consist of, with only empty ones beside them
     for lhs in reached:
         for rhs in model.productions[lhs]:
             others = [part for part in rhs if part not in nullable]
@@ -82,9 +83,9 @@ def check_captures(model: Model, reached: list[int], nodes: dict[int, int], rege
                     agenda.append(part)
         if goal in seen:
             raise model.error(
-                f"rule `{model.names[goal]}` is captured and may consist of itself alone",
+                f"rule `{model.names[goal]}` is captured, but it may consist of itself alone",
                 goal,
-                "let it take some text beside itself, or capture a rule around it",
+                "let the rule match some text beside itself, or capture a rule around it",
             )
 
 
@@ -93,7 +94,7 @@ def is_captured(attributes: Any) -> bool:
 
 
 def shortest_length(regexes: Regexes, node: int) -> int:
-    """Bytes of the shortest text that the node matches. It matches some."""
+    """Return the length in bytes of the shortest text that the node matches. The node must match some text."""
     byte = regexes.byte_set(range(256))
 
     def matches(n: int) -> bool:
@@ -102,7 +103,7 @@ def shortest_length(regexes: Regexes, node: int) -> int:
     most = 1
     while not matches(most):
         most *= 2
-    least = most // 2  # nothing is that short, but for the empty text
+    least = most // 2  # all texts are longer than this, but for the empty one if this is 0
     while most - least > 1:
         middle = (least + most) // 2
         if matches(middle):

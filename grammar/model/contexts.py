@@ -1,26 +1,31 @@
-"""Terminals that say what may follow them: `/if\\b/`, `/[?](?![a-z])/`. Worked into the productions.
+"""Terminals that demand something of the text after them, such as `/if\\b/` and `/[?](?![a-z])/`: their demands become
+a part of the productions.
 
-Such a terminal is a union of languages, each with a condition on how the text goes on (`conditions`). What is still to
-be respected at a place of the text is its *pending* condition. Every symbol is split by the condition that is pending
-before it and the one that it leaves: A[p, q] derives what A derives, where the text before demands p and the text after
-must respect q. A lexeme under p that leaves q is a text that leads from p to q, so its terminal is intersected with
-these; its own condition joins q. What is empty hands p on. A special token is no text: before it, the text ends.
+Such a terminal is a union of languages, each with a condition on how the text continues (`conditions`). The condition
+that the text must still meet at some place is *pending* there. Every symbol is split by the condition that is pending
+before it and the condition that is pending after it. A[p, q] derives those texts of A for which this holds: if p is
+pending before the text, q is pending after it.
 
-So the conditions are gone and the grammar is an ordinary one; the usual trimming takes away what a condition can never
-be met by, and masks are exact without the engine knowing of any of this.
+- A lexeme from p to q must be one of the texts that lead from p to q. Its terminal is intersected with these texts, and
+  the condition of the terminal itself is added to q.
+- The empty text leaves p pending.
+- A special token has no text: the text ends before it.
 
-What can never come next is left out of the conditions first: where no word follows a name, what `(?!if\\b)` says about
-longer words is no condition any more. If none is left, the grammar stays as it is.
+After that the conditions are gone and the grammar is an ordinary one. The usual passes drop symbols whose conditions
+can never be met, and masks are exact although the engine knows nothing of conditions.
 
-Only symbols that can stand beside such a terminal are split: one under no condition that contains none of these
-terminals stays as it is. Ignored text has to be looked at as well:
+Before the split, conditions are simplified by what can come next at all. If no word can follow a name, then `(?!if\\b)`
+cannot be violated by a longer word. If no condition remains, the grammar stays as it is.
 
-- Where every ignored lexeme meets every condition (blanks after `\\b`), the engine goes on skipping ignored text, and
-  where one is pending an ignored lexeme may follow visibly: after it, nothing is pending any more.
-- Otherwise all ignored text becomes visible: each lexeme is preceded by a list of ignored ones.
+Only symbols that can stand beside such a terminal are split. A symbol that contains no such terminal, with no condition
+pending before it, stays as it is. Ignored text may follow such a terminal, too:
 
-Cost: only grammars with such terminals come here. n conditions split a symbol into at most (n + 1)² ones, of which only
-those that are reached are made.
+- If every ignored lexeme meets every condition (as blanks do after `\\b`), the engine still skips ignored text. In the
+  productions, one ignored lexeme may follow a place with a pending condition; after it nothing is pending.
+- Otherwise all ignored text becomes part of the productions: a list of ignored lexemes stands before each lexeme.
+
+Cost: grammars without such terminals are not split. n conditions split a symbol into at most (n + 1)² symbols, of which
+only those that are reached are made.
 """
 
 from __future__ import annotations
@@ -42,14 +47,15 @@ if TYPE_CHECKING:
     from .model import Model, Symbols
 
 MAX_PATHS = 8
-"""Ways through one production that are written out; of longer ones the rests become symbols."""
+"""The most right-hand sides that one production may become between two conditions. If there are more, its symbols after
+the first become a symbol of their own, which is split in the same way."""
 
 MAX_SPLIT = 1 << 17
-"""Symbols between two conditions."""
+"""The most symbols that the split may make. Beyond it, LimitError is raised."""
 
 
 class Terminals(NamedTuple):
-    """The terminals of a grammar: nodes, names, conditions, and which are ignored."""
+    """The terminals of a grammar: regex nodes, contexts and ignored ones, by symbol, and the special tokens."""
 
     nodes: dict[int, int]
     contexts: dict[int, list[Context]]
@@ -58,24 +64,25 @@ class Terminals(NamedTuple):
 
 
 class Split(NamedTuple):
-    """What comes of it."""
+    """The result of a split."""
 
     start: int
     nodes: dict[int, int]
-    """Of the terminals that were made; others keep theirs."""
+    """The regex nodes of the terminals that were made or changed. All others keep theirs."""
     explicit: bool
-    """Ignored text has productions: the engine is to skip none."""
+    """Whether ignored text has productions, so that the engine must not skip any."""
 
 
 def split(
     model: Model, start: int, productions: dict[int, list[Symbols]], terminals: Terminals, regexes: Regexes
 ) -> Split:
-    """Adds the productions of the split grammar to `model`. `productions`: of the symbols that `start` reaches."""
+    """Add the productions of the split grammar to `model`. `productions` are those of the symbols that `start`
+    reaches."""
     return _Splitter(model, productions, terminals, regexes).run(start)
 
 
 class _Splitter:
-    """One grammar being split."""
+    """The state of splitting one grammar."""
 
     def __init__(
         self, model: Model, productions: dict[int, list[Symbols]], terminals: Terminals, regexes: Regexes
@@ -88,18 +95,20 @@ class _Splitter:
         self.conditions = Conditions(regexes)
         self.new_nodes: dict[int, int] = {}
         self.contexts = self.read_contexts()  # by terminal: its languages, each with a condition
-        self.skipped: int | None = None  # one ignored lexeme, if it may follow wherever a condition is pending
-        self.lexemes: dict[tuple[int, int], list[tuple[int, Symbols]]] = {}
-        self.outs: dict[tuple[int, int], set[int]] = {}
-        self.readers: dict[tuple[int, int], set[tuple[int, int]]] = {}
-        self.made: dict[object, int] = {}
-        self.waiting: list[tuple[int, int, int, int]] = []
+        self.skipped: int | None = None  # one ignored lexeme, if it may follow any place with a pending condition
+        self.lexemes: dict[tuple[int, int], list[tuple[int, Symbols]]] = {}  # see `lexeme`
+        self.outs: dict[
+            tuple[int, int], set[int]
+        ] = {}  # by (symbol, condition before): conditions after, see `outs_of`
+        self.readers: dict[tuple[int, int], set[tuple[int, int]]] = {}  # by key of `outs`: keys that depend on it
+        self.made: dict[object, int] = {}  # symbols of the model, by what they stand for
+        self.waiting: list[tuple[int, int, int, int]] = []  # new symbols without productions, for `expand`
         self.contextful: set[int] = set()
         self.kept = set(productions)  # symbols whose productions can stay as they are, if they need not be split
-        self.top = 0
+        self.top = 0  # the start symbol, if ignored text is part of the productions
 
     def run(self, start: int) -> Split:
-        self.leave_out_what_never_comes(start)
+        self.simplify_conditions(start)
         if not self.contexts:
             return Split(start, self.new_nodes, False)
         explicit = self.ignore_visibly(start)
@@ -109,7 +118,7 @@ class _Splitter:
         self.find_outs(start)
         top = self.model.rule(self.model.names[start], self.model.origins[start])
         for after in sorted(self.outs_of(start, ANYTHING)):
-            if self.conditions.row(after)[0]:
+            if self.conditions.definition(after)[0]:
                 self.model.produce(top, (self.symbol(start, ANYTHING, after),))
         while self.waiting:
             self.expand(*self.waiting.pop())
@@ -118,7 +127,8 @@ class _Splitter:
     # ---- ignored text -------------------------------------------------------------------------------------------
 
     def ignore_visibly(self, start: int) -> bool:
-        """Puts ignored text into the productions as far as needed; whether that is everywhere (`top` is the start)."""
+        """Put ignored text into the productions as far as needed. Return whether that is everywhere; the start symbol
+        is then `top`."""
         ignored = self.terminals.ignored
         if not ignored:
             return False
@@ -142,7 +152,7 @@ class _Splitter:
         return True
 
     def visible(self, ignored: int) -> int:
-        """An ordinary terminal in place of an ignored one."""
+        """Return an ordinary terminal in place of an ignored one."""
         symbol = self.like(ignored)
         if self.model.attributes:
             self.model.attributes[symbol] = RuleAttributes(is_ignored=True)
@@ -152,7 +162,7 @@ class _Splitter:
         return symbol
 
     def like(self, terminal: int) -> int:
-        """A new terminal of the same name and place."""
+        """Return a new terminal with the name, the place and the attributes of `terminal`."""
         tree = self.model.trees[terminal]
         assert tree is not None
         symbol = self.model.terminal(self.model.names[terminal], tree, self.model.origins[terminal])
@@ -160,14 +170,14 @@ class _Splitter:
         return symbol
 
     def may_always_follow(self) -> bool:
-        """Whether every ignored lexeme meets every condition, and leaves none."""
+        """Tell whether every ignored lexeme meets every condition, and leaves none pending."""
         for symbol in self.terminals.ignored:
             if symbol in self.contexts:
                 return False
         for contexts in self.contexts.values():
             for language, condition in contexts:
                 if condition != ANYTHING and self.regexes.is_nullable(language):
-                    return False  # then conditions can meet
+                    return False  # the empty text would leave two conditions pending at one place
                 for pending in self.conditions.leading(condition):
                     if pending == ANYTHING:
                         continue
@@ -179,12 +189,13 @@ class _Splitter:
         return True
 
     def local(self, name: str, alternatives: list[Symbols]) -> int:
+        """Return a new symbol whose alternatives are split with the others, so they are not in the model."""
         symbol = self.model.helper(name)
         self.productions[symbol] = alternatives
         return symbol
 
     def wrapped(self, part: int, many: int, known: dict[int, int]) -> int:
-        """For a terminal or special token: a symbol for it behind ignored text; others stay."""
+        """Return a symbol for ignored text and then `part`, if that is a terminal or special token; else `part`."""
         if part not in self.nodes and part not in self.terminals.specials:
             return part
         symbol = known.get(part)
@@ -195,16 +206,18 @@ class _Splitter:
     # ---- conditions ---------------------------------------------------------------------------------------------
 
     def read_contexts(self) -> dict[int, list[tuple[int, int]]]:
+        """Return the contexts of the terminals that the start symbol reaches, with conditions of this grammar."""
         result: dict[int, list[tuple[int, int]]] = {}
         for symbol, contexts in self.terminals.contexts.items():
             if symbol not in self.nodes and symbol not in self.terminals.ignored:
-                continue  # nothing that is reached uses it
-            numbers = self.conditions.read(contexts[0].rows)
+                continue
+            numbers = self.conditions.read(contexts[0].definitions)
             result[symbol] = [(context.node, numbers[context.condition]) for context in contexts]
         return result
 
-    def leave_out_what_never_comes(self, start: int) -> None:
-        """Takes conditions for decided where all that may follow their terminal decides them alike."""
+    def simplify_conditions(self, start: int) -> None:
+        """Replace a condition by ANYTHING or NOTHING if everything that may follow its terminal meets it, or nothing
+        does."""
         ignored = self.terminals.ignored
         lexemes = self.nodes | ignored
         bits = {symbol: 2 << i for i, symbol in enumerate(lexemes)}
@@ -214,10 +227,10 @@ class _Splitter:
         skipped = sum([bits[symbol] for symbol in ignored])
         beginners: dict[Ranges, int] = {}  # by set of code points: the terminals that may begin with one of them
 
-        def decided(condition: int, behind: int) -> int:
-            end, branches = self.conditions.row(condition)
+        def decided(condition: int, following: int) -> int:
+            end, branches = self.conditions.definition(condition)
             others = codepoints.complement(codepoints.normalize([pair for ranges, _ in branches for pair in ranges]))
-            found = {ANYTHING if end else NOTHING} if behind & 1 else set()
+            found = {ANYTHING if end else NOTHING} if following & 1 else set()
             for ranges, after in (*branches, (others, NOTHING)):
                 if ranges not in beginners:
                     opening = self.regexes.concat([self.regexes.char_class(ranges), self.conditions.anything])
@@ -228,7 +241,7 @@ class _Splitter:
                             if not self.regexes.is_empty(self.regexes.intersection([node, opening]))
                         ]
                     )
-                if beginners[ranges] & behind:
+                if beginners[ranges] & following:
                     found.add(after)
             return found.pop() if len(found) == 1 and found <= {NOTHING, ANYTHING} else condition
 
@@ -243,7 +256,7 @@ class _Splitter:
                 self.nodes[symbol] = self.new_nodes[symbol] = self.contexts.pop(symbol)[0][0]
 
     def lexeme(self, terminal: int, before: int) -> list[tuple[int, Symbols]]:
-        """(condition afterwards, symbols) of all that a terminal becomes under a condition."""
+        """Return what a terminal becomes after a condition: pairs of (condition after it, symbols)."""
         key = (terminal, before)
         known = self.lexemes.get(key)
         if known is not None:
@@ -258,14 +271,14 @@ class _Splitter:
             contexts = [(self.nodes[terminal], ANYTHING)]
         for language, own in contexts:
             if self.regexes.is_nullable(language):
-                after = self.conditions.both(before, own)
+                after = self.conditions.intersection(before, own)
                 if after != NOTHING:
                     result.append((after, ()))
             for left, texts in self.conditions.ways(before):
                 lexemes = language
                 if before != ANYTHING or self.regexes.is_nullable(language):
                     lexemes = self.regexes.intersection([language, texts])
-                after = self.conditions.both(left, own)
+                after = self.conditions.intersection(left, own)
                 if after != NOTHING and not self.regexes.is_empty(lexemes):
                     symbol = self.like(terminal)
                     self.new_nodes[symbol] = lexemes
@@ -277,7 +290,7 @@ class _Splitter:
     # ---- which conditions a symbol leaves -----------------------------------------------------------------------
 
     def find_contextful(self) -> set[int]:
-        """The symbols that derive a terminal with a condition."""
+        """Return the symbols that derive a terminal with a condition."""
         users: dict[int, list[int]] = {}
         for lhs, alternatives in self.productions.items():
             for rhs in alternatives:
@@ -293,14 +306,18 @@ class _Splitter:
         return found
 
     def is_unsplit(self, symbol: int, before: int) -> bool:
+        """Tell whether `symbol` stays as it is: no condition is pending before it, and none begins in it."""
         return before == ANYTHING and symbol not in self.contextful
 
     def outs_of(self, symbol: int, before: int, reader: tuple[int, int] | None = None) -> Iterable[int]:
-        """The conditions that may be pending after `symbol`, as far as known."""
+        """Return the conditions that may be pending after `symbol`, as far as known.
+
+        If more become known later, the key `reader` of `outs` is computed again.
+        """
         if symbol in self.nodes:
             return [after for after, _ in self.lexeme(symbol, before)]
         if symbol in self.terminals.specials:
-            return [ANYTHING] if self.conditions.row(before)[0] else []
+            return [ANYTHING] if self.conditions.definition(before)[0] else []
         if self.is_unsplit(symbol, before):
             return [ANYTHING]
         key = (symbol, before)
@@ -312,7 +329,7 @@ class _Splitter:
         return self.outs.get(key, ())
 
     def find_outs(self, start: int) -> None:
-        """A least fixpoint over the symbols and conditions that are reached."""
+        """Fill `outs`: a least fixpoint over the pairs of symbol and condition that are reached."""
         self.agenda = [(start, ANYTHING)]
         self.outs[start, ANYTHING] = set()
         while self.agenda:
@@ -332,7 +349,7 @@ class _Splitter:
     # ---- productions --------------------------------------------------------------------------------------------
 
     def symbol(self, symbol: int, before: int, after: int) -> int:
-        """The nonterminal for `symbol` between two conditions."""
+        """Return the nonterminal for `symbol` between two conditions."""
         if symbol in self.kept and self.is_unsplit(symbol, before):
             return symbol
         key = (symbol, before, after)
@@ -340,8 +357,8 @@ class _Splitter:
         if known is None:
             if len(self.made) == MAX_SPLIT:
                 raise LimitError(
-                    f"what terminals ask of the text after them splits the grammar into more than {MAX_SPLIT} symbols; "
-                    "let them end in \\b or (?!...) so that one character decides"
+                    f"the demands of terminals on the text after them split the grammar into more than {MAX_SPLIT} "
+                    "symbols; let terminals end in \\b or (?!...), so that one character decides"
                 )
             self.made[key] = known = self.model.helper(self.model.names[symbol])
             self.model.like(known, symbol)
@@ -349,11 +366,13 @@ class _Splitter:
         return known
 
     def expand(self, lhs: int, symbol: int, before: int, after: int) -> None:
+        """Add the productions of `lhs`, which stands for `symbol` between two conditions."""
         for index, rhs in enumerate(self.productions[symbol]):
             self.continue_with(lhs, (symbol, index), rhs, before, after)
 
     def continue_with(self, lhs: int, name: tuple[int, int], rhs: Symbols, before: int, after: int) -> None:
-        """Adds to `lhs` what `rhs` becomes between two conditions."""
+        """Add to `lhs` the productions that `rhs` becomes between two conditions. `name` says which production it
+        is."""
         ways = self.ways(rhs, before, after)
         if ways is not None:
             for way in ways:
@@ -368,6 +387,7 @@ class _Splitter:
                 self.model.produce(lhs, (*way, self.rest(name, rest, between, after)))
 
     def rest(self, name: tuple[int, int], rhs: Symbols, before: int, after: int) -> int:
+        """Return the symbol for `rhs`, the end of the production `name`, between two conditions."""
         key = ("rest", name, len(rhs), before, after)
         known = self.made.get(key)
         if known is None:
@@ -376,16 +396,17 @@ class _Splitter:
         return known
 
     def leads(self, rhs: Symbols, before: int, after: int) -> bool:
+        """Tell whether `after` may be pending after `rhs`, if `before` is pending before it."""
         states = {before}
         for part in rhs:
             states = {out for state in states for out in self.outs_of(part, state)}
         return after in states
 
     def ways(self, rhs: Symbols, before: int, after: int) -> list[Symbols] | None:
-        """The right-hand sides that `rhs` becomes between two conditions; None if they are too many."""
+        """Return the right-hand sides that `rhs` becomes between two conditions, or None if there are too many."""
         if not rhs:
             return [()] if before == after else []
-        # From the left: by condition, the beginnings that lead to it.
+        # From left to right: by condition, the beginnings of right-hand sides after which it is pending.
         beginnings: dict[int, list[Symbols]] = {before: [()]}
         for index, part in enumerate(rhs):
             rest = rhs[index + 1 :]
@@ -403,7 +424,7 @@ class _Splitter:
         return beginnings.get(after, [])
 
     def step(self, part: int, before: int, after: int) -> list[Symbols]:
-        """What one symbol becomes between two conditions."""
+        """Return the lists of symbols that one symbol may become between two conditions."""
         if part in self.nodes:
             return [symbols for out, symbols in self.lexeme(part, before) if out == after]
         if part in self.terminals.specials:

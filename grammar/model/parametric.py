@@ -1,15 +1,16 @@
 """Rules with a value: productions that are made when the parser first needs them.
 
-A rule `name::_` is one rule for each 64-bit value; what its alternatives use and whether they are there is worked out
-from the value. In the model such a rule is an ordinary one, in which two kinds of helper stand: *calls*, a rule for a
-value that follows from the present one, and *conditions*, which derive the empty string or nothing. Without regard to
-both the model is checked and trimmed like any other; then every symbol that can come to a call becomes a lazy symbol of
-the engine, by (symbol, value), whose alternatives are made from the productions of the model.
+A rule `name::_` is one rule for each 64-bit value. The value decides which of its alternatives exist, and which values
+the rules in them have. In the model such a rule is an ordinary one that uses two kinds of helpers: a *call* stands for
+a rule with a value that is computed from the present one, and a *condition* derives the empty string or nothing.
 
-Only what has a sentence may be predicted: the engine proves it, symbol by symbol. Whether such a symbol derives the
-empty string is searched here. Both searches, and what stands at the left of a symbol without a character before it, are
-bounded.
-"""
+The model is first checked and trimmed like any other, as if each condition held. Then every symbol that can reach a
+call becomes a lazy symbol of the engine for each value: its alternatives are made from the productions of the model
+when the parser needs them.
+
+The engine must predict only symbols that derive some text, and proves this symbol by symbol. This file decides whether
+a symbol derives the empty string. Both searches are bounded, and so is the number of symbols that one symbol can begin
+with."""
 
 from __future__ import annotations
 
@@ -26,14 +27,15 @@ if TYPE_CHECKING:
     from .model import Model, Symbols
 
 MAX_SEARCH = 10_000
-"""Rules with values that are looked at to know whether one derives the empty string, or what it begins with."""
+"""The most pairs of symbol and value that are searched to decide whether one derives the empty string, or with which
+ones it can begin. Beyond it, LimitError is raised."""
 
 Key = tuple[int, "int | None"]
-"""A symbol of the model and its value; None where it has none."""
+"""A symbol of the model and its value, which is None if it has none."""
 
 
 class Call(NamedTuple):
-    """What a helper stands for: `rule` with the value that `value` makes of the present one."""
+    """What a helper stands for: `rule`, with the value that the function `value` returns for the present value."""
 
     rule: int
     value: Callable[[int], int]
@@ -41,7 +43,7 @@ class Call(NamedTuple):
 
 
 class CrossingError(Exception):
-    """A rule without a value would depend on one."""
+    """`symbol` has no value, but uses something that depends on one."""
 
     def __init__(self, symbol: int) -> None:
         super().__init__(symbol)
@@ -49,7 +51,7 @@ class CrossingError(Exception):
 
 
 class Parameters:
-    """The calls and conditions in a model, by symbol, and the rules that have values."""
+    """The calls and conditions of a model, by symbol, and the rules that have values."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -88,7 +90,7 @@ class Parameters:
 
 
 class _Builder:
-    """Makes the symbols of one engine, the lazy ones for as long as it lives."""
+    """Makes the symbols of one engine, lazy ones for as long as the engine lives."""
 
     def __init__(
         self,
@@ -104,7 +106,7 @@ class _Builder:
         self.engine = engine
         self.names = model.names
         self.productions = {symbol: model.productions[symbol] for symbol in reached}
-        self.nullable = nullable_symbols(model, nullable_terminals)  # right for all that is not lazy
+        self.nullable = nullable_symbols(model, nullable_terminals)  # correct for symbols that are not lazy
         self.lazy = self.users(set(parameters.calls) | set(parameters.conditions) | parameters.rules, self.productions)
         helpers = {
             symbol: rhs
@@ -119,11 +121,11 @@ class _Builder:
                     raise CrossingError(symbol)
         self.ids: dict[int, int] = {}
         self.made: dict[Key, int] = {}
-        self.empty: dict[Key, bool] = {}  # whether the empty string is derived, as far as known
-        self.checked: set[Key] = set()  # whose beginnings are known to be few
+        self.empty: dict[Key, bool] = {}  # whether they derive the empty string, as far as known
+        self.checked: set[Key] = set()  # keys that begin with few others, see `check_beginnings`
 
     def users(self, symbols: set[int], productions: dict[int, list[Symbols]]) -> set[int]:
-        """`symbols`, and all that come to one of them by `productions`."""
+        """Return `symbols` and all symbols that reach one of them by `productions`."""
         waiting: dict[int, list[int]] = {}
         for lhs, alternatives in productions.items():
             for rhs in alternatives:
@@ -149,7 +151,7 @@ class _Builder:
         return self.item(start, None)
 
     def key(self, part: int, value: int | None) -> Key | None:
-        """What `part` is where the present value is `value`; None: an ordinary symbol."""
+        """Return what `part` stands for if the present value is `value`, or None for an ordinary symbol."""
         if part in self.ids:
             return None
         call = self.parameters.calls.get(part)
@@ -158,7 +160,7 @@ class _Builder:
         return part, value if part in self.with_value else None
 
     def item(self, part: int, value: int | None) -> int:
-        """The symbol of the engine for it."""
+        """Return the engine's symbol for `part` if the present value is `value`."""
         key = self.key(part, value)
         if key is None:
             return self.ids[part]
@@ -173,7 +175,7 @@ class _Builder:
         return known
 
     def alternatives(self, key: Key) -> list[Symbols]:
-        """The productions that are there for the value, without their conditions."""
+        """Return the productions whose conditions hold for the value, without these conditions."""
         symbol, value = key
         conditions = self.parameters.conditions
         found = []
@@ -187,7 +189,7 @@ class _Builder:
         return [[self.item(part, key[1]) for part in rhs] for rhs in self.alternatives(key)]
 
     def derives_empty(self, goal: Key) -> bool:
-        """Whether it derives the empty string: a least fixpoint over what could matter."""
+        """Tell whether `goal` derives the empty string: a least fixpoint over the keys on which that depends."""
         if goal in self.empty:
             return self.empty[goal]
         reached = [goal]
@@ -209,7 +211,8 @@ class _Builder:
                         reached.append(other)
             if len(reached) > MAX_SEARCH:
                 raise LimitError(
-                    f"rule {self.names[goal[0]]!r}: more than {MAX_SEARCH} values looked at to know if it can be empty"
+                    f"rule {self.names[goal[0]]!r}: cannot decide whether it can be empty within {MAX_SEARCH} "
+                    "rules and values; put some text before its use of itself"
                 )
         changed = True
         while changed:
@@ -223,7 +226,7 @@ class _Builder:
         return self.empty[goal]
 
     def needed(self, rhs: Symbols, value: int | None) -> list[Key] | None:
-        """What must derive the empty string for `rhs` to do so; None if it cannot."""
+        """Return the keys that must derive the empty string for `rhs` to derive it, or None if it cannot."""
         needed = []
         for part in rhs:
             key = self.key(part, value)
@@ -237,7 +240,7 @@ class _Builder:
         return needed
 
     def check_beginnings(self, goal: Key) -> None:
-        """Refuse what begins with too many others: all of them would be predicted at once."""
+        """Refuse a key that can begin with too many others: the parser would predict all of them at once."""
         if goal in self.checked:
             return
         reached = [goal]
@@ -245,8 +248,8 @@ class _Builder:
         for key in reached:  # grows while it is read
             if len(reached) > MAX_SEARCH:
                 raise LimitError(
-                    f"rule {self.names[goal[0]]!r} begins with itself, or others, for more than {MAX_SEARCH} values; "
-                    "put something before its use of itself"
+                    f"rule {self.names[goal[0]]!r} can begin with itself or other rules for more than {MAX_SEARCH} "
+                    "values; put some text before its use of itself"
                 )
             for rhs in self.alternatives(key):
                 for part in rhs:

@@ -1,13 +1,13 @@
 """Productions for groups, options and repetitions, in shapes that keep the rows of an Earley parser small.
 
-All of them are given `alternatives`, a tuple of sequences of symbols, and answer symbols to put into a production.
-Helpers are remembered by what they stand for, so that the same repetition twice in a grammar is one symbol.
+The functions get `alternatives`, a tuple of sequences of symbols, and return the symbols to put into a production.
+Helpers are kept by what they stand for, so a repetition that occurs twice in a grammar is one symbol.
 
 - `x*` becomes `h: | h x` and `x+` becomes `h: x | h x`. Left recursion keeps every row of a list alike: the items of
   `h` all begin in the row where the list began. (Right recursion would leave one more row waiting for each element.)
-- `x?` becomes `h: | x` and not two alternatives of the rule around it: the parser advances over a nullable symbol at
-  once (Aycock and Horspool 2002), while alternatives would double the items of everything before it, and be exponential
-  for several options in a row.
+- `x?` becomes `h: | x`. Two alternatives of the rule around it would double the items of everything before it, and
+  several options in a row would make exponentially many. The parser advances over a nullable symbol at once (Aycock and
+  Horspool 2002).
 - Counts: see `counted`.
 """
 
@@ -18,35 +18,35 @@ from .model import Model, Symbols
 Alternatives = tuple[Symbols, ...]
 
 MAX_INLINE = 6
-"""A count is written out where that makes at most this many symbols."""
+"""A count is written out if that makes at most this many symbols. Beyond it, powers of two are used."""
 
 MAX_CHAIN = 8
-"""Up to this many optional repetitions become a chain of rules, one for each; more of them powers of two."""
+"""Up to this many optional repetitions become a chain of rules, one for each. Beyond it, powers of two are used."""
 
 
 def group(model: Model, alternatives: Alternatives) -> Symbols:
-    """`( ... )`"""
+    """Return the symbols for `( ... )`."""
     if len(alternatives) == 1:
         return alternatives[0]
-    return (_remembered(model, "group", alternatives, alternatives),)
+    return (_helper(model, "group", alternatives, alternatives),)
 
 
 def one(model: Model, symbols: Symbols) -> Symbols:
-    """`symbols` as one symbol, or none."""
+    """Return one symbol for `symbols`, or none if there are none."""
     if len(symbols) < 2:
         return symbols
-    return (_remembered(model, "unit", symbols, (symbols,)),)
+    return (_helper(model, "unit", symbols, (symbols,)),)
 
 
 def optional(model: Model, alternatives: Alternatives) -> Symbols:
-    """`x?` and `[x]`."""
+    """Return the symbols for `x?` and `[x]`."""
     if alternatives == ((),):
         return ()
-    return (_remembered(model, "optional", alternatives, ((), *alternatives)),)
+    return (_helper(model, "optional", alternatives, ((), *alternatives)),)
 
 
 def star(model: Model, alternatives: Alternatives) -> Symbols:
-    """`x*`"""
+    """Return the symbols for `x*`."""
     key = ("star", alternatives)
     known = model.helpers.get(key)
     if known is None:
@@ -58,7 +58,7 @@ def star(model: Model, alternatives: Alternatives) -> Symbols:
 
 
 def plus(model: Model, alternatives: Alternatives) -> Symbols:
-    """`x+`"""
+    """Return the symbols for `x+`."""
     if () in alternatives:
         return star(model, alternatives)
     key = ("plus", alternatives)
@@ -70,10 +70,10 @@ def plus(model: Model, alternatives: Alternatives) -> Symbols:
 
 
 def repeat_into(model: Model, lhs: int, alternatives: Alternatives, nullable: bool) -> None:
-    """Make `lhs`, which has no productions, derive one or more of `alternatives`, or none of them if `nullable`."""
+    """Let `lhs`, which has no productions yet, derive one or more of `alternatives`; if `nullable`, also none."""
     if nullable:
         model.produce(lhs, ())
-    elif len(alternatives) > 1:  # said once, so that they are predicted once
+    elif len(alternatives) > 1:  # one group, so that they are predicted once
         alternatives = (group(model, alternatives),)
     for rhs in alternatives:
         if rhs:
@@ -83,15 +83,16 @@ def repeat_into(model: Model, lhs: int, alternatives: Alternatives, nullable: bo
 
 
 def counted(model: Model, alternatives: Alternatives, minimum: int, maximum: int | None) -> Symbols:
-    """`x~n..m`, in O(log m) productions and with O(log m) items a row; `maximum` None means without end.
+    """Return the symbols for `x~n..m`, with O(log m) productions and O(log m) items in a row; `maximum` None means
+    without end.
 
     Exactly n: powers `p0: x`, `p(i+1): p(i) p(i)`, and one of them for each bit of n. After k repetitions the row holds
-    one item for the lowest zero bit of k only; the others wait in earlier rows. So there are O(log n) different rows,
-    too.
+    an item for the lowest zero bit of k only, and the others wait in earlier rows. So there are O(log n) different
+    rows, too.
 
-    Up to m, with 2^i the largest power that is not beyond m: `t(m): t(2^i - 1) | p(i) t(m - 2^i)`, `t(0):` empty. Every
-    number is made in one way, so an unambiguous body stays unambiguous. All alternatives share the powers and the calls
-    are tail calls. For small m a chain, `t(m): | x t(m - 1)`, has fewer items.
+    Up to m: `t(m): t(2^i - 1) | p(i) t(m - 2^i)`, where 2^i is the largest power up to m, and `t(0)` is empty. Each
+    number of repetitions is derived in one way, so an unambiguous body stays unambiguous. All alternatives share the
+    powers, and the calls of `t` are tail calls. For small m a chain, `t(m): | x t(m - 1)`, has fewer items.
     """
     if maximum is None and minimum <= 1:
         return plus(model, alternatives) if minimum else star(model, alternatives)
@@ -106,13 +107,14 @@ def counted(model: Model, alternatives: Alternatives, minimum: int, maximum: int
 
 
 def _exactly(model: Model, unit: Symbols, count: int) -> Symbols:
+    """Return the symbols for `unit` exactly `count` times."""
     if len(unit) * count <= MAX_INLINE:
         return unit * count
     return tuple(_power(model, unit, bit) for bit in range(count.bit_length() - 1, -1, -1) if count >> bit & 1)
 
 
 def _power(model: Model, unit: Symbols, exponent: int) -> int:
-    """The symbol for `unit` 2**exponent times."""
+    """Return the symbol for `unit` 2**exponent times."""
     if exponent == 0:
         return one(model, unit)[0]
     key = ("power", unit, exponent)
@@ -125,6 +127,7 @@ def _power(model: Model, unit: Symbols, exponent: int) -> int:
 
 
 def _up_to(model: Model, unit: Symbols, count: int) -> Symbols:
+    """Return the symbols for `unit` at most `count` times."""
     if count == 0:
         return ()
     key = ("up to", unit, count)
@@ -141,8 +144,8 @@ def _up_to(model: Model, unit: Symbols, count: int) -> Symbols:
     return (known,)
 
 
-def _remembered(model: Model, kind: str, key: object, alternatives: Alternatives) -> int:
-    """The helper of a kind for `key`, made with `alternatives` where it is new."""
+def _helper(model: Model, kind: str, key: object, alternatives: Alternatives) -> int:
+    """Return the helper of this kind for `key`; if there is none, make it with `alternatives`."""
     known = model.helpers.get((kind, key))
     if known is None:
         known = model.helpers[kind, key] = model.helper(kind)

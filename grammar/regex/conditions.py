@@ -1,8 +1,8 @@
-"""Conditions on how the text goes on, as numbers: what the terminals of one grammar ask of what follows them.
+"""Conditions: what the terminals of one grammar demand of the text after them.
 
-A condition says whether the text may end and, by its next code point, which condition the text after that has to meet:
-a deterministic automaton without loops, for a lookahead looks at boundedly many code points. Equal ones are one number.
-"""
+A condition says whether the text may end here, and for each next code point, which condition the text after that code
+point must meet. So conditions are the states of a deterministic automaton. It has no loops, since a lookahead looks at
+a bounded number of code points. Each condition is a number, and equal conditions have the same number."""
 
 from __future__ import annotations
 
@@ -18,93 +18,101 @@ if TYPE_CHECKING:
     from ...earley._regex import Regexes
 
 MAX_CONDITIONS = 4096
+"""The most different conditions of one grammar, in numbers. Beyond it, LimitError is raised while the grammar is
+loaded."""
 
-Row = tuple[bool, tuple[tuple[Ranges, int], ...]]
-"""Whether the text may end; the condition after a next code point. No code point stands twice; others are refused."""
+Definition = tuple[bool, tuple[tuple[Ranges, int], ...]]
+"""What a number stands for: whether the text may end, and pairs of (code points, the condition after one of them). A
+code point is in at most one pair. One that is in no pair does not meet the condition."""
 
 NOTHING = 0
-"""What no text meets."""
+"""The condition that no text meets."""
 ANYTHING = 1
-"""What every text meets."""
+"""The condition that every text meets."""
 
 
 class Conditions:
-    """The conditions of one grammar; `rows[number - 2]` are all but NOTHING and ANYTHING, after those they refer to."""
+    """The conditions of one grammar.
+
+    `definitions[number - 2]` defines all numbers but NOTHING and ANYTHING. A definition refers to smaller numbers only.
+    """
 
     def __init__(self, regexes: Regexes) -> None:
         self.regexes = regexes
-        self.rows: list[Row] = []
-        self.numbers: dict[Row, int] = {}
-        self.joined: dict[tuple[int, int], int] = {}
+        self.definitions: list[Definition] = []
+        self.numbers: dict[Definition, int] = {}
+        self.intersections: dict[tuple[int, int], int] = {}
         self.reached: dict[int, dict[int, int]] = {}
         any_char = regexes.char_class(codepoints.ALL)
         self.anything = regexes.repeat(any_char, 0)
         self.something = regexes.concat([any_char, self.anything])
 
-    def row(self, number: int) -> Row:
+    def definition(self, number: int) -> Definition:
         if number < 2:
             return number == ANYTHING, ((codepoints.ALL, ANYTHING),) if number == ANYTHING else ()
-        return self.rows[number - 2]
+        return self.definitions[number - 2]
 
     def make(self, end: bool, branches: Iterable[tuple[Ranges, int]]) -> int:
-        """The number of a condition, by what a Row says."""
+        """Return the number of the condition with this definition; code points may come in any order."""
         pairs: dict[int, Ranges] = {}
         for ranges, after in branches:
             if after != NOTHING:
                 pairs[after] = pairs.get(after, ()) + ranges
-        row = end, tuple(sorted([(codepoints.normalize(ranges), after) for after, ranges in pairs.items()]))
+        definition = end, tuple(sorted([(codepoints.normalize(ranges), after) for after, ranges in pairs.items()]))
         for number in (NOTHING, ANYTHING):
-            if row == self.row(number):
+            if definition == self.definition(number):
                 return number
-        number = self.numbers.get(row, 0)
+        number = self.numbers.get(definition, 0)
         if not number:
-            if len(self.rows) == MAX_CONDITIONS:
+            if len(self.definitions) == MAX_CONDITIONS:
                 raise LimitError(
-                    f"terminals ask for more than {MAX_CONDITIONS} different things of the text after them; "
-                    "let them end in \\b or (?!...) so that one character decides"
+                    f"the terminals have more than {MAX_CONDITIONS} different demands on the text after them; "
+                    "let terminals end in \\b or (?!...), so that one character decides"
                 )
-            self.rows.append(row)
-            self.numbers[row] = number = 1 + len(self.rows)
+            self.definitions.append(definition)
+            self.numbers[definition] = number = 1 + len(self.definitions)
         return number
 
-    def read(self, rows: tuple[Row, ...]) -> list[int]:
-        """The numbers of NOTHING, ANYTHING and conditions that refer to each other by their place in this very list."""
+    def read(self, definitions: tuple[Definition, ...]) -> list[int]:
+        """Return the list of NOTHING, ANYTHING and the numbers of `definitions`, which refer to earlier entries of this
+        list by their index in it."""
         numbers = [NOTHING, ANYTHING]
-        for end, branches in rows:
+        for end, branches in definitions:
             numbers.append(self.make(end, [(ranges, numbers[after]) for ranges, after in branches]))
         return numbers
 
-    def both(self, left: int, right: int) -> int:
-        """The condition that is met where both are."""
+    def intersection(self, left: int, right: int) -> int:
+        """Return the condition of the texts that meet both conditions."""
         if left == right or right == ANYTHING:
             return left
         if left == ANYTHING:
             return right
         key = min(left, right), max(left, right)
-        known = self.joined.get(key)
+        known = self.intersections.get(key)
         if known is None:
-            (end, branches), (other_end, others) = self.row(left), self.row(right)
+            (end, branches), (other_end, others) = self.definition(left), self.definition(right)
             after = [
-                (codepoints.intersection(ranges, other), self.both(this, that))
+                (codepoints.intersection(ranges, other), self.intersection(this, that))
                 for ranges, this in branches
                 for other, that in others
             ]
-            self.joined[key] = known = self.make(end and other_end, [pair for pair in after if pair[0]])
+            self.intersections[key] = known = self.make(end and other_end, [pair for pair in after if pair[0]])
         return known
 
     def ways(self, number: int) -> list[tuple[int, int]]:
-        """(a condition that is left, the texts that leave it): texts that are not empty, as regex nodes."""
+        """Return pairs of (condition, regex node): what is still demanded after one of the non-empty texts of the
+        node."""
         if number == ANYTHING:
             return [(ANYTHING, self.something)]
         return [(after, texts) for after, texts in self.leading(number).items() if after != number]
 
     def leading(self, number: int) -> dict[int, int]:
-        """The texts that lead from a condition to each that may be left."""
+        """Return, by condition, the texts after which it is still demanded, as a regex node. The empty text is one."""
         known = self.reached.get(number)
         if known is None:
             texts: dict[int, list[int]] = {}
             if number > ANYTHING:
-                for ranges, after in self.row(number)[1]:
+                for ranges, after in self.definition(number)[1]:
                     first = self.regexes.char_class(ranges)
                     for last, rest in self.leading(after).items():
                         texts.setdefault(last, []).append(self.regexes.concat([first, rest]))

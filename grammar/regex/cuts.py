@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ...earley._regex import Regexes
-    from .conditions import Row
+    from .conditions import Definition
 
 MAX_CELLS = 256
 MAX_AHEAD = 64
@@ -53,7 +53,7 @@ class Context(NamedTuple):
     node: int
     condition: int
     """What must follow: ANYTHING, or 2 + i for rows[i]."""
-    rows: tuple[Row, ...]
+    definitions: tuple[Definition, ...]
     """Conditions as in `conditions.Conditions.read`."""
 
 
@@ -95,8 +95,10 @@ def within(node: Node, regexes: Regexes, ordered: bool) -> list[Context]:
         return [Context(regexes.EMPTY, ANYTHING, ())]
     if found == {ANYTHING}:
         return [Context(builder.question(start), ANYTHING, ())]
-    rows = tuple([(row[0] != 0, tuple(zip(cells, row[1:], strict=True))) for row in followings])
-    return [Context(builder.question(start, points, followings, number), number, rows) for number in sorted(found)]
+    definitions = tuple([(row[0] != 0, tuple(zip(cells, row[1:], strict=True))) for row in followings])
+    return [
+        Context(builder.question(start, points, followings, number), number, definitions) for number in sorted(found)
+    ]
 
 
 def _representative(cell: Ranges) -> int:

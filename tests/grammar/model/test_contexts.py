@@ -316,7 +316,7 @@ def test_many_keywords():
 
 def test_too_many_conditions_are_a_limit():
     """Each `a` asks for a `b` 15 places on, so what is pending is any set of places."""
-    with pytest.raises(LimitError, match="4096 different things") as caught:
+    with pytest.raises(LimitError, match="4096 different demands") as caught:
         Grammar.from_lark("start: A+\nA: /a(?=.{15}b)|b/")
     assert "line 2" in str(caught.value)
 
