@@ -47,7 +47,7 @@ cdef class Answers:
     cdef Parts parts
     cdef Template template
     cdef Words adopted              # regex node of the grammar -> of `parts`
-    cdef Map part_of                # trie node + 1 << 32 | regex node of the grammar -> index in `my_parts`
+    cdef Map part_of                # `part_key` of a trie node and a regex node of the grammar -> index in `my_parts`
     cdef Part** my_parts
     cdef size_t my_parts_capacity
     cdef RestTrie** my_rests        # by place

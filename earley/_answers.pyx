@@ -26,8 +26,8 @@ from earleymask.earley._chart cimport DEAD, MET, NO_TABLE, UNKNOWN, continuation
 from earleymask.earley._lexer cimport DEAD_STATE, n_terminals, node_at, terminal_at
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport K_REPEAT
-from earleymask.earley._part cimport folded
-from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, parts_of, union_members
+from earleymask.earley._part cimport ROOT_NODE, folded, part_key
+from earleymask.earley._parts cimport MAX_MEMBERS, parts_of, union_members
 from earleymask.earley._skeletons cimport item_dot, item_number, n_items_of, start_state_of
 from earleymask.earley._tables cimport (
     NONE, byteset_has, reserve, sequence, sequence_length, sort_u64, words_extend, words_free, words_push,
@@ -252,7 +252,8 @@ cdef class Answers:
 
     cdef uint32_t item_row(self, uint32_t row, size_t i) except? 0xFFFFFFFF nogil:
         """The row of the template that has only the i-th item of this one."""
-        cdef uint32_t skeleton = skeleton_of(self.template, row), words[2]
+        cdef uint32_t skeleton = skeleton_of(self.template, row)
+        cdef uint32_t words[2]
         words[1] = continuation_at(self.template, row, item_number(self.skeletons, skeleton, i))
         words[0] = self.item_skeleton(item_dot(self.skeletons, skeleton, i))
         return self.template.rows.intern(words, 2)
@@ -538,15 +539,15 @@ cdef class Answers:
         return 0
 
     cdef Part* part(self, uint32_t node, uint32_t regex) except NULL nogil:
-        cdef uint64_t key = (<uint64_t> <uint32_t> (node + 1) << 32) | regex
+        cdef uint64_t key = part_key(node, regex)
         cdef uint32_t index = self.part_of.get(key)
         cdef uint64_t n_nodes
         cdef Part* part
         if index != NONE:
             return self.my_parts[index]
-        n_nodes = self.parts.n_nodes
+        n_nodes = self.parts.builder.n_nodes
         part = self.parts.part(node, self.regexes, regex, &self.adopted)
-        self.spend(STEP + self.parts.n_nodes - n_nodes)
+        self.spend(STEP + self.parts.builder.n_nodes - n_nodes)
         self.look_at_memory()
         reserve(<void**> &self.my_parts, &self.my_parts_capacity, <size_t> part.index + 1, sizeof(Part*))
         self.my_parts[part.index] = part

@@ -60,6 +60,7 @@ cdef class Automaton:
     cdef uint32_t* by_byte(self, uint32_t state) except NULL nogil
     cdef uint32_t* by_class(self, uint32_t state) except NULL nogil
 
+    cdef bint is_narrow(self, uint32_t state) except -1 nogil
     cdef bint is_counted(self, uint32_t state) except -1 nogil
     cdef int recognize(self, uint32_t state) except -1 nogil
     cdef bint prefix_free(self, uint32_t node) except -1 nogil

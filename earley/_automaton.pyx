@@ -422,6 +422,11 @@ cdef class Automaton:
 
     # ---- counted repetitions ------------------------------------------------------------------------------------
 
+    cdef bint is_narrow(self, uint32_t state) except -1 nogil:
+        if not self.states[state].expanded:
+            self.expand(state)
+        return self.states[state].narrow
+
     cdef bint is_counted(self, uint32_t state) except -1 nogil:
         if self.states[state].counted == 0:
             if not self.states[state].expanded:

@@ -1,5 +1,4 @@
-# What regexes make of the tokens below one node of the trie, as `_parts` builds and keeps it: a part, of one regex; a family,
-# of all that differ by bounds alone.
+# A part: what one regex makes of the tokens below one node of the trie. `_parts` says what that is and keeps them.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
@@ -8,7 +7,7 @@ from earleymask.earley._tables cimport ByteSet, Words
 from earleymask.trie._trie cimport TokenTrie
 
 cdef enum:
-    MAX_LEVEL = 16              # repetitions up to which a family keeps bitmaps
+    ROOT_NODE = 0xFFFFFFFF      # stands for the root of the trie, which is not stored
 
 # Trie nodes sorted by their byte: those of bytes[i] are nodes[starts[i]:starts[i + 1]].
 cdef struct Exits:
@@ -43,24 +42,14 @@ cdef struct Part:
     Exits live
     Part* like                  # or NULL: where that one has as many exits for a byte, their rests are the same
 
-# What body{least,most} tail makes of the tokens below a node for all bounds at once, body being repeated a known number of
-# times in each token. A level is the number of repetitions that a token begins; in pairs an item stands before its level.
-cdef struct Family:
-    uint32_t n_levels           # bitmaps
-    uint32_t most               # highest level of all
-    uint32_t* bits              # bitmap l: tokens within the repetitions that begin at most l of them
-    uint32_t counts[MAX_LEVEL + 1]  # their number
-    Words deep                  # pairs: such tokens of more than MAX_LEVEL levels
-    Words tokens                # pairs: tokens that end within the tail
-    Words exits, open, late     # pairs: as in `Part`, all after some of the tail
-    ByteSet live_bytes
-
 cdef Part* new_part() except NULL nogil
 cdef void free_part(Part* part) noexcept nogil
 cdef int set_open(Part* part, TokenTrie trie, const uint32_t* nodes, uint32_t n) except -1 nogil
 cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except -1 nogil
+# Bytes that a part takes without its live nodes and rests; `n_words` is the length of a bitmap.
+cdef size_t part_size(const Part* part, size_t n_words) noexcept nogil
 
-cdef void free_family(Family* family) noexcept nogil
-# Items with the level of each, and those of some levels.
-cdef int pair_up(Words* pairs, const Words* items, const Words* levels) except -1 nogil
-cdef int take_pairs(Words* items, const Words* pairs, uint32_t least, uint32_t most) except -1 nogil
+
+cdef inline uint64_t part_key(uint32_t node, uint32_t regex) noexcept nogil:
+    """The key under which maps know what a regex or a state makes of the tokens below a trie node, which may be ROOT_NODE."""
+    return (<uint64_t> <uint32_t> (node + 1) << 32) | regex

@@ -1,9 +1,9 @@
-"""Parts and families of them in memory: making one, sorting its exits, giving it back. How they are found: `_parts`."""
+"""The memory of a part: allocate one, sort its exits, free it. `_builder` fills parts, `_parts` keeps them."""
 
 from libc.stdlib cimport free
 
 from earleymask.earley._rests cimport free_rests
-from earleymask.earley._tables cimport byteset_add, byteset_fill, byteset_has, copy_of, lowest_bit, words_free, words_push
+from earleymask.earley._tables cimport byteset_add, byteset_fill, byteset_has, copy_of, lowest_bit
 from earleymask.trie._memory cimport calloc, malloc
 from earleymask.trie._trie cimport node_byte, node_skip
 
@@ -105,27 +105,6 @@ cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except 
     return 0
 
 
-cdef int pair_up(Words* pairs, const Words* items, const Words* levels) except -1 nogil:
-    cdef size_t i
-    for i in range(items.n):
-        words_push(pairs, items.data[i])
-        words_push(pairs, levels.data[i])
-    return 0
-
-
-cdef int take_pairs(Words* items, const Words* pairs, uint32_t least, uint32_t most) except -1 nogil:
-    cdef size_t i
-    for i in range(0, pairs.n, 2):
-        if least <= pairs.data[i + 1] <= most:
-            words_push(items, pairs.data[i])
-    return 0
-
-
-cdef void free_family(Family* family) noexcept nogil:
-    free(family.bits)
-    words_free(&family.deep)
-    words_free(&family.tokens)
-    words_free(&family.exits)
-    words_free(&family.open)
-    words_free(&family.late)
-    free(family)
+cdef size_t part_size(const Part* part, size_t n_words) noexcept nogil:
+    cdef size_t n = n_words if part.bits != NULL else part.n_tokens
+    return sizeof(Part) + (n + 3 * <size_t> part.n_open + part.n_late + part.exits.n) * sizeof(uint32_t)

@@ -11,17 +11,14 @@ taken up in that order.
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from cpython.pythread cimport WAIT_LOCK, PyThread_acquire_lock, PyThread_release_lock, PyThread_type_lock
-
 from earleymask.earley._automaton cimport DEAD_END
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._keys cimport Keys
-from earleymask.earley._part cimport Part, free_part
-from earleymask.earley._parts cimport MAX_MEMBERS, ROOT_NODE, Parts, parts_of, union_members
+from earleymask.earley._part cimport ROOT_NODE, Part, free_part, new_part
+from earleymask.earley._parts cimport MAX_MEMBERS, Parts, parts_of, union_members
 from earleymask.earley._records cimport Records
 from earleymask.earley._rules cimport S_TERMINAL
-from earleymask.earley._tables cimport NONE, Words, reserve, words_free, words_push
-from earleymask.trie._memory cimport calloc
+from earleymask.earley._tables cimport NONE, Words, words_free, words_push
 from earleymask.trie._quotient cimport Quotient
 from earleymask.trie._trie cimport TokenTrie
 
@@ -64,10 +61,10 @@ cdef class Preparation:
         cdef size_t i
         cdef uint32_t n = 0
         with nogil:
-            PyThread_acquire_lock(<PyThread_type_lock> self.parts.lock, WAIT_LOCK)
+            self.parts.acquire()
             for i in range(0, self.wanted.n, 2):
-                n += self.parts.known.get(part_key(self.wanted.data[i], self.wanted.data[i + 1])) == NONE
-            PyThread_release_lock(<PyThread_type_lock> self.parts.lock)
+                n += self.parts.find(self.wanted.data[i], self.wanted.data[i + 1]) == NULL
+            self.parts.release()
         return n
 
     @property
@@ -100,14 +97,14 @@ cdef class Preparation:
         cdef uint32_t symbol, regex
         adopted.data = NULL
         adopted.n = adopted.capacity = 0
-        PyThread_acquire_lock(<PyThread_type_lock> self.parts.lock, WAIT_LOCK)
+        self.parts.acquire()
         try:
             for symbol in range(engine.rules.n_symbols):
                 if engine.rules.symbols[symbol].kind == S_TERMINAL:
                     regex = self.parts.automaton.adopt(engine.regexes, engine.rules.symbols[symbol].node, &adopted)
                     self.want_terminal(regex, blank)
         finally:
-            PyThread_release_lock(<PyThread_type_lock> self.parts.lock)
+            self.parts.release()
             words_free(&adopted)
         return 0
 
@@ -155,7 +152,7 @@ cdef class Preparation:
         cdef size_t i, j, k, n
         self.wanted.data = NULL
         self.wanted.n = self.wanted.capacity = 0
-        PyThread_acquire_lock(<PyThread_type_lock> self.parts.lock, WAIT_LOCK)
+        self.parts.acquire()
         try:
             for k in range(0, wanted.n, 2):
                 n = union_members(self.parts.automaton.regexes, wanted.data[k + 1], members)
@@ -165,7 +162,7 @@ cdef class Preparation:
                             members[i], members[j] = members[j], members[i]
                     self.add(wanted.data[k], members[i])
         finally:
-            PyThread_release_lock(<PyThread_type_lock> self.parts.lock)
+            self.parts.release()
             words_free(&wanted)
         return 0
 
@@ -179,13 +176,13 @@ cdef class Preparation:
 
     cdef Part* part(self, uint32_t node, uint32_t regex) except NULL nogil:
         cdef Part* part = NULL
-        PyThread_acquire_lock(<PyThread_type_lock> self.parts.lock, WAIT_LOCK)
+        self.parts.acquire()
         try:
             if not self.take(node, regex, &part):
                 part = self.parts.find_or_build(node, regex)
             return part
         finally:
-            PyThread_release_lock(<PyThread_type_lock> self.parts.lock)
+            self.parts.release()
 
     cdef int complete(self, Part* part) except -1 nogil:
         """All exits and rests of a part."""
@@ -200,52 +197,40 @@ cdef class Preparation:
 
     cdef bint take(self, uint32_t node, uint32_t regex, Part** taken) except -1 nogil:
         """Finds the part as it is there or in the next record; False where it has to be made. Needs the lock of the parts."""
-        cdef uint64_t key = part_key(node, regex)
-        cdef uint32_t index = self.parts.known.get(key)
         cdef const uint32_t* record = self.records.next(node, self.keys.key(regex))
         cdef Part* part
-        if index != NONE:
-            taken[0] = self.parts.parts[index]
+        cdef bint read = False
+        taken[0] = self.parts.find(node, regex)
+        if taken[0] != NULL:
             return True
         if record == NULL:
             return False
-        part = <Part*> calloc(1, sizeof(Part))
-        if part == NULL:
-            with gil:
-                raise MemoryError("part")
+        part = new_part()
         part.node = node
         part.regex = regex
         try:
-            if not self.records.read(record, part):
-                return False
-            reserve(<void**> &self.parts.parts, &self.parts.parts_capacity, self.parts.n_parts + 1, sizeof(Part*))
-            part.index = <uint32_t> self.parts.n_parts
-            self.parts.known.put(key, part.index)
-            self.parts.parts[part.index] = part
-            self.parts.n_parts += 1
-            self.n_taken += 1
-            taken[0] = part
-            return True
+            read = self.records.read(record, part)
         finally:
-            if taken[0] == NULL:
+            if not read:
                 free_part(part)
+        if not read:
+            return False
+        self.parts.enter(part)
+        self.n_taken += 1
+        taken[0] = part
+        return True
 
     cdef int write_all(self, Records records) except -1 nogil:
         cdef size_t i
         cdef uint64_t key
         cdef Part* part
         for i in range(0, self.wanted.n, 2):
-            PyThread_acquire_lock(<PyThread_type_lock> self.parts.lock, WAIT_LOCK)
+            self.parts.acquire()
             try:
                 key = self.keys.key(self.wanted.data[i + 1])
                 part = self.parts.find_or_build(self.wanted.data[i], self.wanted.data[i + 1])
             finally:
-                PyThread_release_lock(<PyThread_type_lock> self.parts.lock)
+                self.parts.release()
             self.complete(part)
             records.write(self.wanted.data[i], key, part)
         return 0
-
-
-cdef inline uint64_t part_key(uint32_t node, uint32_t regex) noexcept nogil:
-    """As in `Parts.known`."""
-    return (<uint64_t> <uint32_t> (node + 1) << 32) | regex

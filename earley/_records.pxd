@@ -16,6 +16,7 @@ cdef class Records:
     cdef const uint32_t* words      # those still to be read, or NULL
     cdef size_t n_words
     cdef bint damaged               # a record was met that is none
+    cdef uint32_t* ends             # scratch of `is_trie`, per depth: where the subtree of the node there ends
 
     # Appends a part of which all exits, live nodes and rests are made.
     cdef int write(self, uint32_t node, uint64_t key, Part* part) except -1 nogil

@@ -16,10 +16,11 @@ file may at worst lead to wrong masks.
 import numpy as np
 
 from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from earleymask.earley._part cimport Exits, Part, group_by_byte, set_open
-from earleymask.earley._parts cimport ROOT_NODE, Parts
+from earleymask.earley._part cimport ROOT_NODE, Exits, Part, group_by_byte, set_open
+from earleymask.earley._parts cimport Parts
 from earleymask.earley._rests cimport RestTrie
 from earleymask.earley._tables cimport NONE, Words, copy_of, words_extend, words_free, words_push
 from earleymask.trie._memory cimport calloc
@@ -46,6 +47,9 @@ cdef class Records:
         cdef const uint32_t[::1] words
         self.parts = parts
         self.trie = parts.trie
+        self.ends = <uint32_t*> calloc(<size_t> self.trie.max_depth + 1, sizeof(uint32_t))
+        if self.ends == NULL:
+            raise MemoryError("records of parts")
         if saved is not None and len(saved):
             self.saved = words = np.ascontiguousarray(saved, np.uint32).reshape(-1)
             self.words = &words[0]
@@ -53,6 +57,7 @@ cdef class Records:
 
     def __dealloc__(self):
         words_free(&self.written)
+        free(self.ends)
 
     def array(self):
         """A copy of what was written."""
@@ -225,7 +230,7 @@ cdef class Records:
 
     cdef bint is_trie(self, const RestTrie* rests, uint32_t n_lists, uint32_t n_tokens, uint32_t byte) noexcept nogil:
         """Whether nodes are within one another as their depths say, and lists and tokens within their bounds."""
-        cdef uint32_t* ends = self.parts.path_nodes     # per depth: where the subtree of the node there ends
+        cdef uint32_t* ends = self.ends
         cdef uint32_t i, d, open_ = 0                   # nodes of depth 1 .. open_ are open
         cdef node_t node
         if node_byte(rests.nodes[0]) != byte or node_skip(rests.nodes[0]) != rests.n_nodes:

@@ -56,3 +56,21 @@ cdef class Quotient:
     cdef int _list_tokens(self) except -1
     cdef int _make_bitmaps(self) except -1
     cdef int _index_children(self) except -1
+
+
+# The trie nodes that were merged into a node, ascending, and how many they are.
+cdef inline const uint32_t* members_of(Quotient quotient, uint32_t node) noexcept nogil:
+    return quotient.members + quotient.member_starts[node]
+
+
+cdef inline uint32_t n_members(Quotient quotient, uint32_t node) noexcept nogil:
+    return quotient.member_starts[node + 1] - quotient.member_starts[node]
+
+
+# The tokens that end at a node, ascending, and how many they are.
+cdef inline const uint32_t* tokens_of(Quotient quotient, uint32_t node) noexcept nogil:
+    return quotient.tokens + quotient.token_starts[node]
+
+
+cdef inline uint32_t n_tokens_of(Quotient quotient, uint32_t node) noexcept nogil:
+    return quotient.token_starts[node + 1] - quotient.token_starts[node]

@@ -1,0 +1,71 @@
+# Builds parts and families: one walk below a node of the trie or of its quotient. Per vocabulary.
+
+cimport cython
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from earleymask.earley._automaton cimport Automaton
+from earleymask.earley._families cimport Families, Family
+from earleymask.earley._part cimport Part
+from earleymask.earley._tables cimport ByteSet, Words
+from earleymask.trie._quotient cimport Quotient
+from earleymask.trie._trie cimport TokenTrie
+
+@cython.final
+cdef class Builder:
+    cdef TokenTrie trie
+    cdef Quotient quotient
+    cdef Automaton automaton
+    cdef Families families
+    cdef readonly uint64_t n_nodes      # of the trie and the quotient, visited by all walks
+
+    # What the walk has found since `start`.
+    cdef uint32_t* bits         # tokens inside, if `dense`
+    cdef bint dense             # bits are in use
+    cdef uint32_t n_inside
+    cdef Words tokens           # more tokens inside; all of them if not `dense`
+    cdef Words exits, open, late    # trie nodes, as in `Part`
+    cdef ByteSet live_bytes
+    cdef uint32_t wanted_node, wanted_state     # a family that `grow` lacked, or NONE
+
+    # The way down to the node at hand. Per depth, that is after so many bytes of the token:
+    cdef uint32_t start_depth
+    cdef uint32_t* path_states
+    cdef uint32_t* path_nodes   # of the trie or of the quotient
+    cdef uint8_t* path_accepts  # a lexeme may end there
+    cdef uint8_t* path_seen     # ... there or before, without the node being in `open`
+
+    # While a family is made:
+    cdef Family* counting       # that family, or NULL
+    cdef uint32_t unit_state    # its state between two repetitions, which
+    cdef ByteSet unit_bytes     # begin with one of these
+    cdef uint32_t* path_levels  # per depth: repetitions begun; with IN_TAIL after the last one
+    cdef Words exit_levels, open_levels, late_levels    # of the nodes in `exits`, `open` and `late`
+
+    # While two regexes are compared:
+    cdef uint32_t* path_others  # per depth: the state of the other regex
+    cdef Words gone             # first, end: trie nodes below which the two differ
+    cdef size_t n_added         # exits that the other one does not have
+
+    # A new part, without index and `like`; NULL where no token goes anywhere.
+    cdef Part* build(self, uint32_t trie_node, uint32_t regex) except? NULL nogil
+    # The part of a regex that is a subset of that of `like`, made by the differences of the two. `like` itself where they
+    # are the same; NULL where they differ in too much for this, and where no token goes anywhere.
+    cdef Part* build_like(self, uint32_t trie_node, uint32_t regex, Part* like) except? NULL nogil
+    cdef int make_family(self, uint32_t trie_node, uint32_t state) except -1 nogil
+
+    cdef int start(self, uint32_t trie_node, uint32_t state) except -1 nogil
+    cdef Part* finish(self, uint32_t trie_node, uint32_t regex) except? NULL nogil
+    cdef int grow(self, uint32_t node, uint32_t depth, uint32_t state) except -1 nogil
+    cdef int walk_quotient(self, uint32_t start, uint32_t depth) except -1 nogil
+    cdef int walk_members(self, uint32_t parent, uint32_t class_, uint32_t depth) except -1 nogil
+    cdef int walk_trie(self, uint32_t i, uint32_t end) except -1 nogil
+    cdef int enter(self, uint32_t depth, uint32_t node, uint32_t state) except -1 nogil
+    cdef int leave(self, uint32_t i, uint32_t depth) except -1 nogil
+    cdef int leave_group(self, uint32_t i, uint32_t depth) except -1 nogil
+    cdef void note_live(self, uint32_t byte, uint32_t depth) noexcept nogil
+    cdef uint32_t level_by(self, uint32_t depth, uint32_t byte) noexcept nogil
+    cdef int note_levels(self, uint32_t level) except -1 nogil
+    cdef int take_family(self, const Family* family, uint32_t least, uint32_t most) except -1 nogil
+    cdef int walk_differences(self, uint32_t trie_node, uint32_t regex, uint32_t other) except -1 nogil
+    cdef int take_off(self, uint32_t node) except -1 nogil
+    cdef int take_nodes(self, Words* mine, const uint32_t* nodes, uint32_t n) except -1 nogil
