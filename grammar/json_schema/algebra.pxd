@@ -1,4 +1,4 @@
-# Types for schema_algebra.py as compiled: everything that a text comes to asks the algebra what it means.
+# Types for algebra.py as compiled: everything that a text comes to asks the algebra what it means.
 
 cimport cython
 

@@ -1,4 +1,4 @@
-# Types for schema_arrays.py as compiled.
+# Types for array_rules.py as compiled.
 
 cimport cython
 

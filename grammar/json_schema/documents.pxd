@@ -1,4 +1,4 @@
-# Types for schema_documents.py as compiled: references are followed at once.
+# Types for documents.py as compiled: references are followed at once.
 
 cimport cython
 

@@ -1,4 +1,4 @@
-# Types for schema_load.py as compiled: C calls between what makes the symbols of values, objects and arrays.
+# Types for load.py as compiled: C calls between what makes the symbols of values, objects and arrays.
 
 cimport cython
 
@@ -31,7 +31,6 @@ cdef class SchemaLoader:
     cdef object key_end
 
     cpdef questions(self)
-    @cython.locals(engine=Engine)
     cpdef begin(self)
     @cython.locals(engine=Engine)
     cdef terminal(self, key, str name, node)

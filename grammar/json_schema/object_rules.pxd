@@ -1,4 +1,4 @@
-# Types for schema_objects.py as compiled: a first mask goes through all members that may come first.
+# Types for object_rules.py as compiled: a first mask goes through all members that may come first.
 
 cimport cython
 

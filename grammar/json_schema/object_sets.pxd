@@ -1,4 +1,4 @@
-# Types for schema_object_sets.py as compiled: where many schemas are combined, it is what takes the time.
+# Types for object_sets.py as compiled: where many schemas are combined, it is what takes the time.
 
 cimport cython
 
@@ -13,7 +13,7 @@ cdef class ObjectSets(OfAlgebra):
     cdef dict enumerated
     cdef dict words
 
-    @cython.locals(algebra=Algebra, left=dict)
+    @cython.locals(algebra=Algebra)
     cpdef relative_name(self, base, dict in_base, shape)
     cpdef value_of(self, shape, key)
     @cython.locals(keys=Texts)
@@ -22,9 +22,7 @@ cdef class ObjectSets(OfAlgebra):
     cpdef narrowed(self, term, other)
     cpdef narrowed_words(self, term, other)
     cpdef words_of(self, term)
-    @cython.locals(texts=Texts)
     cpdef words_among(self, words, term)
-    @cython.locals(algebra=Algebra)
     cpdef near_values(self, term)
     @cython.locals(algebra=Algebra)
     cpdef bint implies(self, term, other) except -1

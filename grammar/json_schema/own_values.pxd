@@ -1,4 +1,4 @@
-# Types for schema_own_values.py as compiled: a first mask asks what the keywords of several places say.
+# Types for own_values.py as compiled: a first mask asks what the keywords of several places say.
 
 cimport cython
 

@@ -1,4 +1,4 @@
-# Types for schema_places.py as compiled: a place is made for every schema that is reached.
+# Types for places.py as compiled: a place is made for every schema that is reached.
 
 cimport cython
 

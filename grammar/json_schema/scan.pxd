@@ -1,4 +1,4 @@
-# Types for schema_scan.py as compiled: the scan looks at every keyword of a schema.
+# Types for scan.py as compiled: the scan looks at every keyword of a schema.
 
 cimport cython
 

@@ -1,4 +1,4 @@
-# Types for schema_shapes.py as compiled.
+# Types for shapes.py as compiled.
 
 cpdef bint is_nothing(values) except -1
 

@@ -1,4 +1,4 @@
-# Types for schema_glance.py as compiled: all members that may come first are glanced at.
+# Types for shortcuts.py as compiled: all members that may come first are glanced at.
 
 cimport cython
 

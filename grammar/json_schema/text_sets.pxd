@@ -1,4 +1,4 @@
-# Types for schema_strings.py as compiled: sets of texts stand in most keys that are looked up.
+# Types for text_sets.py as compiled: sets of texts stand in most keys that are looked up.
 
 cimport cython
 

@@ -1,4 +1,4 @@
-# Makes the nodes of regex_ast.py extension types: half the time to make one, and read-only from Python.
+# Makes the nodes of ast.py extension types: half the time to make one, and read-only from Python.
 
 cdef class Node:
     cdef Py_hash_t _hash

@@ -1,4 +1,4 @@
-# Types for regex_lookbehind.py as compiled: what regex_threads calls often.
+# Types for lookbehind.py as compiled: what `threads` calls often.
 
 cimport cython
 
@@ -13,7 +13,6 @@ cpdef Node atom_ending(Node atom, tuple cell)
 cdef class Emptiness:
     cdef dict known
 
-    @cython.locals(part=Node)
     cpdef bint can_be_empty(self, Node node) except -1
     @cython.locals(part=Node)
     cdef bint work_out(self, Node node) except -1

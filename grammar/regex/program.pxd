@@ -1,4 +1,4 @@
-# Types for regex_program.py as compiled. What regex_cuts.py redefines, in Python, is cpdef.
+# Types for program.py as compiled. What cuts.py redefines, in Python, is cpdef.
 
 cimport cython
 

@@ -1,4 +1,4 @@
-# Types for regex_syntax.py as compiled: C integers for places and flags, C calls between the methods.
+# Types for python.py as compiled: C integers for places and flags, C calls between the methods.
 
 cimport cython
 
@@ -17,7 +17,7 @@ cdef class _Parser:
 
     @cython.locals(alternatives=list, waiting=list, n_waiting=int, node=Node, first=Node, single=Node)
     cdef Node alternation(self)
-    @cython.locals(pattern=str, parts=list, text=list, last=str, state=int, mode=int, start=Py_ssize_t, char=Py_UCS4, node=Node, flags=int)
+    @cython.locals(pattern=str, parts=list, text=list, last=str, state=int, mode=int, start=Py_ssize_t, char=Py_UCS4, node=Node)
     cdef Node sequence(self, bint first)
     cdef skip_plain(self)
     @cython.locals(char=Py_UCS4)

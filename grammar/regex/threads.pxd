@@ -1,4 +1,4 @@
-# Types for regex_threads.py as compiled.
+# Types for threads.py as compiled.
 
 cimport cython
 

@@ -151,10 +151,10 @@ def test_again_is_cheap() -> None:
     vocabulary = made_up()
     first = prepare(vocabulary)
     learned = vocabulary.trie.learned
-    visited = learned.n_nodes
+    visited = learned.stats()["part_nodes_visited"]
     assert first["known"] == 0
     assert prepare(vocabulary) == {"built": 0, "taken": 0, "known": first["built"]}
-    assert vocabulary.trie.learned is learned and learned.n_nodes == visited
+    assert vocabulary.trie.learned is learned and learned.stats()["part_nodes_visited"] == visited
     # What was dropped to save memory is made again.
     vocabulary.trie.learned = None
     assert prepare(vocabulary) == first
@@ -213,11 +213,11 @@ def test_what_was_saved_is_taken_up(name: str, tmp_path: Path) -> None:
     vocabulary = fresh(name)
     built = prepare(vocabulary, tmp_path)["built"]
     assert [path.suffix for path in tmp_path.iterdir()] == [".earleymask"]
-    walked = vocabulary.trie.learned.n_nodes
+    walked = vocabulary.trie.learned.stats()["part_nodes_visited"]
     again = fresh(name)
     assert prepare(again, tmp_path) == {"built": 0, "taken": built, "known": 0}
     learned = again.trie.learned
-    assert learned is not None and learned.n_built == learned.n_nodes == 0 < walked
+    assert learned is not None and learned.n_built == learned.stats()["part_nodes_visited"] == 0 < walked
     for grammar in GRAMMARS:
         compare_masks(again, grammar)
     # Nothing is read or written any more.
