@@ -1,11 +1,15 @@
-"""The core: regex derivatives, the lexer, Earley rows and the mask walk.
+"""The core: regex derivatives, the lexer, Earley rows and masks.
 
-Speaks bytes, terminals, items and rows. Knows the vocabulary as a trie (`earleymask.trie`), and neither the syntax that
-a grammar was written in nor the framework that samples tokens.
+It works on bytes, terminals, items and rows. It knows the vocabulary as a trie (`earleymask.trie`), but neither the
+syntax in which a grammar was written nor the framework that samples tokens.
 
-Read in this order: `_tables` (interned sequences), `_regex` (derivatives), `_lexer`, `_rules` (symbols and
-productions), `_skeletons` (parsing without the stack), `_chart` (rows, continuations, positions), `_walk` (masks),
-`_matcher`; `_engine` is what the front ends fill.
+Each module begins with what it computes. Read them in this order, the `.pxd` before the `.pyx`:
+
+- parsing: `_tables` (interned sequences), `_nodes` and `_regex` (derivatives), `_lexer`, `_rules` (symbols and
+  productions), `_skeletons` (rows without their stack), `_chart` (rows, continuations, positions);
+- masks: `_walk` (the reference: a walk over the whole trie), `_automaton`, `_part`, `_builder` and `_parts` (one regex
+  against the vocabulary), `_rests`, `_template`, `_answers`, `_masks`;
+- what others use: `_engine` (front ends fill it), `_matcher` (one sequence of tokens), `_prepare` (parts in advance).
 """
 
 from ._engine import Engine

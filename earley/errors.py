@@ -1,15 +1,15 @@
-"""Errors of matching: a limit reached, a history that the grammar rejects."""
+"""Errors of matching: a limit was reached, or a sequence of tokens is not allowed."""
 
 from ..trie.errors import EarleymaskError
 
 
 class LimitError(EarleymaskError):
-    """One call would need more work or memory than its limits allow; the message names the limit.
+    """A call needs more work or memory than its limits allow; the message names the limit.
 
-    The object that raised it is as it was before the call.
+    The object that raised the error is as it was before the call.
 
     Attributes:
-        limit: the field of `Limits` that was met; "" where it is a constant (docs/limits.md lists them).
+        limit: the field of `Limits` that was reached; "" if the limit is a constant (docs/limits.md lists these).
     """
 
     limit = ""
@@ -21,10 +21,10 @@ class LimitError(EarleymaskError):
 
 
 class RejectedTokenError(EarleymaskError, ValueError):
-    """A given sequence of tokens is no viable prefix of the grammar.
+    """The grammar does not allow a given sequence of tokens.
 
     Attributes:
-        index: position in the given sequence of the first token that is not allowed.
+        index: position of the first token that is not allowed, within the given sequence.
         token_id: that token.
     """
 
@@ -38,5 +38,5 @@ class RejectedTokenError(EarleymaskError, ValueError):
 
 
 def _rejected(message: str, index: int, token_id: int) -> RejectedTokenError:
-    """Rebuild the error from its pickle: `Exception` alone does not carry keyword arguments over."""
+    """Make the error from its pickle: `Exception` itself does not pickle keyword arguments."""
     return RejectedTokenError(message, index=index, token_id=token_id)

@@ -1,4 +1,4 @@
-"""Limits: what a grammar may ask for, and what matching it may take. For servers that read grammars from strangers."""
+"""Limits on what a grammar may ask for and on what matching may take, for servers that read grammars from strangers."""
 
 from __future__ import annotations
 
@@ -7,36 +7,38 @@ from dataclasses import dataclass, fields
 MiB = 1 << 20
 
 _MOST = {"nesting": 100, "repetitions": 2**31 - 1}
-"""Fields that can only be lowered: trees are read recursively, and regexes keep counts in 32 bits."""
+"""Fields that can only be lowered: texts are read recursively, and regexes keep counts in 32 bits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
     """Bounds on a grammar and on the work and memory of its matchers, given to `Grammar.from_*` as `limits=`.
 
-    Whatever would go beyond one raises a `LimitError` that names it, and leaves the matcher as it was before the call.
-    What is only remembered (lexer states, regex nodes, parser tables) is forgotten first, and worked out again where it
-    is needed: only what one call, or the accepted tokens of the matchers that are alive, cannot do without is an error.
+    A call that would go beyond a limit raises a `LimitError` that names it, and leaves the matcher as it was before the
+    call. Lexer states, regex nodes and parser tables are only remembered: when their limit is reached, those that no
+    living matcher needs are discarded, and computed again if a text needs them. The call fails only if it cannot be
+    done within the limit, or if the living matchers together need more.
 
     Attributes:
-        source_characters: characters of a grammar's text and of all that it imports, or of all choices together.
-        imports: texts that a grammar imports, each as often as another text imports it.
-        nesting: groups, options and arguments within each other, as written.
+        source_characters: characters of a grammar's text and of all texts that it imports, or of all choices together.
+        imports: texts that a grammar imports; a text counts once for each text that imports it.
+        nesting: groups, options and arguments inside one another, as written.
         repetitions: the counts of `x{m,n}` and `x~n`.
-        terminal_pieces: strings and regexps that one terminal is composed of, those of terminals in it included.
-        template_uses: different lists of things that templates are used with.
-        symbols: terminals, rules, and helpers that operators such as `*` become; and what texts bring: keys of objects
-            that were met, rules for values.
-        productions: alternatives of all rules and helpers.
-        production_symbols: symbols that these consist of.
-        lexer_states: sets of terminals being matched at once that are known at a time; each takes over 1,024 bytes.
-        regex_nodes: regular expressions that terminals have become, byte by byte, known at a time.
-        derivations: regex nodes worked out for one byte of text.
-        row_items: items of one row of the parser: ways in which the text read so far may go on.
-        grammar_bytes: memory for what has been learned about a grammar, by all of its matchers, without masks.
+        terminal_pieces: strings and regexps that one terminal is composed of, including those of terminals inside it.
+        template_uses: different argument lists that templates are used with.
+        symbols: terminals, rules, and helper rules for operators such as `*`; also symbols that texts add: keys of
+            objects that a text wrote, rules for values.
+        productions: alternatives of all rules and helper rules.
+        production_symbols: symbols in all productions together.
+        lexer_states: states of the lexer (sets of terminals being matched) that are known at a time; each takes more
+            than 1,024 bytes.
+        regex_nodes: regular expressions that terminals have become, byte by byte, that are known at a time.
+        derivations: regex nodes computed for one byte of text.
+        row_items: different items of one row of the parser: ways in which the text may continue.
+        grammar_bytes: memory for what all matchers of a grammar have learned about it, masks excluded.
         matcher_bytes: memory for rows and positions of a matcher and its forks, in each of their tables.
-        seconds: time of one call of a matcher, looked at every few thousand steps, waiting for other threads left out;
-            and of loading a grammar, looked at between one terminal and the next.
+        seconds: time that one call of a matcher may take, without waiting for other threads; the clock is read every
+            few thousand steps. Also the time that loading a grammar may take; the clock is read after each terminal.
     """
 
     source_characters: int = 1 << 23
