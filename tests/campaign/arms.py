@@ -1,8 +1,8 @@
-"""The arms of the campaign: each makes up cases and holds them against its oracle.
+"""The arms of the campaign: each makes up cases and compares engine and oracle on them.
 
-An arm is a function of a `Random`, seeded by the campaign's seed, the arm's name and a number: the three name a case.
-It counts what it compared in a `Counter`, and raises `Found` with a `Case` that goes wrong, or `Skipped`. Here are
-those that compare masks, with the twin; those that compare texts are in `campaign.texts`.
+An arm is a function of a `Random`, seeded by the campaign's seed, the arm's name and a number: these three name a case.
+The arm counts in a `Counter` what it compares, and raises `Found` with a `Case` that fails, or `Skipped`. The arms
+here compare masks with the twin's; those that compare texts are in `campaign.texts`.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ BENCH = ("json", "language", "sql")
 @dataclass(frozen=True)
 class Arm:
     name: str
-    what: str  # is compared with what
+    what: str  # what it compares with what
     run: Callable[[Random, Counter[str]], None]
-    share: int  # of the time
+    share: int  # its share of the time, relative to the others'
 
 
 def with_special(rng: Random, text: str) -> str:
-    """A grammar that names special tokens, one of them an EOS token, between its other symbols."""
+    """Insert special tokens, one of which is an EOS token, between the symbols of a grammar."""
     names = rng.sample(SPECIALS, rng.randint(1, 2))
     rules = [f"special_{i}: {name} start? | start {name}" for i, name in enumerate(names)]
     extended = text.replace("start: ", f"start: special_{rng.randrange(len(names))} | ", 1)
@@ -84,13 +84,13 @@ def whole_vocabularies(rng: Random, counts: Counter[str]) -> None:
 @cache
 def bench_text() -> Callable[[str, int, int], str]:
     sys.path.append(str(ROOT))
-    from bench.texts.families import generate  # takes the root off sys.path again
+    from bench.texts.families import generate  # `bench` removes the root from sys.path again
 
     return generate
 
 
 def bench_grammars(rng: Random, counts: Counter[str]) -> None:
-    """Grammars as people write them, at places inside their texts."""
+    """Compare masks of grammars as people write them, at places within long texts."""
     kind = rng.choice(BENCH)
     text = (ROOT / "bench" / "grammars" / f"{kind}.lark").read_text(encoding="utf-8")
     document = bench_text()(kind, rng.randrange(10**6), 600).encode()
@@ -109,7 +109,7 @@ def bench_grammars(rng: Random, counts: Counter[str]) -> None:
 
 
 def tokenised(rng: Random, trie: Node, data: bytes) -> list[int]:
-    """The text in tokens, the longest that fit mostly, and random shorter ones in between."""
+    """Split the text into tokens: mostly the longest that fits, now and then a shorter one at random."""
     tokens = []
     place = 0
     while place < len(data):
@@ -149,13 +149,13 @@ def boolean(rng: Random, counts: Counter[str]) -> None:
 
 
 def sets(rng: Random, counts: Counter[str]) -> None:
-    """The same as text in Lark's syntax, with rules that have attributes."""
+    """Compare the same in Lark's syntax, with rules that have attributes."""
     sources = [Source("sets", boolean_grammar(rng, make_rule)) for _ in range(3)]
     run_session(rng, counts, sources, sampled(rng), n_calls=40, choose=walking)
 
 
 def boolean_grammar(rng: Random, make: Callable[[Random, int], list[Any]]) -> str:
-    """A grammar over terminals with intersection and complement."""
+    """Make a grammar over terminals with intersection and complement."""
     terminals = {f"T{i}": make(rng, 3) for i in range(rng.randint(1, 3))}
     names = list(terminals)
     shapes: list[list[tuple[str, list[str]]]] = [
@@ -174,7 +174,7 @@ def boolean_grammar(rng: Random, make: Callable[[Random, int], list[Any]]) -> st
 
 
 def make_rule(rng: Random, depth: int) -> list[Any]:
-    """A terminal, or what a rule with an attribute is."""
+    """Make a tree of a terminal or of a rule with an attribute."""
     roll = rng.randrange(8)
     if roll == 0:
         return ["lazy", make_tree(rng, depth - 1)]
@@ -201,11 +201,11 @@ def make_tree(rng: Random, depth: int) -> list[Any]:
     return ["many", make_tree(rng, depth - 1), least, rng.choice([None, least, least + 1, 5])]
 
 
-# --- what is beyond Lark's language, or beside it --------------------------------------------------------------------
+# --- features that Lark does not have --------------------------------------------------------------------------------
 
 
 def token_ids(rng: Random, counts: Counter[str]) -> None:
-    """Grammars that name tokens by id or by name, in both syntaxes."""
+    """Compare masks of grammars that name tokens by id or by name, in both syntaxes."""
     tokens = sampled(rng)
     sources = [Source.lark(with_tokens(rng, make_grammar(rng), tokens)) for _ in range(2)]
     sources.append(Source.gbnf(with_tokens(rng, make_gbnf(rng), tokens)))
@@ -213,7 +213,7 @@ def token_ids(rng: Random, counts: Counter[str]) -> None:
 
 
 def with_tokens(rng: Random, sketch: GrammarSketch, tokens: Tokens) -> GrammarSketch:
-    """One alternative more of each rule, with a token or one out of a set."""
+    """Add to each rule an alternative with a token or a set of tokens."""
     rules = []
     for name, alternatives in sketch.rules:
         named = make_token(rng, tokens)
@@ -239,13 +239,13 @@ def make_token(rng: Random, tokens: Tokens) -> Token:
 
 
 def imports(rng: Random, counts: Counter[str]) -> None:
-    """Grammars of several texts, which Lark's own loader puts together for the twin."""
+    """Compare masks of grammars of several texts, which Lark's own loader joins for the twin."""
     sources = [Source("imports", importing(rng)) for _ in range(3)]
     run_session(rng, counts, sources, sampled(rng), n_calls=40, choose=walking)
 
 
 def importing(rng: Random) -> str:
-    """A grammar that takes names from two others, one of which takes some from the other; some are changed."""
+    """Make a grammar that imports from two others, one of which imports from the other, and changes some rules."""
     modules = {}
     second = make_grammar(rng)
     modules["m.second"] = second.text
@@ -276,7 +276,7 @@ def import_from(rng: Random, sketch: GrammarSketch, *others: Any) -> str:
 
 
 def parametric(rng: Random, counts: Counter[str]) -> None:
-    """Rules with values, with a plain rule for each value."""
+    """Compare masks of rules with values and of one plain rule for each value."""
     sources = [Source("parametric", make_parametric(rng)) for _ in range(3)]
     run_session(rng, counts, sources, sampled(rng), n_calls=40, choose=walking)
 

@@ -1,9 +1,9 @@
-"""What the campaign checks, as values that can be kept: each `Case` can be tried, made smaller, and written to a file.
+"""The checks of the campaign as data: each `Case` can be checked, made smaller, and written to a file.
 
-A case names everything it depends on (grammar, tokens, text, calls), so a file in `regressions/` says the same
-tomorrow, whatever the generators of today become. Here are the cases that ask an oracle of whole grammars about texts;
-those about patterns are in `campaign.patterns`, sequences of calls beside the twin in `campaign.sessions`, and what is
-drawn at random in `campaign.arms`.
+A case contains everything it depends on (grammar, tokens, text, calls), so a file in `regressions/` stays the same case
+when the generators change. The cases here compare whole grammars with an oracle on texts. Cases about patterns are in
+`campaign.patterns`, sequences of calls beside the twin in `campaign.sessions`, and the random choices in
+`campaign.arms`.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ KINDS: dict[str, type[Case]] = {}
 
 
 class Wrong(AssertionError):
-    """What was expected and what was seen instead."""
+    """The engine and the oracle disagree; the message says what was expected and what was seen."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that can be checked. Subclasses are found by their `kind`."""
+    """One check. A file names the subclass by its `kind`."""
 
     kind: ClassVar[str]
 
@@ -45,11 +45,11 @@ class Case:
         KINDS[cls.kind] = cls
 
     def check(self) -> None:
-        """Raises `Wrong` where engine and oracle part, `Skipped` where they cannot be compared."""
+        """Raise `Wrong` if engine and oracle disagree, `Skipped` if they cannot be compared."""
         raise NotImplementedError
 
     def smaller(self) -> Iterator[Case]:
-        """Cases with less in them, those first that leave out most."""
+        """Yield cases with less in them; those that lack most come first."""
         raise NotImplementedError
 
     def data(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Case:
 
 
 class Found(Exception):
-    """A difference, with all it takes to see it again."""
+    """A difference, with the case that reproduces it."""
 
     def __init__(self, case: Case, what: str) -> None:
         super().__init__(what)
@@ -70,22 +70,23 @@ class Found(Exception):
 
 
 def failure(case: Case) -> str | None:
-    """What is wrong, or None."""
+    """Return what is wrong with the engine on this case, or None."""
     try:
         case.check()
     except (Skipped, TooMuchWork):
         return None
     except Wrong as wrong:
         return str(wrong)
-    except Exception as error:  # an engine that raises what it should not is wrong as well
+    except Exception as error:  # an unexpected exception of the engine is a failure as well
         return f"{type(error).__name__}: {error}"
     return None
 
 
 def shrunk(case: Case, seconds: float = 60.0) -> Case:
-    """The smallest case that goes wrong, found greedily: the first smaller one that fails is taken.
+    """Make a failing case smaller, greedily: take the first smaller one that fails, again and again.
 
-    It may fail in any way but one: what is left of a grammar may be none, which each side says in its own way.
+    The failure may change, with one exception: a failure to load stays one, and any other one does not become one. For
+    what remains of a grammar may be no grammar, and each side says that in its own way.
     """
     ends = time.monotonic() + seconds
     at_loading = is_about_loading(failure(case))
@@ -124,12 +125,12 @@ def read(path: Path) -> Case:
 
 @dataclass(frozen=True)
 class Sentence(Case):
-    """Lark's sentences are ours; ours are Lark's, but where regexps are ordered for Lark alone (`docs/lark.md`)."""
+    """We accept Lark's sentences, and no others, except if regexps have an order for Lark alone (`docs/lark.md`)."""
 
     kind = "sentence"
     grammar: str
     text: str
-    sketch: GrammarSketch | None = None  # what the grammar was written from, while it is being shrunk
+    sketch: GrammarSketch | None = None  # the data that the grammar was written from, for shrinking
 
     def check(self) -> None:
         parser, as_lark = lark_side(self.grammar)
@@ -139,8 +140,8 @@ class Sentence(Case):
         seen = accepts(loaded(lambda: Grammar.from_lark(self.grammar)), self.text)
         if expected and not seen:
             raise Wrong(f"lark accepts {self.text!r}, we do not\n{self.grammar}")
-        # The twin that reads lexemes as Lark does is held against Lark itself in test_twin.py; what is refused by it
-        # and accepted by Lark's rules without an order shows there, so here only what Lark and it agree on counts.
+        # Only a text that both Lark and the twin that reads lexemes as Lark does judge alike counts here: test_twin.py
+        # compares these two.
         if seen and not expected and as_lark is not None and as_lark.is_sentence(self.text.encode()):
             raise Wrong(f"lark refuses {self.text!r}, we accept it\n{self.grammar}")
         if seen and not expected:
@@ -162,7 +163,7 @@ class Sentence(Case):
 
 @lru_cache(maxsize=4)
 def lark_side(text: str) -> tuple[Lark, Twin | None]:
-    """Lark's parser, and the twin that reads lexemes as Lark does (None where there is no sentence)."""
+    """Return Lark's parser, and the twin that reads lexemes as Lark does (None if there is no sentence)."""
     try:
         parser = lark_parser(text, ambiguity="forest")
     except (LarkError, AssertionError, KeyError) as error:
@@ -194,13 +195,13 @@ class Gbnf(Case):
             try:
                 loaded(lambda grammar=grammar: Grammar.from_gbnf(grammar))
             except (GrammarError, Skipped):
-                continue  # the twin would read it as anything
+                continue  # the twin does not check grammars, and may read it as anything
             yield replace(self, grammar=grammar)
 
 
 @dataclass(frozen=True)
 class Choices(Case):
-    """`Grammar.from_choices` accepts the choices and nothing else."""
+    """`Grammar.from_choices` accepts exactly the choices."""
 
     kind = "choices"
     choices: list[str]

@@ -1,7 +1,7 @@
-"""Grammars as both sides read them.
+"""Ways in which both sides read one grammar.
 
-A `Source` names its *front*: how the engine and the twin come to the same grammar. Where no text serves both, the text
-is JSON that says what is meant, from which each side gets its own.
+A `Source` names its *front*: how the engine and the twin load the same grammar. If the two have no syntax in common,
+the text is JSON, from which each side makes its own.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from support.twin import Twin
 
 @dataclass(frozen=True)
 class Source:
-    """`text` is for the engine; for the twin as well, unless that has one of its own, in Lark's syntax."""
+    """A grammar. The engine reads `text`; the twin reads it, too, unless it has a text of its own, in Lark's syntax."""
 
     front: str
     text: str
     for_twin: str = ""
-    sketch: GrammarSketch | None = None  # what it was written from, while it is being shrunk
+    sketch: GrammarSketch | None = None  # the data that the text was written from, for shrinking
 
     @classmethod
     def lark(cls, sketch: GrammarSketch | str) -> Source:
@@ -39,7 +39,7 @@ class Source:
         return cls("gbnf", sketch.gbnf, sketch.text, sketch)
 
     def load(self) -> Loaded:
-        """Raises `Skipped` where there is nothing to compare, `Difference` where only one side loads it."""
+        """Load both sides. Raise `Skipped` if nothing can be compared, `Difference` if only one side loads it."""
         front = FRONTS[self.front]
         return load(self.text, lambda: front.engine(self.text), lambda: front.twin(self.for_twin or self.text))
 
@@ -66,13 +66,13 @@ def importing_engine(text: str) -> Grammar:
 
 
 def importing_twin(text: str) -> Twin:
-    """Lark itself puts the texts together."""
+    """Make the twin of a grammar of several texts, which Lark itself joins."""
     data = json.loads(text)
 
     def find(base: object, path: str) -> tuple[str, str]:
         name = path.removesuffix(".lark").replace("/", ".")
         if name not in data["modules"]:
-            raise OSError(name)  # so that Lark looks further
+            raise OSError(name)  # Lark then tries the next place
         return path, data["modules"][name]
 
     return Twin.from_lark(data["main"], import_paths=[find])
@@ -90,7 +90,7 @@ def smaller_imports(text: str) -> Iterator[str]:
 
 
 def smaller_booleans(text: str) -> Iterator[str]:
-    """Nothing undefined is left: what the twin takes for a rule without sentences is an error in Lark's syntax."""
+    """Yield smaller grammars in which every name is defined: for the twin, an undefined one merely has no sentence."""
     for less in _smaller_booleans(json.loads(text)):
         defined = {*less["terminals"], *(left for left, _ in less["rules"])}
         if defined.issuperset(["start", *less["ignored"], *(symbol for _, right in less["rules"] for symbol in right)]):

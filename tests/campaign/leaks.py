@@ -1,4 +1,4 @@
-"""Makes and drops all kinds of objects, for LeakSanitizer to look at what is left (`.ci/sanitize`)."""
+"""Make and drop all kinds of objects; LeakSanitizer then reports what was not freed (`.ci/sanitize`)."""
 
 from __future__ import annotations
 

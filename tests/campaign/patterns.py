@@ -1,4 +1,4 @@
-"""Cases about patterns, with `re` as the oracle: whole texts, terminals, lexemes among others, letter by letter."""
+"""Cases about patterns, with `re` as the oracle: whole texts, single terminals, sequences of lexemes, next letters."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def as_terminal(pattern: str) -> str:
 
 @dataclass(frozen=True)
 class FullMatch(Case):
-    """`Grammar.from_regex` accepts what `re.fullmatch` does."""
+    """`Grammar.from_regex` accepts exactly what `re.fullmatch` matches."""
 
     kind = "fullmatch"
     pattern: str
@@ -57,9 +57,9 @@ class FullMatch(Case):
 
 @dataclass(frozen=True)
 class Terminal(Case):
-    """A regexp as a terminal of a Lark grammar: what `re.match` consumes if it is ordered, else what matches whole.
+    """A regexp as a terminal of a Lark grammar: texts that `re.match` consumes if it is ordered, else full matches.
 
-    Ordered is what has a lazy or possessive quantifier or an atomic group.
+    A regexp is ordered if it has a lazy or possessive quantifier or an atomic group.
     """
 
     kind = "terminal"
@@ -79,7 +79,7 @@ class Terminal(Case):
 
 @lru_cache(maxsize=100)
 def is_ordered(pattern: str) -> bool:
-    """Whether a pattern of `re` has a lazy or possessive quantifier or an atomic group."""
+    """Return whether a pattern of `re` has a lazy or possessive quantifier or an atomic group."""
     from support.twin_regex import _parser
 
     agenda: list[Any] = [_parser.parse(pattern)]
@@ -94,7 +94,7 @@ def is_ordered(pattern: str) -> bool:
 
 @dataclass(frozen=True)
 class Lexemes(Case):
-    """`start: (A | B | ...)*` where terminals look at what stands around them: all ways of cutting the text, by `re`.
+    """`start: (A | B | ...)*` with terminals that look around: `re` finds all ways to cut the text into lexemes.
 
     A terminal may begin at one place and end at another if `re` matches it there *with the rest of the text in view*,
     so `if(?!\\w)` ends before a blank and not before a letter.
@@ -125,13 +125,13 @@ def fewer_patterns(patterns: list[str]) -> Iterator[list[str]]:
 
 
 def is_lexeme(pattern: str, text: str) -> bool:
-    """Whether the text is one of the terminal's, with nothing around it."""
+    """Return whether the text, with nothing around it, is one of the terminal's."""
     found = compiled(pattern).match(text) if is_ordered(pattern) else compiled(pattern).fullmatch(text)
     return found is not None and found.end() == len(text)
 
 
 def is_cut(patterns: list[str], text: str) -> bool:
-    """Whether the text can be cut into lexemes."""
+    """Return whether the text can be cut into lexemes."""
     n = len(text)
     reached = {0}
     for begin in range(n):
@@ -145,7 +145,7 @@ def is_cut(patterns: list[str], text: str) -> bool:
     return n in reached
 
 
-# --- letter by letter ------------------------------------------------------------------------------------------------
+# --- which letter may come next --------------------------------------------------------------------------------------
 
 
 FORMS: dict[str, tuple[Callable[[list[str]], Grammar], Callable[[list[str], str], bool]]] = {
@@ -161,19 +161,20 @@ FORMS: dict[str, tuple[Callable[[list[str]], Grammar], Callable[[list[str], str]
 }
 LETTERS = "ab é"
 LONGEST = 5
-"""Of the texts that are all asked."""
+"""All texts of up to so many letters are compared."""
 DEPTH = 3
-"""Letters after which all next ones are looked at: longer texts may go on beyond LONGEST."""
+"""Every byte is tried after texts of up to so many letters. After longer ones, all continuations may be longer than
+LONGEST."""
 WITNESS = 300
-"""Positions that a search for the rest of a sentence may come by."""
+"""How many positions a search for the rest of a sentence may visit before it gives up, which is no failure."""
 
 
 @dataclass(frozen=True)
 class Prefixes(Case):
-    """Which byte may follow which, by all texts of a few letters: `re` tells which of them are sentences.
+    """The bytes that may follow each short text. `re` says which texts of a few letters are sentences.
 
-    What begins a short sentence must be allowed. What is allowed beyond that must begin a longer one: the engine is
-    asked for it, letter by letter, and `re` whether it is one.
+    Every prefix of such a sentence must be allowed. Any other text that is allowed must begin a longer sentence: the
+    engine is asked for one, letter by letter, and `re` must agree that it is one.
     """
 
     kind = "prefixes"
@@ -214,7 +215,7 @@ class Prefixes(Case):
             matcher.rollback(1)
 
     def _witness(self, matcher: Matcher) -> None:
-        """Looks for a sentence that goes on from here, the shortest first."""
+        """Search for a sentence that continues this text, the shortest first, and compare it with `re`."""
         agenda = [matcher.fork()]
         for n, place in enumerate(agenda):
             mask = place.mask()
@@ -240,7 +241,7 @@ class Prefixes(Case):
 
 @dataclass(frozen=True)
 class Alive(Case):
-    """After these tokens, spelled in latin-1, the mask of `start: (A | B | ...)*` is all right in itself."""
+    """After these tokens, spelled in latin-1, the mask of `start: (A | B | ...)*` is consistent (see `alive`)."""
 
     kind = "alive"
     patterns: list[str]
@@ -269,7 +270,7 @@ class Alive(Case):
 
 
 def alive(matcher: Matcher) -> Any:
-    """The mask of a live position, or AssertionError where it is wrong in itself."""
+    """Return the mask; AssertionError if it is empty, differs from the walk's, or from what `validate` says."""
     mask = agreed(matcher)
     assert mask.any(), "an empty mask"
     for token_id in range(0, matcher.vocabulary.size, 7):
@@ -279,7 +280,7 @@ def alive(matcher: Matcher) -> Any:
 
 @cache
 def short_texts() -> Vocabulary:
-    """All texts of up to five letters of "ab ", and every byte."""
+    """Return a vocabulary of all texts of up to five letters of "ab ", and every byte."""
     return all_strings("ab ", 5, [*pieces_of("ab "), *(bytes([byte]) for byte in range(256))])
 
 
@@ -288,7 +289,7 @@ def short_texts() -> Vocabulary:
 
 @dataclass(frozen=True)
 class Ecma(Case):
-    """`Grammar.from_regex(..., dialect="ecma")` accepts what `re.fullmatch` does of the pattern spelled for `re`."""
+    """`Grammar.from_regex(..., dialect="ecma")` accepts what `re.fullmatch` matches with the spelling for `re`."""
 
     kind = "ecma"
     tree: list[Any]
@@ -311,7 +312,7 @@ class Ecma(Case):
 
 @dataclass(frozen=True)
 class Attributed(Case):
-    """A rule that is `lazy`, or ends with a `suffix` or `stop`, matches what its definition says, prefix by prefix."""
+    """A rule that is `lazy`, or ends with a `suffix` or `stop`, matches by its definition, for every prefix."""
 
     kind = "attributed"
     attribute: str

@@ -1,14 +1,14 @@
 """The exactness campaign: `python -m tests.campaign --hours 2 --workers 2 --seed 1` in the root of the repository.
 
-Each arm (`campaign.arms`, or `--list`) makes up cases and holds the engine against an oracle that shares nothing with
-it. An arm, the seed and a number name a case: `--arms masks --seed 1 --case 17` does that one again. Time goes to the
-arms by their shares; with `--cases N` each arm does N cases instead. `--resume FILE` keeps the totals and goes on where
-a run stopped.
+Each arm (`campaign.arms`, or `--list`) makes up cases and compares the engine with an oracle that shares no code with
+it. An arm, the seed and a number name a case: `--arms masks --seed 1 --case 17` repeats that one. The arms divide the
+time by their shares; with `--cases N` each arm does N cases instead. `--resume FILE` keeps the totals in a file and
+continues a run that stopped.
 
-Workers are processes. What goes wrong in one, a crash and a case that takes more than `--patience` seconds included, is
-counted and printed, shrunk where that is possible, and written to `regressions/` beside this file, where the test suite
-finds it: a file there is a failing test until the cause is mended, and a named regression from then on. The exit code
-is 1 if there was anything.
+Workers are processes. Every failure, also a crash or a case that takes more than `--patience` seconds, is counted,
+printed, shrunk if possible, and written to `regressions/` beside this file. The test suite runs the cases there: such a
+file is a failing test until the cause is fixed, and a regression test from then on. The exit code is 1 if anything
+failed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from support.twin import TooMuchWork
 
 REGRESSIONS = Path(__file__).with_name("regressions")
 CASES_A_WORKER = 400
-"""After so many cases a worker is replaced by a new one: what is remembered in tests grows without bound."""
+"""After so many cases a new worker replaces the old one, because caches of the tests grow without bound."""
 
 
 # --- one case --------------------------------------------------------------------------------------------------------
@@ -47,12 +47,12 @@ class Outcome:
     number: int
     seconds: float = 0.0
     counts: Counter[str] = field(default_factory=Counter)
-    what: str = ""  # is wrong; empty: nothing
+    what: str = ""  # what is wrong; empty if nothing is
     file: str = ""
 
 
 def do_case(arm: str, seed: int, number: int, keep: Path | None, shrink_seconds: float) -> Outcome:
-    """Runs one case; a difference is shrunk and written to the folder `keep`."""
+    """Run one case; shrink a difference and write it to the folder `keep`."""
     outcome = Outcome(arm, number)
     begun = time.monotonic()
     try:
@@ -84,7 +84,7 @@ def do_case(arm: str, seed: int, number: int, keep: Path | None, shrink_seconds:
 
 
 def serve(pipe: Connection, seed: int, keep: Path | None, shrink_seconds: float) -> None:
-    """A worker: answers each (arm, number) with an `Outcome`, until None comes."""
+    """Answer each (arm, number) from the pipe with an `Outcome`, until None comes. This is what a worker does."""
     faulthandler.enable()
     while (job := pipe.recv()) is not None:
         outcome = do_case(job[0], seed, job[1], keep, shrink_seconds)
@@ -93,7 +93,7 @@ def serve(pipe: Connection, seed: int, keep: Path | None, shrink_seconds: float)
 
 
 class Worker:
-    """A process with the case that it is at."""
+    """A process and the case that it works on."""
 
     def __init__(self, *arguments: Any) -> None:
         context = multiprocessing.get_context("spawn")
@@ -112,7 +112,7 @@ class Worker:
         self.pipe.send(job)
 
     def take(self) -> Outcome:
-        """The outcome that is there, or that the process died."""
+        """Return the outcome that the process sent, or one that says that it died."""
         assert self.job is not None
         job, self.job = self.job, None
         try:
@@ -133,7 +133,7 @@ class Worker:
 
 @dataclass
 class Totals:
-    """What was done, by arm; kept in a file with `--resume`."""
+    """What was done, by arm; `--resume` keeps it in a file."""
 
     seed: int
     next_case: Counter[str] = field(default_factory=Counter)
@@ -177,11 +177,11 @@ class Totals:
 
 
 def jobs(totals: Totals, arms: list[str], cases: int | None) -> Iterator[tuple[str, int]]:
-    """The next case: of the arm that is most behind its share of the time, or of each arm in turn."""
+    """Yield the next case: of the arm that lacks most of its share of the time, or of each arm in turn."""
     while True:
         if cases is None:
             arm = min(arms, key=lambda name: (totals.seconds.get(name, 0.0) / ARMS[name].share, totals.next_case[name]))
-            # What is under way counts already, so that two workers do not both take up the same arm.
+            # A case counts a little as soon as it is given out, so that two workers do not take the same arm.
             totals.seconds[arm] = totals.seconds.get(arm, 0.0) + 1e-3
         else:
             arm = min(arms, key=lambda name: totals.next_case[name])

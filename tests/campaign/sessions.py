@@ -1,9 +1,9 @@
-"""Sequences of calls on matchers, each beside the twin: done, recorded, replayed and shrunk.
+"""Sequences of calls on matchers beside the twin: made, recorded, replayed and shrunk.
 
-A `Session` holds several grammars over one vocabulary, which therefore share what is remembered of it, and does calls
-on matchers of them. Every call is made on both sides and compared at once (`compare.Pair`). Calls are lists such as
-`["accept", 0, 97]`; the number names a matcher, modulo how many there are, so that a sequence stays one when calls are
-left out. Bad arguments are calls like others: they must raise what is documented and change nothing.
+A `Session` has several grammars over one vocabulary, which share what is remembered for it, and makes calls on matchers
+of them. Every call is made on both sides and compared at once (`compare.Pair`). Calls are lists such as
+`["accept", 0, 97]`; the first number names a matcher, modulo their number, so that a sequence stays valid when some of
+its calls are dropped. Calls with bad arguments are made, too: they must raise what is documented and change nothing.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from support.twin import Node, dict_trie, lacks
 Call = list[Any]
 MOST_PAIRS = 6
 MOST_POSITIONS = 200_000
-"""What the twin may remember of a grammar before it forgets all."""
+"""How many positions the twin may remember of a grammar before it drops all of them."""
 
 
-# --- what a session is about -----------------------------------------------------------------------------------------
+# --- the vocabulary of a session -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Tokens:
         return cls("", tuple(t.decode("latin-1") for t in tokens), tuple(eos), tuple((special or {}).items()))
 
     def make(self) -> tuple[Vocabulary, Node]:
-        """A new vocabulary, with nothing remembered yet; whole ones are made once a process."""
+        """Return a new vocabulary, for which nothing is remembered yet; real ones are made once for each process."""
         if self.name:
             return whole(self.name)
         named = dict(self.special)
@@ -66,7 +66,7 @@ class Tokens:
         return vocabulary, dict_trie(vocabulary)
 
     def smaller(self) -> Iterator[Tokens]:
-        """With tokens taken away; ids stay what they are. Single bytes stay, or masks could rightly be empty."""
+        """Yield the vocabulary with fewer tokens and the same ids. Single bytes stay, or masks could become empty."""
         long = [i for i, token in enumerate(self.spelled) if len(token) > 1]
         for kept in fewer(long):
             gone = set(long).difference(kept)
@@ -79,7 +79,7 @@ def whole(name: str) -> tuple[Vocabulary, Node]:
     return vocabulary, dict_trie(vocabulary)
 
 
-# --- doing calls -----------------------------------------------------------------------------------------------------
+# --- making calls ----------------------------------------------------------------------------------------------------
 
 
 class Session:
@@ -88,13 +88,13 @@ class Session:
         self.sources = sources
         self.budget = budget
         self.loaded: list[Loaded | None] = [None] * len(sources)
-        self.refused: dict[int, str] = {}  # why, by the number of the source
+        self.refused: dict[int, str] = {}  # number of a source -> why it cannot be compared
         self.pairs: list[Pair] = []
         self.calls: list[Call] = []
         self.n_masks = 0
 
     def do(self, *call: Any) -> Any:
-        """Makes one call on both sides. Raises `Wrong` where they part."""
+        """Make one call on both sides; raise `Wrong` if they disagree."""
         name, *arguments = call
         self.calls.append([name, *arguments])
         if name == "new":
@@ -118,7 +118,7 @@ class Session:
                 raise pair.fail(f"{name} {arguments} left other tokens behind")
             pair.check_ends()
         except Difference as difference:
-            if isinstance(difference.__cause__, LimitError):  # documented, typed, and counted in the summary
+            if isinstance(difference.__cause__, LimitError):  # documented; the summary counts it
                 raise Skipped(f"limit: {general(str(difference.__cause__))}") from None
             raise Wrong(f"at {call}: {difference}") from difference
         if pair.loaded.twin.n_remembered > MOST_POSITIONS:
@@ -126,7 +126,7 @@ class Session:
         return result
 
     def grammar(self, number: int) -> Loaded | None:
-        """None where there is nothing to compare, see `refused`."""
+        """Return the grammar on both sides; None if it cannot be compared (see `refused`)."""
         loaded = self.loaded[number]
         if loaded is None and number not in self.refused:
             try:
@@ -188,7 +188,7 @@ class Session:
                 raise pair.fail(f"forced_bytes() says {forced!r} and stops before {bytes(ways)!r}")
 
     def buffer(self, pair: Pair, shape: str) -> None:
-        """`fill_bitmask` into rows of all shapes: right ones are filled, wrong ones refused and left as they were."""
+        """Call `fill_bitmask` with a row of this shape: a good one is filled, a bad one is refused and not changed."""
         words = (self.vocabulary.size + 31) // 32
         make, error = BUFFERS[shape]
         row = make(words)
@@ -220,7 +220,7 @@ class Session:
             self.must_raise(pair, TypeError, lambda wrong=wrong: pair.matcher.validate([wrong]))
 
     def pickled(self, pair: Pair) -> None:
-        """The matcher comes back with a grammar and a vocabulary of its own, at the same place."""
+        """Pickle the matcher: it comes back with its own grammar and vocabulary, at the same position."""
         if isinstance(pair.loaded.grammar, Grammar) and self.vocabulary.size < 5000:
             copy = pickle.loads(pickle.dumps(pair.matcher))
             if copy.tokens != pair.twin.tokens or not np.array_equal(copy.mask(), pair.twin.mask()):
@@ -228,7 +228,7 @@ class Session:
             pair.matcher = copy
 
     def reload(self, pair: Pair) -> None:
-        """The grammars are read anew; matchers that live keep the old ones."""
+        """Load the grammars anew for new matchers; present matchers keep the old ones."""
         self.loaded = [None] * len(self.sources)
 
     def collect(self, pair: Pair) -> None:
@@ -247,13 +247,13 @@ class Session:
         raise pair.fail(f"Constraint.mask() takes the token {bad}")
 
     def batch(self, pair: Pair, n_threads: int) -> None:
-        """All matchers at once, by `fill_bitmasks`."""
+        """Fill the masks of all matchers at once, with `fill_bitmasks`."""
         rows = np.full((len(self.pairs), (self.vocabulary.size + 31) // 32), -1, dtype=np.int32)
         fill_bitmasks([p.matcher for p in self.pairs], rows)
         self.check_rows(rows)
 
     def threads(self, pair: Pair, n_rounds: int) -> None:
-        """Each matcher in a thread of its own, forks made and dropped on the way."""
+        """Use each matcher in its own thread, and make and drop forks there."""
         rows = np.full((len(self.pairs), (self.vocabulary.size + 31) // 32), -1, dtype=np.int32)
         failed: list[BaseException] = []
 
@@ -287,11 +287,11 @@ class Session:
                 raise other.fail("a row of many differs")
 
     def bounds(self, pair: Pair, name: str, value: int) -> None:
-        """What may be remembered or spent from here on; masks do not depend on it."""
+        """Change a bound of what may be remembered or spent; masks must not depend on it."""
         set_limits(**{name: value})
 
     def look(self, pair: Pair) -> None:
-        """What is said about a matcher: names and numbers."""
+        """Read what a matcher says about itself: names and numbers."""
         if not all(isinstance(name, str) for name in pair.matcher.expected()):
             raise pair.fail("expected() gives what is no name")
         numbers = {**pair.matcher.stats(), **pair.loaded.grammar.engine.stats()}
@@ -351,7 +351,7 @@ BUFFERS: dict[str, tuple[Callable[[int], Any], type[Exception] | None]] = {
     "no array": (lambda n: bytearray(4 * n), TypeError),
     "nothing": (lambda n: None, TypeError),
 }
-"""How a row is made for this many words, and what it raises (None: it is a good one)."""
+"""Shape -> how a row for so many words is made, and the error that it raises (None: it is a good row)."""
 
 
 # --- a session that can be kept --------------------------------------------------------------------------------------
@@ -359,7 +359,7 @@ BUFFERS: dict[str, tuple[Callable[[int], Any], type[Exception] | None]] = {
 
 @dataclass(frozen=True)
 class Calls(Case):
-    """The recorded calls of a session, done again in order."""
+    """The recorded calls of a session, repeated in order."""
 
     kind = "calls"
     sources: tuple[Source, ...]
@@ -391,7 +391,7 @@ class Calls(Case):
             yield self.compact()
 
     def written_out(self, step: int) -> Calls:
-        """With some tokens of the real vocabulary in its place: those of the calls, all bytes, and each `step`-th."""
+        """Replace a real vocabulary by some of its tokens: those of the calls, all bytes, and every `step`-th."""
         vocabulary, _ = self.tokens.make()
         kept = {*range(0, vocabulary.size, step), *vocabulary.eos_token_ids}
         for name, *arguments in self.calls:
@@ -403,7 +403,7 @@ class Calls(Case):
         return replace(self, tokens=tokens).compact()
 
     def compact(self) -> Calls:
-        """Without tokens that spell nothing, but for EOS and special ones; the others get new ids."""
+        """Drop the tokens that spell nothing, except EOS and special ones, and number the others anew."""
         special = {*self.tokens.eos, *(i for _, i in self.tokens.special)}
         kept = [i for i, token in enumerate(self.tokens.spelled) if token or i in special]
         new = {old: i for i, old in enumerate(kept)}

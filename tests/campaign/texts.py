@@ -39,7 +39,7 @@ from support.strategies import CLASSES, LITERALS, make_gbnf, make_grammar, make_
 
 
 def hold(counts: Counter[str], case: Case) -> None:
-    """Checks one case."""
+    """Check one case and count it."""
     counts["texts"] += 1
     what = failure(case)
     if what is not None:
@@ -47,9 +47,9 @@ def hold(counts: Counter[str], case: Case) -> None:
 
 
 def texts_for(rng: Random, grammar: Grammar | None, n: int, letters: str = 'ab1 é_\n"') -> list[str]:
-    """Sentences found by walking along masks of single bytes, whole or changed, and short texts of anything.
+    """Return sentences found by walks along masks of single bytes, some of them changed, and random short texts.
 
-    None is a grammar without sentences: then there is nothing but the short texts.
+    A grammar of None has no sentences; then only the short texts are returned.
     """
     found = []
     for _ in range(n if grammar is not None else 0):
@@ -82,7 +82,7 @@ FLAGS = [0, 0, 0, re.I, re.S, re.M, re.A, re.I | re.A, re.M | re.S]
 
 
 def make_full_pattern(rng: Random, looks: bool) -> str:
-    """The syntax of `re`, whole: with lookarounds, anchors, possessive and atomic parts if `looks`."""
+    """Make a pattern out of all of `re`'s syntax; lookarounds, anchors, possessive and atomic parts only if `looks`."""
     pieces = []
     for _ in range(rng.randint(1, 4)):
         roll = rng.randrange(10)
@@ -100,7 +100,7 @@ def make_full_pattern(rng: Random, looks: bool) -> str:
 
 
 def steep(pattern: str) -> bool:
-    """Whether `re` might take forever: repetitions within repetitions."""
+    """Return whether `re` might take forever, because of repetitions within repetitions."""
     return len(re.findall(r"\)[*+{]", pattern)) > 2 or len(pattern) > 120
 
 
@@ -116,7 +116,7 @@ def regexes(rng: Random, counts: Counter[str]) -> None:
 
 
 def language(counts: Counter[str], make: Callable[[], Grammar], case: Case) -> Grammar | None:
-    """The grammar, or None where it says that it has no sentence. `case` is what shows how it is refused otherwise."""
+    """Return the grammar, or None if it has no sentence. `case` reproduces a refusal for any other reason."""
     counts["grammars"] += 1
     try:
         return loaded(make)
@@ -159,7 +159,7 @@ PLAIN_LEXEMES = ["a+", "b", "if", "[ab]+", r"\w+", " +", r"[?]", "é", "a b", "[
 
 
 def lexemes(rng: Random, counts: Counter[str]) -> None:
-    """Terminals that look one character ahead, in all orders, with blanks between them."""
+    """Compare sequences of terminals that look ahead or behind, with blanks between them."""
     patterns = [rng.choice(PLAIN_LEXEMES) for _ in range(rng.randint(1, 2))]
     patterns += [rng.choice(PLAIN_LEXEMES) + rng.choice(CONTEXTS) for _ in range(rng.randint(1, 2))]
     if rng.randrange(2):
@@ -172,7 +172,7 @@ def lexemes(rng: Random, counts: Counter[str]) -> None:
 
 
 def walk_alive(rng: Random, patterns: list[str], counts: Counter[str]) -> None:
-    """No mask on the way is empty; it is the one of the walk, and says what `validate` says."""
+    """Walk at random, and check that each mask is consistent (see `alive`)."""
     vocabulary = short_texts()
     with limits(**make_bounds(rng)):
         grammar = loaded(lambda: Grammar.from_lark(as_lexemes(patterns)))
@@ -196,7 +196,7 @@ PLAIN_LETTERS = ["a", "b", "[ab]", "[^a]", ".", r"\w", " ", "é", "ab", "a*", "b
 
 
 def make_small_pattern(rng: Random) -> str:
-    """A short pattern of few letters with everything that the twins do not know."""
+    """Make a short pattern of few letters, out of everything that the twins do not know."""
     pieces = []
     for _ in range(rng.randint(1, 4)):
         roll = rng.randrange(8)
@@ -213,7 +213,7 @@ def make_small_pattern(rng: Random) -> str:
 
 
 def prefixes(rng: Random, counts: Counter[str]) -> None:
-    """Every byte that may come next, with all short texts."""
+    """Compare the bytes that may come next with all short texts."""
     form = rng.choice(list(FORMS))
     if form == "lexemes":
         patterns = [rng.choice(PLAIN_LEXEMES), rng.choice(PLAIN_LEXEMES) + rng.choice(CONTEXTS)]
@@ -240,7 +240,7 @@ ECMA_LETTERS = "abA1 éÉ_-\n\u2028\ufeffks\u017f\u212a😀"
 
 
 def make_ecma(rng: Random, depth: int) -> list[object]:
-    """A tree as `ecma_twin` spells it."""
+    """Make a tree for `ecma_twin`."""
     roll = rng.randrange(12) if depth else 0
     if roll < 4:
         return ["leaf", rng.choice([*ecma_twin.LEAVES, *ecma_twin.BY_FLAG])]
@@ -260,7 +260,7 @@ ENDS = ["b", "ab", "aa", "é", "a|bb", "b+", "[ab]b", "ba?", "aba", "(?i:B)"]
 
 
 def attributed(rng: Random, counts: Counter[str]) -> None:
-    """Rules that are lazy, or end with something, with the definition."""
+    """Compare rules that are lazy, or end with something, with their definitions."""
     attribute = rng.choice(["lazy", "suffix", "stop"])
     body, end = rng.choice(BODIES), rng.choice(ENDS)
     if rng.randrange(3) == 0:
@@ -272,7 +272,7 @@ def attributed(rng: Random, counts: Counter[str]) -> None:
 
 
 def sentences(rng: Random, counts: Counter[str]) -> None:
-    """Whole sentences and changed ones against Lark."""
+    """Compare sentences, whole and changed, with Lark."""
     sketch = make_grammar(rng, plain=True)
     if rng.randrange(3) == 0:
         sketch = with_templates(rng, sketch)
@@ -283,7 +283,7 @@ def sentences(rng: Random, counts: Counter[str]) -> None:
 
 
 def gbnf_texts(rng: Random, counts: Counter[str]) -> None:
-    """GBNF against a reader and matcher of its own: what Lark's syntax cannot write as well."""
+    """Compare GBNF with its own slow reader and matcher, also what Lark's syntax cannot write."""
     text = make_gbnf(rng).gbnf
     if rng.randrange(2):
         text = text.replace("[a-c]", r"[a\x62c-]").replace('"é"', r'"\u00e9"').replace(" | ", " | # b\n  ", 1)

@@ -1,4 +1,4 @@
-"""Walks of the campaign: vocabularies and calls drawn at random, made on engine and twin at once."""
+"""Walks of the campaign: random vocabularies, and random calls made on engine and twin at once."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def pool(name: str) -> TokenPool:
 
 
 def sampled(rng: Random) -> Tokens:
-    """500 to 4,000 tokens of a real vocabulary, most of them nearer to 500, with EOS ids, gaps and special tokens.
+    """Make a vocabulary of 500 to 4,000 tokens of a real one, mostly near 500, with EOS ids, gaps and special tokens.
 
-    All single bytes are there; some tokens are there twice; now and then there are long runs of blanks.
+    It contains all single bytes, some tokens twice, and now and then long runs of blanks.
     """
     size = int(500 * 8 ** (rng.random() ** 2))
     tokens = pool(rng.choice(SAMPLED_FROM)).sample(rng, size)
@@ -43,13 +43,13 @@ def sampled(rng: Random) -> Tokens:
 
 @cache
 def small(alphabet: str) -> Tokens:
-    every_byte = [bytes([b]) for b in range(256)]  # ignored text may need what the alphabet has not
+    every_byte = [bytes([b]) for b in range(256)]  # ignored text may need bytes beyond the alphabet
     vocabulary = all_strings(alphabet, SMALL[alphabet][0], [*pieces_of(alphabet), *every_byte])
     return Tokens.of([vocabulary.token_bytes(i) for i in range(vocabulary.size)], list(vocabulary.eos_token_ids))
 
 
 def make_bounds(rng: Random) -> dict[str, int]:
-    """The usual ones for half of the sessions."""
+    """Return bounds of masks; half of the sessions get the usual ones."""
     bounds = {}
     if rng.randrange(2):
         bounds["split_nodes"] = rng.choice([1, 2, 5, 30, 50, 150, 300, NEVER])
@@ -70,7 +70,7 @@ def run_session(
     choose: Callable[[Random, Session], list[Any]],
     budget: int = 1_500_000,
 ) -> None:
-    """Calls drawn by `choose`; a difference becomes a case of all calls made so far."""
+    """Make calls drawn by `choose`; a difference raises `Found` with all calls made so far."""
     bounds = make_bounds(rng)
     session = Session(tuple(sources), tokens, budget)
     with limits(**bounds):
@@ -91,14 +91,14 @@ def run_session(
 
 
 def next_token(rng: Random, session: Session, number: int) -> int:
-    """A token of the twin's mask that is not EOS, if there is one: short ones, long ones and parts of characters."""
+    """Choose a token of the twin's mask, not EOS if there is another: short or long, or a part of a character."""
     pair = session.pairs[number]
     allowed = np.flatnonzero(pair.twin.mask()).tolist()
     ordinary = [t for t in allowed if t not in session.vocabulary.eos_token_ids]
     if not ordinary:
         return int(rng.choice(allowed)) if allowed else 0
     spelled = session.vocabulary.token_bytes
-    if rng.randrange(8) == 0 and len(ordinary) < 5000:  # into a character, where all that decides is UTF-8
+    if rng.randrange(8) == 0 and len(ordinary) < 5000:  # enter a character, within which UTF-8 alone decides
         parts = [t for t in ordinary if len(spelled(t)) == 1 and spelled(t) >= b"\x80"]
         if parts:
             return int(rng.choice(parts))
@@ -107,10 +107,10 @@ def next_token(rng: Random, session: Session, number: int) -> int:
 
 
 def walking(rng: Random, session: Session) -> list[Any]:
-    """Mostly on: masks and tokens, with a step back, a fork or a new beginning now and then."""
+    """Draw a call: mostly masks and tokens, now and then a rollback, a fork or a new matcher."""
     roll = rng.randrange(100)
     last = session.calls[-1]
-    # Mostly with the same matcher: the first positions of a sequence are alike and cheap.
+    # Mostly the same matcher, for the first positions of sequences are alike and cheap.
     stays = last[0] != "new" and rng.randrange(4) > 0
     number = last[1] % len(session.pairs) if stays else rng.randrange(len(session.pairs))
     if last[0] == "mask" and roll < 88:
@@ -132,7 +132,7 @@ def walking(rng: Random, session: Session) -> list[Any]:
 
 
 def calling(rng: Random, session: Session) -> list[Any]:
-    """Anything that can be called."""
+    """Draw a call of any kind."""
     number = rng.randrange(len(session.pairs))
     size = session.vocabulary.size
     roll = rng.randrange(26)

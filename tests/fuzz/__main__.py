@@ -1,9 +1,9 @@
 """Coverage-guided fuzzing: `python -m tests.fuzz TARGET [--seconds N]` in the root of the repository.
 
 Needs atheris (`pip install atheris`). The front ends are loaded from their Python sources, so that their branches count
-as coverage; the core is as it was built, best with `EARLEYMASK_DEBUG=1`. What goes wrong ends the run, is printed with
-its traceback, and its input is written to `tests/fuzz/found/TARGET/`, where the test suite runs it from then on.
-Without --seconds it goes on until something is found. A corpus is kept in `build/fuzz/TARGET`.
+as coverage; the core is the compiled one, best built with `EARLEYMASK_DEBUG=1`. A failure ends the run: its traceback
+is printed, and its input is written to `tests/fuzz/found/TARGET/`, where the test suite runs it from then on. Without
+--seconds, the run ends only with a failure. The corpus is kept in `build/fuzz/TARGET`.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ def main() -> None:
     options = [
         sys.argv[0], str(corpus), f"-max_total_time={given.seconds}", "-print_final_stats=1",
         f"-artifact_prefix={found}/", "-timeout=20", "-rss_limit_mb=3000", "-max_len=2000",
-        "-len_control=0",  # inputs are too few to wait for long ones
+        "-len_control=0",  # try long inputs from the beginning
     ]  # fmt: skip
-    if escaped:  # an empty dictionary is an error
+    if escaped:  # the fuzzer refuses an empty dictionary
         options.append(f"-dict={dictionary}")
-    targets.TARGETS[given.target](b"")  # imports what it needs, outside any input's time
+    targets.TARGETS[given.target](b"")  # imports what it needs before any input is timed
     atheris.Setup(options, targets.TARGETS[given.target])
     atheris.Fuzz()
 

@@ -1,7 +1,7 @@
-"""What is fuzzed: each target takes any bytes, and raises only where something is wrong.
+"""The targets of fuzzing: each is a function of any bytes that raises only if something is wrong.
 
-Text from strangers may be refused with an `EarleymaskError` and nothing else; what is accepted must behave: masks agree
-with what is accepted afterwards, are never empty, and where a slow way of knowing the language is at hand, it agrees.
+Text from strangers may be refused with an `EarleymaskError`, and with nothing else. For text that is accepted, masks
+must agree with `accept`, must not be empty, and must agree with a slow oracle if there is one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from support.gbnf_twin import Twin
 from support.paths import ROOT
 
 FOUND = Path(__file__).resolve().parent / "found"
-"""Inputs that were once wrong, by target; the test suite runs them all."""
+"""Inputs that once failed, in a folder for each target; the test suite runs them all."""
 
 STEPS = 12
 MOST_CALLS = 40
@@ -35,12 +35,12 @@ def vocabulary() -> Vocabulary:
 
 
 def text_of(data: bytes) -> str:
-    """Any bytes as text; malformed UTF-8 becomes lone surrogates."""
+    """Return any bytes as text; malformed UTF-8 becomes lone surrogates."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def loaded(make: Callable[[], Grammar]) -> Grammar | None:
-    """The grammar, or None where it is refused as it should be."""
+    """Return the grammar, or None if it is refused with a proper error."""
     try:
         return make()
     except EarleymaskError as error:
@@ -69,7 +69,7 @@ def walk(grammar: Grammar, seed: int) -> None:
 
 
 def accepts(grammar: Grammar, text: str) -> bool | None:
-    """Whether the text is a sentence; None where that meets a limit."""
+    """Return whether the text is a sentence; None if a limit is reached."""
     data = text.encode("utf-8", "surrogatepass")
     try:
         return Matcher(grammar, vocabulary()).validate([*data, len(TOKENS) - 1]) == len(data) + 1
@@ -89,7 +89,7 @@ def gbnf(data: bytes) -> None:
     if grammar is None:
         return
     walk(grammar, zlib.crc32(data))
-    # The twin reads no tokens and no other ends of lines; large counts and nested repetitions take forever.
+    # The twin knows no tokens and no other ends of lines; large counts and nested repetitions take it forever.
     few = len(text) < 200 and len(re.findall(r"[*+?{]", text)) < 10
     if few and not re.search(r"[<!\r]|[0-9]{2}|[5-9]", text):
         twin = Twin.read(text)
@@ -98,7 +98,7 @@ def gbnf(data: bytes) -> None:
 
 
 def regex(data: bytes) -> None:
-    """The first byte holds the flags."""
+    """A pattern of `re`; the first byte gives the flags."""
     flags = data[0] % 32 if data else 0
     pattern = text_of(data[1:])
     bits = [re.I, re.M, re.S, re.X, re.A]
@@ -116,7 +116,7 @@ def regex(data: bytes) -> None:
         assert re.search(r"\\[pP]", pattern), "only properties go beyond re"
         return
     walk(grammar, zlib.crc32(data))
-    # Nested repetitions and counts can take `re` forever.
+    # Nested repetitions and counts may take `re` forever.
     if len(pattern) < 60 and not re.search(r"[0-9]{2}", pattern) and len(re.findall(r"[*+{]", pattern)) < 4:
         for tried in ("", "a", "ab", "b", "aa", "1", "\n", " a", "é", "A", pattern[:4]):
             if not re.search("[\ud800-\udfff]", tried):
@@ -139,11 +139,11 @@ def choices(data: bytes) -> None:
 LETTERS = b"aaazx019\xc3\xa9\xa9\xe2\x00\xff "
 WORDS_OR_NUMBER = re.compile(rb"(?:[a-z]|\xc3\xa9)*|[0-9]+x")
 BEGUN = re.compile(rb"(?:[a-z]|\xc3\xa9)*\xc3?|[0-9]+x?")
-"""What begins one of these texts."""
+"""The prefixes of these texts."""
 
 
 def tokens(data: bytes) -> None:
-    """A vocabulary of any tokens. The core shows the fuzzer no coverage, so each input is also a seed."""
+    """A vocabulary of any tokens. The fuzzer sees no coverage of the core, so each input also seeds random tokens."""
     rng = random.Random(zlib.crc32(data))
     parts = [part for part in data.split(b"\0") if part or rng.random() < 0.1]
     parts += [
@@ -169,7 +169,7 @@ def tokens(data: bytes) -> None:
 
 @cache
 def saved() -> tuple[bytes, list[int]]:
-    """The file of what was prepared for the vocabulary, and a mask to compare with."""
+    """Return the file of what was prepared for the vocabulary, and a mask to compare with."""
     with tempfile.TemporaryDirectory() as folder:
         fresh = Vocabulary.from_tokens(TOKENS, eos_token_id=len(TOKENS) - 1)
         earleymask.prepare(fresh, folder)
@@ -186,9 +186,9 @@ def expected_tokens(made: Vocabulary) -> list[int]:
 
 
 def prepared(data: bytes) -> None:
-    """A file of what was prepared, with the input written over it: (place, byte) again and again, and a checksum.
+    """A file of what was prepared, overwritten by the input, which is pairs of (place, byte), with a new checksum.
 
-    As for `tokens`, the input is also a seed: of other places."""
+    As for `tokens`, the input also seeds random changes at other places."""
     original, expected = saved()
     file = bytearray(original)
     rng = random.Random(zlib.crc32(data))
@@ -209,16 +209,16 @@ def prepared(data: bytes) -> None:
         prebuilt.path_of(folder, fresh.fingerprint).write_bytes(file)
         earleymask.prepare(fresh, folder)
     found = expected_tokens(fresh)
-    # Masks may be wrong where the file lies consistently, never out of bounds.
+    # A file that is wrong but consistent may make masks wrong; it must not make anything read out of bounds.
     assert file != original or found == expected
 
 
 class Spent(Exception):
-    """All bytes of the input have been used."""
+    """All bytes of the input are used."""
 
 
 class Drawn(random.Random):
-    """Draws from the input instead of at random, so that the fuzzer decides."""
+    """A `Random` that draws from the input, so that the fuzzer makes the choices."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(0)
@@ -238,7 +238,7 @@ class Drawn(random.Random):
 
 
 def calls(data: bytes) -> None:
-    """Small grammars and a sequence of all API calls, as the campaign makes them, each beside the twin."""
+    """Small grammars and a sequence of all API calls, as the campaign makes them, each compared with the twin."""
     from campaign.fronts import Source
     from campaign.sessions import Session
     from campaign.walks import calling, make_bounds, small
@@ -295,11 +295,11 @@ WORDS: dict[str, list[str]] = {
     "prepared": [],
     "calls": [],
 }  # fmt: skip
-"""What the texts are made of, for the fuzzer to put in."""
+"""Words of each target's language, which the fuzzer inserts."""
 
 
 def seeds(target: str) -> list[bytes]:
-    """What to begin with."""
+    """Return the first inputs of a target."""
     if target == "lark":
         files = sorted((ROOT / "bench" / "grammars").glob("**/*.lark"))
         written = [

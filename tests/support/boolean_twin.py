@@ -1,14 +1,15 @@
-"""Terminals with intersection and complement: for the engine by `Regexes` or in Lark's syntax, for the twin by plain
-products of states.
+"""Terminals with intersection and complement: for the engine as `Regexes` or Lark text, for the twin as products of
+states.
 
-A grammar is JSON: `{"rules": [[name, [symbol, ...]], ...], "terminals": {NAME: tree}, "ignored": [NAME, ...]}`, a tree
-`["re", pattern]`, `["and", tree, ...]`, `["or", tree, ...]`, `["not", tree]`, `["cat", tree, ...]` or
-`["many", tree, least, most or null]`. All trees denote sets of texts in UTF-8; `not` is relative to all of them. At the
-top, `["lazy", tree]` is a tree without what has a shorter text of it at its beginning, `["suffix", tree, end]` and
-`["stop", tree, end]` are the tree and then `end`, without what has an `end` before: rules with attributes.
+A grammar is JSON: `{"rules": [[name, [symbol, ...]], ...], "terminals": {NAME: tree}, "ignored": [NAME, ...]}`. A tree
+is `["re", pattern]`, `["and", tree, ...]`, `["or", tree, ...]`, `["not", tree]`, `["cat", tree, ...]` or
+`["many", tree, least, most or null]`; it denotes a set of texts in UTF-8, and `not` is the complement within all texts
+in UTF-8. Three more stand at the top only, for rules with attributes: `["lazy", tree]` is the tree's texts none of
+whose proper prefixes is one; `["suffix", tree, end]` and `["stop", tree, end]` are a text of the tree followed by one
+of `end`, such that no proper prefix of the whole ends with a text of `end`.
 
-The twin's state of a tree is made of the states of its parts and stepped with all of them, whatever they say: no
-derivatives, no normal forms. Whether a state can still come to a match is a search over all states in reach.
+The twin's state of a tree consists of the states of its parts, and each step steps all of them: no derivatives, no
+normal forms. Whether a match is still possible is found by a search over all states in reach.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ from support.twin_regex import Automaton, TerminalTwin
 
 Tree = list[Any]
 MOST_STATES = 800
-"""States that a search for a match may come by."""
+"""How many states a search for a match may visit; what needs more is `TooMuchWork`."""
 
 ANY = ["re", "(?s:.)*"]
 MORE = ["re", "(?s:.)+"]
 COUNT_CAP = 12
-"""Repetitions are counted up to here: trees ask for fewer."""
+"""Repetitions are counted up to this number, which is larger than any count in a tree."""
 
 RULES = ("lazy", "suffix", "stop")
-"""Trees that are written as rules with an attribute."""
+"""Kinds of trees that are written as rules with an attribute."""
 
 
 class BooleanTwin(Automaton):
-    """A tree: a state is made of states of its parts."""
+    """The automaton of a tree: a state consists of the states of its parts."""
 
     most_states = MOST_STATES
 
@@ -67,7 +68,7 @@ class BooleanTwin(Automaton):
     def _has_match(self, state: Any) -> bool:
         return self._ends(self.tree, state)
 
-    # States of trees, between two characters. None is the state from which nothing matches, of a leaf.
+    # States of trees, between two characters. A leaf from which nothing matches is None.
 
     def _start(self, tree: tuple[Any, ...]) -> Hashable:
         kind, *parts = tree
@@ -80,7 +81,7 @@ class BooleanTwin(Automaton):
         return tuple(self._start(part) for part in parts)
 
     def _after(self, tree: tuple[Any, ...], state: Any, data: bytes) -> Hashable:
-        """After one more character."""
+        """Return the state after one more character."""
         kind, *parts = tree
         if kind == "re":
             return None if state is None else parts[0].run(data, state)
@@ -91,7 +92,7 @@ class BooleanTwin(Automaton):
         return tuple(self._after(part, inner, data) for part, inner in zip(parts, state, strict=True))
 
     def _follow_cat(self, tree: tuple[Any, ...], states: list[Any]) -> frozenset[Any]:
-        """With the beginnings of the parts behind those that may be over. A state is (which part, the state in it)."""
+        """Add the start of each part after a part that may end. A state is (number of the part, state in it)."""
         parts = tree[1:]
         found = set(states)
         agenda = list(states)
@@ -105,7 +106,7 @@ class BooleanTwin(Automaton):
         return frozenset(found)
 
     def _follow_many(self, tree: tuple[Any, ...], states: list[Any]) -> frozenset[Any]:
-        """A state is (which iteration this is, the state in it); the whole also tells whether nothing was read yet."""
+        """Add the start of the next iteration after each that may end. A state is (iteration, state in it)."""
         _, body, _, most = tree
         found = set(states)
         agenda = list(states)
@@ -151,14 +152,14 @@ def boolean_terminal(tree: str) -> BooleanTwin:
 
 
 class BooleanGrammar:
-    """What a matcher needs of a grammar."""
+    """The part of a `Grammar` that a matcher needs."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
 
 def boolean_engine(text: str) -> BooleanGrammar:
-    """The engine takes productive symbols alone; the twin has sorted that out."""
+    """Make an engine of the grammar. It must be given productive symbols alone; the twin knows which these are."""
     grammar = json.loads(text)
     try:
         twin = boolean_twin(text)
@@ -198,14 +199,14 @@ def boolean_node(regexes: Regexes, tree: Tree) -> int:
 
 
 def as_lark_reads(text: str) -> str:
-    """The grammar with each pattern as large as Lark's syntax makes it, so that lazy quantifiers mean the same."""
+    """Join patterns into terminals as Lark's syntax does, so that lazy quantifiers mean the same to both sides."""
     grammar = json.loads(text)
     grammar["terminals"] = {name: folded_rule(tree) for name, tree in grammar["terminals"].items()}
     return json.dumps(grammar)
 
 
 def boolean_lark(text: str) -> str:
-    """The grammar in Lark's syntax; `text` is what `as_lark_reads` gives."""
+    """Write the grammar in Lark's syntax; `text` is what `as_lark_reads` returns."""
     grammar = json.loads(text)
     names = {name: name.lower() if tree[0] in RULES else name for name, tree in grammar["terminals"].items()}
     alternatives: dict[str, list[str]] = {}
@@ -234,7 +235,7 @@ def boolean_expression(tree: Tree) -> str:
 
 
 def folded_rule(tree: Tree) -> Tree:
-    """As `folded`; in a rule with attributes each terminal is a language of its own."""
+    """Return `folded(tree)`, except that in a rule with attributes each terminal stays a language of its own."""
     if tree[0] in RULES:
         return [tree[0], folded_body(tree[1]), *map(folded, tree[2:])]
     return folded(tree)
@@ -247,7 +248,7 @@ def folded_body(tree: Tree) -> Tree:
 
 
 def folded(tree: Tree) -> Tree:
-    """The tree with each part that has no operator of sets in it as one pattern: Lark joins terminals as text."""
+    """Make each part without `and` and `not` one pattern, for Lark joins terminals as text."""
     kind, *parts = tree
     if kind == "re":
         return tree

@@ -1,9 +1,9 @@
-"""`max_tokens` by its definition: a textbook recogniser over lexemes that obey their budgets, tokens tried one by one.
+"""`max_tokens` by its definition: a textbook recogniser over lexemes with budgets, which tries tokens one by one.
 
 Slow, for tests alone. A lexeme that began in token s, counting from 0, has spent a budget of N tokens when token
-s + N - 1 is accepted. If it may end there, it does; else it ends at the first place after that at which it may. Where
-it ends with a text that says so (`stop`), it is looked at after that token and each later one, and as soon as it can
-end within the length of that text, it does.
+s + N - 1 is accepted. If it may end there, it ends; else it ends at the first later place at which it may. A lexeme
+with a closing text (`stop`) is examined after that token and after each later one: as soon as it can end within as many
+letters as that text has, it must.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from itertools import accumulate, product
 from typing import NamedTuple
 
 LETTERS = "ab."
-MORE = 4  # letters that a lexeme under way may need to come to its end
+MORE = 4  # how many letters are tried to complete a lexeme that has begun
 
 
 class Terminal(NamedTuple):
-    """What one terminal matches."""
+    """A terminal: its pattern, its budget and its closing text."""
 
     pattern: str
-    most: int = 0  # tokens; 0: as many as one likes
+    most: int = 0  # tokens; 0: any number
     stop: str = ""
 
     def written(self, name: str) -> str:
@@ -39,12 +39,12 @@ def matches(terminal: Terminal, text: str) -> bool:
 
 @cache
 def ends_within(terminal: Terminal, text: str, n: int) -> bool:
-    """Whether some text of at most `n` letters, but one at least, completes this one."""
+    """Return whether some text of one to `n` letters completes this one."""
     return any(matches(terminal, text + "".join(more)) for k in range(1, n + 1) for more in product(LETTERS, repeat=k))
 
 
 class Twin:
-    """One sequence. Rules are tuples of names of rules and terminals; `start` is the first of them."""
+    """A grammar: rules are tuples of names of rules and terminals, and `start` is the start rule."""
 
     def __init__(
         self, rules: dict[str, list[tuple[str, ...]]], terminals: dict[str, Terminal], ignored: Terminal | None
@@ -59,14 +59,14 @@ class Twin:
         return "\n".join(lines + ([f"%ignore /{self.ignored.pattern}/"] if self.ignored else []))
 
     def allowed(self, tokens: list[str], token: str) -> bool:
-        """Whether the token may come after these; they are what was accepted before."""
+        """Return whether the token may follow `tokens`, all of which were accepted."""
         return self.read([*tokens, token], len(tokens))[0]
 
     def is_sentence(self, tokens: list[str]) -> bool:
         return self.read(tokens, len(tokens))[1]
 
     def read(self, tokens: list[str], n_accepted: int) -> tuple[bool, bool]:
-        """Whether the text can go on or be a sentence; whether it is one. Accepted tokens count for budgets."""
+        """Return whether the text is a viable prefix, and whether it is a sentence; budgets count accepted tokens."""
         text = "".join(tokens)
         ends = list(accumulate(map(len, tokens)))
         rows: list[set[tuple[str, tuple[str, ...], int, int]]] = []
@@ -106,7 +106,7 @@ class Twin:
                     row |= {(rhs[dot], alternative, 0, place) for alternative in self.rules[rhs[dot]]}
 
     def spent(self, terminal: Terminal, begin: int, ends: list[int], n_accepted: int) -> list[int]:
-        """The places after accepted tokens at which a lexeme that began at `begin` has no tokens left."""
+        """Return the ends of accepted tokens at which a lexeme that began at `begin` has no tokens left."""
         if not terminal.most:
             return []
         first = sum(end <= begin for end in ends)
@@ -130,7 +130,7 @@ class Twin:
         return ends_within(terminal, text, MORE)
 
     def latest(self, terminal: Terminal, text: str, begin: int, spent: list[int]) -> int:
-        """The most letters that a lexeme may come to have."""
+        """Return how many letters the lexeme may have at most."""
         n = len(terminal.stop)
         found = [end - begin + n for end in spent if ends_within(terminal, text[: end - begin], n)]
         return min(found, default=1000)

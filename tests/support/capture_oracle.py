@@ -1,4 +1,4 @@
-"""Captures by enumeration: every reading of a short text, and the order of `docs/extensions.md` over all of them.
+"""Captures by enumeration: every reading of a short text, the first of them in the order of `docs/extensions.md`.
 
 Slow, for tests alone. A grammar is a dict from names of rules to alternatives: tuples of names, and of patterns in
 slashes.
@@ -33,7 +33,7 @@ class Oracle:
         self.text = text
 
     def captures(self) -> list[tuple[str, bytes]] | None:
-        """What is to be reported; None where no sentence begins like the text."""
+        """Return the captures that a matcher must report; None if the text is no viable prefix."""
         n = len(self.text)
         readings = {
             part[2]
@@ -48,7 +48,7 @@ class Oracle:
         return [(name, self.text[begin:-end].encode()) for begin, end, name in min(readings, key=Order)]
 
     def whole(self, symbol: str, begin: int, end: int, within: frozenset[object]) -> set[Part]:
-        """All ways in which `symbol` derives a part of the text, the ignored text before its lexemes included."""
+        """Return all ways in which `symbol` derives a part of the text, with the ignored text before its lexemes."""
         if symbol[0] == "/":
             return {
                 (start, end, ())
@@ -57,7 +57,7 @@ class Oracle:
                 if re.compile(symbol[1:-1]).fullmatch(self.text, start, end)
             }
         node = (symbol, begin, end)
-        if node in within:  # nothing is gained by a rule that contains itself over the same text
+        if node in within:  # a rule that contains itself over the same text adds no new captures
             return set()
         found = set()
         for rhs in self.rules[symbol]:
@@ -83,7 +83,7 @@ class Oracle:
                     )
 
     def begun(self, symbol: str, begin: int, lexeme_under_way: bool, within: frozenset[object]) -> set[Captures]:
-        """All ways in which the text from `begin` on is the beginning of what `symbol` derives."""
+        """Return all ways in which the text from `begin` on is the beginning of a text of `symbol`."""
         n = len(self.text)
         if symbol[0] == "/":
             if not lexeme_under_way:
@@ -106,7 +106,7 @@ class Oracle:
         return found
 
     def goes_on(self, pattern: str, text: str) -> bool:
-        """Whether the pattern matches something longer that begins with the text."""
+        """Return whether the pattern matches a longer text that begins with this one."""
         more = [""]
         for _ in range(3):
             more = [each + letter for each in more for letter in LETTERS]
@@ -116,7 +116,7 @@ class Oracle:
 
 
 def productive(rules: Rules) -> Rules:
-    """Without alternatives that derive nothing."""
+    """Drop the alternatives that derive no text."""
     known: set[str] = set()
     for _ in rules:
         known |= {name for name, alternatives in rules.items() if any(is_made_of(rhs, known) for rhs in alternatives)}
@@ -128,7 +128,7 @@ def is_made_of(rhs: tuple[str, ...], names: set[str]) -> bool:
 
 
 class Order:
-    """Compares sets of captures: which is reported comes first."""
+    """A key by which the captures to be reported are the least."""
 
     def __init__(self, captures: Captures) -> None:
         self.found = [each for each in captures if each[0] < -each[1]]

@@ -1,7 +1,7 @@
-"""Engine and twin side by side: every step is made on both, and a disagreement is raised as a `Difference`.
+"""Engine and twin side by side: every step is made on both, and a disagreement raises a `Difference`.
 
-The suite's properties and the campaign share this, so every example cross-checks masks, `accept`, and the ends of
-sequences, whatever it was written for.
+Property tests and the campaign use this, so each of their examples also compares masks, `accept`, and the ends of
+sequences, whatever else it is about.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from support.twin import EmptyLanguage, Node, Twin, TwinMatcher, Unsupported, di
 
 @dataclass
 class Difference(AssertionError):
-    """Where engine and twin part, with all it takes to see it again."""
+    """A disagreement of engine and twin, with all that is needed to reproduce it."""
 
     what: str
     grammar: str
@@ -36,7 +36,7 @@ class Difference(AssertionError):
 
 @dataclass
 class Loaded:
-    """A grammar as both sides see it."""
+    """A grammar, loaded by both sides."""
 
     text: str
     twin: Twin
@@ -44,9 +44,9 @@ class Loaded:
 
 
 def load(text: str, make: Callable[[], Grammar] | None = None, read: Callable[[], Twin] | None = None) -> Loaded:
-    """Both sides must agree on whether there is a language at all.
+    """Load a grammar on both sides, which must agree on whether it has any sentence.
 
-    `make` and `read` are for grammars that come to the engine or to the twin in another way than as Lark's syntax.
+    `make` and `read` load it for the engine and for the twin if `text` is not in Lark's syntax for that side.
     """
     try:
         twin = read() if read else Twin.from_lark(text)
@@ -70,7 +70,7 @@ def load(text: str, make: Callable[[], Grammar] | None = None, read: Callable[[]
 
 
 class Pair:
-    """An engine's matcher and the twin's, always at the same place."""
+    """A matcher of the engine and one of the twin, always at the same position."""
 
     def __init__(self, loaded: Loaded, vocabulary: Vocabulary, trie: Node | None = None) -> None:
         self.loaded = loaded
@@ -96,9 +96,9 @@ class Pair:
         return Difference(what, self.loaded.text, self.spelled())
 
     def mask(self) -> npt.NDArray[np.bool_]:
-        """The mask, the same on both sides: asked for, asked for again, and by a walk of the trie.
+        """Return the mask, after a check that twin and engine agree: `mask`, `fill_bitmask` and `walk_bitmask`.
 
-        It is never empty if the vocabulary has every byte, for then it has what the grammar needs.
+        It must not be empty if the vocabulary has every byte, for then any viable prefix can be continued.
         """
         expected = self.twin.mask()
         ways = {"mask": Matcher.mask, "fill_bitmask": filled, "walk_bitmask": walked}
@@ -124,10 +124,10 @@ class Pair:
         return f"masks differ; wrongly refused {some(refused)}; wrongly allowed {some(allowed)}"
 
     def accept(self, token_id: int) -> bool:
-        """Offers a token to both."""
+        """Offer a token to both sides; return whether they accept it."""
         expected = self.twin.accept(token_id)
         if expected:
-            self.twin.tokens.pop()  # so that a report shows the text before the token
+            self.twin.tokens.pop()  # a report shows the text before the token
             history = self.twin._history.pop()
         try:
             accepted = self.matcher.accept(token_id)
@@ -151,7 +151,7 @@ class Pair:
             raise self.fail(f"tokens {self.matcher.tokens}, expected {self.twin.tokens}")
 
     def next_token(self, rng: Random, mask: npt.NDArray[np.bool_]) -> int | None:
-        """A token of the mask to go on with: EOS only where nothing else is left."""
+        """Choose a token of the mask that is not EOS; None if there is none."""
         allowed = [int(i) for i in np.flatnonzero(mask) if int(i) not in self.vocabulary.eos_token_ids]
         if not allowed:
             return None
@@ -159,7 +159,7 @@ class Pair:
 
 
 def walk(pair: Pair, rng: Random, n_tokens: int) -> int:
-    """A random sentence or part of one, every mask on the way compared; returns how many masks that were."""
+    """Walk at random for up to `n_tokens` tokens and compare every mask; return how many masks there were."""
     for n in range(n_tokens):
         token_id = pair.next_token(rng, pair.mask())
         if token_id is None:

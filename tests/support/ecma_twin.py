@@ -1,9 +1,9 @@
-"""Patterns of ECMA-262 as trees that can be spelled twice: as `new RegExp(..., "u")` reads them, and for Python's `re`.
+"""Patterns of ECMA-262 as trees with two spellings: one for `new RegExp(..., "u")`, one for Python's `re`.
 
 A tree is `["leaf", name]`, `["cat", tree, ...]`, `["or", tree, ...]`, `["many", tree, quantifier]`,
-`["look", opener, tree]` or `["group", tree]`, a named group. Spelled for `re`, what differs between the dialects is a
-class written out, so the only flag left to it is `I`. `campaign/test_campaign.py` asks node, where it is
-installed, whether both spellings mean the same.
+`["look", opener, tree]` or `["group", tree]`, a named group. The spelling for `re` writes out as a class whatever
+differs between the dialects, so `I` is the only flag it needs. If node is installed, `campaign/test_campaign.py` asks
+it whether both spellings mean the same.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ LEAVES: dict[str, str] = {
     r"\P{L}": "L",
     r"[\p{Nd}_]": "Nd",
 }
-"""As ECMA-262 writes it -> for `re`; `.`, `^` and `$` depend on flags, properties are the name of a category."""
+"""Leaf in ECMA-262 -> its spelling for `re`, or the name of a category. `.`, `^` and `$`, which depend on flags, are
+in `BY_FLAG`."""
 BY_FLAG: dict[str, tuple[int, str, str]] = {
     ".": (re.S, r"(?s:.)", f"[^{LINE}]"),
     "^": (re.M, f"(?<![^{LINE}])", r"\A"),
@@ -63,7 +64,7 @@ LOOKS = ["(?=", "(?!", "(?<=", "(?<!"]
 
 @cache
 def category(name: str) -> str:
-    """The inside of a class: the general category, of this Python's Unicode."""
+    """Return the code points of a general category, in this Python's Unicode, as the inside of a class."""
     runs = re.finditer(
         "1+", "".join("01"[unicodedata.category(chr(code)).startswith(name)] for code in range(0x110000))
     )

@@ -1,8 +1,8 @@
-"""Every small grammar on `ab`, and its language by brute force: sets of texts, no parser.
+"""Every small grammar over `ab`, and its language by brute force: sets of texts, no parser.
 
 `texts(rules, longest)` is the least fixpoint of the productions over texts of bounded length.  Viable prefixes are the
-sentences of the prefix grammar (for `A -> X Y`: `A' -> X' | X Y'`, and `A' -> ` empty), so the same fixpoint gives
-them.  Nothing can be plainer; it is the oracle of the oracle.
+sentences of the prefix grammar (for `A -> X Y`: `A' -> X' | X Y'`, and an empty `A'`), so the same fixpoint finds them.
+Nothing is plainer: this is the oracle for the twin.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from random import Random
 
 Alternatives = tuple[str, ...]
 Grammar = dict[str, Alternatives]
-"""Rule (one capital letter) -> its right-hand sides, written as in `aSb`; small letters are the text itself."""
+"""Rule (one capital letter) -> its right-hand sides, such as `aSb`; small letters stand for themselves."""
 
 
 def right_hand_sides(symbols: str, longest: int) -> list[str]:
@@ -21,7 +21,7 @@ def right_hand_sides(symbols: str, longest: int) -> list[str]:
 
 
 def one_rule(longest: int = 2, most: int = 3) -> Iterator[Grammar]:
-    """Every grammar with one rule of at most `most` alternatives, each of at most `longest` symbols."""
+    """Yield every grammar with one rule of at most `most` alternatives, each of at most `longest` symbols."""
     sides = right_hand_sides("abS", longest)
     for n in range(1, most + 1):
         for chosen in itertools.combinations(sides, n):
@@ -29,7 +29,7 @@ def one_rule(longest: int = 2, most: int = 3) -> Iterator[Grammar]:
 
 
 def two_rules(longest: int = 2, most: int = 2) -> Iterator[Grammar]:
-    """Every grammar with two rules, where the first uses the second."""
+    """Yield every grammar with two rules, the first of which uses the second."""
     sides = right_hand_sides("abST", longest)
     chosen = [c for n in range(1, most + 1) for c in itertools.combinations(sides, n)]
     for first in chosen:
@@ -39,14 +39,14 @@ def two_rules(longest: int = 2, most: int = 2) -> Iterator[Grammar]:
 
 
 def random_grammar(rng: Random) -> Grammar:
-    """Up to three rules with longer alternatives than all can be tried of."""
+    """Make a grammar of up to three rules with longer alternatives; there are too many of these to try all."""
     rules = "STU"[: rng.randint(1, 3)]
     sides = ["".join(rng.choice(rules + "ab") for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 3, 4]))) for _ in range(12)]
     return {rule: tuple(dict.fromkeys(rng.sample(sides, rng.randint(1, 3)))) for rule in rules}
 
 
 def trimmed(grammar: Grammar) -> Grammar:
-    """The grammar without alternatives that derive no text."""
+    """Return the grammar without alternatives that derive no text."""
     productive: set[str] = set("ab")
     while True:
         found = {name for name, sides in grammar.items() if any(productive.issuperset(side) for side in sides)}
@@ -56,7 +56,7 @@ def trimmed(grammar: Grammar) -> Grammar:
 
 
 def texts(grammar: Grammar, longest: int) -> dict[str, frozenset[str]]:
-    """Rule -> all texts of at most `longest` letters that it derives."""
+    """Return for each rule all texts of at most `longest` letters that it derives."""
     derived: dict[str, frozenset[str]] = {name: frozenset() for name in grammar} | {c: frozenset(c) for c in "ab"}
     while True:
         grown = dict(derived)
@@ -79,7 +79,7 @@ def sentences(grammar: Grammar, longest: int) -> frozenset[str]:
 
 
 def viable_prefixes(grammar: Grammar, longest: int) -> frozenset[str]:
-    """All viable prefixes of at most `longest` letters; none where the language is empty."""
+    """Return all viable prefixes of at most `longest` letters; none if the language is empty."""
     kept = trimmed(grammar)
     if not kept["S"]:
         return frozenset()
@@ -95,7 +95,7 @@ def viable_prefixes(grammar: Grammar, longest: int) -> frozenset[str]:
 
 
 def lark_text(grammar: Grammar) -> str:
-    """The same grammar in Lark's syntax (rules are small letters there)."""
+    """Write the grammar in Lark's syntax, where the names of rules are small letters."""
     names = {"S": "start", "T": "t", "U": "u", "a": '"a"', "b": '"b"'}
     return "".join(
         f"{names[rule]}: " + " | ".join(" ".join(names[s] for s in side) for side in sides) + "\n"

@@ -1,8 +1,8 @@
 """A slow reader and matcher of GBNF, for tests alone. It shares no code with the engine or its front end.
 
-The text is split by one regular expression and read by recursive descent into tuples; a text is matched by tables of
-(rule, begin) -> ends that grow until nothing is new, so left recursion and cycles need no care. Nothing here is fast,
-and a malformed grammar may be read as anything.
+One regular expression splits the grammar, and recursive descent reads it into tuples. A text is matched with tables of
+(rule, begin) -> ends that grow until nothing is new, so left recursion and cycles need no special treatment. Nothing
+here is fast, and the reader does not check grammars: a malformed one may be read as anything.
 
 Expressions: ("text", str) · ("class", negative, frozenset of (first, last)) · ("any",) · ("rule", name) ·
 ("sequence", parts) · ("choice", parts) · ("repeat", part, least, most or None)
@@ -26,7 +26,7 @@ _CHARACTERS = re.compile(
 
 
 def characters(body: str) -> list[tuple[str, bool]]:
-    """The characters that the inside of a string or class stands for, and whether each was escaped."""
+    """Return the characters that the inside of a string or class stands for, and whether each was escaped."""
     found = []
     for match in _CHARACTERS.finditer(body):
         code = match[1] or match[2] or match[3]
@@ -119,7 +119,7 @@ class Reader:
 
 
 class Twin:
-    """What a grammar matches. `rules` is what `Reader` reads, or made by hand."""
+    """The language of a grammar, whose `rules` come from `Reader` or are made by hand."""
 
     def __init__(self, rules: dict[str, Expression]) -> None:
         self.rules = rules
@@ -141,7 +141,7 @@ class Twin:
     def ends(
         self, expression: Expression, text: str, begin: int, table: dict[tuple[str, int], frozenset[int]]
     ) -> set[int]:
-        """Where a match that begins at `begin` may end."""
+        """Return where a match that begins at `begin` may end."""
         kind = expression[0]
         if kind == "text":
             return {begin + len(expression[1])} if text.startswith(expression[1], begin) else set()

@@ -1,4 +1,4 @@
-"""Grammars that share much and little with one another: objects, calls, prose, counts, tags."""
+"""Five grammars in Lark's syntax, some of which have terminals in common: objects, calls, prose, counts, tags."""
 
 GRAMMARS = {
     "json": r"""

@@ -31,18 +31,18 @@ __all__ = [
 
 
 class TooLong(BaseException):
-    """What was to be done within a time is not done. Lark wraps every Exception, so this is none."""
+    """The time given to `at_most` is over. Lark wraps every `Exception`, so this is not one."""
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Ends with `TooLong` what has not ended by then: from grammars of few lines Lark makes more than memory holds."""
+    """Raise `TooLong` within the block after this time: some grammars of few lines fill the memory in Lark."""
 
     def end(number: int, frame: FrameType | None) -> None:
         raise TooLong
 
     before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # once more where a destructor swallows the first
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # again each second, for a destructor may swallow the first one
     try:
         yield
     finally:
@@ -55,7 +55,7 @@ def lark_parser(grammar: str, start: str = "start", **options: Any) -> Lark:
 
 
 def lark_loads(grammar: str, **options: Any) -> bool:
-    """Whether Lark makes a parser of the text. It also raises KeyError, AssertionError and the errors of `re`."""
+    """Return whether Lark makes a parser of the text. KeyError, AssertionError and errors of `re` are refusals, too."""
     try:
         lark_parser(grammar, **options)
     except Exception:
@@ -74,7 +74,7 @@ def lark_accepts(parser: Lark, text: str) -> bool:
 
 
 def lark_says(parser: Lark, text: str) -> bool | None:
-    """The same; None where Lark's own bug keeps it from an answer."""
+    """Return `lark_accepts(parser, text)`, or None if a bug of Lark prevents an answer."""
     try:
         return lark_accepts(parser, text)
     except RuntimeError as error:
@@ -85,7 +85,7 @@ def lark_says(parser: Lark, text: str) -> bool | None:
 
 
 def assert_same(text: str, sentences: Iterable[str], start: str = "start", **options: Any) -> None:
-    """Lark and we accept the same of `sentences`, at least one of them and not all. `options` go to both."""
+    """Assert that Lark and we accept the same of `sentences`: at least one, and not all. `options` go to both."""
     parser = lark_parser(text, start, **options)
     grammar = Grammar.from_lark(text, start=start, **options)
     accepted = rejected = 0
@@ -98,7 +98,7 @@ def assert_same(text: str, sentences: Iterable[str], start: str = "start", **opt
 
 
 def assert_refused(text: str, line: int | None, column: int | None, message: str, **options: Any) -> GrammarError:
-    """The error of loading `text`, which says this there."""
+    """Assert that loading `text` raises an error with this message at this place; return the error."""
     with pytest.raises(GrammarError) as caught:
         Grammar.from_lark(text, **options)
     error = caught.value

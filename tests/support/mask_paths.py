@@ -1,7 +1,7 @@
-"""The ways in which a mask can be made, forced one by one, and the same mask by all of them.
+"""Force each way in which a mask can be made, and compare the masks.
 
-`fill_bitmask` answers from what is remembered (`earley/_masks`), `walk_bitmask` walks the whole trie; the twin does
-neither. Small vocabularies would never reach the remembered parts, so the bounds that decide are set here.
+`fill_bitmask` combines remembered answers (`earley/_masks`), `walk_bitmask` walks the whole trie, and the twin does
+neither. With a small vocabulary the engine would never use remembered parts; the bounds that decide this are set here.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from support import vocabularies
 from support.strategies import choose_token
 
 USUAL = {**set_limits(), "split_nodes": 1000}
-"""The bounds of a release build where nobody sets any."""
+"""The bounds of a release build, unless something sets others."""
 NEVER = 10**9
 SPLITS = (1, 5, 50, NEVER)
-"""Trie nodes from which on terminals are asked alone: always, sooner or later in a small trie, never."""
+"""Values of `split_nodes`, the number of trie nodes from which on each terminal is answered by itself: always, in a
+small trie sooner or later, never."""
 
 
 @contextmanager
 def limits(split_nodes: int | None = None, memory: int | None = None, budget: int | None = None) -> Iterator[None]:
-    """These bounds inside the block. What was remembered under others stays: make grammars inside, too."""
+    """Set these bounds within the block. Answers remembered under others stay, so make grammars within it, too."""
     before = set_limits(split_nodes=split_nodes, memory=memory, budget=budget)
     try:
         yield
@@ -38,12 +39,12 @@ def limits(split_nodes: int | None = None, memory: int | None = None, budget: in
 
 
 def filled(matcher: Matcher) -> npt.NDArray[np.bool_]:
-    """The mask by `fill_bitmask`."""
+    """Return the mask by `fill_bitmask`."""
     return _mask(matcher, matcher.fill_bitmask)
 
 
 def walked(matcher: Matcher) -> npt.NDArray[np.bool_]:
-    """The mask by `walk_bitmask`."""
+    """Return the mask by `walk_bitmask`."""
     return _mask(matcher, matcher.walk_bitmask)
 
 
@@ -56,7 +57,7 @@ def _mask(matcher, fill) -> npt.NDArray[np.bool_]:  # type: ignore[no-untyped-de
 
 
 def explain(matcher: Matcher, mask: npt.NDArray[np.bool_], expected: npt.NDArray[np.bool_]) -> str:
-    """Where a mask is wrong, and after which tokens."""
+    """Say where a mask is wrong, and after which tokens."""
 
     def some(ids: npt.NDArray[np.intp]) -> str:
         return f"{len(ids)}: " + ", ".join(f"{i} {matcher.vocabulary.token_bytes(int(i))!r}" for i in ids[:8])
@@ -67,10 +68,10 @@ def explain(matcher: Matcher, mask: npt.NDArray[np.bool_], expected: npt.NDArray
 
 
 def agreed(matcher: Matcher, twin: Grammar | None = None) -> npt.NDArray[np.bool_]:
-    """The mask, asserted to be the same by remembered answers and by the walk.
+    """Return the mask, asserted to be the same by remembered answers and by the walk.
 
-    With `twin`, the same grammar loaded once more, also by answers that are remembered under the usual bounds: where
-    `fill_bitmask` falls back on the walk, the walk alone would be compared with itself.
+    `twin` is the same grammar loaded once more, for a third mask, by answers under the usual bounds: if `fill_bitmask`
+    falls back on the walk, the first two compare the walk with itself.
     """
     mask, expected = filled(matcher), walked(matcher)
     assert np.array_equal(mask, expected), explain(matcher, mask, expected)
@@ -81,7 +82,7 @@ def agreed(matcher: Matcher, twin: Grammar | None = None) -> npt.NDArray[np.bool
 
 
 def elsewhere(matcher: Matcher, twin: Grammar) -> npt.NDArray[np.bool_]:
-    """The mask by remembered answers of another grammar object, under the usual bounds and never by the walk."""
+    """Return the mask by remembered answers of another grammar object, under the usual bounds, never by the walk."""
     with limits(**USUAL):
         other = Matcher(twin, matcher.vocabulary)
         assert all(other.accept(token) for token in matcher.tokens)
@@ -91,14 +92,14 @@ def elsewhere(matcher: Matcher, twin: Grammar) -> npt.NDArray[np.bool_]:
 
 
 def all_strings(alphabet: str, longest: int, more: Iterable[bytes] = ()) -> Vocabulary:
-    """A vocabulary of every string over the alphabet up to this length, and EOS behind them."""
+    """Return a vocabulary of every string over the alphabet up to this length, then `more`, then EOS."""
     tokens = ["".join(w).encode() for n in range(1, longest + 1) for w in product(alphabet, repeat=n)]
     tokens += [token for token in more if token not in tokens]
     return Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
 
 
 def pieces_of(alphabet: str) -> list[bytes]:
-    """The bytes of its characters, and what begins or ends inside of one; with letters before and behind."""
+    """Return all parts of the characters of several bytes, each alone and with an `a` before or after it."""
     spelled = [c.encode() for c in alphabet if len(c.encode()) > 1]
     pieces = [c[i:j] for c in spelled for i in range(len(c)) for j in range(i + 1, len(c) + 1)]
     return list(dict.fromkeys([*pieces, *(b"a" + p for p in pieces), *(p + b"a" for p in pieces)]))
@@ -106,7 +107,7 @@ def pieces_of(alphabet: str) -> list[bytes]:
 
 @cache
 def cut(name: str, n: int) -> list[bytes]:
-    """The first tokens of a real vocabulary that spell something, and an empty one behind them for EOS."""
+    """Return the first `n` tokens of a real vocabulary that spell something, and then an empty one for EOS."""
     vocabulary = vocabularies.load(name)
     special = vocabulary.special_token_ids
     spelled = (vocabulary.token_bytes(i) for i in range(vocabulary.size) if i not in special)
@@ -114,7 +115,7 @@ def cut(name: str, n: int) -> list[bytes]:
 
 
 def go_on(matcher: Matcher, rng: Random, mask: npt.NDArray[np.bool_]) -> bool:
-    """Accepts a token of the mask, short ones and long ones preferred; False where only EOS is left."""
+    """Accept a token of the mask, preferably a short or a long one; return False if there is only EOS."""
     eos = matcher.vocabulary.eos_token_ids
     allowed = [t for t in np.flatnonzero(mask).tolist() if t not in eos]
     if not allowed:
@@ -125,14 +126,14 @@ def go_on(matcher: Matcher, rng: Random, mask: npt.NDArray[np.bool_]) -> bool:
 
 
 def feed(matcher: Matcher, text: bytes) -> None:
-    """Accepts the text, a byte at a time; each must be a token."""
+    """Accept the text one byte at a time; each byte must be a token."""
     by_bytes = {matcher.vocabulary.token_bytes(i): i for i in range(matcher.vocabulary.size)}
     for i in range(len(text)):
         assert matcher.accept(by_bytes[text[i : i + 1]]), (text[:i], text[i : i + 1])
 
 
 def agree_along(grammar: str | Grammar, vocabulary: Vocabulary, texts: Iterable[bytes]) -> None:
-    """Masks by both ways at every byte of these texts, all in one grammar, whose answers they share."""
+    """Compare masks by both ways at every byte of these texts; all texts share the answers of one grammar."""
     loaded = Grammar.from_lark(grammar) if isinstance(grammar, str) else grammar
     for text in texts:
         matcher = Matcher(loaded, vocabulary)
@@ -140,4 +141,4 @@ def agree_along(grammar: str | Grammar, vocabulary: Vocabulary, texts: Iterable[
         for i in range(len(text)):
             feed(matcher, text[i : i + 1])
             agreed(matcher)
-        assert matcher.stats()["masks_walked"] == 0  # or the walk was compared with itself
+        assert matcher.stats()["masks_walked"] == 0  # else the walk was compared with itself

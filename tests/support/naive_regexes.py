@@ -1,7 +1,7 @@
-"""A second `Regexes` for tests: the same constructors, naive Brzozowski derivatives in plain Python, obviously right.
+"""A second `Regexes` for tests: the same constructors, with naive Brzozowski derivatives in plain Python.
 
-Never for production: nodes are nested tuples, every derivative is worked out anew, classes of code points are tested
-by decoding. `matches` is the definition: derive by each byte, ask for the empty string.
+Never for production: nodes are nested tuples, every derivative is computed anew, and classes of code points are tested
+by decoding. `matches` is the definition: derive by each byte, then ask whether the empty string matches.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EPSILON: Tree = ("literal", b"")
 
 
 class NaiveRegexes(Regexes):
-    """Takes the place of every constructor and question; node ids index `trees`. (A subclass, for the types' sake.)"""
+    """Replaces every constructor and question of `Regexes`; node ids index `trees`. (A subclass only for its type.)"""
 
     EMPTY = 0
     EPSILON = 1
@@ -158,7 +158,7 @@ def derive_chars(ranges: tuple[tuple[int, int], ...], read: bytes) -> Tree:
 
 
 def close(program: tuple, pc: int, seen: set[int]) -> tuple[tuple[int, Tree], ...]:
-    """The threads that wait for a byte (or have matched) after following `pc`, in order of preference."""
+    """Return the threads that wait for a byte or have matched after following `pc`, in order of preference."""
     if pc in seen:
         return ()
     seen.add(pc)
@@ -177,7 +177,7 @@ def derive_ordered(program: tuple, threads: tuple[tuple[int, Tree], ...], byte: 
     following: list[tuple[int, Tree]] = []
     for pc, tree in threads:
         if program[pc][0] == 3:
-            break  # matched before this byte: what is less preferred is never asked
+            break  # a preferred thread matched before this byte, so the rest does not count
         rest = derive(tree, byte)
         if rest == EPSILON:
             following += close(program, pc + 1, seen)

@@ -1,9 +1,9 @@
-"""Rules with values, for the twin: written out as one plain rule for each value that the start rule comes to.
+"""Rules with values, written out for the twin: one plain rule for each value that the start rule leads to.
 
 A grammar is JSON, `{"start": [name, value], "rules": [[name, [[symbols, condition], ...]], ...]}`. A symbol is a
-string, which is written as it is, or `[name, value expression]`, a rule for the value that follows from the present
-one. Value expressions and conditions are lists, `["set_bit", 1]`, `["lt", [0, 2], 3]`, `["and", c, c]`; bits are
-`[first, end]`, or null for all of them. A condition is null where there is none.
+string, written as it is, or `[name, value expression]`: a rule, with a value computed from the present one. Value
+expressions and conditions are lists: `["set_bit", 1]`, `["lt", [0, 2], 3]`, `["and", c, c]`; bits are `[first, end]`,
+or null for all of them. A condition may be null.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ALL_BITS = 64
 
 
 def digits(value: int, bits: list[int] | None) -> list[int]:
-    """The bits themselves, the lowest first."""
+    """Return the bits of a value, the lowest first."""
     first, end = bits or (0, ALL_BITS)
     return [int(digit) for digit in reversed(f"{value:064b}")][first:end]
 
@@ -30,7 +30,7 @@ def number(value: int, bits: list[int] | None) -> int:
 
 
 def after(expression: list[Any], value: int) -> int:
-    """The value that an expression makes of the present one."""
+    """Return the value that an expression computes from the present one."""
     kind, *arguments = expression
     if kind == "same":
         return value
@@ -75,7 +75,7 @@ def holds(condition: list[Any] | None, value: int) -> bool:
 
 
 def expanded(text: str) -> str:
-    """The grammar without values, in Lark's syntax."""
+    """Write the grammar without values, in Lark's syntax."""
     data = json.loads(text)
     rules = dict(data["rules"])
     first = tuple(data["start"])
@@ -99,7 +99,7 @@ def expanded(text: str) -> str:
                     agenda.append(called)
                 parts.append(found[called])
             written.append(" ".join(parts))
-        # What has no alternative has no sentence; Lark has no word for that but a rule that needs itself.
+        # A rule without alternatives derives nothing; Lark's syntax can say this only by a rule that needs itself.
         written = list(dict.fromkeys(written)) or [f'"a" {found[name, value]}']
         lines.append(f"{found[name, value]}: " + " | ".join(written))
         if len(found) > MOST_VALUES:
@@ -108,7 +108,7 @@ def expanded(text: str) -> str:
 
 
 def written(text: str) -> str:
-    """The same with values, as the engine reads it."""
+    """Write the grammar with values, as the engine reads it."""
     data = json.loads(text)
     name, value = data["start"]
     lines = [f"start: {name}::{value}"]

@@ -1,4 +1,4 @@
-"""Where things are in the repository."""
+"""The folders of the repository."""
 
 from pathlib import Path
 

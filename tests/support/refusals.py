@@ -1,7 +1,7 @@
-"""What the engine may refuse: what meets a limit, what is "not supported" by name, and what has no sentence.
+"""Which grammars the engine may refuse: those that reach a limit, that use what is "not supported", or are empty.
 
-Everything else that it does not load, and the oracle does, is a difference. An oracle may refuse, too; why something
-was not compared is counted, so reasons are general: names and numbers are taken out of them.
+Any other grammar that the oracle loads and the engine does not is a difference. An oracle may refuse grammars, too.
+The campaign counts why something was not compared, so reasons are general: they contain no names and numbers.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ NO_SENTENCE = ("the grammar has no sentence", "the pattern matches nothing")
 
 
 class Skipped(Exception):
-    """There is nothing to compare, for the reason that the message gives: "whose fault: what"."""
+    """Nothing can be compared. The message says which side is the cause, and why: "oracle: too steep for re"."""
 
 
 def general(message: str) -> str:
-    """What is said, without the names, patterns and numbers in it."""
+    """Return the message without the names, patterns and numbers in it."""
     line = message.splitlines()[0] if message else ""
     return re.sub(r"`[^`]*`|'[^']*'|\"[^\"]*\"|/.*/|\d+", "…", line)[:100]
 
 
 def loaded(make: Callable[[], Made]) -> Made | None:
-    """What `make` makes; None where it is refused for having no sentence, which the oracle must then say as well.
+    """Return what `make` makes; None if it has no sentence, which the oracle must then say as well.
 
-    Raises `Skipped` where it is refused by name, and the engine's error where it is refused otherwise.
+    Raise `Skipped` for a limit or what is "not supported", and the engine's own error for any other refusal.
     """
     try:
         return make()

@@ -1,4 +1,4 @@
-"""Vocabularies sampled from real ones, and what properties about them share."""
+"""Vocabularies sampled from real ones, grammars with special tokens, and what to do if the twin takes too long."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPECIAL_GRAMMARS = [
     'start: <|call|> | <|other|> start',
     'start: "<|call|>" <|call|> "<|call|>"?',
     'start: ("a" <|call|>)~2..3',
-    'start: ("a" | <|call|>)* "b"? <|end|>',  # the grammar names an EOS token: an ordinary symbol there
+    'start: ("a" | <|call|>)* "b"? <|end|>',  # an EOS token that the grammar names is a symbol like others
     'start: "a" [<|end|>] "b"?',
     'start: "a"? <|end|> "b" <|end|>',
 ]  # fmt: skip
@@ -29,7 +29,7 @@ SPECIAL_GRAMMARS = [
 
 @functools.cache
 def sample(seed: int = 0, size: int = 700) -> tuple[Vocabulary, Node]:
-    """A vocabulary with all single bytes, tokens of a real one, duplicates, a gap, two EOS ids and special tokens."""
+    """Make a vocabulary of all bytes, some tokens of a real one, duplicates, a gap, two EOS ids and special tokens."""
     real = vocabularies.load(["tekken", "llama3", "deepseek"][seed % 3])
     tokens = TokenPool.of([real.token_bytes(i) for i in range(real.size)]).sample(Random(seed), size)
     specials = {name: size + 1 + i for i, name in enumerate(SPECIALS)}
@@ -43,7 +43,7 @@ def sample(seed: int = 0, size: int = 700) -> tuple[Vocabulary, Node]:
 
 
 def within_budget(test: Callable[..., None]) -> Callable[..., None]:
-    """Ambiguous grammars may have rows that grow with the text: what is too much for the twin is another example."""
+    """Let Hypothesis replace examples that take the twin too long: in an ambiguous grammar, rows grow with the text."""
 
     @functools.wraps(test)
     def tried(*args: Any, **kwargs: Any) -> None:

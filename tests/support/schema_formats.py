@@ -1,7 +1,7 @@
-"""The formats of JSON Schema as plain Python judges them: slow, procedural, and sharing nothing with the grammar.
+"""The formats of JSON Schema, checked by plain Python: slow, procedural, and with no code of the grammar.
 
-`FORMATS[name](text)` says whether a text has the format. Sources: the sections on formats in the validation
-specification, and the RFCs that it names, cited at each.
+`FORMATS[name](text)` says whether a text has the format. The sources are the sections on formats in the validation
+specification and the RFCs that it names, cited at each function.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import regress
 
 
 def is_date(text: str) -> bool:
-    """RFC 3339, 5.6 full-date; months have the days of 5.7, in the proleptic calendar."""
+    """RFC 3339, 5.6 full-date; months have the days of 5.7, in the proleptic Gregorian calendar."""
     match = re.fullmatch(r"([0-9]{4})-([0-9]{2})-([0-9]{2})", text)
     if match is None:
         return False
@@ -26,7 +26,7 @@ def is_date(text: str) -> bool:
 
 
 def is_time(text: str) -> bool:
-    """RFC 3339, 5.6 full-time. A second 60 is one that ends a day in UTC."""
+    """RFC 3339, 5.6 full-time. Second 60 must be the last one of a day in UTC."""
     match = re.fullmatch(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?(?:[zZ]|([+-])([0-9]{2}):([0-9]{2}))", text)
     if match is None:
         return False
@@ -43,10 +43,10 @@ def is_date_time(text: str) -> bool:
 
 
 def is_duration(text: str) -> bool:
-    """RFC 3339, appendix A: units follow one another without gaps, weeks stand alone."""
+    """RFC 3339, appendix A: units follow one another without gaps, and weeks are alone."""
 
     def chain(units: str) -> str:
-        # Each unit may be followed by the next one alone: 1H2M3S, 1H2M, 2M3S, ... but not 1H3S.
+        # Only the next smaller unit may follow a unit: 1H2M3S, 1H2M, 2M3S, ... but not 1H3S.
         found = ""
         for unit in reversed(units):
             found = rf"(?:[0-9]+{unit}{found}?)" if found else rf"(?:[0-9]+{unit})"
@@ -63,7 +63,7 @@ def is_email(text: str) -> bool:
 
 
 def is_idn_email(text: str) -> bool:
-    """RFC 6531, 3.3: whatever is not ASCII may stand in atoms, quoted strings and labels."""
+    """RFC 6531, 3.3: atoms, quoted strings and labels may contain any character beyond ASCII."""
     return _email(text, "\x80-\U0010ffff")
 
 
@@ -101,7 +101,7 @@ def is_hostname(text: str) -> bool:
 
 
 def is_ipv4(text: str) -> bool:
-    """RFC 2673, 3.2: decimal numbers without further zeros."""
+    """RFC 2673, 3.2: decimal numbers without leading zeros."""
     parts = text.split(".")
     return len(parts) == 4 and all(
         re.fullmatch("[0-9]{1,3}", part) is not None and int(part) < 256 and str(int(part)) == part for part in parts
@@ -162,7 +162,7 @@ def _uri(text: str, *, relative: bool, international: bool) -> bool:
             return False
         return re.fullmatch(rf"(?:{pchar}|/)*", slash + path) is not None
     if scheme is None and ":" in rest.partition("/")[0]:
-        return False  # a first segment with a colon would be a scheme
+        return False  # the part before a colon in the first segment would be a scheme
     return re.fullmatch(rf"(?:{pchar}|/)*", rest) is not None
 
 

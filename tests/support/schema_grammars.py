@@ -1,4 +1,4 @@
-"""Grammars of JSON Schemas, and about which texts they and the oracle do not agree."""
+"""Grammars of JSON Schemas, and the texts on which they and the oracle disagree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEMBERS = [None, 1, "a", True]
 
 
 def documents() -> list[Any]:
-    """Scalars; arrays of up to three; objects of up to three members, in all orders; a few within each other."""
+    """Return scalars, arrays of up to three items, objects of up to three members in all orders, and nested ones."""
     found = list(SCALARS)
     for n in range(3):
         found += [list(items) for items in product(ITEMS, repeat=n)]
@@ -42,7 +42,7 @@ def accepts(grammar: Grammar, text: str) -> bool:
 
 
 def made(schema: Any, **options: Any) -> Grammar | None:
-    """The grammar, or None where it says that no document satisfies the schema."""
+    """Return the grammar of a schema, or None if it is refused because no document satisfies the schema."""
     try:
         return Grammar.from_json_schema(schema, **options)
     except GrammarError as error:
@@ -52,7 +52,7 @@ def made(schema: Any, **options: Any) -> Grammar | None:
 
 
 def wrong(schema: Any, texts: list[str], **options: Any) -> list[str]:
-    """The documents about which the grammar and the oracle do not agree."""
+    """Return the texts on which the grammar and the oracle disagree."""
     oracle = Oracle(schema)
     valid = {text for text in texts if oracle.accepts(text)}
     grammar = made(schema, property_order="any", **options)

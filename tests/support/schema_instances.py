@@ -1,4 +1,4 @@
-"""Random instances: any, near a schema, and with something changed."""
+"""Random instances: any value, a value near a schema, a value with something changed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCALARS: tuple[Any, ...] = (None, True, False, *NUMBERS, *STRINGS)
 
 
 def value(rng: Random, depth: int) -> Any:
-    """A JSON value out of few."""
+    """Make a JSON value, out of few names and numbers."""
     kind = rng.random()
     if depth <= 0 or kind < 0.6:
         return rng.choice(SCALARS)
@@ -38,7 +38,7 @@ def value(rng: Random, depth: int) -> Any:
 
 
 def near(rng: Random, schema: Any, depth: int = 4) -> Any:
-    """A value that has a chance to be valid: what some part of the schema asks for."""
+    """Make a value that may be valid: one that satisfies some part of the schema."""
     if not isinstance(schema, dict) or depth <= 0 or rng.random() < 0.05:
         return value(rng, 2)
     inside = [schema[word] for word in ("not", "if", "then", "else") if word in schema]
@@ -76,7 +76,7 @@ def near(rng: Random, schema: Any, depth: int = 4) -> Any:
 
 
 def mutated(rng: Random, data: Any) -> Any:
-    """The value with one thing changed somewhere."""
+    """Return the value with one thing in it changed."""
     if isinstance(data, dict) and data and rng.random() < 0.8:
         key = rng.choice(list(data))
         change = rng.random()

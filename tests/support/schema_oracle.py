@@ -1,24 +1,24 @@
-"""The oracle of JSON Schema: `jsonschema`, made exact where it is not.
+"""The oracle of JSON Schema: `jsonschema`, made exact.
 
     oracle = Oracle(schema, registry={...})
     oracle.accepts('{"a": 1.10}')
 
-What is changed, each with a test of its own (`test_schema_oracle.py`):
+These are the changes; `test_schema_oracle.py` has a test for each:
 
-- numbers are exact: texts and schemas are read with `parse_float=Decimal`, `multipleOf` is worked out on fractions;
-- true is not 1 and false not 0, at any depth of items that must be unique, wherever they stand, and 1 is 1.0;
-- in draft 4 an integer is what is written without fraction and exponent, later it is any number without fraction;
-- patterns are those of ECMA-262, with code points as characters, matched by `regress` (one that is malformed with the
-  flag `u` is taken without it, as our grammars and the official suite do);
-- formats are asserted by `schema_formats`;
+- numbers are exact: texts and schemas are read with `parse_float=Decimal`, and `multipleOf` is computed on fractions;
+- true is not 1, false is not 0, and 1 is 1.0, also at any depth of items that must be unique;
+- in draft 4 an integer is a number written without fraction and exponent, later any number without a fraction;
+- patterns are those of ECMA-262, with code points as characters, matched by `regress` (a pattern that is malformed with
+ the flag `u` is read without it, as our grammars and the official suite do);
+- `schema_formats` asserts formats;
 - `dependencies` is asserted in all drafts: later ones leave it to the implementation;
-- in 2019-09, `additionalProperties` evaluates the keys that it is about, and `contains` no items;
-- what a reference to a root with `$schema` leads to is judged as exactly;
+- in 2019-09, `additionalProperties` evaluates the keys that it is about, and `contains` evaluates no items;
+- the target of a reference to a root with `$schema` is judged exactly as well;
 - a root without `$id` is in the dynamic scope, too;
-- an object with a key twice is not valid.
+- an object with a repeated key is not valid.
 
-What is left: a `$ref` to a `$dynamicAnchor` is resolved as a `$dynamicRef` would be, and not statically (2020-12 core,
-8.2.3.1); no schema that is judged here has one.
+One known fault remains: a `$ref` to a `$dynamicAnchor` is resolved like a `$dynamicRef`, and not statically (2020-12
+core, 8.2.3.1). No schema that is judged here has one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ VALIDATORS = (
     jsonschema.Draft202012Validator,
 )
 ROOT = "http://root.example/"
-"""The URI of a root without one."""
+"""The URI of a root that has none."""
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -61,25 +61,25 @@ def compiled(pattern: str) -> regress.Regex:
 
 
 def is_judged(text: str) -> bool:
-    """Whether the oracle can judge a text: Decimal does not read every exponent, and fractions grow with it."""
+    """Return whether the oracle can judge a text: Decimal does not read every exponent, and fractions grow with it."""
     return re.search("[0-9][eE][+-]?[0-9]{6}", text) is None
 
 
 def ecma_search(pattern: str, text: str) -> bool:
-    """Whether an ECMA-262 pattern matches somewhere. A lone surrogate counts as some other character."""
+    """Return whether an ECMA-262 pattern matches somewhere. A lone surrogate is replaced by another character."""
     whole = "".join(REPLACEMENT if 0xD800 <= ord(char) < 0xE000 else char for char in text)
     return compiled(pattern).find(whole) is not None
 
 
 class _EcmaRe:
-    """What `jsonschema` uses of `re`."""
+    """The part of `re` that `jsonschema` uses."""
 
     @staticmethod
     def search(pattern: str, text: str) -> bool:
         return ecma_search(pattern, text)
 
 
-# `additionalProperties` and `unevaluatedProperties` match the patterns of `patternProperties` too, deep in there.
+# Deep in `jsonschema`, `additionalProperties` and `unevaluatedProperties` match the patterns of `patternProperties`.
 for _module in (_keywords, _legacy_keywords, _utils):
     if hasattr(_module, "re"):
         _module.re = _EcmaRe
@@ -90,7 +90,7 @@ _evaluated_items_2019 = _legacy_keywords.find_evaluated_item_indexes_by_schema
 
 
 def _keys(validator: Any, instance: Any, schema: Any) -> list[str]:
-    """The keys that a schema evaluates: what `jsonschema` does in 2020-12, and `$recursiveRef` in 2019-09."""
+    """Return the keys that a schema evaluates: as `jsonschema` does in 2020-12, and by `$recursiveRef` in 2019-09."""
     found = list(_evaluated_keys(validator, instance, schema))
     if isinstance(schema, dict) and "$recursiveRef" in schema and "$recursiveRef" in validator.VALIDATORS:
         resolved = _legacy_keywords.lookup_recursive_ref(validator._resolver)
@@ -100,7 +100,7 @@ def _keys(validator: Any, instance: Any, schema: Any) -> list[str]:
 
 
 def _items_2019(validator: Any, instance: Any, schema: Any) -> list[int]:
-    """The items that a schema of 2019-09 evaluates, in which `contains` is not among the keywords that do."""
+    """Return the items that a schema of 2019-09 evaluates; `contains` evaluates none in that draft."""
     if isinstance(schema, dict):
         schema = {keyword: value for keyword, value in schema.items() if keyword != "contains"}
         if isinstance(schema.get("items"), bool):
@@ -125,12 +125,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def exactly(text: str) -> Any:
-    """A JSON text with its numbers as int and Decimal."""
+    """Read a JSON text, with its numbers as int and Decimal."""
     return json.loads(text, parse_float=Decimal)
 
 
 def same(one: Any, other: Any) -> bool:
-    """JSON's equality (2020-12 core, 4.2.2)."""
+    """Return whether two values are equal in JSON's sense (2020-12 core, 4.2.2)."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, (int, Decimal)) and isinstance(other, (int, Decimal)):
@@ -202,7 +202,7 @@ _validator_for = validators.validator_for
 
 
 def _exact_validator_for(schema: Any, default: Any = jsonschema.Draft202012Validator) -> Any:
-    """As `jsonschema` chooses it; where it goes on from an exact one, to another draft or to a root, an exact one."""
+    """Choose a validator as `jsonschema` does, but an exact one if an exact one refers to another draft or root."""
     found = _validator_for(schema, default)
     for (_, asserted), exact in EXACT.items():
         if exact is default:
@@ -222,7 +222,7 @@ def _has_dynamic_anchor(schema: Any) -> bool:
 
 
 class Oracle:
-    """What a schema means. `schema`: JSON values or a text; without `$schema` it is of draft 2020-12.
+    """The meaning of a schema. `schema`: JSON values or a text, of draft 2020-12 unless `$schema` says otherwise.
 
     `registry`: URI -> schema.
     """
@@ -234,7 +234,7 @@ class Oracle:
         if isinstance(schema, dict) and "$id" not in schema and _has_dynamic_anchor(schema):
             schema = {"$id": ROOT, **schema}
         base = _validator_for(schema, default=jsonschema.Draft202012Validator)
-        known: referencing.Registry[Any] = METASCHEMAS  # which fetches nothing, unlike jsonschema's default
+        known: referencing.Registry[Any] = METASCHEMAS  # it fetches nothing, unlike jsonschema's default
         uri_of_draft = base.META_SCHEMA.get("$id") or base.META_SCHEMA["id"]
         specification = specification_with(uri_of_draft, default=DRAFT202012)
         for uri, contents in (registry or {}).items():
@@ -244,7 +244,7 @@ class Oracle:
         self._validator = EXACT[base, format_assertion](schema, registry=known)
 
     def accepts(self, text: str) -> bool:
-        """Whether a text is a JSON document that is valid, with no key twice in an object."""
+        """Return whether a text is a valid JSON document in which no object repeats a key."""
         try:
             instance = json.loads(text, parse_float=Decimal, object_pairs_hook=_object, parse_constant=_no_constant)
         except (json.JSONDecodeError, _RepeatedKeyError):
@@ -252,14 +252,14 @@ class Oracle:
         return self.is_valid(instance)
 
     def is_valid(self, instance: Any) -> bool:
-        """Whether an instance is valid. Its numbers are int or Decimal. RecursionError: the schema goes in a circle."""
+        """Return whether an instance, with int and Decimal as numbers, is valid. RecursionError: it has a loop."""
         try:
             return bool(self._validator.is_valid(instance))
         except BaseException as error:
-            if type(error).__name__ == "PanicException":  # what Rust makes of a RecursionError below it
+            if type(error).__name__ == "PanicException":  # a RecursionError inside `regress`, which is written in Rust
                 raise RecursionError from None
             raise
 
 
 def _no_constant(name: str) -> Any:
-    raise _RepeatedKeyError  # NaN and the like: no JSON at all
+    raise _RepeatedKeyError  # NaN and the like are no JSON

@@ -1,12 +1,12 @@
-"""The schema's order of keys, as a slow and separate reading of its definition; and instances put into it.
+"""The schema's order of keys, by a slow and independent reading of its definition, and instances put into that order.
 
-The order: first appearance in a walk of the document in order, properties and in-place applicators alike with
-references followed, then `required` names not yet seen, then all other keys as they come. Several schemas may apply to
-a member or an item: they take part in the order of that walk. An object that is a constant has its own order.
+The order is: first appearance in a walk of the schema document, through properties and in-place applicators, with
+references followed; then further `required` names; then all other keys as they come. If several schemas apply to a
+member or an item, the walk visits them in order. An object that is a constant keeps its own order.
 
-Within a member or an item, what branches say counts where they hold: of an `anyOf`, for instance, some may hold or
-others, and each way has its order. `reordered` takes all branches; where that matters (`Order.is_settled` is false),
-`Order.ways` draws others.
+Within a member or an item, a branch counts only if it holds. Different branches of an `anyOf`, for instance, may hold,
+and each choice has its own order. `reordered` takes all branches; if others would give another order
+(`Order.is_settled` is false), `Order.ways` draws some of them.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 Applied = tuple[Any, bool]
-"""A schema, and whether it applies for sure: not only if some branch holds."""
+"""A schema, and whether it always applies, or only if some branch holds."""
 
 
 @dataclass
 class _Walk:
-    """What applies in one place. `drawn`: whether what a branch says of members and items is taken into account."""
+    """The schemas that apply to one value. `drawn` decides whether a branch counts for members and items."""
 
     root: Any
     drawn: Callable[[], bool]
     names: list[str] = field(default_factory=list)
     required: list[str] = field(default_factory=list)
     schemas: list[tuple[dict[str, Any], bool]] = field(default_factory=list)
-    seen: dict[int, Any] = field(default_factory=dict)  # by `id`; kept, so that no other object gets that id
+    seen: dict[int, Any] = field(default_factory=dict)  # by `id`; kept, so that no other object gets the same id
 
     constants: list[Any] = field(default_factory=list)
 
     def go(self, schema: Any, is_sure: bool, is_drawn: bool = True, asserted: bool = True) -> None:
-        """`asserted`: a value that is one of the constants here may be it because the schema says so."""
+        """Walk a schema. `asserted`: the constants in it are ones that the value may have to equal."""
         if not isinstance(schema, dict) or id(schema) in self.seen:
             return
         self.seen[id(schema)] = schema
@@ -71,8 +71,8 @@ class _Walk:
 
 
 def target(root: Any, reference: str) -> Any:
-    """What a reference leads to if it is a JSON pointer into the document, `#`, or an `$id` in it as it stands there;
-    True otherwise."""
+    """Return the target of a reference that is a JSON pointer into the document, `#`, or an `$id` exactly as written in
+    it; return True for any other reference."""
     if not reference.startswith("#"):
         return named(root, reference)
     value = root
@@ -86,7 +86,7 @@ def target(root: Any, reference: str) -> Any:
 
 
 def named(schema: Any, name: str) -> Any:
-    """The schema with this `$id`, as it is written."""
+    """Return the schema with exactly this `$id`."""
     inside = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
     if isinstance(schema, dict) and schema.get("$id") == name:
         return schema
@@ -94,24 +94,24 @@ def named(schema: Any, name: str) -> Any:
 
 
 def reordered(data: Any, schema: Any) -> Any:
-    """An instance with the keys of all its objects in the order of the schema."""
+    """Return an instance with the keys of all its objects in the order of the schema."""
     return Order(schema).put(data)
 
 
 class Order:
-    """Instances in the order of a schema."""
+    """Puts instances into the order of a schema."""
 
     def __init__(self, schema: Any) -> None:
         self.schema = schema
         self.is_settled = True
-        """Whether the order of what has been put into it is the only one."""
+        """Whether the instances so far have no other order."""
         self.drawn: Callable[[], bool] = lambda: True
 
     def put(self, data: Any) -> Any:
         return self._put(data, [(self.schema, True)])
 
     def ways(self, data: Any, rng: Random, n: int) -> Iterator[Any]:
-        """Orders in which some of the branches are taken to hold."""
+        """Yield `n` orders, for random choices of the branches that hold."""
         self.drawn = lambda: rng.random() < 0.5
         for _ in range(n):
             yield self.put(data)
@@ -166,7 +166,7 @@ def _of_item(index: int, schemas: list[tuple[dict[str, Any], bool]]) -> list[App
 
 
 def _matches(pattern: str, key: str) -> bool:
-    # Python's reading will do: this is about the order of keys within a member's value only.
+    # Python's `re` is good enough: this decides only about the order of keys within a member's value.
     try:
         return re.search(pattern, key) is not None
     except re.error:

@@ -1,4 +1,4 @@
-"""What many tests ask: is this text a sentence, which texts are there, is a hostile grammar refused or quick."""
+"""Questions that many tests ask: is this text a sentence, which texts are there, is a hostile grammar handled fast?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EOS = 256
 
 
 def accepts(grammar: Grammar | None, text: str) -> bool:
-    """Whether the text is a sentence, fed byte by byte; None has no sentence."""
+    """Return whether the text, read byte by byte, is a sentence; no text is one if the grammar is None."""
     if grammar is None:
         return False
     data = text.encode()
@@ -21,12 +21,12 @@ def accepts(grammar: Grammar | None, text: str) -> bool:
 
 
 def strings(alphabet: str, longest: int) -> list[str]:
-    """Every string over `alphabet` of at most `longest` characters, shortest first."""
+    """Return every string over `alphabet` of at most `longest` characters, the shortest first."""
     return ["".join(chars) for n in range(longest + 1) for chars in itertools.product(alphabet, repeat=n)]
 
 
 def assert_bounded(make: Callable[[], Grammar]) -> None:
-    """The grammar is refused in few words, or read and used for ten bytes; neither takes long."""
+    """Assert that the grammar is refused in few words or used for ten bytes, and that neither takes long."""
     began = time.process_time()
     message = ""
     try:

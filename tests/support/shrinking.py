@@ -1,7 +1,7 @@
-"""Smaller versions of what a test was given, those first that leave out most: texts, lists, patterns, trees, grammars.
+"""Smaller versions of a text, list, pattern, tree or grammar; those that lack most come first.
 
-`campaign.cases.shrunk` tries them one after the other. A smaller version need not make sense: what neither side loads
-shows nothing and is passed over.
+`campaign.cases.shrunk` tries them one after the other. A smaller version need not make sense: if neither side loads it,
+it is skipped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def fewer(items: list[Any]) -> Iterator[list[Any]]:
-    """The list without one run of items, halves first (Zeller and Hildebrandt 2002, delta debugging)."""
+    """Yield the list without one run of items, halves first (Zeller and Hildebrandt 2002, delta debugging)."""
     length = (len(items) + 1) // 2
     while length:
         for i in range(0, len(items), length):
@@ -22,7 +22,7 @@ def fewer(items: list[Any]) -> Iterator[list[Any]]:
 
 
 def shorter(text: str) -> Iterator[str]:
-    """The text without one stretch, long ones first."""
+    """Yield the text without one stretch, long ones first."""
     length = len(text)
     while length:
         for i in range(len(text) - length + 1):
@@ -31,13 +31,13 @@ def shorter(text: str) -> Iterator[str]:
 
 
 def smaller_patterns(pattern: str) -> Iterator[str]:
-    """The pattern without one stretch of characters, where that is still a pattern of `re`."""
+    """Yield the pattern without one stretch of characters, if `re` still compiles it."""
     for length in (16, 8, 4, 2, 1):
         for i in range(len(pattern) - length + 1):
             candidate = pattern[:i] + pattern[i + length :]
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("error")  # `re` warns where a pattern may come to mean something else
+                    warnings.simplefilter("error")  # `re` warns of a pattern that may change its meaning
                     re.compile(candidate)
             except (re.error, FutureWarning):
                 continue
@@ -46,9 +46,9 @@ def smaller_patterns(pattern: str) -> Iterator[str]:
 
 
 def smaller_trees(tree: list[Any]) -> Iterator[list[Any]]:
-    """Of `[kind, part, ...]`, where a part that is a list is a tree again: one of them alone, or one made smaller.
+    """Yield smaller versions of `[kind, part, ...]`, where a part that is a list is a tree.
 
-    Of `["re", pattern]` the pattern is made smaller.
+    They are each subtree alone, the tree without one part, and the tree with one subtree, or its pattern, made smaller.
     """
     kind, *parts = tree
     yield from (part for part in parts if isinstance(part, list))
@@ -62,7 +62,7 @@ def smaller_trees(tree: list[Any]) -> Iterator[list[Any]]:
 
 
 def smaller_grammar_texts(text: str) -> Iterator[str]:
-    """A grammar's text without some of its lines, alternatives or words. Both syntaxes separate them alike."""
+    """Yield a grammar's text without some lines, alternatives or words, which both syntaxes separate alike."""
     for separator in ("\n", "|", " "):
         pieces = text.split(separator)
         if len(pieces) > 1:

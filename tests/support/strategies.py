@@ -1,8 +1,8 @@
-"""Grammars, patterns, vocabularies and walks to try: one maker for Hypothesis and for `campaign.py`.
+"""Random grammars, patterns, vocabularies and walks, for Hypothesis and for the campaign.
 
-Everything is drawn from a `random.Random`.  The campaign gives one seeded by a number; Hypothesis gives its own
-(`st.randoms`), whose choices it records and shrinks.  A grammar is kept as data (`GrammarSketch`), so that a
-difference can also be shrunk here, by leaving parts out (`smaller`).
+Everything is drawn from a `random.Random`.  The campaign passes one seeded by a number; Hypothesis passes its own
+(`st.randoms`), whose choices it records and shrinks.  A grammar is data (`GrammarSketch`), so that a difference can
+also be shrunk here, by dropping parts (`smaller`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ COUNTS = ["*", "+", "?", "{2}", "{1,3}", "{0,2}", "{2,}"]
 
 
 def make_pattern(rng: Random, depth: int = 2, lazy: bool = True) -> str:
-    """A pattern of Python's `re` without lookarounds; it may match the empty text."""
+    """Make a pattern of Python's `re` without lookarounds; it may match the empty text."""
     roll = rng.randrange(10) if depth else rng.randrange(5)
     if roll < 3:
         return rng.choice(LITERALS)
@@ -56,7 +56,7 @@ def make_pattern(rng: Random, depth: int = 2, lazy: bool = True) -> str:
         return rng.choice(CLASSES)
     if roll < 7:
         return "".join(make_pattern(rng, depth - 1, lazy) for _ in range(rng.randint(2, 3)))
-    if roll < 8 and rng.randrange(4) == 0:  # counts with and without a gap between them
+    if roll < 8 and rng.randrange(4) == 0:  # two ranges of counts, with or without a gap between them
         body, first, second = make_pattern(rng, depth - 1, lazy=False), rng.randint(1, 4), rng.randint(2, 6)
         return f"(?:(?:{body}){{{first}}}|(?:{body}){{{second},{second + rng.randrange(3)}}})"
     if roll < 8:
@@ -126,7 +126,7 @@ class Many:
 
 @dataclass(frozen=True)
 class Choice:
-    """`(a b | c)`, or `[a b | c]` where it may be left out."""
+    """`(a b | c)`, or `[a b | c]` if it is optional."""
 
     alternatives: tuple[Alternative, ...]
     optional: bool = False
@@ -149,7 +149,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Token:
-    """One token out of some, named by id or by name; the syntaxes differ in what they can say without."""
+    """One token out of a set, named by ids or by name, as each syntax writes it."""
 
     lark: str
     gbnf: str
@@ -169,7 +169,7 @@ class GrammarSketch:
     terminals: tuple[Definition, ...] = ()
     ignored: tuple[Element, ...] = ()
     imported: tuple[str, ...] = ()  # terminals of lark's `common`
-    decorations: int = 0  # seed of what stands in a grammar without changing its language; 0: none
+    decorations: int = 0  # seed of additions that do not change the language; 0: none
     templates: tuple[tuple[str, str, str], ...] = ()  # name, parameters, right-hand side
 
     @property
@@ -186,11 +186,11 @@ class GrammarSketch:
 
     @property
     def gbnf(self) -> str:
-        """The same language in llama.cpp's syntax: rules made of strings, classes, repetitions and groups alone."""
+        """Write the language in llama.cpp's syntax; it must consist of strings, classes, repetitions and groups."""
         lines = []
         for name, alternatives in self.rules:
             bodies = [" ".join(map(_gbnf, a)) for a in alternatives]
-            bodies[-1] = bodies[-1] or '""'  # a line that ends with `|` goes on in the next
+            bodies[-1] = bodies[-1] or '""'  # a line that ends with `|` would continue on the next one
             lines.append(f"{'root' if name == 'start' else name} ::= " + " | ".join(bodies))
         return "\n".join(lines) + "\n"
 
@@ -220,7 +220,7 @@ def _gbnf(element: Element) -> str:
     if isinstance(element, Span):
         return f"[{element.first}-{element.last}]"
     if isinstance(element, Re):
-        return element.pattern  # a class, written alike in both
+        return element.pattern  # a class, which both syntaxes write alike
     if isinstance(element, Token):
         return element.gbnf
     assert isinstance(element, Str) and not element.any_case
@@ -228,7 +228,7 @@ def _gbnf(element: Element) -> str:
 
 
 def _decorated(rng: Random, name: str, bodies: list[str]) -> tuple[str, list[str]]:
-    """Priorities, `?` and `!`, aliases and comments: they shape trees in lark, and no language."""
+    """Add priorities, `?` and `!`, aliases and comments: in lark they shape trees, and no language."""
     priority = rng.choice(["", "", ".2", ".-1"])
     if name.isupper():
         return name + priority, [body + rng.choice(["", "", "  // a comment"]) for body in bodies]
@@ -237,7 +237,7 @@ def _decorated(rng: Random, name: str, bodies: list[str]) -> tuple[str, list[str
 
 
 def smaller(sketch: GrammarSketch) -> Iterator[GrammarSketch]:
-    """The sketches with one part left out or made plainer, for shrinking a difference."""
+    """Yield the sketches with one part dropped or made plainer, for shrinking a difference."""
     used = {e.name for e in sketch.elements() if isinstance(e, Ref)} | {"start"}
     if sketch.decorations:
         yield replace(sketch, decorations=0)
@@ -358,7 +358,7 @@ SHAPES = [
 
 
 def make_grammar(rng: Random, *, plain: bool = False) -> GrammarSketch:
-    """A grammar; a `plain` one without what lark cannot show: nullable terminals, ignored text that overlaps others."""
+    """Make a grammar; a `plain` one, for lark as the oracle, has no nullable terminals or overlapping ignored text."""
     terminals: list[Definition] = []
     for i in range(rng.randint(0, 3)):
         known = [name for name, _ in terminals]
@@ -449,7 +449,7 @@ SMALL: dict[str, tuple[int, list[Element]]] = {
     "ab-_ ": (4, [*map(Str, ["-", "a-"]), *map(Re, ["[ab_]+", "[ab_][ab_-]*", "-+", r"[ab_]+(?<!_)", " {1,2}",
                 "[a_]+?b", "(?:a|a_|_b){1,3}", r"(?:a-)+"])]),
 }  # fmt: skip
-"""Alphabet -> the length up to which all its strings are to be tokens, and what small grammars are made of."""
+"""Alphabet -> the length up to which all its strings are tokens, and the elements of small grammars."""
 SMALL_BLANKS: list[Element] = [
     Str(" "), Re(" +"), Re(" *"), Re("(ab)+"), Str("b"), Re("a+"), Re('"[^"]*"'), Re("-+"), Re(r"\s*"), Re("é+"),
     Str(","), Re("(?: |a )+"), Re(" a?"),
@@ -457,7 +457,7 @@ SMALL_BLANKS: list[Element] = [
 
 
 def make_small_grammar(rng: Random, alphabet: str) -> GrammarSketch:
-    """A grammar of few short rules that name each other a lot: ambiguous, nullable, with cycles, or all of it."""
+    """Make a grammar of few short rules that often name each other: ambiguous, nullable, with cycles, or all three."""
     terminals = SMALL[alphabet][1]
     names = ["start", *(f"r{i}" for i in range(rng.randint(0, 3)))]
 
@@ -477,7 +477,7 @@ def make_small_grammar(rng: Random, alphabet: str) -> GrammarSketch:
         if rng.random() < 0.6:
             alternatives.append((rng.choice(terminals),))
         rules.append((name, tuple(dict.fromkeys(alternatives))))
-    if rng.random() < 0.25:  # two rules that end with the same one, told apart by what follows
+    if rng.random() < 0.25:  # two rules that end with the same one, distinguished by what follows
         end, first, second, third = Ref(rng.choice(names)), *rng.sample(terminals, 3)
         rules[0] = ("start", (*rules[0][1], (Ref("e0"), first), (Ref("e1"), second)))
         rules += [("e0", ((end,),)), ("e1", ((third, end), (end,)))]
@@ -495,11 +495,11 @@ TEMPLATES = [
     ("_left", "item", "_left{item} item | item"),
     ("_both", "item, other", "_list{_twice{item}, other} | _maybe{other}"),
 ]
-"""Templates in Lark's syntax: those that name others need them all."""
+"""Templates in Lark's syntax. Some name others, so a grammar gets all of them."""
 
 
 def with_templates(rng: Random, sketch: GrammarSketch) -> GrammarSketch:
-    """Some elements of the rules become instances of templates with these elements as arguments."""
+    """Make some elements of the rules the arguments of templates."""
 
     def instance(element: Element) -> Element:
         if rng.randrange(3):
@@ -525,7 +525,7 @@ GBNF_LEAVES: list[Element] = [
 
 
 def make_gbnf(rng: Random) -> GrammarSketch:
-    """A grammar that both Lark's syntax and GBNF can write."""
+    """Make a grammar that both Lark's syntax and GBNF can write."""
     names = ["start", *(f"r{i}" for i in range(rng.randint(0, 3)))]
 
     def element(depth: int = 2) -> Element:
@@ -555,16 +555,16 @@ def grammars(draw: st.DrawFn, plain: bool = False) -> GrammarSketch:
 # --- vocabularies ----------------------------------------------------------------------------------------------------
 
 ALPHABET = set('abcdeint0123_ ()[]{},;:+-="~ABé日本😀ß\n\\/*#')
-"""What the grammars above are mostly written with: half of a sample is made of these characters."""
+"""Most characters of the grammars above: half of the tokens of a sample consist of these alone."""
 
 
 @dataclass(frozen=True)
 class TokenPool:
-    """The text tokens of a real vocabulary, sorted by what they are good for in a test."""
+    """The text tokens of a real vocabulary, sorted by their use in a test."""
 
     spelled: tuple[bytes, ...]  # made of ALPHABET alone
     long: tuple[bytes, ...]
-    multibyte: tuple[bytes, ...]  # with bytes beyond ASCII, whole characters or parts of them
+    multibyte: tuple[bytes, ...]  # with bytes beyond ASCII: whole characters or parts of them
     others: tuple[bytes, ...]
 
     @classmethod
@@ -585,7 +585,7 @@ class TokenPool:
         return cls(tuple(spelled), tuple(long), tuple(multibyte), tuple(others))
 
     def sample(self, rng: Random, size: int) -> list[bytes]:
-        """`size` tokens: all single bytes and a mixture; now and then two tokens spell the same."""
+        """Draw `size` tokens: all single bytes and a mixture; now and then two tokens spell the same."""
         chosen = [bytes([b]) for b in range(256)]
         pools = [(self.spelled, 50), (self.long, 10), (self.multibyte, 15), (self.others, 25)]
         for pool, share in pools:
@@ -597,7 +597,7 @@ class TokenPool:
 
 
 def choose_token(rng: Random, allowed: Sequence[int], spelling: Mapping[int, bytes] | Sequence[bytes]) -> int:
-    """The next token of a walk: often a short one, to get far, and often a long one, which crosses lexemes."""
+    """Choose the next token of a walk: often a short one, to get far, and often a long one, which spans lexemes."""
     roll = rng.randrange(10)
     if roll < 4:
         return min(rng.sample(allowed, min(4, len(allowed))), key=lambda t: len(spelling[t]))

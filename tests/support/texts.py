@@ -28,7 +28,7 @@ TEXTS = {
     "other white space": "a\u00a0b\u2002c\u2003d\u2009e\u200af\u202fg\u3000h\u1680i\u2028j\u2029k\u0085l\vm\fn",
     "invisible": "a\u200bb\u200cc\u200dd\u2060e\ufefff\u00adg\u061ch\u202ei\u202cj",
     "control characters": "".join(map(chr, range(1, 32))) + "\x7f" + "".join(map(chr, range(0x80, 0xA0))),
-    # Characters next to what is not valid UTF-8: ends of each encoded length, of the surrogates and of Unicode.
+    # Characters next to invalid UTF-8: the ends of each encoded length, of the surrogates and of Unicode.
     "ends of lengths": "\x7f\x80\u07ff\u0800\uffff\U00010000\U0010ffff",
     "around surrogates": "\ud7ff\ue000 a\ud7ffb\ue000c",
     "noncharacters": "\ufffe\uffff\U0001fffe\U0010fffe\ufdd0 \ufffd\ufffd",

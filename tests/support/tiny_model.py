@@ -1,4 +1,4 @@
-"""A byte-level tokenizer as `transformers` users have one, made here instead of downloaded."""
+"""A byte-level tokenizer of `transformers`, made here instead of downloaded."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 
 def tiny_tokenizer() -> Any:
-    """All single bytes, four merges, `</s>` as EOS and `<|eot|>`; a `PreTrainedTokenizerFast`."""
+    """Make a `PreTrainedTokenizerFast` of all single bytes, four merges, `</s>` as EOS, and `<|eot|>`."""
     tokenizers = pytest.importorskip("tokenizers")
     transformers = pytest.importorskip("transformers")
     from tokenizers import decoders, models, pre_tokenizers

@@ -1,20 +1,20 @@
 """The slow twin: a plain oracle for masks.  Never for production.
 
-It answers two questions about a byte string: is it a viable prefix of the grammar's language, and is it a sentence.  A
-mask is then read off its definition: every token whose bytes keep the text a viable prefix, and EOS where the text is a
-sentence.  What makes it an oracle is that it shares nothing with the engine it checks:
+It answers two questions about a byte string: is it a viable prefix of the grammar's language, and is it a sentence?  A
+mask follows from its definition: every token whose bytes keep the text a viable prefix, and EOS if the text is a
+sentence.  The twin is an oracle because it shares nothing with the engine that it checks:
 
 * grammars come through lark's own loader (`lark.load_grammar`), patterns through `re` (`twin_regex`);
 * the recogniser is the textbook one (Earley 1970): sets of (rule, dot, origin), where an origin is the row itself; no
-  tail calls, no Leo items, no skeletons.  The one refinement is Aycock and Horspool's (2002) for nullable symbols, and
-  `test_twin.py` checks it against a recogniser without it;
-* lexemes are found by scanners: pairs of the row in which a lexeme began and the state of one terminal.  All of them
-  live on at once, so nothing is decided greedily.  An ignored lexeme carries the items that wait for a terminal to the
-  row at its end, which is how lark's `xearley` does it.
+ tail calls, no Leo items, no skeletons.  Its one refinement is Aycock and Horspool's (2002) for nullable symbols;
+ `test_twin.py` checks it against a recogniser without it;
+* scanners find lexemes: a scanner is the row in which a lexeme began and the state of one terminal.  All scanners are
+ kept, so nothing is decided greedily.  An ignored lexeme carries the items that wait for a terminal to the row at its
+ end, as lark's `xearley` does.
 
-Two things are shared in the recursion over the vocabulary, both pure functions of immutable values: the steps of
-prefixes (tokens sit in a dict trie), and, unless `remember=False`, the rows made from equal kernels and the positions
-reached from equal positions.  `test_twin.py` compares with the version that shares nothing.
+The recursion over the vocabulary computes two things once, both pure functions of immutable values: the steps of common
+prefixes (tokens are in a dict trie), and, unless `remember=False`, the rows of equal kernels and the positions after
+equal positions.  `test_twin.py` compares this with a version that computes everything anew.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from lark.load_grammar import load_grammar
 from support.twin_regex import Automaton, TerminalTwin, TooMuchWork, Unsupported
 
 START = "$start"
-"""The rule `$start: start`, which lark's names cannot collide with."""
+"""The left side of the rule `$start: start`. No name in lark can begin with `$`."""
 
 
 SPECIAL = re.compile(r"<\|\w+\|>|<\[[^\]\n]*\]>")
-"""A special token, or a set of token ids, as our Lark dialect writes it. Grammars given to the twin have none inside
-strings."""
+"""A special token or a set of token ids, as our Lark dialect writes it. No string or regexp of a grammar that the twin
+reads may contain one."""
 
 
 class EmptyLanguage(Exception):
@@ -47,7 +47,7 @@ class EmptyLanguage(Exception):
 
 
 class Row:
-    """An Earley set, closed: what may come next at one place of the text.  Compared by identity."""
+    """A closed Earley set: what may come next at one place of the text.  Rows are compared by identity."""
 
     __slots__ = ("kernel", "sentence", "waiting")
 
@@ -65,7 +65,7 @@ Scanner = tuple[Row, str, int]
 
 
 class Position:
-    """What a viable prefix leaves: its row, where some lexeme may have just ended, and the lexemes under way."""
+    """The state after a viable prefix: the lexemes that have begun, and a row if some lexeme may end here."""
 
     __slots__ = ("row", "scanners", "steps")
 
@@ -125,7 +125,7 @@ class Twin:
         remember: bool = True,
         import_paths: Iterable[Any] = (),
     ) -> Twin:
-        """Reads a grammar with lark's loader, to which a special token, `<|name|>`, is declared as a terminal."""
+        """Read a grammar with lark's loader, which sees a special token, `<|name|>`, as a declared terminal."""
         names = {f"SPECIAL_{i}": name for i, name in enumerate(dict.fromkeys(SPECIAL.findall(text)))}
         for declared, name in names.items():
             text = f"%declare {declared}\n" + text.replace(name, declared)
@@ -145,10 +145,10 @@ class Twin:
             remember=remember,
         )
 
-    # What the grammar's symbols are
+    # Which symbols derive some text, and which the empty one
 
     def _productive(self, rules: Sequence[Rule]) -> list[Rule]:
-        """The rules whose symbols all derive some text: the others take part in no sentence."""
+        """Return the rules whose symbols all derive some text: no sentence needs the others."""
         productive = {name for name, terminal in self.terminals.items() if not terminal.empty} | self.specials
         while True:
             found = {r.left for r in rules if productive.issuperset(r.right)}
@@ -167,10 +167,10 @@ class Twin:
     # Rows
 
     def _close(self, row: Row, kernel: Iterable[Item]) -> None:
-        """Completes and predicts until nothing new comes.
+        """Complete and predict until there is no new item.
 
-        Every origin other than `row` itself is closed already, so what waits there is complete.  A completion *into*
-        `row` derives the empty text, and the items before a nullable symbol were advanced when they were added.
+        Every origin other than `row` itself is already closed, so all items that wait there are known.  A completion
+        whose origin is `row` derives the empty text; items before a nullable symbol were advanced when they were added.
         """
         items: set[Item] = set()
         agenda: list[Item] = []
@@ -202,7 +202,7 @@ class Twin:
                 add((number, dot + 1, origin))
 
     def _row(self, kernel: frozenset[Item]) -> Row:
-        """The row with this kernel.  Equal kernels give equal rows, so one row serves them all."""
+        """Return the row of this kernel.  Equal kernels have equal rows, so they share one."""
         row = self._rows.get(kernel) if self.remember else None
         if row is None:
             row = Row()
@@ -212,7 +212,7 @@ class Twin:
         return row
 
     def _kernel(self, ended: Iterable[tuple[Row, str]]) -> frozenset[Item]:
-        """What the lexemes ending here leave: `ended` names their rows and terminals."""
+        """Return the items that follow the lexemes that end here; `ended` has the row and the terminal of each."""
         kernel: set[Item] = set()
         for row, terminal in ended:
             waiting = row.waiting.get(terminal, ())
@@ -226,7 +226,7 @@ class Twin:
         return frozenset(kernel)
 
     def _carried(self, row: Row) -> Iterator[Item]:
-        """What an ignored lexeme carries over: the items that wait for a terminal, and the end of the text."""
+        """Yield what an ignored lexeme carries to its end: items that wait for a terminal, and the end of the text."""
         for symbol, items in row.waiting.items():
             if symbol in self.terminals or symbol in self.specials:
                 yield from items
@@ -246,10 +246,10 @@ class Twin:
     # Positions
 
     def advance(self, position: Position, byte: int) -> Position | None:
-        """The position after one more byte, or None where the text would be no viable prefix.
+        """Return the position after one more byte, or None if the text is no viable prefix then.
 
-        A scanner lives as long as its terminal can still be completed, and every symbol that may follow is productive;
-        so a text is a viable prefix exactly when some scanner read its last byte.
+        A scanner is kept while its terminal can still be completed, and every symbol that may follow is productive. So
+        a text is a viable prefix exactly if some scanner reads its last byte.
         """
         if not self.remember:
             return self._advance(position, byte)
@@ -285,9 +285,9 @@ class Twin:
         return self._positions[key]
 
     def advance_named(self, position: Position, names: Iterable[str], spelled: Position | None) -> Position | None:
-        """The position after a token that is each of the special symbols `names`, and that its bytes lead to `spelled`.
+        """Return the position after a token that is all special symbols `names`, and whose bytes lead to `spelled`.
 
-        None where the grammar has it here in no way. Where it has it in several, all of them go on, in one row.
+        None if the grammar allows the token here in no way. If it allows several ways, the row follows all of them.
         """
         if position.row is None:
             return spelled
@@ -304,7 +304,7 @@ class Twin:
         return self._position(row, spelled.scanners | self._fresh_scanners(row))
 
     def forget(self) -> None:
-        """Drops what was remembered; positions already made stay valid."""
+        """Drop everything remembered; positions that a caller holds stay valid."""
         self._rows.clear()
         self._positions.clear()
         self.start.steps.clear()
@@ -316,7 +316,7 @@ class Twin:
     # The two questions
 
     def run(self, data: bytes, position: Position | None = None) -> Position | None:
-        """The position after `data`, or None where it is no viable prefix."""
+        """Return the position after `data`, or None if it is no viable prefix."""
         current: Position | None = self.start if position is None else position
         for byte in data:
             if current is None:
@@ -340,7 +340,7 @@ class Twin:
 
 
 class Tokens(Protocol):
-    """What the twin needs of a vocabulary; `earleymask.Vocabulary` has it."""
+    """The part of `earleymask.Vocabulary` that the twin needs."""
 
     @property
     def size(self) -> int: ...
@@ -352,7 +352,7 @@ class Tokens(Protocol):
 
 
 class Node:
-    """One prefix of the vocabulary: the tokens spelled so, and the longer prefixes."""
+    """A prefix of some token: the tokens that are spelled exactly so, and the prefixes that are one byte longer."""
 
     __slots__ = ("children", "token_ids")
 
@@ -362,7 +362,7 @@ class Node:
 
 
 def ids_of(written: str, vocabulary: Tokens) -> set[int]:
-    """The tokens of the vocabulary that `<[...]>` stands for: gaps and padding are none."""
+    """Return the tokens of the vocabulary that `<[...]>` stands for; an id in a gap or in the padding is no token."""
     named = {*vocabulary.eos_token_ids, *vocabulary.special_tokens.values()}
     existing = {i for i in range(vocabulary.size) if vocabulary.token_bytes(i) or i in named}
     if written == "<[*]>":
@@ -375,13 +375,13 @@ def ids_of(written: str, vocabulary: Tokens) -> set[int]:
 
 
 def lacks(written: str, vocabulary: Tokens) -> bool:
-    """Whether the vocabulary has none of the tokens that `<[...]>` stands for, or not one that is named singly."""
+    """Return whether the vocabulary lacks all tokens that `<[...]>` stands for, or one that it names by a single id."""
     single = {int(part) for part in written.strip("<[^]>").split(",") if part.isdigit()}
     return not ids_of(written, vocabulary) or not single <= ids_of("<[*]>", vocabulary)
 
 
 def dict_trie(vocabulary: Tokens) -> Node:
-    """All tokens that text can spell: special tokens and gaps have no bytes."""
+    """Return a trie of all tokens that text can spell; special tokens and gaps have no bytes and are not in it."""
     root = Node()
     for token_id in range(vocabulary.size):
         data = vocabulary.token_bytes(token_id)
@@ -396,7 +396,7 @@ def dict_trie(vocabulary: Tokens) -> Node:
 
 @dataclass
 class TwinMatcher:
-    """A sequence's position by definition: what `earleymask.Matcher` must do, token by token."""
+    """A matcher by definition: what `earleymask.Matcher` must do, token by token."""
 
     twin: Twin
     vocabulary: Tokens
@@ -410,7 +410,7 @@ class TwinMatcher:
         if not self._history:
             self._history = [(self.twin.start, False)]
         names = self.vocabulary.special_tokens
-        self._names: dict[int, list[str]] = defaultdict(list)  # token -> the grammar's special symbols that it is
+        self._names: dict[int, list[str]] = defaultdict(list)  # token -> special symbols of the grammar that it is
         for name in self.twin.specials:
             for i in ids_of(name, self.vocabulary) if name.startswith("<[") else [names[name]]:
                 self._names[i].append(name)
@@ -430,7 +430,7 @@ class TwinMatcher:
         return self.finished
 
     def after(self, token_id: int) -> tuple[Position, bool] | None:
-        """Position and whether the sequence is finished after one more token, or None where it is not allowed."""
+        """Return the position after one more token and whether the sequence is finished; None if it is not allowed."""
         is_eos = token_id in self.vocabulary.eos_token_ids
         if self.finished:
             return (self.position, True) if is_eos else None
@@ -458,11 +458,11 @@ class TwinMatcher:
         return TwinMatcher(self.twin, self.vocabulary, self.trie, list(self.tokens), list(self._history))
 
     def mask_by_definition(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """One token after the other, nothing shared."""
+        """Return the mask by trying one token after the other, each from its first byte."""
         return np.array([self.after(i) is not None for i in range(self.vocabulary.size)], dtype=bool)
 
     def mask(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """The same, where tokens share the steps of their common prefixes."""
+        """Return the same mask faster: tokens with a common prefix share its steps."""
         allowed = np.zeros(self.vocabulary.size, dtype=bool)
         for token_id in {*self.vocabulary.eos_token_ids, *self._names}:
             allowed[token_id] = self.after(token_id) is not None
@@ -470,7 +470,7 @@ class TwinMatcher:
             assert self.trie is not None
             found: list[int] = []
             self._collect(self.trie, self.position, found)
-            allowed[found] = True  # a token that is a symbol and text may be both
+            allowed[found] = True  # only sets: a special symbol may also be allowed as text
         return allowed
 
     def _collect(self, node: Node, position: Position, found: list[int]) -> None:

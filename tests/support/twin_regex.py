@@ -1,24 +1,24 @@
-"""The twin of the regex side: plain threads over code points.  Never for production.
+"""The slow twin of the regex engine: plain threads over code points.  Never for production.
 
-Given one Python pattern (as lark composed it), decide byte by byte whether what was read so far can still become a
-word of the terminal, and whether it is one.  The pattern is parsed by `re` itself (`re._parser`), and which code points
-a class holds is asked of `re` itself, by running the compiled one-character pattern over every code point there is.
-Nothing of earleymask is used, and nothing works as it does there: no derivatives, no byte ranges.
+Given one Python pattern (as lark composed it), it decides after each byte whether the bytes read so far can still
+become a word of the terminal, and whether they are one.  `re` itself parses the pattern (`re._parser`) and says which
+code points a class contains: its compiled one-character pattern runs over every code point there is.  Nothing of
+earleymask is used, and nothing works as it does there: no derivatives, no byte ranges.
 
 The automaton is the textbook thread simulation (Thompson 1968; Pike 1987; Cox, "Regular Expression Matching: the
-Virtual Machine Approach", 2010): a program of `Char`, `Split`, `Behind`, `Jump` and `Match`, and a state that is the
-list of places in it, best first.  UTF-8 stays outside: bytes are collected until a code point is whole, and bytes that
-begin one are viable when *some* code point beginning with them is.  (UTF-8 keeps the order of code points, so those
-form an interval.)
+Virtual Machine Approach", 2010): a program of `Char`, `Split`, `Behind`, `Jump` and `Match`, and a state that is a list
+of places in it, the preferred ones first.  The program knows no UTF-8: bytes are collected until a code point is
+complete, and the first bytes of one are viable if *some* code point that begins with them is.  (UTF-8 keeps the order
+of code points, so these form an interval.)
 
-Two meanings, as DESIGN.md settles them:
+A terminal has one of two meanings:
 
 * a plain terminal denotes `{w : re.fullmatch(T, w)}`: a set of threads;
 * a terminal with a lazy quantifier anywhere denotes `{w : re.match(T, w) consumes all of w}`: an ordered list of
-  threads, in which `Match` cuts off everything behind it.  With `lexemes="lark"` every terminal is read in this way,
-  which is what lark's `dynamic_complete` lexer really matches.
+ threads, in which `Match` discards all threads after it.  With `lexemes="lark"` every terminal is read in this way,
+ which is what lark's `dynamic_complete` lexer really matches.
 
-States are numbered and steps remembered: a step is a pure function of (state, byte).
+States are numbered, and steps are remembered: a step is a pure function of (state, byte).
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ TYPE_FLAGS = re.ASCII | re.LOCALE | re.UNICODE
 
 
 class Unsupported(Exception):
-    """The twin does not know this construct (it is no statement about whether earleymask should)."""
+    """The twin does not know this construct. This says nothing about whether earleymask should."""
 
 
 class TooMuchWork(Exception):
-    """A twin's budget is spent. Ambiguous grammars have rows that grow with the text, so some are beyond it."""
+    """A twin has spent its budget. Rows of ambiguous grammars grow with the text, so some take too long."""
 
 
 # --- classes of code points, asked of `re` ---------------------------------------------------------------------------
@@ -60,7 +60,7 @@ _classes: dict[tuple[str, int], Ranges] = {}
 
 
 def class_ranges(node: Any, flags: int) -> Ranges:
-    """The code points that the one-character parse node `node` matches under `flags`."""
+    """Return the code points that the one-character parse node `node` matches under `flags`."""
     if node[0] is _constants.LITERAL and not flags & re.IGNORECASE:
         return () if 0xD800 <= node[1] <= 0xDFFF else ((node[1], node[1]),)
     key = repr(node), flags
@@ -74,7 +74,7 @@ def class_ranges(node: Any, flags: int) -> Ranges:
 
 
 def _split(first: int, last: int) -> list[tuple[int, int]]:
-    """A run of scalar values may pass over the surrogates, which are none."""
+    """Split a run of scalar values that spans the surrogates, which are no scalar values."""
     if first < 0xD800 and last > 0xDFFF:
         return [(first, 0xD7FF), (0xE000, last)]
     return [(first, last)]
@@ -90,14 +90,14 @@ def contains(ranges: Ranges, code_point: int) -> bool:
 
 @dataclass(frozen=True)
 class Char:
-    """Goes on at the next instruction with one code point of the class."""
+    """Read one code point of the class and continue with the next instruction."""
 
     ranges: Ranges
 
 
 @dataclass(frozen=True)
 class Behind:
-    """Goes on where the code point just read is in the class (or, negative, is not, or there is none)."""
+    """Continue if the last code point is in the class; if `negative`, if it is not in it or there is none."""
 
     ranges: Ranges
     negative: bool
@@ -105,17 +105,17 @@ class Behind:
 
 @dataclass
 class Split:
-    """Prefers the first of `targets`, then the second, and so on."""
+    """Continue at all `targets`; the first is preferred to the second, and so on."""
 
     targets: list[int]
 
 
 @dataclass
 class Loop:
-    """The head of an optional repetition: into the body or out, in the order of preference.
+    """The head of an optional repetition: continue with the body or after it; `lazy` prefers the latter.
 
-    An iteration that read nothing may only go out: `re` does not repeat an empty iteration (MAX_UNTIL, MIN_UNTIL in
-    its engine).  The copies of one counted repetition share their `identity` for this.
+    After an iteration that read nothing there is no further one: `re` does not repeat an empty iteration (MAX_UNTIL and
+    MIN_UNTIL in its engine).  For this, the copies of one counted repetition share their `identity`.
     """
 
     identity: int
@@ -138,7 +138,7 @@ Instruction = Char | Behind | Split | Loop | Jump | Match
 
 
 class _Builder:
-    """Translates a parse tree into a program; counted repetitions are copied out."""
+    """Translate a parse tree into a program; a counted repetition becomes so many copies."""
 
     def __init__(self) -> None:
         self.program: list[Instruction] = []
@@ -212,7 +212,7 @@ class _Builder:
 
 
 def sequence_length(lead: int) -> int | None:
-    """How many bytes the UTF-8 sequence beginning with `lead` has; None where no sequence begins so."""
+    """Return how many bytes the UTF-8 sequence that begins with `lead` has; None if none begins so."""
     if lead < 0x80:
         return 1
     if 0xC2 <= lead <= 0xDF:
@@ -226,9 +226,9 @@ def sequence_length(lead: int) -> int | None:
 
 @cache
 def completions(prefix: bytes) -> tuple[int, int] | None:
-    """The interval of code points whose UTF-8 form begins with `prefix` (a proper, non-empty prefix), or None.
+    """Return the interval of code points whose UTF-8 form begins with `prefix` (proper and not empty), or None.
 
-    Found by filling up with the lowest and the highest bytes that decode.
+    The ends are found by appending the lowest and the highest bytes that decode.
     """
     length = sequence_length(prefix[0])
     if length is None or len(prefix) >= length:
@@ -241,7 +241,7 @@ def completions(prefix: bytes) -> tuple[int, int] | None:
 
 
 def _fills(n: int, low: bool) -> Iterator[bytes]:
-    """Continuation bytes in rising (or falling) order; only the first may have to move for a valid sequence."""
+    """Yield `n` continuation bytes, lowest (or highest) first; only the first byte may have to change to decode."""
     edge = b"\x80" if low else b"\xbf"
     for first in range(0x80, 0xC0) if low else range(0xBF, 0x7F, -1):
         yield bytes([first]) + edge * (n - 1)
@@ -258,17 +258,18 @@ def _decoded(data: bytes) -> str | None:
 
 
 class Automaton:
-    """A terminal as states between two characters: from `start` on, `step` reads a byte, `accepts` says if a word ends.
+    """A terminal as an automaton: from `start` on, `step` reads a byte, and `accepts` says whether a word may end.
 
-    Subclasses say what a state is, and how it reads a code point; whether a state can still come to a match is a search
-    over all states in reach. States are numbered for the parser, together with the bytes of a character begun.
+    Subclasses define a state between two characters, and how it reads a code point. A search over all states in reach
+    finds whether a match is still possible. The parser sees numbers, each for a state and the bytes of a character that
+    has begun.
     """
 
     most_states: int | None = None
-    """States that a search may come by before it is too much work."""
+    """How many states a search may visit before it raises `TooMuchWork`; None: any number."""
 
     def __init__(self, classes: tuple[Ranges, ...], start: Hashable) -> None:
-        """`classes` are all that the terminal tells apart."""
+        """`classes`: all sets of code points that the terminal distinguishes."""
         self.boundaries = boundaries(classes)
         self.representatives = representatives(classes)
         self._alive: dict[Hashable, bool] = {}
@@ -287,18 +288,18 @@ class Automaton:
         raise NotImplementedError
 
     def step(self, state: int, byte: int) -> int | None:
-        """The state after one more byte, or None where no word of the terminal goes on so."""
+        """Return the state after one more byte, or None if no word of the terminal continues so."""
         steps = self._steps[state]
         if byte not in steps:
             steps[byte] = self._step(*self._states[state], byte)
         return steps[byte]
 
     def accepts(self, state: int) -> bool:
-        """Whether the bytes read so far are a word (the empty word counts here; the parser treats it apart)."""
+        """Return whether the bytes read so far are a word (the empty word included; the parser handles it itself)."""
         return self._accepting[state]
 
     def run(self, data: bytes, state: int | None = None) -> int | None:
-        """The state after `data`, read from `state` or the start; None where no word goes on so."""
+        """Return the state after `data`, read from `state` or the start; None if no word continues so."""
         if state is None:
             state = None if self.empty else self.start
         for byte in data:
@@ -312,7 +313,7 @@ class Automaton:
         return state is not None and self.accepts(state)
 
     def _is_alive(self, state: Hashable) -> bool:
-        """Whether some (possibly empty) text leads from here to a word."""
+        """Return whether some text, possibly empty, leads from here to a word."""
         reached = {state}
         agenda = [state]
         while agenda:
@@ -358,11 +359,11 @@ class Automaton:
 
 
 Threads = tuple[int, ...]
-"""Places of `Char` and `Match` instructions, best first; an unordered terminal keeps them sorted."""
+"""Places of `Char` and `Match` instructions, the preferred ones first; sorted if the terminal has no order."""
 
 
 class TerminalTwin(Automaton):
-    """One pattern; a state is a list of threads."""
+    """The automaton of one pattern; a state is a list of threads."""
 
     def __init__(self, pattern: str, flags: int = 0, *, lexemes: str = "earleymask") -> None:
         self.pattern = pattern
@@ -378,7 +379,7 @@ class TerminalTwin(Automaton):
     # The simulation
 
     def _closure(self, places: Iterable[int], previous: int | None) -> Threads:
-        """Follows everything that reads nothing, depth first in the order of preference."""
+        """Follow all instructions that read nothing, depth first, in the order of preference."""
         found: list[int] = []
         seen: set[tuple[int, frozenset[int]]] = set()
         cut = False
@@ -404,7 +405,7 @@ class TerminalTwin(Automaton):
             else:
                 inside = (instruction.body, entered | {instruction.identity})
                 outside = (instruction.out, entered - {instruction.identity})
-                if instruction.identity in entered:  # the iteration just made read nothing
+                if instruction.identity in entered:  # the last iteration read nothing
                     visit(*outside)
                 elif instruction.lazy:
                     visit(*outside)
@@ -431,7 +432,7 @@ class TerminalTwin(Automaton):
 
 @cache
 def boundaries(classes: tuple[Ranges, ...]) -> list[int]:
-    """Every code point at which membership in some class changes; between two of them all behave alike."""
+    """Return every code point at which membership in some class changes; between two of them all behave alike."""
     points = {0}
     for ranges in classes:
         for first, last in ranges:
@@ -443,7 +444,7 @@ def boundaries(classes: tuple[Ranges, ...]) -> list[int]:
 
 @cache
 def representatives(classes: tuple[Ranges, ...]) -> list[int]:
-    """One code point for each way of belonging to the classes."""
+    """Return one code point for each combination of classes that some code point belongs to."""
     distinct = sorted(set(classes))
     chosen: dict[tuple[bool, ...], int] = {}
     for point in boundaries(classes):

