@@ -1,4 +1,4 @@
-"""A schema's grammar held against the oracle: by walks through its masks, and by instances."""
+"""Compare a schema's grammar with the oracle: by walks through its masks, and on instances."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from support.schema_order import Order
 
 BYTES = earleymask.Vocabulary.bytes()
 N_WAYS = 30
-"""Orders that are tried of an instance for which the schema has several."""
+"""How many orders of an instance are tried if the schema has several."""
 MAX_WALK = 400
-"""Bytes after which a walk heads for the end."""
+"""After so many bytes a walk chooses what closes strings, arrays and objects."""
 
 
 def walk(rng: Random, grammar: Any, vocabulary: Any) -> str | None:
-    """A text by a walk through the masks of bytes; None if it did not end. An empty mask is an AssertionError."""
+    """Return the text of a walk through the masks; None if it did not end. An empty mask is an AssertionError."""
     matcher = earleymask.Matcher(grammar, vocabulary)
     written = bytearray()
     eos = next(iter(vocabulary.eos_token_ids))
@@ -44,18 +44,18 @@ def walk(rng: Random, grammar: Any, vocabulary: Any) -> str | None:
 
 @dataclass
 class Report:
-    """What was found in some schemas."""
+    """The result for some schemas."""
 
     counts: Counter[str] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
     limits: Counter[str] = field(default_factory=Counter)
     slow: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
-    """One description each."""
+    """A description of each failure."""
 
 
 def check(rng: Random, schema: Any, report: Report, n_walks: int = 3, n_instances: int = 12) -> None:
-    """Hold the grammar of a schema against the oracle, by instances near it and by walks."""
+    """Compare the grammar of a schema with the oracle, on instances near it and by walks."""
     oracle = Oracle(schema)
     instances: list[Any] = []
     for _ in range(n_instances):
@@ -82,7 +82,7 @@ def check(rng: Random, schema: Any, report: Report, n_walks: int = 3, n_instance
 
 
 def loaded(schema: Any, order: str, valid: list[Any], report: Report, **options: Any) -> Any:
-    """The grammar of a schema of which some documents are known to be `valid`; None if it is refused."""
+    """Return the grammar of a schema, for which these documents are `valid`; None if it is refused."""
     try:
         grammar = earleymask.Grammar.from_json_schema(schema, **{"property_order": order, **options})
     except earleymask.GrammarError as error:
@@ -96,7 +96,7 @@ def loaded(schema: Any, order: str, valid: list[Any], report: Report, **options:
 
 
 def compare(grammar: Any, text: str, is_valid: bool, where: str, report: Report) -> None:
-    """Whether a text is accepted exactly if it is valid."""
+    """Check that a text is accepted exactly if it is valid."""
     try:
         is_accepted = accepts(grammar, text)
     except earleymask.LimitError as error:
@@ -110,7 +110,7 @@ def compare(grammar: Any, text: str, is_valid: bool, where: str, report: Report)
 
 
 def compare_order(rng: Random, grammar: Any, data: Any, is_valid: bool, schema: Any, report: Report) -> None:
-    """Whether an instance is accepted in the order of the schema exactly if it is valid, and in no other one."""
+    """Check that an instance is accepted in the schema's order exactly if it is valid, and in no other order."""
     order = Order(schema)
     moved = order.put(data)
     where = f"(order schema): {json.dumps(schema)}"
@@ -127,7 +127,7 @@ def compare_order(rng: Random, grammar: Any, data: Any, is_valid: bool, schema: 
 
 
 def compare_walk(rng: Random, grammar: Any, oracle: Oracle, where: str, report: Report) -> None:
-    """Whether a walk through the masks ends in a valid text."""
+    """Check that a walk through the masks ends with a valid text."""
     try:
         text = walk(rng, grammar, BYTES)
     except earleymask.LimitError as error:
@@ -148,7 +148,7 @@ def accepts(grammar: Any, text: str) -> bool:
 
 
 def is_accepted(grammar: Any, text: str) -> bool:
-    """As `accepts`; no text beyond a limit is."""
+    """Return whether the text is accepted; a text that reaches a limit is not."""
     try:
         return accepts(grammar, text)
     except earleymask.LimitError:

@@ -1,11 +1,11 @@
-"""Hard schemas, and whether limits are met before anything is written: `python -m tests.campaign.schema_hard`.
+"""Hard schemas, whose limits must be reached while they are loaded: `python -m tests.campaign.schema_hard`.
 
     python -m tests.campaign.schema_hard --seed 1 --n 200
-    python -m tests.campaign.schema_hard --seed 1 --only 17     # one of them again, told in full
+    python -m tests.campaign.schema_hard --seed 1 --only 17     # one of them again, with its schema
 
-Schemas are combined of numbers with large multiples, patterns with counts, arrays and objects that demand some item or
-member, constants that are arrays: all within properties or items, so that nothing of it is met by the first mask.
-Such a schema may be refused while it is loaded. What is loaded is walked through, and no walk may meet a `LimitError`.
+The schemas combine numbers with large multiples, patterns with counts, arrays and objects that require some item or
+member, and constants that are arrays. All of this is within properties or items, so the first mask does not need it.
+Such a schema may be refused while it is loaded. Once it is loaded, no walk through its masks may raise a `LimitError`.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ PATTERNS = (
 FORMATS = ("date", "date-time", "email", "uri", "ipv6", "uuid", "duration")
 N_WALKS = 4
 SLOW = 2.0
-"""Seconds for loading a schema and for all of its walks; what takes longer is told, and is no mistake."""
+"""Seconds for loading a schema, and for all of its walks. What takes longer is reported, but is no failure."""
 
 
 class HardSchemas:
-    """Random schemas whose parts meet."""
+    """Random schemas whose parts say something about the same values."""
 
     def __init__(self, rng: Random) -> None:
         self.rng = rng
         kinds: tuple[Callable[[int], dict[str, Any]], ...] = (self.numbers, self.strings, self.arrays, self.objects)
-        # As a rule of one kind, for others do not meet.
+        # Mostly parts of one kind, for parts of different kinds are about different values.
         self.atoms = rng.choice([[kind] for kind in kinds] * 2 + [list(kinds)])
 
     def whole(self) -> dict[str, Any]:
         rng = self.rng
         inner = self.combined(rng.choice((2, 3, 3)))
         if rng.random() < 0.3:
-            # What meets does so only by members of the same name.
+            # Objects affect one another only by members of the same name.
             return {"allOf": [{"properties": {"v": inner}}, {"properties": {"v": self.combined(2)}}], "required": ["v"]}
         if rng.random() < 0.3:
             return {"type": "array", "items": inner, "minItems": 1}
@@ -133,7 +133,7 @@ class HardSchemas:
         for bound in ("minItems", "maxItems"):
             if rng.random() < 0.2:
                 made[bound] = rng.choice((1, 2, 5, 40))
-        if rng.random() < 0.02:  # it is refused under negations
+        if rng.random() < 0.02:  # rare, for it is refused under negations
             made |= {"items": rng.choice(({"enum": [1, 2, 3, 4, 5, 6]}, {"type": "string", "pattern": "^[abc]{1,3}$"}))}
             made |= {"uniqueItems": True}
             made.pop("prefixItems", None)
@@ -179,13 +179,13 @@ class HardSchemas:
 
 
 def hard_schema(seed: int, number: int) -> tuple[Random, Any]:
-    """The schema of this name, and the numbers to go on with."""
+    """Return the schema of this seed and number, and the `Random` for its walks."""
     rng = Random(f"hard {seed} {number}")
     return rng, HardSchemas(rng).whole()
 
 
 def meets_limit(rng: Random, schema: Any, counts: Counter[str], limits: Counter[str], strict: bool = True) -> str:
-    """What is wrong with a schema: a limit that a walk meets, or a text that is not valid; empty if nothing."""
+    """Return what is wrong: a limit that a walk reaches, or a text that is not valid; empty if nothing is."""
     order = rng.choice(("any", "schema"))
     begin = time.thread_time()
     try:

@@ -1,10 +1,10 @@
-"""Random schemas in which keywords meet that seldom do, and documents in many spellings.
+"""Random schemas that combine keywords which are rarely combined, and documents in many spellings.
 
-`MeetingSchemas` makes what `schema_random.Schemas` hardly does: `unevaluatedProperties` and `unevaluatedItems` behind
+`MeetingSchemas` makes what `schema_random.Schemas` hardly makes: `unevaluatedProperties` and `unevaluatedItems` beside
 references, conditions and branches; references that are resolved dynamically; names under patterns with lookarounds;
-types, constants and bounds in different parts of a conjunction; contradictory parts, so that whole branches fall away.
-What is checked (`check_meetings`): every document is written in several spellings, and accepted exactly when it is
-valid and its spelling is one that the options allow; no walk gets stuck, and what is written is valid.
+types, constants and bounds in different parts of a conjunction; contradictory parts, which make whole branches empty.
+`check_meetings` writes each document in a random spelling, which must be accepted exactly if the document is valid and
+the options allow the spelling. No walk may get stuck, and its text must be valid.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class MeetingSchemas:
         self.about: Callable[[int], dict[str, Any]] = rng.choice(
             (self.objects, self.objects, self.arrays, self.scalars)
         )
-        """Most parts are about this, so that they meet."""
+        """Most parts are about this kind of value, so that they affect one another."""
 
     def whole(self) -> dict[str, Any]:
         rng = self.rng
@@ -73,7 +73,7 @@ class MeetingSchemas:
         return {**found, **self.schema(3)}
 
     def recursive(self) -> dict[str, Any]:
-        """A schema whose members, or items, are like it."""
+        """Make a schema whose members or items are like the whole."""
         rng = self.rng
         again = {"$ref": f"#/{self.definitions}/d"}
         made = self.objects(0) if self.about == self.objects else self.arrays(0)
@@ -123,7 +123,7 @@ class MeetingSchemas:
         return rng.choice((self.objects, self.arrays, self.scalars, self.constants))(depth)
 
     def leaf(self, depth: int) -> Any:
-        """What is said of a member or an item: contradictions, too."""
+        """Make the schema of a member or an item; it may contradict itself."""
         rng = self.rng
         if depth > 0 and rng.random() < 0.4:
             return self.schema(depth - 1)
@@ -152,7 +152,7 @@ class MeetingSchemas:
         word = rng.choices(list(words), list(words.values()))[0]
         return {word: rng.choice((False, False, self.leaf(0)))}
 
-    # Atoms.
+    # Schemas that combine no others.
 
     def constants(self, depth: int) -> dict[str, Any]:
         rng = self.rng
@@ -239,10 +239,10 @@ class MeetingSchemas:
         rng = self.rng
         return {f"{bound}{what}": rng.randint(0, most) for bound in ("min", "max") if rng.random() < 0.3}
 
-    # Combinations.
+    # Schemas that combine others.
 
     def parted(self, depth: int) -> dict[str, Any]:
-        """What belongs together, in the parts of a conjunction."""
+        """Make a conjunction that distributes keywords that belong together over its parts."""
         rng = self.rng
         whole = (
             {**self.atom(depth), **self.constants(0), **self.atom(depth)} if rng.random() < 0.5 else self.atom(depth)
@@ -270,17 +270,17 @@ class MeetingSchemas:
         return {word: [self.schema(depth) for _ in range(rng.randint(1, 3))]}
 
 
-# Documents in many spellings.
+# Documents, in many spellings.
 
 
 class Spelling:
-    """How a document is written: a random choice at each place, among what the options of a grammar allow or not."""
+    """Writes a document with a random choice at each place, among spellings that the grammar's options allow or not."""
 
     def __init__(self, rng: Random, options: dict[str, Any]) -> None:
         self.rng = rng
         self.options = options
         self.fits = True
-        """Whether what has been written is as the options say."""
+        """Whether the options allow everything written so far."""
 
     def text(self, data: Any) -> str:
         if isinstance(data, dict):
@@ -372,7 +372,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
 
 
 def check_meetings(rng: Random, schema: Any, report: Report, n_walks: int = 3, n_instances: int = 16) -> None:
-    """Hold the grammar of a schema against the oracle: by documents in many spellings, and by walks."""
+    """Compare the grammar of a schema with the oracle: on documents in many spellings, and by walks."""
     oracle = Oracle(schema)
     options = {"property_order": "any", **rng.choice(OPTIONS)}
     instances: list[Any] = []
@@ -414,6 +414,6 @@ def check_meetings(rng: Random, schema: Any, report: Report, n_walks: int = 3, n
 
 
 def random_meeting(seed: int, number: int, draft: str) -> tuple[Random, Any]:
-    """The schema of this name, and the numbers to go on with."""
+    """Return the schema of this seed, number and draft, and the `Random` for its documents."""
     rng = Random(f"meetings {seed} {number} {draft}")
     return rng, MeetingSchemas(rng, draft).whole()

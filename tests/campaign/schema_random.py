@@ -1,14 +1,15 @@
-"""Random schemas held against the oracle: `python -m tests.campaign.schema_random`.
+"""Compare random schemas with the oracle: `python -m tests.campaign.schema_random`.
 
     python -m tests.campaign.schema_random --seed 1 --n 1000      # 1,000 schemas of each kind and draft
-    python -m tests.campaign.schema_random --seed 1 --only 17     # one of them again, told in full
+    python -m tests.campaign.schema_random --seed 1 --only 17     # one of them again, with its schema
 
-Schemas are made of few names and values, so that their parts meet: the same key in `properties` and under two
-patterns, a constant on either side of a `not`. There are three kinds. Every keyword that asserts something is among
-those of `Schemas`; what is checked of each is that no walk ends in a document that the oracle refuses, and that
-instances, those of the pool and mutated ones, are accepted exactly when the oracle says valid (`schema_checks`).
-Another kind combines small objects and arrays, and is compared over all small documents (`schema_small`). In the
-third, keywords meet that seldom do, and documents come in many spellings (`schema_meetings`).
+Schemas consist of few names and values, so that their parts affect one another: the same key in `properties` and under
+two patterns, a constant on both sides of a `not`. There are three kinds:
+
+- `Schemas` uses every keyword that asserts something. No walk may end with a document that the oracle refuses, and
+ instances, random and mutated ones, must be accepted exactly if they are valid (`schema_checks`).
+- `schema_small` combines small objects and arrays, and compares them on all small documents.
+- `schema_meetings` combines keywords that are rarely combined, and writes documents in many spellings.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Schemas:
         self.definitions = "$defs" if self.year >= 2019 else "definitions"
 
     def whole(self) -> dict[str, Any]:
-        """A schema with definitions that refer to one another."""
+        """Make a schema with definitions that refer to one another."""
         schema: dict[str, Any] = {"$schema": DRAFTS[self.draft]}
         schema[self.definitions] = {name: self.schema(2) for name in ("d", "e")}
         made = self.schema(3)
@@ -102,7 +103,7 @@ class Schemas:
         rng = self.rng
         return {
             f"{bound}{what}": rng.randint(0, most) for bound in ("min", "max") if rng.random() < 0.35
-        }  # sometimes with nothing between them
+        }  # sometimes no number is between them
 
     def arrays(self, depth: int) -> dict[str, Any]:
         rng = self.rng
@@ -157,7 +158,7 @@ class Schemas:
         return False if self.year > 4 else {"not": {}}
 
     def overlapping(self, word: str, depth: int) -> dict[str, Any]:
-        """Objects that have names in common and may have a member that tells them apart, combined."""
+        """Combine objects that have names in common, and perhaps a member that distinguishes them."""
         rng = self.rng
         tells = rng.choice((None, "a", "x1"))
         branches = []
@@ -205,7 +206,7 @@ class Schemas:
 
 
 def random_schema(seed: int, number: int, draft: str) -> tuple[Random, Any]:
-    """The schema of this name, and the numbers to go on with."""
+    """Return the schema of this seed, number and draft, and the `Random` for its instances."""
     rng = Random(f"{seed} {number} {draft}")
     return rng, Schemas(rng, draft).whole()
 

@@ -1,9 +1,9 @@
-"""Random combinations of small objects and arrays, and all documents that are as small.
+"""Random combinations of small objects and arrays, and all documents as small as they are.
 
-They are made of so few names and values that what one part says of a member or an item, another part says again or
-denies: a closed object beside the negation of one constant, an item that `contains` asks for and `items` forbids. Of
-such schemas instances at random would tell little. So the documents are fixed, and are all of the texts that a mistake
-in some combination can be seen in.
+They consist of so few names and values that one part often repeats or denies what another says about a member or an
+item: a closed object beside the negation of one constant, an item that `contains` requires and `items` forbids. Random
+instances would show little about such schemas. So each is compared on a fixed list of all documents in which a mistake
+in some combination could show.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OBJECTS: tuple[Any, ...] = ({}, {"a": 1}, {"a": "a"}, {"b": 1}, {"a": 1, "b": "a
 ARRAYS: tuple[Any, ...] = ([], [1], ["a"], [1, "a"], ["a", "a"], [[]], [{}], [1, 1, "a"])
 SCALARS: tuple[Any, ...] = (1, "a")
 SLOW = 1.0
-"""Seconds for all the documents of a schema; what takes longer is told, and is no mistake."""
+"""Seconds for all documents of a schema. What takes longer is reported, but is no failure."""
 
 
 class SmallSchemas:
@@ -41,7 +41,7 @@ class SmallSchemas:
         self.has_definition = False
 
     def whole(self) -> dict[str, Any]:
-        """A schema, as a rule of objects only or of arrays only: others hardly meet."""
+        """Make a schema, mostly of objects only or of arrays only, for other parts hardly affect one another."""
         rng = self.rng
         kind = rng.choice(("object", "object", "array", None))
         if kind is not None:
@@ -82,7 +82,7 @@ class SmallSchemas:
         return {word: [self.schema(depth) for _ in range(rng.randint(1, 3))]}
 
     def leaf(self) -> Any:
-        """What is said of a member or an item."""
+        """Make the schema of a member or an item."""
         rng = self.rng
         if rng.random() < 0.1:
             return rng.choice(self.atoms)()
@@ -92,7 +92,7 @@ class SmallSchemas:
         )
         return rng.choice(leaves)
 
-    # Atoms.
+    # Schemas that combine no others.
 
     def constants(self) -> dict[str, Any]:
         rng = self.rng
@@ -147,7 +147,7 @@ class SmallSchemas:
                 made |= self.counts("Contains")
         made |= self.counts("Items")
         if rng.random() < 0.1:
-            # What can be told apart: see docs/json_schema.md.
+            # What can be distinguished: see docs/json_schema.md.
             made |= {"items": {"enum": [1, "a", None]}, "uniqueItems": rng.random() < 0.8}
             made.pop("additionalItems", None)
             made.pop("prefixItems", None)
@@ -159,7 +159,7 @@ class SmallSchemas:
 
 @cache
 def documents() -> tuple[Any, ...]:
-    """Objects of up to three members, in all orders; arrays of up to three items; a few within each other."""
+    """Return objects of up to three members, in all orders, arrays of up to three items, and a few nested ones."""
     found: list[Any] = [None, *SCALARS, *OBJECTS, *ARRAYS]
     found += [{key: value} for key in KEYS for value in (1, "a", None, {}, [])]
     for keys in permutations(KEYS, 2):
@@ -183,12 +183,12 @@ def documents() -> tuple[Any, ...]:
 
 
 def texts_of(document: Any) -> tuple[str, str]:
-    """A document in compact and in spaced form."""
+    """Return the texts of a document, compact and with spaces."""
     return json.dumps(document, separators=(",", ":")), json.dumps(document)
 
 
 def check_small(rng: Random, schema: Any, report: Report, n_walks: int = 1) -> None:
-    """Hold the grammar of a schema against the oracle: over all the documents, in any order of keys, and by walks."""
+    """Compare the grammar of a schema with the oracle: on all documents, in any order of keys, and by walks."""
     oracle = Oracle(schema)
     judged = [oracle.is_valid(document) for document in documents()]
     valid = [document for document, is_valid in zip(documents(), judged, strict=True) if is_valid]
@@ -207,6 +207,6 @@ def check_small(rng: Random, schema: Any, report: Report, n_walks: int = 1) -> N
 
 
 def random_small_schema(seed: int, number: int, draft: str) -> tuple[Random, Any]:
-    """The schema of this name, and the numbers to go on with."""
+    """Return the schema of this seed, number and draft, and the `Random` for its walks."""
     rng = Random(f"small {seed} {number} {draft}")
     return rng, SmallSchemas(rng, draft).whole()

@@ -1,11 +1,16 @@
 """The official JSON-Schema-Test-Suite, group by group: `python -m tests.campaign.schema_suite --draft 2020-12`.
 
-A group is one schema with several instances. It is *right* where every instance is accepted exactly when the suite says
-valid, *empty* where the schema is refused because no document satisfies it, and none of the instances does, *refused*
-where it is refused for another reason, else wrong: *wrong accept* or *wrong reject*. Instances are
-serialised with `json.dumps` and walked byte by byte; formats are annotations but in the tests of formats, as the suite
-has it. The suite is where EARLEYMASK_SCHEMA_SUITE says; else in `build/json-schema-test-suite`, where `.ci/suite` puts
-the one of the source distribution of `jsonschema`; else in `../shared/data/json-schema-test-suite`.
+A group is one schema with several instances, and gets one verdict:
+
+- *right*: every instance is accepted exactly if the suite says that it is valid;
+- *empty*: the schema is refused because no document satisfies it, and no instance is valid;
+- *refused*: the schema is refused for another reason;
+- *wrong accept* or *wrong reject* otherwise.
+
+Instances are written with `json.dumps` and read byte by byte. Formats are annotations except in the tests of formats,
+as the suite defines. EARLEYMASK_SCHEMA_SUITE names the folder of the suite; without it, the suite is expected in
+`build/json-schema-test-suite`, where `.ci/suite` puts the one of `jsonschema`'s source distribution, or else in
+`../shared/data/json-schema-test-suite`.
 
 The exit code is 1 if anything is wrong.
 """
@@ -35,7 +40,7 @@ DRAFTS = {
     "4": "http://json-schema.org/draft-04/schema#",
 }
 REMOTES = "http://localhost:1234/"
-"""Where the suite's schemas look for its remote ones."""
+"""The suite's schemas refer to its remote schemas under this URI."""
 RIGHT, EMPTY, REFUSED, WRONG_ACCEPT, WRONG_REJECT = "right", "empty", "refused", "wrong accept", "wrong reject"
 VERDICTS = (RIGHT, EMPTY, REFUSED, WRONG_ACCEPT, WRONG_REJECT)
 NO_DOCUMENT = "no document satisfies"
@@ -44,7 +49,7 @@ NO_DOCUMENT = "no document satisfies"
 @dataclass(frozen=True)
 class Group:
     file: str
-    """Within the folder of the draft, without its suffix: "allOf", "optional/format/date"."""
+    """The path in the folder of the draft, without its suffix: "allOf", "optional/format/date"."""
     description: str
     schema: Any
     tests: tuple[Mapping[str, Any], ...]
@@ -56,17 +61,17 @@ class Outcome:
     group: Group
     verdict: str
     reasons: list[str] = field(default_factory=list)
-    """Why it was refused, or which instances went wrong."""
+    """Why the schema was refused, or which instances were judged wrongly."""
 
 
 Accepts = Callable[[str], bool]
 """Whether a text is a sentence."""
 Open = Callable[..., Accepts]
-"""From a schema and `property_order`, `format_assertion` and `registry` to what it accepts; GrammarError: refused."""
+"""A function of a schema, `property_order`, `format_assertion` and `registry`; GrammarError: the schema is refused."""
 
 
 def folder(draft: str = "2020-12") -> Path:
-    """Where the suite for a draft is; it need not be there."""
+    """Return the folder of the suite for a draft; it may not exist."""
     given = os.environ.get("EARLEYMASK_SCHEMA_SUITE")
     if given:
         return Path(given)
@@ -77,7 +82,7 @@ def folder(draft: str = "2020-12") -> Path:
 
 
 def groups(suite: Path, draft: str) -> Iterator[Group]:
-    """All groups of a draft, in the order of their files. Schemas say which draft they are of, where they can."""
+    """Yield all groups of a draft, in the order of their files. A schema that is an object gets a `$schema`."""
     tests = suite / "tests" / (f"draft{draft}")
     for path in sorted(tests.rglob("*.json")):
         for group in json.loads(path.read_text(encoding="utf-8")):
@@ -90,7 +95,7 @@ def groups(suite: Path, draft: str) -> Iterator[Group]:
 
 @cache
 def remotes(suite: Path) -> dict[str, Any]:
-    """The suite's remote schemas by the URIs under which its schemas know them."""
+    """Return the suite's remote schemas by the URIs that its schemas use."""
     root = suite / "remotes"
     return {
         REMOTES + path.relative_to(root).as_posix(): json.loads(path.read_text(encoding="utf-8"))
@@ -125,19 +130,19 @@ def judge(group: Group, registry: Mapping[str, Any], order: str = "any", open_: 
         try:
             accepted = accepts(json.dumps(data))
         except earleymask.LimitError as error:
-            accepted = not test["valid"]  # whatever it is, it is not the right answer
+            accepted = not test["valid"]  # an error counts as the wrong answer
             wrong.append(f"{test['description']}: {error}")
         else:
             if accepted != test["valid"]:
                 wrong.append(test["description"])
         if accepted != test["valid"]:
-            # A wrong accept is the worse of the two.
+            # A wrong accept counts more than a wrong reject.
             verdict = WRONG_ACCEPT if accepted or verdict == WRONG_ACCEPT else WRONG_REJECT
     return Outcome(group, verdict, wrong)
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """Verdicts by file."""
+    """Return a table of the verdicts by file."""
     counts: dict[str, Counter[str]] = {}
     for outcome in outcomes:
         counts.setdefault(outcome.group.file, Counter())[outcome.verdict] += 1

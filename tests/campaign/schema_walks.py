@@ -1,14 +1,14 @@
-"""Walks through the masks of real schemas, with a real vocabulary: `python -m tests.campaign.schema_walks --data PATH`.
+"""Walk through the masks of real schemas with a real vocabulary: `python -m tests.campaign.schema_walks --data PATH`.
 
     python -m tests.campaign.schema_walks --data ../shared/data/maskbench-open.jsonl.gz --n 1000 --walks 3
 
-A walk begins with nothing and chooses among the tokens that the mask allows, at random; after some tokens it heads for
-the end: it prefers tokens that close what is open, and among others short ones. Every text that it finishes must be
-valid by the oracle, every mask must have a token, and every token of a mask must be accepted. A walk that does not end
-in time says nothing about validity and is counted apart.
+A walk begins with an empty text and chooses at random among the tokens that the mask allows; after some tokens it
+prefers those that close what is open, and then short ones. The text of every walk that ends must be valid by the
+oracle, no mask may be empty, and every token of a mask must be accepted. A walk that does not end in time says nothing
+about validity and is counted separately.
 
-`--data` is what `bench.maskbench` reads: a file with one JSON object a line (`schema`), or a folder. The exit code is 1
-if anything is wrong.
+`--data` is what `bench.maskbench` reads: a file with one JSON object in each line (`schema`), or a folder. The exit
+code is 1 if anything is wrong.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from support import vocabularies
 from support.schema_oracle import Oracle, is_judged
 
 HEAD_FOR_THE_END = 40
-"""Tokens after which a walk prefers those that close something."""
+"""After so many tokens a walk prefers those that close something."""
 MAX_TOKENS = 1500
 SECONDS = 20.0
-"""Of one walk."""
+"""How long one walk may take. A walk that takes longer, or more than MAX_TOKENS, does not count as ended."""
 CLOSING = (b"}", b"]")
 IN_STRING = (b"#", b"?", b"x", b"_", b"X")
-"""What may stand within a string and nowhere else; brackets are no ends there."""
+"""Tokens that only a string allows. Where the mask has one, a bracket would close nothing."""
 FAR_ENOUGH = re.compile(rb"[0-9][eE][+-]?[0-9]{3}$")
-"""No further digit is chosen then."""
+"""After an exponent of three digits no further digit is chosen, if the mask has other tokens."""
 
 
 class Walker:
-    """Random walks with one vocabulary."""
+    """Walks at random, with one vocabulary."""
 
     def __init__(self, vocabulary: earleymask.Vocabulary) -> None:
         self.vocabulary = vocabulary
@@ -56,11 +56,11 @@ class Walker:
         self.closing = np.array([text in CLOSING for text in texts])
         self.in_string = np.array([texts.index(text) for text in IN_STRING if text in texts])
         self.digit = np.array([text[:1].isdigit() for text in texts])
-        # A backslash would be followed by the escapes of all that is not written yet.
+        # A backslash would begin an escape, and those that the mask allows may be of any character.
         self.single = np.array([len(text) == 1 and 0x20 <= text[0] < 0x7F and text != b"\\" for text in texts])
 
     def walk(self, grammar: earleymask.Grammar, rng: Random) -> bytes | None:
-        """The text of a walk; None if it did not end. An empty mask, or one that lies, is an AssertionError."""
+        """Return the text of a walk; None if it did not end. An empty or a wrong mask is an AssertionError."""
         matcher = earleymask.Matcher(grammar, self.vocabulary)
         written = bytearray()
         begin = time.monotonic()
@@ -100,17 +100,17 @@ class Walker:
 
 @dataclass
 class Report:
-    """What was found in some schemas."""
+    """The result for some schemas."""
 
     counts: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     limits: list[str] = field(default_factory=list)
     walked_on: list[str] = field(default_factory=list)
-    """Ends of texts that did not end."""
+    """The last parts of texts that did not end."""
 
 
 def check(walker: Walker, schema: Any, rng: Random, n_walks: int, order: str, report: Report) -> None:
-    """Walk a schema, and hold what is written against the oracle."""
+    """Walk through the masks of a schema, and check that the texts are valid."""
     try:
         grammar = earleymask.Grammar.from_json_schema(schema, property_order=order)
     except earleymask.GrammarError:
@@ -143,7 +143,7 @@ def check(walker: Walker, schema: Any, rng: Random, n_walks: int, order: str, re
 
 
 def cases(data: Path) -> Iterator[tuple[str, Any]]:
-    """Names and schemas."""
+    """Yield names and schemas."""
     if data.is_dir():
         for path in sorted(data.rglob("*.json")):
             case = json.loads(path.read_text(encoding="utf-8"))

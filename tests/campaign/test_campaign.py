@@ -1,4 +1,4 @@
-"""A short slice of each arm of the campaign (`campaign.arms`), with a seed that is printed; and the campaign itself."""
+"""A short slice of each arm of the campaign (`campaign.arms`), with a seed that is printed, and the campaign itself."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_slice_of_each_arm(arm: str) -> None:
 
 
 def test_a_difference_is_shrunk_kept_and_done_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """With a twin that forgets ignored text, the campaign must notice, and keep a case that shows it."""
+    """The campaign must notice a twin that forgets ignored text, and keep a case that shows this."""
     with monkeypatch.context() as patched:
         patched.setattr(Twin, "_carried", lambda self, row: iter(()))
         outcomes = (runner.do_case("small", 3, n, tmp_path, shrink_seconds=20) for n in range(100))
@@ -83,7 +83,7 @@ def test_a_difference_is_shrunk_kept_and_done_again(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("arm", ARMS)
 def test_every_arm_shrinks_and_keeps_what_it_finds(arm: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """With oracles and checks that know no end of a text, each arm finds that soon, and its file shows it again."""
+    """Each arm soon finds oracles and checks that know no end of a text, and its file reproduces the failure."""
     with monkeypatch.context() as patched:
         patched.setattr(Twin, "may_end", staticmethod(lambda position: False))
         for module in (cases, patterns):
@@ -98,7 +98,7 @@ def test_every_arm_shrinks_and_keeps_what_it_finds(arm: str, monkeypatch: pytest
 
 
 def test_calls_that_are_recorded_are_all_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a session finds is found again by its calls alone, before anything is shrunk."""
+    """The recorded calls alone reproduce what a session finds, before anything is shrunk."""
     monkeypatch.setattr(Twin, "_carried", lambda self, row: iter(()))
     found = []
     for number in range(40):
@@ -131,7 +131,7 @@ def test_a_worker_that_dies_is_a_finding() -> None:
     worker.give(("choices", 0))
     worker.process.kill()
     worker.process.join()
-    while not (outcome := worker.take()).what:  # it may have been done before it was killed
+    while not (outcome := worker.take()).what:  # the case may have ended before the worker was killed
         worker.job = ("choices", 0)
     assert "exit code -9" in outcome.what and (outcome.arm, outcome.number) == ("choices", 0)
 

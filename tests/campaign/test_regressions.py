@@ -1,4 +1,4 @@
-"""What the campaign once found, done again: each file in `regressions/` is one case (`campaign.cases.read`)."""
+"""Failures that the campaign once found must not return: each file in `regressions/` is one case."""
 
 from __future__ import annotations
 

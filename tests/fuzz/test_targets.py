@@ -1,4 +1,4 @@
-"""The targets of `tests/fuzz`, without atheris: their seeds, what was once found, and a little at random."""
+"""The fuzzer's targets, without atheris, must bear their seeds, random changes of these, and what was once found."""
 
 from __future__ import annotations
 
