@@ -1,7 +1,7 @@
-"""The grammar model and its front ends: what text or schema means, ending in one compiled form.
+"""Front ends: from a grammar text or a schema to an `Engine` of `earleymask.earley`.
 
-Front ends read grammar text and build productions and terminals out of the regex nodes of `earleymask.earley`. The
-modules here are plain typed Python that Cython compiles as it stands; each also runs uncompiled.
+`lark` and `gbnf` read texts and fill a `model`, which becomes an engine; `json_schema` and `regex` add symbols to an
+engine directly. The modules are plain typed Python. Cython compiles them unchanged, and each also runs uncompiled.
 """
 
 from .errors import GrammarError, GrammarLimitError

@@ -1,7 +1,7 @@
-"""Grammar: what the front ends make and matchers share.
+"""`Grammar`: a front end makes one, and matchers share it.
 
-Each front end is imported by the first grammar that it reads: importing them all would take longer than everything else
-that `import earleymask` does.
+The first grammar that needs a front end imports it: importing all of them would take longer than everything else that
+`import earleymask` does.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from .source import GrammarWarning
 
 _FORMAT = b"earleymask grammar 1\0"
-"""Put before everything that is hashed, so that fingerprints of another reading of the same text differ."""
+"""Hashed first, so that a fingerprint changes when a later version reads the same text in another way."""
 
 MAX_ADDED = 20_000
-"""Symbols that texts may add to an engine (keys, rules for values) before new matchers get another one."""
+"""Matching adds symbols to an engine, for keys and for rules with values. When it has added more than so many, `engine`
+makes a new engine for the matchers to come."""
 
 
 class Grammar:
@@ -38,14 +39,16 @@ class Grammar:
 
     Attributes:
         kind: what it was made from: "lark", "json_schema", "gbnf", "regex" or "choices".
-        source: the text it was made from; of choices a JSON array, of a schema that was no text its JSON text.
-        start: the name of its start rule, where the source names rules.
-        options: what else says how the source is to be read, such as a regular expression's dialect and flags; of a
-            JSON Schema a JSON object.
-        imports: the texts that it imported, those that come with Lark included.
+        source: the text it was made from. For choices it is a JSON array; for a schema that was not given as text, it
+            is the schema's JSON text.
+        start: the name of its start rule, if the source names rules.
+        options: how the source is to be read, such as the dialect and the flags of a regular expression; for a JSON
+            Schema it is a JSON object.
+        imports: the texts that it imported, including those that come with Lark.
         fingerprint: hex SHA-256 over the kind of source, the source, the start rule, the options, and what was imported
             or declared.
-        warnings: what is legal but hardly meant, such as rules that nothing uses; each has message, line, column.
+        warnings: what is legal but probably not meant, such as a rule that nothing uses; each has `message`,
+            `line` and `column`.
         engine: the compiled form, for matchers.
     """
 
@@ -60,7 +63,7 @@ class Grammar:
     _warnings: tuple[GrammarWarning, ...] | None
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        raise TypeError("make a grammar with Grammar.from_lark(text), from_json_schema or another from_... of it")
+        raise TypeError("make a grammar with Grammar.from_lark, Grammar.from_json_schema or another from_... method")
 
     @classmethod
     def from_lark(
@@ -75,25 +78,25 @@ class Grammar:
         grammars: Mapping[str, str | Grammar] | None = None,
         limits: Limits = DEFAULT,
     ) -> Grammar:
-        """The language of rule `start` of a grammar in Lark's syntax.
+        """Make a grammar from a text in Lark's syntax.
 
-        Means what Lark means with `parser="earley", lexer="dynamic_complete"`. No file is read, but for those that come
-        with Lark, unless an argument says where.
+        The text means what it means to Lark with `parser="earley", lexer="dynamic_complete"`. Except for the files that
+        come with Lark, no file is read unless an argument names a place to read from.
 
         Args:
-            text: the grammar, or a `lark.Lark` with any parser: that is its text, start rule and import paths.
+            text: the grammar; or a `lark.Lark` with any parser, which gives its text, start rule and import paths.
             start: the rule that sentences are made from.
-            import_paths: folders in which `%import a.b.X` finds `a/b.lark`; or loaders as Lark knows them.
-            loader: from the dotted name of a module, `a.b`, to its text or None: a function or a mapping.
+            import_paths: folders in which `%import a.b.X` finds `a/b.lark`, or loader functions as Lark takes them.
+            loader: a function or a mapping from the dotted name of a module, `a.b`, to its text or None.
             source_path: the file that the text is from, for imports relative to it.
-            declared: what names that the grammar only declares (`%declare`) stand for, as expressions in Lark's syntax:
-                `{"INDENT": "<|indent|>", "ID": "/[a-z]+/"}`.
-            grammars: what `@name` stands for in it: grammars, or texts in Lark's syntax with a rule `start`.
-            limits: what the grammar may ask for, and what matching it may take.
+            declared: the meaning of terminals that the grammar only declares (`%declare`), as expressions in Lark's
+                syntax: `{"INDENT": "<|indent|>", "ID": "/[a-z]+/"}`.
+            grammars: the meaning of `@name` in the text: a grammar, or a text in Lark's syntax with a rule `start`.
+            limits: how large the grammar may be, and how much time and memory matching may take.
 
         Raises:
-            GrammarError: the text is malformed, uses something that is not supported, or has no sentence; with line,
-                column and hint, and with all errors where several could be found.
+            GrammarError: the text is malformed, uses something that is not supported, or has no sentence. It has line,
+                column and hint, and all errors if several were found.
         """
         from .lark import load as lark_load
         from .lark.modules import NO_OPTIONS, options_of
@@ -130,7 +133,7 @@ class Grammar:
         grammars: Mapping[str, str | Grammar] | None = None,
         limits: Limits = DEFAULT,
     ) -> Grammar:
-        """`from_lark` of a file in UTF-8, which may import relative to itself."""
+        """Make a grammar from a file in UTF-8 in Lark's syntax. It may import files relative to itself."""
         with open(path, encoding="utf-8") as file:
             text = file.read()
         return cls.from_lark(
@@ -146,12 +149,12 @@ class Grammar:
 
     @classmethod
     def from_gbnf(cls, text: str, *, start: str = "root", limits: Limits = DEFAULT) -> Grammar:
-        """The language of rule `start` of a grammar in GBNF, the syntax of llama.cpp.
+        """Make a grammar from a text in GBNF, the syntax of llama.cpp. Sentences are made from the rule `start`.
 
-        Raises GrammarError, with line and column, where the text is malformed, uses something that is not supported,
-        or has no sentence. `limits` as in `from_lark`.
+        Raises GrammarError, with line and column, if the text is malformed, uses something that is not supported, or
+        has no sentence. `limits` as in `from_lark`.
         """
-        from .gbnf import load as gbnf_load  # only who uses it waits for it
+        from .gbnf import load as gbnf_load  # imported lazily: few programs need it
 
         for value, name in ((text, "text"), (start, "start")):
             if not isinstance(value, str):
@@ -164,17 +167,17 @@ class Grammar:
     def from_regex(
         cls, pattern: str | re.Pattern[str], *, flags: int = 0, dialect: str = "python", limits: Limits = DEFAULT
     ) -> Grammar:
-        """The texts that a regular expression matches as a whole: those for which `re.fullmatch` finds a match.
+        """Make a grammar of the texts that a regular expression matches as a whole, as `re.fullmatch` does.
 
-        `pattern` is a str or what `re.compile` makes of one; `flags` are those of `re`. `dialect` is "python" or
-        "ecma". Raises GrammarError, with line and column, where the pattern is malformed, uses something that is not
-        supported, or matches nothing. `limits` as in `from_lark`.
+        `pattern` is a str or the result of `re.compile`; `flags` are those of `re`. `dialect` is "python" or "ecma".
+        Raises GrammarError, with line and column, if the pattern is malformed, uses something that is not supported, or
+        matches nothing. `limits` as in `from_lark`.
         """
         from .regex import grammar as from_regex
 
         if isinstance(pattern, re.Pattern):
             if flags or dialect != "python":
-                raise ValueError("a compiled pattern has its flags and its dialect already")
+                raise ValueError("a compiled pattern already has its flags and its dialect; give neither")
             flags = pattern.flags
             pattern = pattern.pattern
         if not isinstance(pattern, str):
@@ -187,9 +190,9 @@ class Grammar:
 
     @classmethod
     def from_choices(cls, choices: Iterable[str], *, limits: Limits = DEFAULT) -> Grammar:
-        """Exactly the given texts, in any order and each as often as one likes. The empty text may be among them.
+        """Make a grammar of exactly the given texts. Their order does not matter; the empty text may be one of them.
 
-        Raises GrammarError where there is none, or one has a lone surrogate. `limits` as in `from_lark`.
+        Raises GrammarError if there are none, or if one has a lone surrogate. `limits` as in `from_lark`.
         """
         import json
 
@@ -219,26 +222,28 @@ class Grammar:
         registry: Any = None,
         limits: Limits = DEFAULT,
     ) -> Grammar:
-        """The JSON texts of the documents that a JSON Schema allows: drafts 4, 6, 7, 2019-09 and 2020-12.
+        """Make a grammar of the JSON documents that a JSON Schema allows, of draft 4, 6, 7, 2019-09 or 2020-12.
 
         Args:
             schema: a dict, JSON text, True or False, a pydantic model, a dataclass.
-            property_order: "schema", keys in the order of the schema; "any".
-            whitespace: "flexible", what `json.dumps` writes with any `indent`; "spaced", what it writes without one;
-                "compact", none.
-            max_indent: blanks and tabs behind a line break, at most, where white space is flexible.
-            separators: what stands between items, and between keys and values, as for `json.dumps`.
-            ensure_ascii: characters beyond ASCII are written as escapes.
-            string_escapes: "all" spellings of a string; or the "shortest" of each character, as `json.dumps` has it.
-            number_digits, number_shift: how many digits numbers with an exponent may have, see docs/json_schema.md.
-            number_plain: numbers without an exponent, and integers without a fraction.
-            strict: refuse what cannot be enforced; False leaves it out, which `report` tells.
+            property_order: "schema" for keys in the order of the schema, or "any".
+            whitespace: "flexible" for what `json.dumps` writes with any `indent`, "spaced" for what it writes without
+                `indent`, "compact" for none.
+            max_indent: how many blanks and tabs may follow a line break if white space is flexible.
+            separators: the texts between items, and between keys and values, as for `json.dumps`.
+            ensure_ascii: whether characters beyond ASCII are written as escapes.
+            string_escapes: "all" for every spelling of a string, "shortest" for the shortest one of each character, as in
+                `json.dumps`.
+            number_digits, number_shift: how many digits numbers with an exponent may have; see docs/json_schema.md.
+            number_plain: whether numbers are written without an exponent, and integers without a fraction.
+            strict: whether to refuse a schema with something that cannot be enforced. If False, that is not enforced,
+                and `report` says so.
             format_assertion: whether `format` is enforced, unless a metaschema says.
-            registry: schemas that references may lead to: a mapping from URIs or a `referencing.Registry`.
+            registry: schemas that references may lead to: a mapping from URIs, or a `referencing.Registry`.
             limits: as in `from_lark`.
 
         Raises:
-            GrammarError: the schema is malformed, has something that cannot be enforced, or allows no document; with
+            GrammarError: the schema is malformed, has something that cannot be enforced, or allows no document. It has
                 the JSON pointer of the place (`pointer`).
         """
         from .json_schema import grammar as schema_source
@@ -279,13 +284,16 @@ class Grammar:
         kept: Kept | None = None,
         limits: Limits = DEFAULT,
     ) -> Grammar:
-        """`warnings` None: they are found when first asked for. `kept`: what a Lark grammar needs beside its text."""
+        """Make the object. If `warnings` is None, they are found when first read.
+
+        `kept` is what a Lark grammar needs, beside its text, to be read again.
+        """
         for what, n, most in (
             ("symbols", engine.n_symbols, limits.symbols),
             ("productions", engine.n_productions, limits.productions),
         ):
             if n > most:
-                raise GrammarLimitError(f"the grammar becomes {n} {what}, of at most {most}").set_limit(what)
+                raise GrammarLimitError(f"the grammar has {n} {what}, and the limit is {most}").set_limit(what)
         if limits is not DEFAULT:
             engine.set_limits(limits)
         grammar = object.__new__(cls)
@@ -305,7 +313,7 @@ class Grammar:
 
     @property
     def warnings(self) -> tuple[GrammarWarning, ...]:
-        """Found when first asked for: the grammar is read once more, from the texts that it keeps."""
+        """What is legal but probably not meant. Found when first read, by reading the kept texts once more."""
         known: tuple[GrammarWarning, ...] | None = self._warnings
         if known is None:
             from .lark.warnings import find_warnings
@@ -316,22 +324,22 @@ class Grammar:
 
     @property
     def engine(self) -> Engine:
-        """Made anew, for matchers to come, where texts have added too many symbols to it."""
+        """The compiled form. It is made anew, for the matchers to come, after matching has added MAX_ADDED symbols."""
         if self._engine.n_added > MAX_ADDED:
             object.__setattr__(self, "_engine", _unpickle(*self._content())._engine)
         return self._engine
 
     @property
     def source(self) -> str:
-        """The text it was made from. Of a schema that was given as a dict it is written when first asked for."""
+        """The text it was made from. For a schema that was given as a dict, the text is written when first read."""
         source = self._schema
         return source if isinstance(source, str) else source.text()
 
     @property
     def report(self) -> tuple[Row, ...]:
-        """What became of each keyword of a JSON Schema, worked out when asked for: rows of `pointer`, `keyword`,
-        `status` ("exact", "narrowed", "widened") and `why`. Of a Lark grammar, the rows of the schemas in it, with
-        where each stands (`source`). Of other grammars there is none."""
+        """How exactly each keyword of a JSON Schema is enforced, computed when read: rows of `pointer`, `keyword`,
+        `status` ("exact", "narrowed", "widened") and `why`. A Lark grammar has the rows of the schemas in it, each with
+        the place of its schema (`source`). Other grammars have none."""
         source = self._schema
         if not isinstance(source, str):
             return source.report()
@@ -355,12 +363,12 @@ class Grammar:
         return () if self._kept is None else self._kept.texts
 
     def stats(self) -> dict[str, int]:
-        """What has been learned about the grammar so far, in numbers of things and bytes (see `Engine.stats`)."""
+        """Return how much matchers have computed and kept so far, in counts and bytes: see `Engine.stats`."""
         return self._engine.stats()
 
     @property
     def fingerprint(self) -> str:
-        """Worked out when first asked: the first hash in a process costs half as much as loading a small grammar."""
+        """Computed when first read: the first hash in a process takes half as long as loading a small grammar."""
         known: str | None = self._fingerprint
         if known is None:
             kind = f"{self.kind} {self.options}".rstrip()
@@ -399,7 +407,7 @@ class Grammar:
         return _unpickle, self._content()
 
     def _content(self) -> tuple[Any, ...]:
-        """What `_unpickle` makes it from."""
+        """Return the arguments with which `_unpickle` makes this grammar again."""
         content = (self.kind, self.source, self.start, self.fingerprint)
         if self._engine.limits != DEFAULT:
             return *content, self.options, self._kept, self._engine.limits
@@ -424,7 +432,7 @@ def _unpickle(
     kept: Kept | None = None,
     limits: Limits = DEFAULT,
 ) -> Grammar:
-    """Read a pickled grammar's source again, and the texts that it imported."""
+    """Make a grammar again from the source and the imported texts that its pickle has kept."""
     if kind == "lark":
         from .lark.load import load_again
 

@@ -1,7 +1,7 @@
-"""Where something stands in a grammar text, as people count: line and column, both from 1.
+"""Positions in a grammar text as people count them: line and column, both from 1.
 
-Front ends keep plain offsets while they work and ask here only when something is to be reported, so a grammar
-without faults pays nothing for its error messages.
+Front ends work with plain offsets. They compute lines and columns only to report something, so a grammar without
+faults pays nothing for its error messages.
 """
 
 from __future__ import annotations
@@ -18,17 +18,22 @@ if TYPE_CHECKING:
 Error = TypeVar("Error", bound=GrammarError)
 
 BYTE_ORDER_MARK = "the text begins with a byte order mark; decode it with 'utf-8-sig'"
-"""The hint about one."""
+"""The hint of an error about a byte order mark."""
 
 MAX_SUGGESTION_CANDIDATES = 2000
 MAX_SUGGESTION_LENGTH = 80
-"""Close matches are looked for among this many names of this length; `difflib` takes some microseconds for each."""
+"""`did_you_mean` compares a name with at most so many others, and only names of at most so many characters: `difflib`
+takes some microseconds for each. Beyond that it suggests nothing."""
 
 
 class GrammarWarning(NamedTuple):
-    """Something in a grammar that is legal but hardly meant, such as a rule that can never be used.
+    """Something in a grammar that is legal but probably not meant, such as a rule that can never be used.
 
-    `text` is the line it is about; `source` names the imported text that it is in, None: the text that was given.
+    Attributes:
+        message: what is odd, and what to do about it.
+        line, column: where, counted from 1.
+        text: the line of the grammar.
+        source: the name of the imported text that the line is in; None for the text that was given.
     """
 
     message: str
@@ -43,21 +48,22 @@ class GrammarWarning(NamedTuple):
 
 
 class SourceText:
-    """A grammar text that can say where an offset is. `name`: of an imported one, for messages."""
+    """A grammar text that finds the line and column of an offset. Messages about an imported text give its `name`."""
 
     __slots__ = ("_line", "name", "text")
 
     def __init__(self, text: str, name: str | None = None) -> None:
         self.text = text
         self.name = name
-        self._line = (-1, "")  # the last line that was asked for, and where it begins: many errors may share a long one
+        # The offset of the last line that `line_at` has returned, and the line: many errors may be about one long line.
+        self._line = (-1, "")
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
-        """Line and column of the character at `offset`, both counted from 1."""
+        """Return the line and the column of the character at `offset`, both counted from 1."""
         return self.text.count("\n", 0, offset) + 1, offset - self.text.rfind("\n", 0, offset)
 
     def line_at(self, offset: int) -> str:
-        """The whole line that `offset` is in, without its line ending."""
+        """Return the whole line that contains `offset`, without its line ending."""
         begin = self.text.rfind("\n", 0, offset) + 1
         known, line = self._line
         if known != begin:
@@ -67,11 +73,11 @@ class SourceText:
         return line
 
     def error(self, message: str, offset: int, hint: str | None = None) -> GrammarError:
-        """The error to raise about the text at `offset`."""
+        """Return an error about the text at `offset`."""
         return self._placed(GrammarError, message, offset, hint)
 
     def limit_error(self, message: str, offset: int, hint: str | None = None) -> GrammarLimitError:
-        """The error to raise where the text at `offset` goes beyond a limit."""
+        """Return an error that says that the text at `offset` goes beyond a limit."""
         return self._placed(GrammarLimitError, message, offset, hint)
 
     def _placed(self, kind: type[Error], message: str, offset: int, hint: str | None) -> Error:
@@ -86,19 +92,19 @@ class SourceText:
         )
 
     def warning(self, message: str, offset: int) -> GrammarWarning:
-        """The warning about the text at `offset`."""
+        """Return a warning about the text at `offset`."""
         line, column = self.line_and_column(offset)
         return GrammarWarning(shortened(message), line, column, self.line_at(offset), self.name)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A hint naming up to three of the `known` names that look like `name`, or None."""
+    """Return a hint that names up to three of the `known` names that look like `name`, or None."""
     if len(name) > MAX_SUGGESTION_LENGTH:
         return None
     from difflib import get_close_matches
 
     candidates = [other for other in islice(known, MAX_SUGGESTION_CANDIDATES) if len(other) <= MAX_SUGGESTION_LENGTH]
     close = get_close_matches(name, candidates, n=3, cutoff=0.6)
-    if not close:  # `WORD` for `word` is a frequent slip that the ratio of difflib does not see.
+    if not close:  # `WORD` for `word` is a frequent slip, but difflib finds no similarity in it
         close = [candidate for candidate in candidates if candidate.lower() == name.lower()]
     return f"did you mean {' or '.join(close)}?" if close else None

@@ -110,14 +110,14 @@ def test_what_they_are_called() -> None:
     ("written", "message"),
     [
         ("<[]>", "between"),
-        ("<[x]>", "`x` is no token id"),
-        ("<[1,]>", "`` is no token id"),
-        ("<[^]>", "`` is no token id"),
-        ("<[3-1]>", "wrong way round"),
+        ("<[x]>", "`x` is neither a token id"),
+        ("<[1,]>", "`` is neither a token id"),
+        ("<[^]>", "`` is neither a token id"),
+        ("<[3-1]>", "ends before it begins"),
         ("<[99999999999]>", "no token id"),
         ("<[9999999999]>", "go up to"),
-        ("<[-1]>", "`-1` is no token id"),
-        ("<[^*]>", r"`\*` is no token id"),
+        ("<[-1]>", "`-1` is neither a token id"),
+        ("<[^*]>", r"`\*` is neither a token id"),
     ],
 )
 def test_malformed(written: str, message: str) -> None:

@@ -65,7 +65,7 @@ def test_flags() -> None:
     assert accepts(Grammar.from_regex(re.compile("ab", re.I)), "AB")
     with pytest.raises(ValueError, match=r"re\.LOCALE do not apply"):
         Grammar.from_regex("a", flags=re.L)
-    with pytest.raises(ValueError, match="has its flags and its dialect already"):
+    with pytest.raises(ValueError, match="already has its flags and its dialect"):
         Grammar.from_regex(re.compile("a"), flags=re.I)
 
 
