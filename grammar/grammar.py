@@ -232,8 +232,7 @@ class Grammar:
             max_indent: how many blanks and tabs may follow a line break if white space is flexible.
             separators: the texts between items, and between keys and values, as for `json.dumps`.
             ensure_ascii: whether characters beyond ASCII are written as escapes.
-            string_escapes: "all" for every spelling of a string, "shortest" for the shortest one of each character, as in
-                `json.dumps`.
+            string_escapes: "all" for every spelling of a string, "shortest" for the shortest one, as in `json.dumps`.
             number_digits, number_shift: how many digits numbers with an exponent may have; see docs/json_schema.md.
             number_plain: whether numbers are written without an exponent, and integers without a fraction.
             strict: whether to refuse a schema with something that cannot be enforced. If False, that is not enforced,

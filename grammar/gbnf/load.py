@@ -1,8 +1,8 @@
 """From a GBNF grammar to a compiled engine.
 
-`terminals` says which expressions are terminals; what is left becomes productions, in the shapes of `repetition`.
-Within them a rule that is a terminal keeps its name, and neighbours that name no rule become one terminal together, so
-that `[0-9] [0-9] ":" expr` has one for the digits and the colon.
+`terminals` decides which expressions are terminals. The others become productions, in the shapes of `repetition`. In
+these, a rule that is a terminal keeps its name. Neighbours that name no rule become one terminal together: in
+`[0-9] [0-9] ":" expr`, the digits and the colon are one.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from ...earley.limits import Limits
 
 MAX_NAME = 60
-"""Characters of the name of a terminal that has none, which is how it is written."""
+"""A terminal that is not a rule is named by its text in the grammar, cut to so many characters."""
 
 
 def load(text: str, start: str, limits: Limits) -> tuple[Engine, tuple[GrammarWarning, ...]]:
-    """The engine for the language of rule `start` in the grammar `text`, and what is odd about the grammar."""
+    """Return the engine for the language of rule `start` in the grammar `text`, and the warnings about the grammar."""
     loader = GbnfLoader(SourceText(text), limits)
     try:
         engine = loader.load(start)
@@ -43,7 +43,7 @@ def load(text: str, start: str, limits: Limits) -> tuple[Engine, tuple[GrammarWa
 
 
 class GbnfLoader:
-    """Resolves the names of one grammar and fills a model with it. Origins are offsets in the text."""
+    """Resolves the names of one grammar and fills a model. The origin of a symbol is its offset in the text."""
 
     def __init__(self, source: SourceText, limits: Limits) -> None:
         self.source = source
@@ -52,7 +52,7 @@ class GbnfLoader:
         self.definitions: dict[str, Definition] = {}
         self.terminals: dict[str, Node] = {}  # rules that are terminals
         self.symbols: dict[str, int] = {}  # by name of rule
-        self.written: dict[str, int] = {}  # terminals without a name, and special tokens, by how they are written
+        self.written: dict[str, int] = {}  # terminals and special tokens, by their text in the grammar
         self.pending: list[Definition] = []  # rules that have a symbol and no productions yet
 
     def load(self, start: str) -> Engine:
@@ -75,9 +75,8 @@ class GbnfLoader:
             before = self.definitions.get(definition.name)
             if before is not None:
                 line, _ = self.source.line_and_column(definition.begin)
-                self.model.warn(
-                    f"rule `{definition.name}` is defined again in line {line}, which is what counts", before.begin
-                )
+                message = f"rule `{definition.name}` is defined again in line {line}; the last definition counts"
+                self.model.warn(message, before.begin)
             self.definitions[definition.name] = definition
         for definition in definitions:
             for reference in definition.references:
@@ -121,7 +120,7 @@ class GbnfLoader:
         raise GrammarError(message, hint=hint).set_option("start")
 
     def reach(self, start: str) -> dict[str, Definition]:
-        """The definitions that the start rule needs, itself first."""
+        """Return the definitions that the start rule needs, its own first."""
         reached = {start: self.definitions[start]}
         agenda = [self.definitions[start]]
         for definition in agenda:  # grows while it is read
@@ -153,7 +152,7 @@ class GbnfLoader:
         return symbol
 
     def terminal(self, regex: Regex, begin: int, end: int, name: str = "") -> int:
-        """The terminal that is written from `begin` to `end`."""
+        """Return the terminal whose text in the grammar is from `begin` to `end`."""
         written = self.source.text[begin:end]
         symbol = self.written.get(written)
         if symbol is None:
@@ -174,7 +173,7 @@ class GbnfLoader:
         return symbol
 
     def token_ids(self, node: Token, name: str) -> int:
-        """A token by its number, or any token but one."""
+        """Return the symbol of a token by its id, or of any token except one."""
         from .. import token_ids  # rare
 
         if not node.name.startswith("<["):
@@ -184,15 +183,15 @@ class GbnfLoader:
         except ValueError as error:
             raise self.source.error(str(error), node.begin, token_ids.HINT) from None
         if not ranges and node.negated:
-            raise self.source.error("no token is left: `<[*]>` is any, and `!` takes these away", node.begin)
+            raise self.source.error("this matches no token: `<[*]>` is every token, and `!` excludes these", node.begin)
         return self.model.token_ids(name, ranges, (), negated != node.negated, node.begin)
 
     # Productions.
 
     def define(self, lhs: int, tree: Node) -> None:
-        """Add the productions that make `lhs` derive `tree`."""
+        """Add the productions with which `lhs` derives `tree`."""
         if isinstance(tree, Repeat) and tree.regex is None and tree.maximum is None and tree.minimum <= 1:
-            # The rule is a list and nothing else: it can be its own helper.
+            # The rule is only a list: it needs no helper rule.
             alternatives = self.alternatives(tree.body)
             repeat_into(self.model, lhs, alternatives, not tree.minimum or () in alternatives)
             return
@@ -200,7 +199,7 @@ class GbnfLoader:
             self.model.produce(lhs, rhs)
 
     def alternatives(self, tree: Node) -> Alternatives:
-        """The sequences of symbols that `tree` stands for, groups within choices laid open."""
+        """Return the sequences of symbols that `tree` stands for. A choice directly within a choice is flattened."""
         if isinstance(tree, Choice) and tree.regex is None:
             flat: list[Symbols] = []
             for alternative in tree.alternatives:
@@ -212,13 +211,13 @@ class GbnfLoader:
         return (self.sequence(tree),)
 
     def sequence(self, tree: Node) -> Symbols:
-        """The symbols that `tree` becomes within an alternative."""
+        """Return the symbols that `tree` becomes within an alternative."""
         symbols: list[int] = []
         self.append(tree, symbols)
         return tuple(symbols)
 
     def append(self, tree: Node, symbols: list[int]) -> None:
-        """Append what `tree` becomes to `symbols`."""
+        """Append to `symbols` what `tree` becomes."""
         if isinstance(tree, Reference):
             symbols.append(self.rule_symbol(tree.name))
         elif tree.regex is not None:
@@ -234,7 +233,7 @@ class GbnfLoader:
             symbols.append(self.special(tree))
 
     def append_items(self, items: list[Node], symbols: list[int]) -> None:
-        """Append what `items` become: neighbours that are terminals and name no rule, one terminal together."""
+        """Append to `symbols` what `items` become. Neighbouring terminals that name no rule become one."""
         together: list[Node] = []
         for item in items:
             if item.regex is not None and not item.refers:
@@ -251,7 +250,7 @@ class GbnfLoader:
         regex = concat([item.regex for item in items])
         symbols.append(self.terminal(regex, items[0].begin, items[-1].end))
 
-    # What the model says about the text.
+    # The model reports through these: errors and warnings get their places in the text.
 
     def error(self, message: str, origin: int, hint: str | None = None) -> GrammarError:
         return self.source.error(message, origin, hint)

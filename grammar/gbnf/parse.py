@@ -1,16 +1,16 @@
-"""GBNF text, the grammars of llama.cpp, to definitions: which rules there are, each with its expression tree.
+"""Parse GBNF, the grammars of llama.cpp, to definitions: the rules of a text, each with its expression tree.
 
 The syntax is that of llama.cpp's own parser (`llama_grammar_parser` in its src/llama-grammar.cpp, and its
-grammars/README.md), read by hand in one pass. Groups are kept on an explicit stack. Nothing is looked up here: names
-may be undefined.
+grammars/README.md). A hand-written parser reads it in one pass, with open groups on an explicit stack. It looks up no
+names, so they may be undefined.
 
     rule     ::= name "::=" alternatives, then the end of the line
     item     ::= string | class | "." | token | name | "(" alternatives ")"
     operator ::= "*" | "+" | "?" | "{m}" | "{m,}" | "{m,n}", and "{,n}", which is ours
 
-A line may break behind `::=` and `|` and anywhere in a group. A rule may also go on with a line that begins with `|`,
-which is ours. `#` begins a comment. Refused though llama.cpp takes them: an empty class, a range whose ends are the
-wrong way round, a raw NUL. Counts of more than 2000, which it reads as no bound, are counts.
+A line may break after `::=` and `|` and anywhere in a group. A rule also continues on a line that begins with `|`,
+which is ours. `#` begins a comment. llama.cpp accepts an empty class, a range that ends before it begins and a raw NUL;
+here they are errors. It reads a count above 2000 as no bound; here it is a count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from ..source import BYTE_ORDER_MARK, SourceText
 from .tree import Choice, Definition, Node, Reference, Repeat, Sequence, Text, Token
 
 MAX_HEIGHT = 250
-"""Of a rule's expression: groups, sequences and repetitions within each other. Bounds the recursion over trees."""
+"""At most so many nodes (groups, sequences, repetitions) on a way down in a rule's expression. It bounds the recursion
+of functions that walk trees. Beyond it, GrammarLimitError."""
 
 _COMMENT = re.compile(r"#[^\r\n]*")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -42,12 +43,12 @@ _ANY = Chars(codepoints.ALL)
 
 _ESCAPE_HINT = 'the escapes are \\n \\r \\t \\\\ \\" \\[ \\] \\xHH \\uHHHH and \\UHHHHHHHH'
 _GROUP_HINT = "put the rest of the rule into parentheses, or end the line with `|`"
-_RULE_HINT = "rules are written `name ::= ...`"
-_FIRST_HINTS = {"<": "names are written without brackets: `name ::= ...`", "\ufeff": BYTE_ORDER_MARK}
+_RULE_HINT = "write a rule as `name ::= ...`"
+_FIRST_HINTS = {"<": "write the name of a rule without brackets: `name ::= ...`", "\ufeff": BYTE_ORDER_MARK}
 
 
 def parse(source: SourceText, limits: Limits = DEFAULT) -> list[Definition]:
-    """The definitions of the grammar, in order. Raises GrammarError at the first mistake."""
+    """Return the definitions of the grammar, in order. Raises GrammarError at the first mistake."""
     return _Parser(source, limits).grammar()
 
 
@@ -84,10 +85,10 @@ class _Parser:
         return Definition(begin, name, self.alternatives(), self.references)
 
     def alternatives(self) -> Node:
-        """The expression up to the end of its rule."""
+        """Read the expression up to the end of its rule."""
         text = self.text
-        # What is open around the current alternative, outermost first: where its `(` is, where its content begins, the
-        # alternatives that are complete, the items of the one that the `(` is in and where that begins.
+        # The groups that are open, outermost first. For each: the offset of its `(`; and of the choice around it, the
+        # offset, the complete alternatives, the items of the current alternative, and the offset of these.
         groups: list[tuple[int, int, list[Node], list[Node], int]] = []
         complete: list[Node] = []
         items: list[Node] = []
@@ -118,7 +119,7 @@ class _Parser:
                 continue
             elif char == ")":
                 if not groups:
-                    raise self.source.error("`)` closes nothing that is open here", start)
+                    raise self.source.error("`)` closes no open group", start)
                 complete.append(self.sequence(began, items))
                 node = self.choice(inside, complete)
                 opener, inside, complete, items, began = groups.pop()
@@ -136,7 +137,7 @@ class _Parser:
                 continue
             elif char and char in "*+?{":
                 if not items:
-                    raise self.source.error(f"there is nothing before `{char}` that it could repeat", start)
+                    raise self.source.error(f"there is nothing before `{char}` to repeat", start)
                 node = self.repeat(items.pop(), lines)
             elif not groups and (char == "\n" or char == "\r" or not char):
                 self.skip(True)
@@ -155,7 +156,7 @@ class _Parser:
             self.skip(lines)
 
     def skip(self, lines: bool) -> None:
-        """Go on behind blanks and comments and, with `lines`, ends of lines."""
+        """Skip blanks and comments and, with `lines`, line breaks."""
         text = self.text
         while self.at < self.end:
             char = text[self.at]
@@ -192,17 +193,17 @@ class _Parser:
             raise self.source.limit_error(
                 f"groups and repetitions are nested more than {MAX_HEIGHT} deep",
                 node.begin,
-                "make inner ones rules of their own",
+                "make rules of the inner ones",
             )
         return node
 
     def check_nesting(self, depth: int) -> None:
         if depth == self.limits.nesting:
             message = f"groups are nested more than {depth} deep"
-            raise self.source.limit_error(message, self.at, "make inner ones rules of their own").set_limit("nesting")
+            raise self.source.limit_error(message, self.at, "make rules of the inner ones").set_limit("nesting")
 
     def repeat(self, body: Node, lines: bool) -> Node:
-        """`body` with the operator that stands here."""
+        """Read the operator that is here, and apply it to `body`."""
         start = self.at
         char = self.text[start]
         self.at += 1
@@ -213,7 +214,7 @@ class _Parser:
         return self.checked(Repeat(body.begin, self.at, body, minimum, maximum))
 
     def count(self, start: int, lines: bool) -> tuple[int, int | None]:
-        """What stands in the braces at `start`, the first of which has been read."""
+        """Read the counts in braces. The opening brace, at `start`, has been read."""
         self.skip(lines)
         minimum = self.number(start)
         maximum = minimum
@@ -224,7 +225,7 @@ class _Parser:
             maximum = self.number(start)
             self.skip(lines)
             if minimum is None and maximum is None:
-                raise self.source.error("`{,}` counts nothing", start, "write {m}, {m,} or {m,n}")
+                raise self.source.error("`{,}` has no count", start, "write {m}, {m,} or {m,n}")
         elif minimum is None:
             raise self.source.error("a number is expected here", self.at, "write {m}, {m,} or {m,n}")
         if self.at >= self.end or self.text[self.at] != "}":
@@ -246,13 +247,14 @@ class _Parser:
         digits = match[0].lstrip("0")
         most: int = self.limits.repetitions
         if len(digits) > 10 or int(digits or "0") > most:
-            raise self.source.limit_error(f"counts go up to {most}", start, "use `*` or `+`").set_limit("repetitions")
+            error = self.source.limit_error(f"a count is at most {most}", start, "use `*` or `+`")
+            raise error.set_limit("repetitions")
         return int(digits or "0")
 
     # Characters.
 
     def string(self) -> Node:
-        """`"..."`, which may go over several lines."""
+        """Read `"..."`, which may contain line breaks."""
         start = self.at
         pieces = []
         self.at += 1
@@ -269,11 +271,11 @@ class _Parser:
             at = self.at
             code = self.character()
             if 0xD800 <= code <= 0xDFFF:
-                raise self.source.error("a surrogate is no character and matches nothing", at, "write the character")
+                raise self.source.error("a surrogate is not a character", at, "write the character itself")
             pieces.append(chr(code))
 
     def char_class(self) -> Node:
-        """`[a-z]` or `[^a-z]`."""
+        """Read `[a-z]` or `[^a-z]`."""
         start = self.at
         self.at += 1
         negative = self.text.startswith("^", self.at)
@@ -294,13 +296,13 @@ class _Parser:
                 last = self.character()
                 if last < first:
                     raise self.source.error(
-                        f"nothing is in the range {self.text[at : self.at]}", at, "write the smaller character first"
+                        f"the range {self.text[at : self.at]} is empty", at, "write the smaller character first"
                     )
             pairs.append((first, last))
         self.at += 1
         if not pairs:
             raise self.source.error(
-                "this class of characters is empty", start, 'write "" for the empty text, `.` for any character'
+                "this class of characters is empty", start, 'write "" for the empty text or `.` for any character'
             )
         ranges = codepoints.normalize(pairs)
         if negative:
@@ -310,12 +312,12 @@ class _Parser:
         return Text(start, self.at, Chars(ranges))
 
     def character(self) -> int:
-        """Read one character of a string or a class, or an escape, and answer its code point."""
+        """Read one character of a string or a class, or an escape. Return its code point."""
         start = self.at
         char = self.text[start]
         self.at += 1
         if char == "\0":
-            raise self.source.error("a NUL character stands here", start, "write \\x00 if it is meant")
+            raise self.source.error("the text has a NUL character", start, "write \\x00 for NUL")
         if char != "\\":
             return ord(char)
         if self.at >= self.end:
@@ -331,7 +333,7 @@ class _Parser:
         match = _HEX.match(self.text, self.at, self.at + length)
         digits = "" if match is None else match[0]
         if len(digits) < length:
-            raise self.source.error(f"\\{char} is followed by {length} hexadecimal digits", start, _ESCAPE_HINT)
+            raise self.source.error(f"\\{char} needs {length} hexadecimal digits", start, _ESCAPE_HINT)
         self.at += length
         code = int(digits, 16)
         if code > codepoints.MAX_CODE_POINT:
@@ -339,55 +341,56 @@ class _Parser:
         return code
 
     def token(self) -> Node:
-        """`<name>` or `<[id]>`, one token of the vocabulary; behind `!` any but that one."""
+        """Read `<name>` or `<[id]>`, one token of the vocabulary; after `!`, any token except that one."""
         start = self.at
         negative = self.text[start] == "!"
         if negative:
             self.at += 1
         match = _TOKEN_ID.match(self.text, self.at) or _TOKEN_NAME.match(self.text, self.at)
         if match is None:
-            raise self.source.error(
-                "a token is expected here", self.at, 'write <name>; the string "<" stands in quotes'
-            )
+            raise self.source.error("a token is expected here", self.at, 'write <name>; for the text "<", use quotes')
         self.at = match.end()
         return Token(start, self.at, match[0], negative)
 
     # Errors.
 
     def no_rule(self) -> GrammarError:
-        """The error about a line that does not begin with a name."""
+        """Return the error about a line that does not begin with a name."""
         char = self.text[self.at]
         if char == "|":
-            return self.source.error("an alternative stands before the first rule", self.at, _RULE_HINT)
+            return self.source.error("there is an alternative before the first rule", self.at, _RULE_HINT)
         if char in '"[(.*+?{)':
             return self.source.error("a rule is expected here", self.at, _GROUP_HINT)
         hint = _FIRST_HINTS.get(char, _RULE_HINT)
-        return self.source.error(f"a rule is expected here, but {char!r} stands", self.at, hint)
+        return self.source.error(f"a rule is expected here, not {char!r}", self.at, hint)
 
     def missing_sign(self, begin: int, name: str) -> GrammarError:
-        """The error about a name at the beginning of a line without `::=`."""
+        """Return the error about a name that begins a line and has no `::=`."""
         char = self.text[self.at] if self.at < self.end else "\n"
         if char in ":=":
             return self.source.error("`::=` is expected here", self.at, _RULE_HINT)
         shown = name if len(name) <= 40 else name[:40] + "..."
-        return self.source.error(f"`{shown}` begins a line, and no `::=` follows it", begin, _GROUP_HINT)
+        return self.source.error(f"`{shown}` begins a line, but no `::=` follows it", begin, _GROUP_HINT)
 
     def unexpected(self, group: int) -> GrammarError:
-        """The error about text that cannot go on an expression; `group` is where the innermost group begins, or -1."""
+        """Return the error about text that cannot continue an expression.
+
+        `group` is the offset of the innermost open group, or -1.
+        """
         if self.at >= self.end:
             return self.source.error("`(` is never closed", group)
         char = self.text[self.at]
         if self.text.startswith("::=", self.at):
             if group >= 0:
-                return self.source.error("a rule begins inside a group, which is not closed", group)
+                return self.source.error("a rule begins inside this group, which is not closed", group)
             return self.source.error(
                 "a rule begins inside another one",
                 self.at,
-                'a rule goes on in the next line behind `::=` and `|`; write "" for an empty last alternative',
+                'a rule continues on the next line only after `::=` and `|`; write "" for an empty last alternative',
             )
         hints = {"/": "GBNF has no regular expressions: write classes and repetitions", "'": 'write "..."',
-                 "]": 'a bracket stands in quotes: "]"', "}": 'a brace stands in quotes: "}"',
-                 ">": 'write ">" or <name>', ",": "what follows each other is written with blanks between"}  # fmt: skip
+                 "]": 'write a bracket in quotes: "]"', "}": 'write a brace in quotes: "}"',
+                 ">": 'write ">" or <name>', ",": "separate the parts of a sequence by blanks"}  # fmt: skip
         hint = hints.get(char)
         if char == "]":
             from ..regex.posix import posix_hint  # rare

@@ -1,4 +1,4 @@
-# Types for terminals.py as compiled: the kinds of node are told apart by their C types.
+# Types for terminals.py as compiled: `isinstance` compares C types.
 
 cimport cython
 

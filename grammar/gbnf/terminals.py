@@ -1,19 +1,19 @@
-"""Which parts of a GBNF grammar become terminals.
+"""Choose the parts of a GBNF grammar that become terminals.
 
-GBNF knows no terminals: its rules go down to single characters, and a parser that took them so would make a row for
-each character of a string. But most of its rules are regular, and what is regular can be one terminal, matched by a
-lexer state, without changing the language. So every expression is looked at from below: it is a regular expression if
-its parts are, where a rule name stands for the expression of that rule, written in its place.
+GBNF has no terminals: its rules go down to single characters. A parser that used the rules as they are would make a row
+for each character of a string. But most of the rules are regular, and a regular expression can be one terminal, which a
+lexer matches, without changing the language. So every expression is analysed from its parts up. It is a regular
+expression if all its parts are; the name of a rule is one if the rule's expression is, and means that expression.
 
-A rule that is recursive is none, with one exception: where it names itself only at the end of alternatives, or only at
-their beginning, as in `ws ::= ([ \\t\\n] ws)?`, it is a repetition: X = B X | A is B* A (Arden 1961), X = X B | A is
-A B*.
+A recursive rule is not a regular expression, with one exception: if it names itself only at the end of alternatives, or
+only at their beginning, as in `ws ::= ([ \\t\\n] ws)?`, it is a repetition. X = B X | A is B* A (Arden 1961), and
+X = X B | A is A B*.
 
-What is too large stays a rule whose parts are terminals (`MAX_SIZE`): expressions written in each other's place can
-double at each step, and a terminal that says all of an object with ten strings would have the states of a string ten
-times over, where a rule has them once.
+An expression that is too large (`MAX_SIZE`) stays a rule, with terminals as its parts, for two reasons. Writing
+expressions in place of names can double the size at each step. And a terminal for an object with ten strings would have
+the states of a string ten times, while rules have them once.
 
-Cost: linear in the text, as an expression beyond MAX_SIZE is none.
+The cost is linear in the text, because expressions beyond MAX_SIZE are not built.
 """
 
 from __future__ import annotations
@@ -25,25 +25,28 @@ from ..regex.ast import Repeat as RegexRepeat
 from .tree import Choice, Definition, Node, Reference, Repeat, Sequence, Text
 
 MAX_SIZE = 100
-"""Strings and classes in one terminal, those of the rules it names included."""
+"""At most so many strings and classes in one terminal, including those of the rules it names. A larger expression stays
+a rule."""
 
 MAX_DEPTH = 300
-"""Of a terminal's regular expression: within `regex_ast.MAX_DEPTH`."""
+"""At most so many nodes on a way down in a terminal's regular expression. `regex.ast.MAX_DEPTH` allows more, so a
+terminal never reaches that limit. A deeper expression stays a rule."""
 
 MAX_LINEAR = 50
-"""Height of the expressions of recursive rules that are looked into."""
+"""A recursive rule stays a rule if its expression is higher than this: `linear` joins regexes anew at each level, so
+its cost can grow with the square of the height."""
 
 _EMPTY = Literal("")
 
 
 def find_terminals(definitions: dict[str, Definition]) -> dict[str, Node]:
-    """The rules that are terminals, by name, each with its tree, whose `regex` is set.
+    """Return the rules that are terminals: by name, each with its tree, whose `regex` is set.
 
-    `definitions` are all that there are for each other: every name in them is a key. Sets `regex`, `size`, `depth` and
-    `refers` throughout.
+    Every name in `definitions` is a key of it. Sets `regex`, `size`, `depth` and `refers` of all nodes.
     """
     terminals: dict[str, Node] = {}
-    # Rules wait for those that they name, and each counts those that it waits for; in a cycle they wait forever.
+    # A rule waits for the rules that it names. `missing` counts those that are not known to be terminals yet. The loop
+    # never reaches rules that wait for each other in a cycle.
     waiting: dict[str, list[Definition]] = {}
     missing: dict[str, int] = {}
     agenda: list[Definition] = []
@@ -73,8 +76,10 @@ def find_terminals(definitions: dict[str, Definition]) -> dict[str, Node]:
 
 
 def analyse(node: Node, terminals: dict[str, Node]) -> None:
-    """Find out what regular expression `node`, and every node in it, can be written as; of rules, those of `terminals`
-    can."""
+    """Set `regex`, `size`, `depth` and `refers` of `node` and of every node in it.
+
+    `terminals` are the rules that are known to be terminals.
+    """
     if isinstance(node, Text):
         return
     if isinstance(node, Reference):
@@ -98,7 +103,7 @@ def analyse(node: Node, terminals: dict[str, Node]) -> None:
 
 
 def gather(node: Node, parts: list[Node], terminals: dict[str, Node]) -> None:
-    """Find out about the parts of `node`, and set its size, 0 where it is no terminal, its depth, and `refers`."""
+    """Analyse the parts of `node`. Set its `size`, which is 0 if it cannot be a terminal, its `depth`, and `refers`."""
     size = 1
     depth = 0
     for part in parts:
@@ -113,7 +118,7 @@ def gather(node: Node, parts: list[Node], terminals: dict[str, Node]) -> None:
 
 
 def repetition(tree: Node, name: str) -> None:
-    """Set `tree.regex` if the rule `name`, whose tree it is, is regular though it names itself."""
+    """Set `tree.regex` if `tree`, the expression of the rule `name`, is regular although it names itself."""
     if tree.height > MAX_LINEAR:
         return
     for at_end in (True, False):
@@ -131,9 +136,9 @@ def repetition(tree: Node, name: str) -> None:
 
 
 def linear(node: Node, name: str, at_end: bool) -> tuple[Regex | None, Regex | None] | None:
-    """(B, A) where `node` is B name | A, or, not `at_end`, name B | A; None in them is what matches nothing.
+    """Return (B, A) if `node` is B name | A, or, if not `at_end`, name B | A.
 
-    None if it is not of this form, as far as can be seen.
+    None in place of B or A stands for a regex that matches nothing. Return None for a `node` of any other form.
     """
     if node.regex is not None:
         return None, node.regex
@@ -172,7 +177,7 @@ def linear(node: Node, name: str, at_end: bool) -> tuple[Regex | None, Regex | N
 
 
 def measure(regex: Regex, depth: int) -> tuple[int, int]:
-    """Size and depth of a regex that is itself `depth` nodes down; of one that is too deep, not all."""
+    """Return size and depth of a regex that is itself `depth` nodes down. Nodes below MAX_DEPTH are not counted."""
     if depth > MAX_DEPTH:
         return 0, depth
     parts: tuple[Regex, ...] = ()
@@ -192,7 +197,7 @@ def measure(regex: Regex, depth: int) -> tuple[int, int]:
 
 
 def concat(parts: list[Regex | None]) -> Regex:
-    """The regexes, none of which is None, one after the other; literals side by side become one."""
+    """Return the concatenation of the regexes, none of which is None. Neighbouring literals become one."""
     joined: list[Regex] = []
     for part in parts:
         assert part is not None
@@ -209,7 +214,7 @@ def concat(parts: list[Regex | None]) -> Regex:
 
 
 def union(parts: list[Regex | None]) -> Regex:
-    """One of the regexes, none of which is None; classes and single characters become one class."""
+    """Return the union of the regexes, none of which is None. Classes and single characters become one class."""
     pairs: list[tuple[int, int]] = []
     others: list[Regex] = []
     for part in parts:

@@ -1,8 +1,8 @@
 """The expressions of a GBNF grammar as data, before names are looked up.
 
-Every node knows the offset in the text where it begins and ends, from which errors find line and column and terminals
-their names, and how high it is, so that whoever walks it may recurse. Plain slotted classes, extension types when
-compiled (`gbnf/tree.pxd`).
+Every node has the offsets in the text where it begins and ends: errors compute line and column from them, and terminals
+take their names from that text. It also has its height, which bounds the recursion of functions that walk trees. The
+classes are plain and slotted; compiled, they are extension types (`gbnf/tree.pxd`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from ..regex.ast import Node as Regex
 class Node:
     """Base of the kinds of expression.
 
-    begin, end: the text it was read from, parentheses included, as offsets; `end` is exclusive.
-    height: nodes on the longest way down, itself included.
+    begin, end: offsets of the text it was read from, including parentheses; `end` is exclusive.
+    height: the number of nodes on the longest way down, itself included.
 
-    What `terminals` finds out about it:
-    regex: the regular expression that it can be written as, or None where there is none that is small enough.
-    size, depth: of the regex: strings and classes in it; nodes on the longest way down.
+    The module `terminals` sets the others:
+    regex: the regular expression that means the same, or None if there is none or it is too large.
+    size: the number of strings and classes in the regex.
+    depth: the number of nodes on the longest way down in the regex.
     refers: whether it names a rule.
     """
 
@@ -52,7 +53,7 @@ class Text(Node):
 
 
 class Reference(Node):
-    """A rule, by name; `at` is where the name stands."""
+    """The name of a rule. `at` is the offset of the name."""
 
     __slots__ = ("at", "name")
     at: int
@@ -65,9 +66,9 @@ class Reference(Node):
 
 
 class Token(Node):
-    """`<name>` or `<[id]>`: one token of the vocabulary, which no text spells; or, `negated`, any other one.
+    """`<name>` or `<[id]>`: one token of the vocabulary, which no text spells. If `negated`, any token except that one.
 
-    `name` is all of it but the `!`, brackets included.
+    `name` is the token as written, with its brackets and without the `!`.
     """
 
     __slots__ = ("name", "negated")
@@ -81,7 +82,7 @@ class Token(Node):
 
 
 class Sequence(Node):
-    """`items` one after the other; without any, the empty string. Never exactly one: that stands for itself."""
+    """`items` one after the other; with no items, the empty string. One item alone needs no Sequence."""
 
     __slots__ = ("items",)
     items: list[Node]
@@ -103,7 +104,7 @@ class Choice(Node):
 
 
 class Repeat(Node):
-    """`body` from `minimum` to `maximum` times; None means without end."""
+    """`body` from `minimum` to `maximum` times; if `maximum` is None, there is no bound."""
 
     __slots__ = ("body", "maximum", "minimum")
     body: Node
@@ -118,7 +119,7 @@ class Repeat(Node):
 
 
 class Definition:
-    """`name ::= tree`. `begin` is where the name stands."""
+    """`name ::= tree`. `begin` is the offset of the name."""
 
     __slots__ = ("begin", "name", "references", "tree")
     begin: int
@@ -134,7 +135,7 @@ class Definition:
 
 
 def tallest(nodes: list[Node]) -> int:
-    """The height of the highest of the nodes; 0 if there is none."""
+    """Return the height of the highest of the nodes; 0 if there is none."""
     height = 0
     for node in nodes:
         height = max(height, node.height)

@@ -94,7 +94,7 @@ def test_gbnf() -> None:
     assert first('root ::= !<[2]> "b"') == {*range(len(TOKENS))} - {2, 9}
     assert first('root ::= !<|x|> "b"') == {*range(len(TOKENS))} - {8, 9}
     assert first('root ::= (!<[0-6]>)* "a" ') == {0, 7, 8, 10, 11}
-    with pytest.raises(GrammarError, match="no token is left"):
+    with pytest.raises(GrammarError, match="matches no token"):
         Grammar.from_gbnf("root ::= !<[*]>")
 
 
@@ -114,7 +114,7 @@ def test_what_they_are_called() -> None:
         ("<[1,]>", "`` is neither a token id"),
         ("<[^]>", "`` is neither a token id"),
         ("<[3-1]>", "ends before it begins"),
-        ("<[99999999999]>", "no token id"),
+        ("<[99999999999]>", "neither a token id"),
         ("<[9999999999]>", "go up to"),
         ("<[-1]>", "`-1` is neither a token id"),
         ("<[^*]>", r"`\*` is neither a token id"),
