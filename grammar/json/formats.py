@@ -1,13 +1,13 @@
 """The formats of JSON Schema's vocabulary as regular languages over the decoded text.
 
-`tree(name, draft)` is the language of a format, None where the draft knows no such format (it is an annotation then),
-and a `FormatRefusal` where it cannot be enforced. Each is written after the ABNF of its RFC, and exact to it; where an
-RFC says more in prose than in ABNF (days of a month, leap seconds, the range of a number) that is part of it, and
-docs/json_formats.md says what was read how.
+`tree(name, draft)` returns the language of a format. It returns None if the draft does not define the format, which is
+then an annotation, and raises `FormatRefusal` if the format cannot be enforced. Each language is exactly that of the
+ABNF in its RFC, with what the RFC adds in prose (days of a month, leap seconds, the range of a number).
+docs/json_formats.md says how each RFC was read.
 
-Patterns are text in Python's syntax, put together from those of their parts and parsed when first asked for; the trees
-are kept and shared. They are written so that few alternatives live on side by side: what begins alike is factored out
-where derivatives would not do so by themselves.
+Patterns are text in Python's syntax. They are composed of the patterns of their parts, and parsed when they are first
+needed; the trees are kept and shared. Common prefixes of alternatives are factored out where derivatives would not do
+so by themselves, so that few alternatives are followed side by side.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class FormatRefusal(EarleymaskError, ValueError):
     """A format that no regular language enforces.
 
     Attributes:
-        name: of the format.
-        reason: why, in words that can follow "because".
+        name: the name of the format.
+        reason: why it cannot be enforced, in words that can follow "because".
     """
 
     def __init__(self, name: str, reason: str) -> None:
@@ -55,13 +55,13 @@ REFUSED = {
     "other labels (RFC 5891, 5893)",
     "regex": "the syntax of ECMA-262 nests and is not regular",
 }
-"""Why a format is refused."""
+"""Why these formats are refused."""
 
 NARROWED = {
-    "hostname": 'labels that begin with "xn--" are left out: whether Punycode decodes to a valid label '
-    "(RFC 5891, section 4.4) is beyond a regular language",
+    "hostname": 'labels that begin with "xn--" are not written: a regular language cannot tell whether their Punycode '
+    "decodes to a valid label (RFC 5891, section 4.4)",
 }
-"""What is left out of a format that is enforced without it."""
+"""The values of a format that are not written, although they are valid."""
 
 
 def tree(name: str, draft: str = "2020-12") -> Node | None:
@@ -100,7 +100,7 @@ _LEAP_UTC = rf"(?:23:59:60{_FRACTION}(?:[Zz]|\+00:00))"
 
 @cache
 def _leap_behind() -> Node:
-    """23:59:60 UTC as a clock behind it says it: the offset is -(23:59 - the time)."""
+    """Return 23:59:60 UTC as a clock behind UTC shows it: the offset is -(23:59 - the time)."""
     hours = "|".join(f"{hour:02}:[0-9:.]*-{23 - hour:02}:.*" for hour in range(24))
     tens = "|".join(f"...{digit}.:[0-9:.]*-...{5 - digit}." for digit in range(6))
     units = "|".join(f"....{digit}:[0-9:.]*-....{9 - digit}" for digit in range(10))
@@ -110,7 +110,8 @@ def _leap_behind() -> Node:
 
 @cache
 def _leap_ahead() -> Node:
-    """23:59:60 UTC as a clock ahead of it says it, on the next day: the offset is a minute more than the time."""
+    """Return 23:59:60 UTC as a clock ahead of UTC shows it, on the next day: the offset is a minute more than the
+    time."""
     hours = "|".join(
         rf"{hour:02}:(?:(?:[0-4].|5[0-8]):[0-9:.]*\+{hour:02}:.*"
         + (rf"|59:[0-9:.]*\+{hour + 1:02}:.*)" if hour < 23 else ")")
@@ -129,7 +130,8 @@ def _time() -> Node:
 
 
 def _date_time() -> Node:
-    """A leap second ends a month (RFC 3339, section 5.7) in UTC: clocks ahead of it show the first day of the next."""
+    """Return the language of `date-time`. A leap second ends a month in UTC (RFC 3339, section 5.7): clocks ahead of
+    UTC show the first day of the next month."""
     ordinary = parse(f"{_DATE}[Tt]{_TIME}")
     behind = Concat((parse(f"{_LAST_DAY}[Tt]"), Union((parse(_LEAP_UTC), _leap_behind()))))
     ahead = Concat((parse(f"{_FIRST_DAY}[Tt]"), _leap_ahead()))
@@ -147,7 +149,8 @@ _GROUP = "[0-9A-Fa-f]{1,4}"
 
 
 def _ipv6(most: int, ipv4: str) -> str:
-    """IPv6 addresses in which "::" stands beside `most` groups at most; an IPv4 address at the end counts as two."""
+    """Return the pattern of IPv6 addresses. If there is a "::", at most `most` groups stand beside it; an IPv4 address
+    at the end counts as two groups."""
 
     def rest(n: int) -> str:  # after n groups
         left = most - n
@@ -174,11 +177,11 @@ _LETTER_DIGIT = "[A-Za-z0-9]"
 
 
 def _hostname() -> Node:
-    """RFC 1123, section 2.1, after RFC 952 and 1034: labels of at most 63 characters, 253 in all.
+    """Return the language of RFC 1123, section 2.1, after RFC 952 and 1034: labels of at most 63 characters, 253 in
+    all.
 
-    Labels that begin with "xn--" are not in it, see NARROWED. Other labels with hyphens at the third and fourth place
-    are: RFC 5890, section 2.3.1, reserves them, but no encoding uses them, so there is nothing to decode.
-    """
+    It has no labels that begin with "xn--", see NARROWED. It has other labels with hyphens at the third and fourth
+    place: RFC 5890, section 2.3.1, reserves them, but no encoding uses them, so there is nothing to decode."""
     label = parse(f"{_LETTER_DIGIT}(?:[A-Za-z0-9-]{{0,61}}{_LETTER_DIGIT})?")
     label = And((label, Not(parse("[Xx][Nn]--.*"))))
     names = Concat((label, Repeat(Concat((Literal("."), label)), 0, None)))
@@ -193,7 +196,8 @@ _NON_ASCII = "\u0080-\U0010ffff"
 
 
 def _mailbox(more: str) -> str:
-    """`more` are characters beyond ASCII that may stand in atoms, quoted strings and labels."""
+    """Return the pattern of a mailbox. `more` are characters beyond ASCII that may be in atoms, quoted strings and
+    labels."""
     atom = rf"[A-Za-z0-9!#$%&'*+/=?^_`{{|}}~\-{more}]+"
     quoted = rf'"(?:[ !#-\[\]-~{more}]|\\[ -~])*"'
     label = f"[A-Za-z0-9{more}]+(?:-+[A-Za-z0-9{more}]+)*"
@@ -211,7 +215,8 @@ _PERCENT = "%[0-9A-Fa-f]{2}"
 
 
 def _identifier(absolute: bool, more: str, private: str) -> str:
-    """A URI or, not `absolute`, a URI reference; IRIs have `more` characters, and `private` ones in queries."""
+    """Return the pattern of a URI or, unless `absolute`, of a URI reference. IRIs have `more` characters, and `private`
+    ones in queries."""
     plain = rf"A-Za-z0-9\-._~{more}!$&'()*+,;="  # unreserved and sub-delims
 
     def run(characters: str, repeat: str = "*") -> str:
@@ -243,7 +248,8 @@ _JSON_POINTER = "(?:/(?:[^~]|~[01])*)?"
 
 @cache
 def _relative_json_pointer(shifted: bool) -> Node:
-    """`shifted`: an index may be moved, which the drafts before that of 2020-12 do not know."""
+    """Return the language of relative pointers. If `shifted`, an index may be moved (`0+1/a`), which only draft 2020-12
+    allows."""
     return parse(f"(?:0|[1-9][0-9]*){'(?:[+-][1-9][0-9]*)?' if shifted else ''}(?:#|{_JSON_POINTER})")
 
 

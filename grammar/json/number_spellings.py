@@ -1,21 +1,26 @@
 """The JSON spellings (RFC 8259, section 6) of the members of a `NumberSet`, as one regex tree.
 
-A number has many spellings: 150 is `150`, `150.0`, `1.5e2`, `15E+01`, `1500e-1`. All spellings of all members are in
-the tree, with one bound: beside an exponent only so many digits are counted before and after the point, see
-`number_tree`. Without it, `10000...0e-n` would have to be compared in length with n, which no context-free grammar
-does. The exponent itself is not bounded, nor are digits where there is no exponent, nor those of zero.
+A number has many spellings: 150 is `150`, `150.0`, `1.5e2`, `15E+01`, `1500e-1`. The tree has all spellings of all
+members, with one restriction: beside an exponent, only a bounded number of digits before and after the point is
+counted, see `number_tree`. Without it, the length of `10000...0e-n` would have to be compared with n, which no
+context-free grammar can do. The exponent itself is not bounded, and neither are the digits of a spelling without
+exponent, nor those of zero.
 
-How a number is read. Its digits without sign, point, exponent and leading zeros are its *significand*; the *place* of
-its first digit is p where 10^(p-1) <= |x| < 10^p. A bound then is a window of places, and on the edge of the window a
-comparison of significands, which heeds neither point nor exponent. Being a multiple of 10^-q is a statement about the
-last digit in the same way, and a multiple of a number without factors 2 and 5 one about the significand alone, for
-there is an inverse of ten: a remainder automaton. What is left are powers of 2 or 5: x * 10^q is divisible by 2^r if
-for some v <= r it is by 10^v, and the significand without trailing zeros by 2^(r-v).
+How a number is read: its digits without sign, point, exponent and leading zeros are its *significand*. The *place* of
+its first digit is the p for which 10^(p-1) <= |x| < 10^p.
 
-So two families of trees know point and exponent, `_window` and `_tens`; all else are simple languages of digits, to be
-intersected with them. Each is made for positive numbers; zero and the sign are put to them at the end.
+- A bound is a window of places. At the edge of the window it is a comparison of significands, which ignores point and
+  exponent.
+- "A multiple of 10^-q" is a statement about the place of the last digit.
+- "A multiple of a number without factors 2 and 5" is a statement about the significand alone, since 10 has an inverse
+  modulo such a number. It becomes an automaton of remainders.
+- The powers of 2 and 5 remain: x * 10^q is divisible by 2^r if, for some v <= r, it is divisible by 10^v, and its
+  significand without trailing zeros is divisible by 2^(r-v).
 
-Trees that recur are kept, for every schema with `"minimum": 1` asks for the same.
+So only two families of trees depend on point and exponent, `_window` and `_tens`. All others are simple languages of
+digits that are intersected with these. Each is made for positive numbers; zero and the sign are added at the end.
+
+Trees are cached, since many schemas ask for the same ones, such as that of `"minimum": 1`.
 """
 
 from __future__ import annotations
@@ -27,39 +32,43 @@ from ..regex.ast import And, Automaton, Chars, Concat, Literal, Node, Not, Repea
 from .numbers import ALL, AS_DECIMALS, INTEGERS, WRITTEN_INTEGERS, Number, NumberSet, written
 
 MAX_MODULUS = 1024
-"""States of a remainder automaton."""
+"""The most remainders that an automaton of multiples may distinguish. Beyond it, LimitError is raised, unless the
+multiples are between two bounds and few."""
 
 MAX_STATES = 4096
-"""Of an automaton of remainders that knows how many digits are left."""
+"""The most states of an automaton of remainders that counts digits, see `_by_place`. Beyond it, the multiples are
+written out one by one, or read by an automaton that does not count."""
 
 MAX_PLACES = 20
-"""Between two bounds of multiples: each has its own automaton."""
+"""The most places between two bounds of multiples for which `_by_place` makes automata, one for each place."""
 
 MAX_WRITTEN = 1024
-"""Multiples between two bounds that are written out one by one, where their remainders are too many."""
+"""The most multiples between two bounds that are written out one by one, if automata would be too large."""
 
 MAX_PLACE = 2000
-"""Digits of a bound before its point, or zeros after it: each costs a node or is counted."""
+"""The most digits of a bound before its point, and the most zeros after it: each of them costs a node or is counted.
+Beyond it, LimitError is raised."""
 
 SHOWN_DIGITS = 60
-"""A message shows no more than this many digits of a number."""
+"""The most digits of a number that a message shows."""
 
 MAX_FIGURES = 150
-"""Of a number in a schema, from its first digit that is not zero to the last: the depth of a tree."""
+"""The most significant digits of a number in a schema: a tree becomes as deep as the number is long. Beyond it,
+LimitError is raised."""
 
 MAX_DIGITS = 100
-"""For `digits` and `shift`: a tree has nodes in proportion to them."""
+"""The most that `digits` and `shift` may be: the number of nodes of a tree grows with them."""
 
 DIGITS = 17
-"""Default for `digits`: those of a double, as all its usual spellings have them."""
+"""The default for `digits`: a double has no more digits in any of its usual spellings."""
 
 SHIFT = 8
-"""Default for `shift`; a spelling as programs write it has one digit before the point."""
+"""The default for `shift`. Programs write numbers with an exponent with one digit before the point."""
 
 Bound = tuple[int, int]  # digits, shift
 
 ANY, PLAIN, WHOLE = range(3)
-"""Styles: all spellings; those without an exponent; of these, integers without a fraction."""
+"""Styles: all spellings; those without an exponent; those without an exponent in which integers have no fraction."""
 
 _kept = lru_cache(maxsize=256)
 
@@ -102,8 +111,8 @@ _MINUS = _opt(Literal("-"))
 _POINT = Literal(".")
 _POINT_HERE = _opt(_POINT)
 _FRACTION = _opt(_seq(_POINT, _SOME_DIGITS))
-_ZEROS = _opt(_seq(_POINT, _some(_ZERO_DIGIT, 1)))  # a fraction that says nothing
-_REST = _some(Chars(((43, 43), (45, 46), (48, 57), (69, 69), (101, 101))))  # where something else sees to the syntax
+_ZEROS = _opt(_seq(_POINT, _some(_ZERO_DIGIT, 1)))  # a fraction of zero
+_REST = _some(Chars(((43, 43), (45, 46), (48, 57), (69, 69), (101, 101))))  # if another tree checks the syntax
 _LEADING = _some(Chars(((46, 46), (48, 48))))  # zeros, and a point somewhere
 _ZERO_REST = _seq(_LEADING, _opt(_seq(_E, _REST)))
 
@@ -118,19 +127,23 @@ _AS_DECIMAL = _seq(_MINUS, _SOME_DIGITS, Chars(((46, 46), (69, 69), (101, 101)))
 
 @_kept
 def number_tree(numbers: NumberSet, digits: int = DIGITS, shift: int = SHIFT, plain: bool = False) -> Node:
-    """The JSON spellings of the members of `numbers`; of the empty set, a tree that matches nothing.
+    """Return the JSON spellings of the members of `numbers`; for the empty set, a tree that matches nothing.
 
-    Those with an exponent have all been taken in that have at most `digits` digits after the point and, before it,
-    from 1 to `shift` digits without leading zero, or 0 and then, after the point, fewer than `shift` zeros. Others are
-    where they need not be counted: `digits` matter to multiples alone, `shift` to bounds other than 0 and to trailing
-    zeros of multiples, neither to zero.
-    With `plain`, only those without an exponent and, for integers, without a fraction (`-0` is an integer), unless the
-    members are spelled as decimals.
+    A spelling with an exponent is included if it has at most `digits` digits after the point, and before the point has
+    either from 1 to `shift` digits without leading zero, or a 0 that fewer than `shift` zeros follow after the point.
+    Other spellings with an exponent are included only if their digits need not be counted: `digits` matters only for
+    multiples, `shift` only for bounds other than 0 and for trailing zeros of multiples, and neither for zero.
 
-    Raises LimitError where a bound has too many digits or `multipleOf` too many remainders; see MAX_MODULUS.
+    With `plain`, only spellings without an exponent are included and, for integers, only those without a fraction (`-0`
+    is an integer), unless the members are spelled as decimals.
+
+    Raises LimitError if a bound has too many digits or `multipleOf` has too many remainders, see MAX_MODULUS.
     """
     if not 1 <= shift <= digits <= MAX_DIGITS:
-        raise ValueError(f"number_shift {shift} and number_digits {digits}: they must be 1 to {MAX_DIGITS}, ascending")
+        raise ValueError(
+            f"number_shift={shift} and number_digits={digits}: both must be from 1 to {MAX_DIGITS}, and number_shift "
+            "must not be the greater one"
+        )
     bound = (digits, shift)
     if numbers.spelled == AS_DECIMALS:
         return _all([_tree(numbers.in_all_spellings(), bound, PLAIN if plain else ANY), _AS_DECIMAL])
@@ -142,7 +155,7 @@ def number_tree(numbers: NumberSet, digits: int = DIGITS, shift: int = SHIFT, pl
 
 
 def _tree(numbers: NumberSet, bound: Bound, style: int) -> Node:
-    """As `number_tree`, of numbers that may be spelled in any way."""
+    """Return the spellings of the members in a style, as `number_tree` does."""
     if numbers.listed is not None:
         return _listed(numbers.listed, bound, style)
     if numbers == ALL:
@@ -170,9 +183,10 @@ def _zero(style: int) -> Node:
 
 
 def _positive(numbers: NumberSet, negative: bool, zero: bool, bound: Bound, style: int) -> Node | None:
-    """The spellings, without their sign, of the positive members or, `negative`, of the negative ones; None: none.
+    """Return the spellings, without their sign, of the positive members or, if `negative`, of the negative ones. Return
+    None if there are no such members.
 
-    With `zero`, those of zero may be among them.
+    With `zero`, spellings of zero may be among them.
     """
     if negative:
         low = None if numbers.maximum is None else -numbers.maximum
@@ -200,7 +214,7 @@ def _positive(numbers: NumberSet, negative: bool, zero: bool, bound: Bound, styl
     if numbers.multiple is not None and placed is None:
         parts += _multiples(numbers.multiple, zero or bounded, high, bound, style)
     if excluded or numbers.non_multiples:
-        # Of a number with more digits than are counted it is not known whether it is one of these.
+        # If a number has more digits than are counted, it cannot be decided whether it is one of these.
         parts.append(_counted(bound, style))
         parts += [Not(_all(_multiples(value, True, None, bound, min(style, PLAIN)))) for value in numbers.non_multiples]
         if excluded:
@@ -209,13 +223,13 @@ def _positive(numbers: NumberSet, negative: bool, zero: bool, bound: Bound, styl
 
 
 def _of_sign(values: tuple[Number, ...], negative: bool) -> list[Number]:
-    """The positive ones of these numbers or, `negative`, the negative ones without their sign."""
+    """Return the positive ones of these numbers or, if `negative`, the negative ones without their sign."""
     return [-value for value in values if value < 0] if negative else [value for value in values if value > 0]
 
 
 @_kept
 def _counted(bound: Bound, style: int) -> Node:
-    """The spellings of which all digits are counted."""
+    """Return the spellings in which all digits are counted."""
     if style:
         return _seq(_WHOLE, _FRACTION)
     digits, shift = bound
@@ -229,7 +243,7 @@ def _counted(bound: Bound, style: int) -> Node:
 
 
 def _between(low: Number | None, above: bool, high: Number | None, below: bool, bound: Bound, style: int) -> Node:
-    """Positive numbers between two positive bounds; above or below them where those are exclusive."""
+    """Return the positive numbers between two positive bounds. `above` and `below` make the bounds exclusive."""
     first = last = None
     alternatives: list[Node] = []
     if low is not None:
@@ -254,17 +268,19 @@ def _between(low: Number | None, above: bool, high: Number | None, below: bool, 
 
 
 def _rounded(bound: Number | None, step: Number) -> tuple[Number | None, bool]:
-    """An inclusive bound of multiples, itself one; or the one a `step` beyond, exclusive, if that has few digits
-    and this one has not: not 999...9 but less than 10^308. And whether it is exclusive."""
+    """Return a bound of multiples with few digits, and whether it is exclusive.
+
+    `bound` is an inclusive bound and a multiple itself. If it has too many digits, and the multiple one `step` beyond
+    it has few, that one is returned as an exclusive bound: less than 10^308 instead of at most 999...9."""
     if bound is None or _n_figures(bound) <= MAX_FIGURES or _n_figures(bound + step) > MAX_FIGURES:
         return bound, False
     return bound + step, True
 
 
 def _check_places(number: Number) -> None:
-    """Raise LimitError for a number that has far more digits than may be written; those of others are looked at."""
-    if max(abs(number.numerator), number.denominator).bit_length() > 4 * MAX_PLACE:  # 3.3 are a digit
-        raise LimitError(f"a number of more than {MAX_PLACE} digits before or after its point")
+    """Raise LimitError for a number with far more digits than the limit, before its digits are written and counted."""
+    if max(abs(number.numerator), number.denominator).bit_length() > 4 * MAX_PLACE:  # a digit takes 3.3 bits
+        raise LimitError(f"a number has more than {MAX_PLACE} digits before or after its point")
 
 
 def _n_figures(number: Number) -> int:
@@ -273,22 +289,23 @@ def _n_figures(number: Number) -> int:
 
 
 def _scientific(number: Number) -> tuple[int, str]:
-    """The place of a positive number's first digit, and its significand without trailing zeros."""
+    """Return the place of a positive number's first digit, and its significand without trailing zeros."""
     _check_places(number)
     whole, _, fraction = written(number).partition(".")
     figures = (whole + fraction).lstrip("0")
     place = len(figures) - len(fraction)
     if abs(place) > MAX_PLACE:
-        raise LimitError(f"a number of more than {MAX_PLACE} digits before or after its point")
+        raise LimitError(f"a number has more than {MAX_PLACE} digits before or after its point")
     figures = figures.rstrip("0")
     if len(figures) > MAX_FIGURES:
-        raise LimitError(f"a number of {len(figures)} significant digits, limit {MAX_FIGURES}")
+        raise LimitError(f"a number has {len(figures)} significant digits, limit {MAX_FIGURES}; round it")
     return place, figures
 
 
 @_kept
 def _compared(figures: str, more: bool, strictly: bool) -> Node:
-    """What begins with a significand at least, or at most, `figures`, read as digits after a point."""
+    """Return the texts whose significand is at least `figures` (or, unless `more`, at most), if both are read as the
+    digits after a point. `strictly` excludes equal ones."""
     if more:
         node = _NONZERO if strictly else _REST
     else:
@@ -300,18 +317,18 @@ def _compared(figures: str, more: bool, strictly: bool) -> Node:
             alternatives.append(_seq(_POINT_HERE, _digit(figure, figure), node))
         if more and figure < 9:
             alternatives.append(_seq(_POINT_HERE, _digit(figure + 1, 9), _REST))
-        least = 1 if i == 0 else 0  # zeros before the first are no figures
+        least = 1 if i == 0 else 0  # a significand begins with no zero
         if not more and figure > least:
             alternatives.append(_seq(_POINT_HERE, _digit(least, figure - 1), _REST))
         if not more and i > 0:
-            alternatives.append(_ZERO_REST)  # the beginning of `figures`, and so less
+            alternatives.append(_ZERO_REST)  # a proper prefix of `figures` is less
         node = _any(alternatives) if alternatives else _NONE
     return _seq(_LEADING, node)
 
 
 @_kept
 def _window(first: int | None, last: int | None, bound: Bound, style: int) -> Node:
-    """Positive numbers with their first digit at a place from `first` to `last`; None: without end."""
+    """Return the positive numbers whose first digit is at a place from `first` to `last`; None is no bound."""
     if first is None and last is None:
         return _nonzero(style)
     alternatives: list[Node] = []
@@ -325,14 +342,14 @@ def _window(first: int | None, last: int | None, bound: Bound, style: int) -> No
         alternatives.append(_seq(Literal("0."), zero_run, _FIRST, _DIGITS))
     if style:
         return _any(alternatives)
-    # With n digits before the point the first is at place n, and an exponent moves it.
+    # With an exponent. With n digits before the point, the first digit is at place n, and the exponent moves it.
     node: Node = _NONE
     shift = bound[1]
     for n in range(shift, 0, -1):
         here = _seq(_FRACTION, _E, _exponents(_less(first, n), _less(last, n)))
         node = here if n == shift else Union((here, _seq(_DIGIT, node)))
     alternatives.append(_seq(_FIRST, node))
-    # With n zeros after the point it is at place -n.
+    # With n zeros after the point, it is at place -n.
     for n in range(shift - 1, -1, -1):
         here = _seq(_FIRST, _DIGITS, _E, _exponents(_less(first, -n), _less(last, -n)))
         node = here if n == shift - 1 else Union((here, _seq(_ZERO_DIGIT, node)))
@@ -359,16 +376,18 @@ def _shown(number: Number) -> str:
 
 
 def _multiples(multiple: Number, zero: bool, high: Number | None, bound: Bound, style: int) -> list[Node]:
-    """Languages whose intersection are the multiples of a number among the numbers without sign; zero if `zero`.
+    """Return languages whose intersection is the multiples of a number, without sign, and zero if `zero`.
 
-    Of those above `high`, which something else leaves out, some may be missing. There the core would have to search
-    through all digits that may follow for a multiple that is not there.
+    Multiples above `high` may be missing; the caller excludes them anyway. For these, the core would have to search all
+    digits that may follow for a multiple that does not exist.
     """
     q, factor, base, powers = _factored(multiple)
     if factor > MAX_MODULUS or base**powers > MAX_MODULUS:
         _check_places(multiple)
         many = _shown(factor * base**powers)
-        raise LimitError(f"multiples of {_shown(multiple)}: {many} remainders, limit {MAX_MODULUS}")
+        raise LimitError(
+            f"multiples of {_shown(multiple)}: {many} remainders, limit {MAX_MODULUS}; use a number with fewer digits"
+        )
     alternatives: list[Node] = [
         And((_tens(q - v, zero, bound, style), _divisible(base ** (powers - v), True))) for v in range(powers)
     ]
@@ -377,13 +396,13 @@ def _multiples(multiple: Number, zero: bool, high: Number | None, bound: Bound, 
     if factor != 1:
         parts.append(_divisible(factor, False))
     if high is not None:
-        parts.append(_figures(max(_scientific(high)[0] + q, 1)))  # those of the greatest multiple
+        parts.append(_figures(max(_scientific(high)[0] + q, 1)))  # as many digits as the greatest multiple has
     return parts
 
 
 def _factored(multiple: Number) -> tuple[int, int, int, int]:
-    """A positive number as q, factor, base and powers: factor * base^powers * 10^-q, where the factor has neither 2 nor
-    5 in it and the base is one of them."""
+    """Return q, factor, base and powers of a positive number, which is factor * base^powers * 10^-q. The factor is
+    divisible by neither 2 nor 5, and the base is 2 or 5."""
     place, figures = _scientific(multiple)
     factor, q = int(figures), len(figures) - place
     base, powers = 2, 0
@@ -398,20 +417,22 @@ def _factored(multiple: Number) -> tuple[int, int, int, int]:
 
 
 def n_remainders(multiple: Number) -> int:
-    """How many remainders there are to be told apart for multiples of a number. Raises LimitError for long ones."""
+    """Return how many remainders an automaton of the multiples of a number must distinguish. Raises LimitError for a
+    number with too many digits."""
     _, factor, base, powers = _factored(multiple)
     return int(factor * base**powers)
 
 
 @_kept
 def _figures(length: int) -> Node:
-    """What has a significand of at most so many digits, but for zeros after it."""
+    """Return the texts whose significand has at most `length` digits without its trailing zeros."""
     return _seq(_LEADING, _FIRST, _some(_seq(_POINT_HERE, _DIGIT), 0, length - 1), _ZERO_REST)
 
 
 @_kept
 def _tens(q: int, zero: bool, bound: Bound, style: int) -> Node:
-    """Multiples of 10^-q without sign; zero if `zero`. Without an exponent: what has q digits after the point."""
+    """Return the multiples of 10^-q without sign, and zero if `zero`. Without an exponent, these have at most q digits
+    after the point, apart from trailing zeros."""
     if q >= 0:
         if q == 0 and style == WHOLE:
             return _WHOLE if zero else _seq(_FIRST, _DIGITS)
@@ -429,15 +450,15 @@ def _tens(q: int, zero: bool, bound: Bound, style: int) -> Node:
             alternatives.append(_ZERO_DIGIT if style == WHOLE else _seq(_ZERO_DIGIT, _ZEROS))
     if style:
         return _any(alternatives)
-    # With an exponent. After n digits of the fraction, all that is left are zeros: the exponent is n - q or more. What
-    # was read of the fraction may have ended in zeros as well; it then stands at several of these places.
+    # With an exponent. If only zeros follow after n digits of the fraction, the exponent must be n - q or more. These n
+    # digits may end in zeros as well, so a fraction may be read with several n.
     digits, shift = bound
     node: Node = _NONE
     for n in range(digits, -1, -1):
         here = _seq(_some(_ZERO_DIGIT, 1 if n == 0 else 0), _E, _exponents(n - q, None))
         node = here if n == digits else Union((here, _seq(_DIGIT, node)))
     fraction = _seq(_POINT, node)
-    # No fraction: the exponent is -q or more, or less by n where the last n digits are zeros.
+    # Without a fraction, the exponent must be -q or more; it may be less by n if the last n digits are zeros.
     for n in range(shift, 0, -1):
         here = _seq(_ZEROS, _E, _exponents(-q - n, -q - n))
         node = here if n == shift else Union((here, _seq(_ZERO_DIGIT, node)))
@@ -449,10 +470,10 @@ def _tens(q: int, zero: bool, bound: Bound, style: int) -> Node:
 
 @lru_cache(maxsize=64)
 def _divisible(modulus: int, stripped: bool) -> Node:
-    """What has a significand divisible by `modulus`; `stripped`, of which that holds without its trailing zeros.
+    """Return the texts whose significand is divisible by `modulus`; if `stripped`, without its trailing zeros.
 
-    The state is the remainder r of what was read, and, `stripped`, whether that held after the last digit that was not
-    zero (states from `modulus` on: it did not). The last state is after `e`, where the exponent is passed over.
+    The state is the remainder of the digits read so far. If `stripped`, states from `modulus` on say that the digits up
+    to the last one that was not zero were not divisible. The last state is that after `e`: it skips the exponent.
     """
     exponent = 2 * modulus if stripped else modulus
     states = []
@@ -475,11 +496,12 @@ def _divisible(modulus: int, stripped: bool) -> Node:
 
 
 def _by_place(multiple: Number, low: Number | None, high: Number, bound: Bound, style: int) -> Node | None:
-    """Positive multiples between two bounds that are multiples themselves; None: as `_between` and `_multiples`.
+    """Return the positive multiples between two bounds, which are multiples themselves, by the place of their first
+    digit. Return None if `_between` and `_multiples` must do.
 
-    With the place of the first digit it is known how many follow: the multiples are those whose significand, with so
-    many digits, leaves no remainder. That is as good for powers of 2 and 5, and of every beginning it is known at once
-    whether a multiple begins so.
+    The place of the first digit determines how many digits follow. The multiples are the numbers whose significand,
+    written with that many digits, leaves no remainder. This also covers powers of 2 and 5, and for every beginning of a
+    number the automaton knows at once whether a multiple begins so.
     """
     place, figures = _scientific(multiple)
     factor, q = int(figures), len(figures) - place  # multiple = factor * 10^-q
@@ -508,21 +530,22 @@ def _by_place(multiple: Number, low: Number | None, high: Number, bound: Bound, 
 
 @lru_cache(maxsize=64)
 def _divisible_padded(modulus: int, length: int) -> Node:
-    """What has a significand of at most `length` digits and, with zeros put to it up to that length, divisible."""
-    alive = [[remainder == 0 for remainder in range(modulus)]]  # with no more digits to come, one more, ...
+    """Return the texts whose significand has at most `length` digits, and is divisible when zeros are appended up to
+    that length."""
+    alive = [[remainder == 0 for remainder in range(modulus)]]  # by number of digits to come: may the text still end?
     while len(alive) <= length:
         last = alive[-1]
         alive.append(
             [any(last[(remainder * 10 + digit) % modulus] for digit in range(10)) for remainder in range(modulus)]
         )
-    alive.reverse()  # after no digit, one, ...
+    alive.reverse()  # now by number of digits read
     order = [(0, 0)]  # states: digits read, their remainder
     numbers = {(0, 0): 0}
     leaving: list[list[tuple[Chars, int]]] = []
-    for n, remainder in order:  # which grows
+    for n, remainder in order:  # grows while it is read
         targets: dict[int, list[int]] = {}
         for digit in range(10):
-            if digit == 0 and n in (0, length):  # zeros before the first and after the last
+            if digit == 0 and n in (0, length):  # leading and trailing zeros
                 target = (n, remainder)
             elif n < length:
                 target = (n + 1, (remainder * 10 + digit) % modulus)
@@ -568,7 +591,8 @@ def _characters(digits: list[int]) -> Chars:
 
 
 def _listed(values: tuple[Number, ...], bound: Bound, style: int) -> Node:
-    """Spellings of these numbers; of WHOLE, whole ones have no fraction even beside others that are not whole."""
+    """Return the spellings of these numbers. In the style WHOLE, whole numbers have no fraction, even if others
+    have."""
     parts: list[Node] = []
     for negative in (False, True):
         group = _of_sign(values, negative)
@@ -581,7 +605,7 @@ def _listed(values: tuple[Number, ...], bound: Bound, style: int) -> Node:
 
 
 def _values(values: list[Number], bound: Bound, style: int) -> Node:
-    """Spellings of positive numbers."""
+    """Return the spellings of these positive numbers."""
     alternatives: list[Node] = []
     if style == ANY:
         by_place: dict[int, list[str]] = {}
@@ -604,7 +628,8 @@ def _values(values: list[Number], bound: Bound, style: int) -> Node:
 
 
 def _one_of(group: list[str], start: int) -> Node:
-    """What goes on with one of these significands, sorted and equal before `start`, and has only zeros after it."""
+    """Return the texts that continue one of these significands from index `start`, with only zeros after it. The
+    significands are sorted, and equal before `start`."""
     alternatives: list[Node] = []
     if len(group[0]) == start:
         alternatives.append(_ZERO_REST)
@@ -622,7 +647,8 @@ def _one_of(group: list[str], start: int) -> Node:
 
 @lru_cache(maxsize=1024)
 def _exponents(first: int | None, last: int | None) -> Node:
-    """Integers from `first` to `last` as exponents are written, with signs and leading zeros; None: without end."""
+    """Return the integers from `first` to `last` as exponents may be written, with signs and leading zeros. None is no
+    bound."""
     if first is None and last is None:
         return _seq(_opt(_SIGN), _SOME_DIGITS)
     alternatives: list[Node] = []
@@ -635,7 +661,7 @@ def _exponents(first: int | None, last: int | None) -> Node:
 
 
 def _naturals(first: int, last: int | None) -> Node:
-    """Natural numbers from `first` to `last`, with leading zeros."""
+    """Return the natural numbers from `first` to `last`, with leading zeros; `last` None is no bound."""
     if last is None:
         if first == 0:
             return _SOME_DIGITS
@@ -654,7 +680,7 @@ def _naturals(first: int, last: int | None) -> Node:
 
 
 def _same_length(low: str, high: str) -> list[Node]:
-    """The digit strings from `low` to `high`, which are equally long."""
+    """Return the digit strings from `low` to `high`, which have the same length."""
     if low == high:
         return [Literal(low)]
     head, rest = ord(low[0]) - 48, low[1:]

@@ -1,25 +1,25 @@
 """Sets of numbers, as `type`, bounds, `multipleOf`, `enum` and their negations make them.
 
-A set is a finite list of values, or all the finite decimals x with
+A set is a finite list of values, or it holds all finite decimals x for which
 
-    minimum <= x <= maximum (either may be exclusive, either may be missing),
-    x a multiple of `multiple` (of 1 for integers), if there is one,
-    x a multiple of none of `non_multiples`, and x none of `excluded`;
+    minimum <= x <= maximum (either bound may be exclusive or missing),
+    x is a multiple of `multiple` (of 1 for integers), if there is one,
+    x is a multiple of none of `non_multiples`, and x is none of `excluded`.
 
-and of the members in all their spellings or, for draft 4 tells them apart, in those as an integer (without fraction
-and exponent) or in all others.
+Besides, a set may restrict how its members are spelled, since draft 4 distinguishes spellings: as an integer, without
+fraction and exponent, or in any other way.
 
-Such sets are closed under intersection, the complement of one is a union of a few, and whether one is empty is decided
-exactly. Arithmetic is exact, on ints and Fractions: a float is taken by its `repr`, which is what was written in the
-schema up to digits that a double does not have; a Decimal as it is. A number that is not a finite decimal (1/3) is no
-bound here, for JSON cannot spell it.
+The intersection of two sets is a set, the complement of a set is a union of a few sets, and whether a set is empty is
+decided exactly. Arithmetic is exact, on ints and Fractions. A float counts as the number that its `repr` shows, which
+is what the schema says, up to digits that a double does not have. A Decimal counts as it is. A number that is no finite
+decimal (1/3) cannot be a bound, since JSON cannot spell it.
 
-Sets are made by `number_set`, which brings them into a normal form: bounds of multiples are multiples themselves and
-inclusive, conditions that say nothing more are left out, a set with few values becomes the list of them. Equal normal
-forms are equal sets; different ones may still denote the same set (multiples of 2 that are no multiples of 4, given
-as a list of values or by bounds, are told apart when they are many).
+`number_set` makes sets in a normal form: bounds of multiples are multiples themselves and inclusive, conditions that
+follow from others are dropped, and a set with few values becomes the list of them. Equal normal forms are equal sets.
+Different normal forms may still denote the same set: the list of the multiples of 2 that are no multiples of 4 is not
+equal to the set with these conditions, if there are many of them.
 
-Spellings in JSON are the business of `number_spellings`.
+`number_spellings` has the spellings in JSON.
 """
 
 from __future__ import annotations
@@ -35,30 +35,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Number = int | Fraction
-"""A finite decimal: an int where it is whole, a Fraction with a denominator 2^i 5^j otherwise."""
+"""A finite decimal: an int if it is whole, otherwise a Fraction with a denominator 2^i 5^j."""
 
 MAX_EXPONENT = 10_000
-"""Of ten, in a bound or value: beyond it the exact number would be one of very many digits."""
+"""The most digits of a number, and the greatest exponent of ten in it. Beyond it, the exact number would take too much
+memory, and LimitError is raised."""
 
 MAX_LISTED = 16
-"""A set with at most this many values is kept as the list of them."""
+"""A set of multiples between two bounds with at most this many members is kept as the list of them."""
 
 IN_ALL_SPELLINGS, AS_INTEGERS, AS_DECIMALS = 0, 1, 2
-"""How members are spelled: as integers are the spellings without fraction and exponent, as decimals all others."""
+"""How members may be spelled. Spellings without fraction and exponent are those as integers, all others as decimals."""
 
 MAX_SCANNED = 1 << 16
-"""Candidates that are looked at to find a member, or the members, of a set of multiples between two bounds."""
+"""The most candidates that are tried to find the members of a set of multiples between two bounds. If none of them is a
+member, and there are more, LimitError is raised."""
 
 
 def exact(value: Any) -> Number:
-    """The number that a bool-free JSON value, a Decimal or a Fraction is.
+    """Return the exact number that an int, a float, a Decimal or a Fraction denotes.
 
-    Raises TypeError for what is no number, ValueError for what is no finite decimal, LimitError beyond MAX_EXPONENT.
-    """
+    Raises TypeError for other types (bool is one), ValueError for numbers that are no finite decimals, LimitError
+    beyond MAX_EXPONENT."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, float):
-        value = Decimal(float.__repr__(value))  # subclasses, as numpy has them, show themselves in other ways
+        value = Decimal(float.__repr__(value))  # subclasses, such as numpy's, have another `repr`
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise ValueError(f"{value} is no finite number")
@@ -67,7 +69,7 @@ def exact(value: Any) -> Number:
         if not any(digits):
             return 0
         if abs(exponent) > MAX_EXPONENT or len(digits) > MAX_EXPONENT:
-            raise LimitError(f"number {value:.10e}: an exponent or a number of digits beyond {MAX_EXPONENT}")
+            raise LimitError(f"number {value:.10e} has an exponent or a number of digits beyond {MAX_EXPONENT}")
         whole = 0
         for digit in digits:
             whole = whole * 10 + digit
@@ -93,12 +95,12 @@ class NumberSet:
 
     Attributes:
         minimum, maximum: the bounds, or None.
-        above, below: whether they are exclusive.
-        multiple: what all members are multiples of, positive, or None; 1 for integers.
-        non_multiples: what no member is a multiple of, positive and ascending.
-        excluded: members of all the above that are no members nevertheless, ascending.
-        listed: all members, ascending, where they are few or were given so; the other attributes then say nothing.
-        spelled: IN_ALL_SPELLINGS; AS_INTEGERS, all members are whole; AS_DECIMALS.
+        above, below: whether minimum and maximum are exclusive.
+        multiple: a positive number of which all members are multiples, or None; 1 for integers.
+        non_multiples: positive numbers of which no member is a multiple, ascending.
+        excluded: numbers that fulfil all the conditions above and yet are no members, ascending.
+        listed: all members, ascending, if they are few or were given as a list; the attributes above then mean nothing.
+        spelled: IN_ALL_SPELLINGS, AS_INTEGERS (then all members are whole) or AS_DECIMALS.
     """
 
     __slots__ = (
@@ -147,7 +149,7 @@ class NumberSet:
         self._hash = hash(self.key())
 
     def key(self) -> tuple[Any, ...]:
-        """What the set is equal by."""
+        """Return what equality compares."""
         if self.listed is not None:
             return (*self.listed, None, self.spelled) if self.spelled else self.listed
         return (
@@ -184,11 +186,11 @@ class NumberSet:
         return f"NumberSet({'; '.join(parts) or 'all'}{how})"
 
     def is_empty(self) -> bool:
-        """Whether there is no member. Exact."""
+        """Tell whether there is no member. This is exact: an empty set has the normal form EMPTY."""
         return self.listed is not None and not self.listed
 
     def contains(self, value: Any) -> bool:
-        """Whether the number, as `exact` takes it, is a member, in whatever spelling."""
+        """Tell whether the number, as `exact` reads it, is a member in some spelling."""
         number = exact(value)
         if self.listed is not None:
             return number in self.listed
@@ -201,7 +203,8 @@ class NumberSet:
         return all(number % value for value in self.non_multiples) and number not in self.excluded
 
     def values(self, limit: int) -> tuple[Number, ...] | None:
-        """All members in ascending order, or None where there are more than `limit` of them, or too many candidates."""
+        """Return all members in ascending order, or None if there are more than `limit` of them or too many
+        candidates."""
         if self.listed is not None:
             return self.listed if len(self.listed) <= limit else None
         if self.multiple is None or self.minimum is None or self.maximum is None:
@@ -220,7 +223,7 @@ class NumberSet:
         return tuple(found)
 
     def intersection(self, other: NumberSet) -> NumberSet:
-        """The numbers that are in both."""
+        """Return the set of the numbers that are in both sets."""
         spelled = self.spelled | other.spelled
         if spelled == AS_INTEGERS | AS_DECIMALS:
             return EMPTY
@@ -249,7 +252,7 @@ class NumberSet:
         )
 
     def complement(self) -> list[NumberSet]:
-        """Sets whose union is all numbers that are not in this one."""
+        """Return sets whose union is all numbers that are not in this set."""
         if self.spelled:
             alike = number_set(spelled=self.spelled)
             found = [other.intersection(alike) for other in self.in_all_spellings().complement()]
@@ -270,14 +273,14 @@ class NumberSet:
         return found
 
     def is_within(self, other: NumberSet) -> bool:
-        """Whether all members are those of the other set, in the same spellings, as far as that is seen soon."""
+        """Tell whether all members, in all their spellings, are in the other set. False if that takes too much work."""
         try:
             return all(self.intersection(outside).is_empty() for outside in other.complement())
         except LimitError:
             return False
 
     def in_all_spellings(self) -> NumberSet:
-        """The same numbers, however they are spelled."""
+        """Return the set of the same numbers in all spellings."""
         if self.listed is not None:
             return listed(self.listed)
         return NumberSet(
@@ -302,12 +305,12 @@ def number_set(
     excluded: Iterable[Any] = (),
     spelled: int = IN_ALL_SPELLINGS,
 ) -> NumberSet:
-    """The set of the numbers for which all of that holds, in normal form; numbers as `exact` takes them.
+    """Return the set, in normal form, of the numbers that fulfil all conditions. `exact` reads the numbers given.
 
     Integers are the multiples of 1, other numbers the non-multiples of 1.
 
-    Raises ValueError for multiples that are not positive, LimitError where whether there is a member takes looking at
-    more than MAX_SCANNED candidates (multiples between two bounds, with very many of them taken out).
+    Raises ValueError for multiples that are not positive. Raises LimitError if the first MAX_SCANNED multiples between
+    two bounds are all excluded by other conditions, and there are more.
     """
     low = None if minimum is None else exact(minimum)
     high = None if maximum is None else exact(maximum)
@@ -338,25 +341,28 @@ def number_set(
     if low is not None and high is not None and (low > high or (low == high and (above or below))):
         return EMPTY
     result = NumberSet(low, high, above, below, multiple, tuple(sorted(barred)), (), None, spelled)
-    left_out = sorted({number for number in map(exact, excluded) if result.contains(number)})
-    if left_out:
-        result = NumberSet(low, high, above, below, multiple, result.non_multiples, tuple(left_out), None, spelled)
+    dropped = sorted({number for number in map(exact, excluded) if result.contains(number)})
+    if dropped:
+        result = NumberSet(low, high, above, below, multiple, result.non_multiples, tuple(dropped), None, spelled)
     if low is None or high is None:
-        return result  # Of unbounded multiples all k = 1 modulo the numerators above are members.
+        return result  # not empty: without bounds, k * multiple is a member if k = 1 modulo the numerators above
     if low == high:
         return listed([low] if result.contains(low) else [], spelled)
     if multiple is None:
-        return result  # Decimals are dense, and what was taken out of them is not.
-    return _few(result, left_out)
+        return result  # not empty: decimals are dense, multiples and single numbers are not
+    return _few(result, dropped)
 
 
-def _few(members: NumberSet, left_out: list[Number]) -> NumberSet:
-    """A set of multiples between two bounds as it is, or the list of its members if they are few."""
+def _few(members: NumberSet, dropped: list[Number]) -> NumberSet:
+    """Return a set of multiples between two bounds as it is, or as the list of its members if they are few.
+
+    `dropped` are the multiples that `members` excludes one by one.
+    """
     assert members.multiple is not None and members.minimum is not None and members.maximum is not None
     multiple = members.multiple
     first, last = _over(members.minimum, multiple), _under(members.maximum, multiple)
-    if last - first <= MAX_LISTED + len(left_out) and not members.non_multiples:
-        out = set(left_out)
+    if last - first <= MAX_LISTED + len(dropped) and not members.non_multiples:
+        out = set(dropped)
         values = [value for k in range(first, last + 1) if (value := _plain(k * multiple)) not in out]
         return listed(values, members.spelled)
     if not members.non_multiples:
@@ -372,11 +378,15 @@ def _few(members: NumberSet, left_out: list[Number]) -> NumberSet:
         return listed(found, members.spelled)
     if found:
         return members
-    raise LimitError(f"whether any multiple of {written(multiple)} is left: more than {MAX_SCANNED} candidates")
+    raise LimitError(
+        f"cannot decide whether any multiple of {written(multiple)} is allowed: there are more than {MAX_SCANNED} "
+        "candidates; use a smaller range"
+    )
 
 
 def listed(values: Iterable[Any], spelled: int = IN_ALL_SPELLINGS) -> NumberSet:
-    """The set of these numbers, each as `exact` takes it; as integers only the whole ones."""
+    """Return the set of these numbers, which `exact` reads. Numbers that are not whole are dropped if `spelled` is
+    AS_INTEGERS."""
     numbers = {exact(value) for value in values}
     if spelled == AS_INTEGERS:
         numbers = {number for number in numbers if isinstance(number, int)}
@@ -386,7 +396,7 @@ def listed(values: Iterable[Any], spelled: int = IN_ALL_SPELLINGS) -> NumberSet:
 
 
 def written(number: Number) -> str:
-    """The number in digits, without an exponent."""
+    """Return the number in digits, without an exponent."""
     if number.denominator == 1:
         return str(number.numerator)
     shift = 0
@@ -398,28 +408,30 @@ def written(number: Number) -> str:
 
 
 def _plain(number: Number) -> Number:
+    """Return a whole number as an int."""
     return number.numerator if number.denominator == 1 else number
 
 
 def _positive(value: Any) -> Number:
     number = exact(value)
     if number <= 0:
-        raise ValueError(f"multiples of {written(number)}: it must be positive")
+        raise ValueError(f"multiples of {written(number)}: the number must be positive")
     return number
 
 
 def _over(number: Number, unit: Number) -> int:
-    """The least k with k * unit >= number."""
+    """Return the least k with k * unit >= number."""
     return -_under(-number, unit)
 
 
 def _under(number: Number, unit: Number) -> int:
-    """The greatest k with k * unit <= number."""
+    """Return the greatest k with k * unit <= number."""
     return number // unit
 
 
 def _common_multiple(a: Number, b: Number) -> Number:
-    """The positive number whose multiples are those of both: of fractions in lowest terms, lcm / gcd."""
+    """Return the positive number whose multiples are the common multiples of both: for fractions in lowest terms, the
+    lcm of the numerators over the gcd of the denominators."""
     top = a.numerator * b.numerator // gcd(a.numerator, b.numerator)
     return _plain(Fraction(top, gcd(a.denominator, b.denominator)))
 
@@ -428,4 +440,4 @@ EMPTY = NumberSet(None, None, False, False, None, (), (), ())
 ALL = NumberSet(None, None, False, False, None, (), (), None)
 INTEGERS = NumberSet(None, None, False, False, 1, (), (), None)
 WRITTEN_INTEGERS = NumberSet(None, None, False, False, 1, (), (), None, AS_INTEGERS)
-"""Those of draft 4."""
+"""The integers of draft 4: whole numbers that are spelled without fraction and exponent."""

@@ -1,13 +1,14 @@
-"""JSON strings as terminals: from what a decoded text may be to all the ways of writing it (RFC 8259, section 7).
+"""JSON strings as terminals: from sets of decoded texts to their spellings (RFC 8259, section 7).
 
-A schema speaks about texts; what a model writes is one of the spellings of a text. `é` is also `\\u00e9` and
-`\\u00E9`, `/` is also `\\/`, and what lies beyond U+FFFF is also a pair of surrogates. The regex core has a node for
-all spellings of a regular language of texts (`Regexes.escaped`). Two languages are written out as regexes over
-spellings instead, since masks know best what is common: the string about which nothing is demanded, in which lone
-surrogates may stand, too, and the one whose length alone is bounded, where a character is one turn of a counted
-repetition.
+A schema is about decoded texts, and a model writes one of the spellings of a text. `é` may also be written `\\u00e9` or
+`\\u00E9`, `/` may be written `\\/`, and a character beyond U+FFFF may be written as a pair of surrogates. The regex
+core has a node for all spellings of a regular language of texts (`Regexes.escaped`). Two frequent languages are written
+as regexes over spellings instead, since masks of these are faster:
 
-`Style` says which spellings are allowed. All functions return nodes of `regexes`, quotes left out.
+- any string, which may have lone surrogates, too;
+- any string of a bounded length, in which a character is one turn of a counted repetition.
+
+`Style` says which spellings are allowed. All functions return nodes of `regexes`, without the quotes.
 """
 
 from __future__ import annotations
@@ -29,21 +30,22 @@ EPSILON = 1  # `Regexes.EPSILON`
 class Style(NamedTuple):
     """Which spellings of a character are allowed.
 
-    shortest: only the one that `json.dumps` writes: escapes where they are needed, with small letters.
-    ascii: characters beyond ASCII as escapes only.
+    shortest: only the spelling that `json.dumps` writes, with escapes where they are needed and in lower case.
+    ascii: characters beyond ASCII are spelled as escapes only.
     """
 
     shortest: bool = False
     ascii: bool = False
 
 
-# By style: what stands for itself; what follows a backslash. As in `earleymask/prepare`, whose parts they share.
+# By style: the characters that stand for themselves, and those that may follow a backslash. The patterns that
+# `earleymask/prepare` prepares are written in the same way, so that their masks serve schemas, too.
 _ITSELF = {False: r'[^"\\\x00-\x1f]', True: r'[^"\\\x00-\x1f\x80-\U0010ffff]'}
 _ITSELF_SHORTEST_ASCII = r'[^"\\\x00-\x1f\x7f-\U0010ffff]'  # `json.dumps` escapes DEL as well
 _SHORT = {False: r'["\\\/bfnrt]', True: r'["\\bfnrt]'}
 _HEX = {False: "[0-9a-fA-F]", True: "[0-9a-f]"}
 _CONTROL = "u00(?:0[0-7be-f]|1[0-9a-f])"
-"""The controls without a letter of their own, as the shortest style writes them."""
+"""The control characters that have no short escape such as `\\n`, as the shortest style writes them."""
 
 
 def _itself(style: Style) -> str:
@@ -52,7 +54,7 @@ def _itself(style: Style) -> str:
 
 @cache
 def _any_text(style: Style) -> Node:
-    """What stands between the quotes of a string about which nothing is demanded."""
+    """Return the texts between the quotes of any string."""
     if not style.shortest:
         digits = "u[0-9a-fA-F]{4}"
     elif style.ascii:
@@ -64,7 +66,7 @@ def _any_text(style: Style) -> Node:
 
 @cache
 def _character(style: Style) -> Node:
-    """One character in all its spellings, a pair of surrogates being one; none of them alone."""
+    """Return all spellings of any one character. A pair of surrogates is one character; a lone surrogate is none."""
     x = _HEX[style.shortest]
     d, high, low = ("d", "[89ab]", "[c-f]") if style.shortest else ("[dD]", "[89abAB]", "[c-fC-F]")
     pair = f"u{d}{high}{x}{{2}}\\\\u{d}{low}{x}{{2}}"
@@ -78,23 +80,25 @@ def _character(style: Style) -> Node:
 
 
 def any_text(regexes: Regexes, style: Style) -> int:
-    """Any string, lone surrogates included."""
+    """Return the node of any string, lone surrogates included."""
     return lower(_any_text(style), regexes)
 
 
 def text_of_length(least: int, most: int | None, regexes: Regexes, style: Style) -> int:
-    """Any text of `least` to `most` code points (None: without end)."""
+    """Return the node of any text of `least` to `most` code points; `most` None means without end."""
     return lower(Repeat(_character(style), least, most), regexes)
 
 
 def spelled_literal(text: str, regexes: Regexes, style: Style) -> int:
-    """All spellings of one text. Raises UnicodeEncodeError for a lone surrogate."""
+    """Return the node of all spellings of one text. Raises UnicodeEncodeError for a lone surrogate."""
     return regexes.escaped(regexes.literal(text.encode()), style.shortest, style.ascii)
 
 
 def spelled_surrogates(text: str, regexes: Regexes, style: Style) -> int:
-    """All spellings of a text with lone surrogates, each of which is an escape; none where a high one stands before a
-    low one, for that is read as a pair."""
+    """Return the node of all spellings of a text with lone surrogates, which are written as escapes.
+
+    A high surrogate before a low one has no spelling, since it would be read as a pair.
+    """
     parts = []
     for part in re.split("([\ud800-\udfff])", text):
         if "\ud800" <= part <= "\udfff":
@@ -109,5 +113,5 @@ def spelled_surrogates(text: str, regexes: Regexes, style: Style) -> int:
 
 
 def spelled(node: int, regexes: Regexes, style: Style) -> int:
-    """All spellings of the texts in `node`."""
+    """Return the node of all spellings of the texts that `node` matches."""
     return regexes.escaped(node, style.shortest, style.ascii)

@@ -432,11 +432,11 @@ def test_multiples_that_are_written_out() -> None:
 
 
 def test_limits() -> None:
-    with pytest.raises(ValueError, match="multiples of 0: it must be positive"):
+    with pytest.raises(ValueError, match="multiples of 0: the number must be positive"):
         number_set(multiples=[0])
     with pytest.raises(LimitError, match=f"multiples of 123457: 123457 remainders, limit {MAX_MODULUS}"):
         number_tree(number_set(multiples=[123457]))
-    with pytest.raises(LimitError, match="a number of 151 significant digits, limit 150"):
+    with pytest.raises(LimitError, match="a number has 151 significant digits, limit 150"):
         number_tree(number_set(int("7" * 151)))
     for far in (10**3000, 10**9000, Decimal("1e-3000"), -(10**4301), Decimal("-1e-9000")):
         with pytest.raises(LimitError, match="more than 2000 digits before or after its point"):
@@ -453,7 +453,7 @@ def test_limits() -> None:
     with pytest.raises(LimitError, match="more than 65536 candidates"):
         # By the Chinese remainder theorem, 0 modulo all these from one number on; k = 1 is the first that is left.
         number_set(2, 10**9, multiples=[1], non_multiples=[2, 3, 5, 7], excluded=range(70_000))
-    with pytest.raises(ValueError, match="ascending"):
+    with pytest.raises(ValueError, match="must not be the greater one"):
         number_tree(ALL, 5, 6)
 
 

@@ -61,7 +61,7 @@ def test_documents_that_are_only_not_written(schema: Any) -> None:
     with pytest.raises(GrammarError) as caught:
         Grammar.from_json_schema(schema)
     assert caught.value.message.startswith(
-        'no document that satisfies the schema is written: labels that begin with "xn--" are left out'
+        'no document that satisfies the schema is written: labels that begin with "xn--" are not written'
     )
     with pytest.raises(GrammarError, match="no document satisfies the schema"):
         Grammar.from_json_schema(schema | {"allOf": [{"type": "null"}]})

@@ -30,7 +30,7 @@ from support.schema_order import Order, reordered
 FOLDERS = {draft: schema_suite.folder(draft) for draft in schema_suite.DRAFTS}
 NOT_ASSERTED = {"optional/content": "what a string contains is an annotation, as the later drafts have it"}
 NARROWED = {
-    "optional/format/hostname": 'labels that begin with "xn--" are left out',
+    "optional/format/hostname": 'labels that begin with "xn--" are not written',
     "optional/format/idn-hostname": "the same",
 }
 """Files, of one draft or all, in which valid instances may be refused: by narrowing that is documented, and told by
