@@ -1,9 +1,9 @@
 """The command line: `earleymask demo`, `earleymask check GRAMMAR [TEXT]`, `earleymask schema FILE`, `earleymask
 generate --model PATH ...`.
 
-Results go to stdout. Errors go to stderr, without a traceback, with exit code 2; 1 means "the answer is no". Each
-command is a module of its own with a `run(arguments) -> int`, loaded only when it is called: `check` should not wait
-for torch.
+This module parses the arguments, calls the command and shows its error. Results go to stdout. Errors go to stderr,
+without a traceback. Exit codes: 0, all is well; 1, the answer is no; 2, an error. Each command is a module of
+`commands/` with a function `run`, and is imported only when it is called, so that `check` does not wait for torch.
 """
 
 from __future__ import annotations
@@ -21,15 +21,19 @@ from . import __version__
 from .commands.shared import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_OK, CommandError
 from .errors import EarleymaskError, GrammarError
 
-FORMATS = "a Lark grammar, or one in GBNF if it ends in .gbnf"
-MAX_SEED = 2**63 - 1  # numpy takes more, torch does not
+FORMATS = "a Lark grammar, or a GBNF grammar if its name ends in .gbnf"
+MAX_SEED = 2**63 - 1  # the largest that torch takes; numpy takes larger ones
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    given = _parser().parse_args(arguments)
+    parser = _parser()
+    if not (sys.argv[1:] if arguments is None else arguments):
+        parser.print_help(sys.stderr)
+        parser.exit(EXIT_ERROR, "\nearleymask: give a command\n")
+    given = parser.parse_args(arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks a character is no reason to stop
+        sys.stdout.reconfigure(errors="backslashreplace")  # escape characters that the terminal's encoding lacks
     try:
         code: int = importlib.import_module(f".commands.{given.command}", __package__).run(given)
         sys.stdout.flush()
@@ -41,10 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"earleymask: {error}", file=sys.stderr)
         return EXIT_ERROR
     except BrokenPipeError:
-        # The reader went away (`earleymask demo | head`). Python would complain once more while closing stdout.
+        # The reader closed the pipe (`earleymask demo | head`).
         _drop_stdout()
         return EXIT_OK
-    except OSError as error:  # a full disk: reading has errors of its own, see `read_text`
+    except OSError as error:  # writing failed, say on a full disk; `read_text` turns its errors into CommandErrors
         print(f"earleymask: {error}", file=sys.stderr)
         _drop_stdout()
         return EXIT_ERROR
@@ -54,19 +58,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _here(error: GrammarError, given: argparse.Namespace) -> str | None:
-    """Return the hint of an error. If it names an option of the Python API, name that of the command line, if any."""
+    """Return the hint of an error; where it names an option of the Python API, name that of the command line."""
     hint = error.hint
     if hint is None or error.option is None:
         return hint
     if error.option == "strict" and hasattr(given, "report"):
-        return "--report tells what becomes of the schema without it"
+        return "--report shows what the schema becomes without it"
     if error.option == "start" and hasattr(given, "start"):
         return re.sub(r"start='([^']*)'", r"--start \1", hint)
-    return f"{hint} (in Python: the command line has no such option)"
+    return f"{hint} (in Python; the command line has no such option)"
 
 
 def _drop_stdout() -> None:
-    """Let what is still to be written go nowhere, so that closing stdout does not fail once more."""
+    """Discard what is still to be written: Python would fail once more when it closes stdout."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -74,79 +78,93 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="earleymask",
         description="Exact token masks for generation under a context-free grammar.",
+        epilog="`earleymask COMMAND -h` shows the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"earleymask {__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
 
     demo = commands.add_parser(
         "demo",
-        help="watch a text grow under a grammar",
+        help="generate a text under a grammar, token by token, without a model",
         description="Generate a text under a grammar from pseudo-random logits over a real vocabulary (tekken, 131,072 "
         "tokens), and show at each step how many tokens were allowed and how long the mask took. Downloads nothing.",
     )
-    demo.add_argument("--seed", type=_seed, default=0, help="of the pseudo-random logits (default: %(default)s)")
-    demo.add_argument("--max-tokens", type=_positive, default=400, metavar="N", help="stop after N (%(default)s)")
-    demo.add_argument("--grammar", metavar="FILE", help=f"your own instead of the built-in one: {FORMATS}")
+    demo.add_argument("--seed", type=_seed, default=0, help="the seed of the logits (default: %(default)s)")
+    demo.add_argument(
+        "--max-tokens", type=_positive, default=400, metavar="N", help="stop after N tokens (default: %(default)s)"
+    )
+    demo.add_argument("--grammar", metavar="FILE", help=f"use this grammar instead of the built-in one: {FORMATS}")
 
     check = commands.add_parser(
         "check",
-        help="is a grammar well formed, and a text one of its sentences?",
+        help="check a grammar, and whether a text is one of its sentences",
         usage="%(prog)s [-h] [--file FILE] [--start RULE] [--gbnf] (GRAMMAR | --regex PATTERN | --choice TEXT) [TEXT]",
-        description="Load a grammar and match a text against it. Exit code 0: all is well; 1: the text is not a "
-        "sentence; 2: the grammar is malformed, or a file cannot be read.",
+        description="Load a grammar and show its errors and warnings. With a text, check whether it is a sentence of "
+        "the grammar. Exit code 0: all is well; 1: the text is not a sentence; 2: the grammar has errors, or a file "
+        "cannot be read.",
     )
-    check.add_argument("grammar", metavar="GRAMMAR", nargs="?", help=f'file with {FORMATS}, or "-" for stdin')
-    check.add_argument(
-        "text", metavar="TEXT", nargs="?", help="the text itself (see --file); <|name|> for a special token"
-    )
-    check.add_argument("--file", metavar="FILE", help='take the text from a file, or "-" for stdin')
-    check.add_argument("--start", metavar="RULE", help="the start rule (default: start, in GBNF root)")
+    check.add_argument("grammar", metavar="GRAMMAR", nargs="?", help=f'a file: {FORMATS}; "-" for stdin')
+    check.add_argument("text", metavar="TEXT", nargs="?", help="the text to check, with <|name|> for a special token")
+    check.add_argument("--file", metavar="FILE", help='read the text from a file ("-": from stdin)')
+    check.add_argument("--start", metavar="RULE", help="the start rule (default: start; in GBNF: root)")
     _add_grammars(check, check)
     check.set_defaults(usage_error=check.error)
 
     schema = commands.add_parser(
         "schema",
-        help="can a JSON Schema be enforced, and is an instance valid?",
-        description="Load a JSON Schema and show a document that it allows, what became of its keywords, or where an "
-        "instance ceases to be valid. Exit code 0: all is well; 1: the instance is not valid, or --report has a "
-        "keyword that is not enforced; 2: the schema is malformed or cannot be enforced, or a file cannot be read.",
+        help="check a JSON Schema, and whether a JSON document is valid against it",
+        description="Load a JSON Schema and show a document that it allows. With --report, show how each keyword is "
+        "enforced. With --instance, show where a document stops being valid. Exit code 0: all is well; 1: the instance "
+        "is not valid, or --report shows a keyword that is not enforced; 2: the schema has errors or cannot be "
+        "enforced, or a file cannot be read.",
     )
-    schema.add_argument("schema", metavar="FILE", help='file with the schema, or "-" for stdin')
-    schema.add_argument("--instance", metavar="FILE", help='is this document one of the schema\'s? ("-": from stdin)')
-    schema.add_argument("--report", action="store_true", help="one line for each keyword: what became of it, and why")
+    schema.add_argument("schema", metavar="FILE", help='the schema ("-": from stdin)')
+    schema.add_argument("--instance", metavar="FILE", help='check whether this document is valid ("-": from stdin)')
+    schema.add_argument("--report", action="store_true", help="show how each keyword is enforced, and why")
     schema.add_argument(
-        "--order", choices=("schema", "any"), default="schema", help="which order of keys (default: %(default)s)"
+        "--order",
+        choices=("schema", "any"),
+        default="schema",
+        help="the order of an object's keys: that of the schema, or any (default: %(default)s)",
     )
-    schema.add_argument("--seed", type=_seed, default=0, help="of the example (default: %(default)s)")
+    schema.add_argument(
+        "--seed", type=_seed, default=0, help="the seed of the document that is shown (default: %(default)s)"
+    )
 
     generate = commands.add_parser(
         "generate",
-        help="let a transformers model write under a grammar",
-        description="Generate with a transformers model. The text goes to stdout, everything else to stderr. Exit code "
-        "1: --max-tokens ended the text before it was a sentence.",
+        help="generate a text under a grammar with a transformers model",
+        usage="%(prog)s [-h] --model PATH (--grammar FILE [--gbnf] | --regex PATTERN | --choice TEXT) --prompt TEXT "
+        "[options]",
+        description="Generate a text under a grammar with a transformers model. The text goes to stdout, everything "
+        "else to stderr. Exit code 0: the text is a sentence; 1: it ended before it was one; 2: an error.",
     )
-    generate.add_argument("--model", metavar="PATH", required=True, help="a folder, or a name that transformers knows")
+    generate.add_argument("--model", metavar="PATH", required=True, help="a folder, or a name on the Hugging Face hub")
     grammars = generate.add_mutually_exclusive_group(required=True)
-    grammars.add_argument("--grammar", metavar="FILE", help=f'file with {FORMATS}, or "-" for stdin')
+    grammars.add_argument("--grammar", metavar="FILE", help=f'a file: {FORMATS}; "-" for stdin')
     _add_grammars(generate, grammars)
-    generate.add_argument("--prompt", metavar="TEXT", required=True)
-    generate.add_argument("--max-tokens", type=_positive, default=512, metavar="N", help="(default: %(default)s)")
-    generate.add_argument("--sample", action="store_true", help="sample; without it, the likeliest token is taken")
+    generate.add_argument("--prompt", metavar="TEXT", required=True, help="the text that the model continues")
     generate.add_argument(
-        "--temperature", type=_temperature, default=1.0, metavar="X", help="with --sample (%(default)s)"
+        "--max-tokens", type=_positive, default=512, metavar="N", help="stop after N tokens (default: %(default)s)"
     )
-    generate.add_argument("--seed", type=_seed, default=0, help="with --sample (default: %(default)s)")
-    generate.add_argument("--beams", type=_positive, default=1, metavar="N", help="beam search (default: no)")
+    generate.add_argument("--sample", action="store_true", help="sample tokens (default: take the likeliest one)")
+    generate.add_argument(
+        "--temperature", type=_temperature, default=1.0, metavar="X", help="of sampling (default: %(default)s)"
+    )
+    generate.add_argument("--seed", type=_seed, default=0, help="the seed of sampling (default: %(default)s)")
+    generate.add_argument(
+        "--beams", type=_positive, default=1, metavar="N", help="search with N beams (default: %(default)s)"
+    )
     return parser
 
 
 def _add_grammars(parser: argparse.ArgumentParser, instead_of_a_file: argparse._ActionsContainer) -> None:
-    """The options for grammars that are not Lark's."""
-    parser.add_argument("--gbnf", action="store_true", help="the file is GBNF, whatever it is called")
+    """Add the options for grammars that are not Lark's."""
+    parser.add_argument("--gbnf", action="store_true", help="read the file as GBNF, whatever its name")
     instead_of_a_file.add_argument(
-        "--regex", metavar="PATTERN", help="texts that this regular expression matches whole"
+        "--regex", metavar="PATTERN", help="allow the texts that this regular expression matches whole"
     )
-    instead_of_a_file.add_argument("--choice", metavar="TEXT", action="append", help="this text; give several")
+    instead_of_a_file.add_argument("--choice", metavar="TEXT", action="append", help="allow this text; may be repeated")
 
 
 def _positive(text: str) -> int:
@@ -158,7 +176,7 @@ def _seed(text: str) -> int:
 
 
 def _whole_number(text: str, least: int, most: int | None) -> int:
-    # argparse would show the names of these functions where they let a ValueError through.
+    # A ValueError that escaped would make argparse show the names of these functions.
     try:
         value = int(text)
     except ValueError:
@@ -176,6 +194,6 @@ def _temperature(text: str) -> float:
         value = math.nan
     if not (math.isfinite(value) and value > 0):
         raise argparse.ArgumentTypeError(
-            f"must be positive and finite, got {text!r}; leave out --sample for the likeliest text"
+            f"must be positive and finite, got {text!r}; omit --sample to take the likeliest token"
         )
     return value

@@ -1,4 +1,4 @@
-"""`earleymask check`: is the grammar well formed, and is the text one of its sentences?"""
+"""`earleymask check`: load a grammar, and check whether a text is one of its sentences."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from .shared import (
 
 def run(given: argparse.Namespace) -> int:
     if given.regex is not None or given.choice is not None:
-        # There is no file, so what stands first is the text.
+        # Without a grammar file, the first argument is the text.
         if given.text is not None:
-            given.usage_error("one grammar: a file, --regex or --choice")
+            given.usage_error("give one grammar: a file, --regex or --choice")
         given.text = given.grammar
         given.grammar = None
     elif given.grammar is None:
-        given.usage_error("a grammar is needed: a file, --regex or --choice")
+        given.usage_error("give a grammar: a file, --regex or --choice")
     if given.text is not None and given.file is not None:
-        raise CommandError("give the text itself or --file, not both")
+        raise CommandError("give TEXT or --file, not both")
     if given.grammar == "-" and given.file == "-":
         raise CommandError("the grammar and the text cannot both come from stdin")
     grammar = given_grammar(given, given.start)
@@ -42,22 +42,22 @@ def run(given: argparse.Namespace) -> int:
         print("The grammar is well formed.")
         return EXIT_OK
     matcher = Matcher(grammar, _bytes_and_specials(grammar))
-    data = text.encode("utf-8", "surrogateescape")  # as the shell gave it, malformed UTF-8 included
+    data = text.encode("utf-8", "surrogateescape")  # the bytes that the shell gave, malformed UTF-8 included
     n_matched = match(matcher, data)
     if n_matched == len(data) and matcher.is_accepting():
         print("The text is a sentence of the grammar.")
         return EXIT_OK
     if n_matched == len(data):
-        print("The text is not a sentence, but can become one: it ends too early.")
+        print("The text ends too early: it is only the beginning of a sentence.")
     else:
-        print("The text is not a sentence, and nothing that begins like it is.")
+        print("The text is not a sentence: the grammar does not allow the character at the caret.")
     print(describe_place(data, n_matched))
     print(describe_expected(matcher, at_end=n_matched == len(data)))
     return EXIT_NO
 
 
 def _bytes_and_specials(grammar: Grammar) -> Vocabulary:
-    """The single bytes, the special tokens that the grammar names, and an EOS without a name."""
+    """Return a vocabulary of the single bytes, the special tokens that the grammar names, and an EOS without a name."""
     names = grammar.engine.special_names
     tokens = [bytes([byte]) for byte in range(256)] + [b""] * (len(names) + 1)
     specials = {name: 256 + at for at, name in enumerate(names)}

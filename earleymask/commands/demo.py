@@ -1,8 +1,8 @@
-"""`earleymask demo`: a text grows under a grammar, with nothing but pseudo-random numbers for a model.
+"""`earleymask demo`: generate a text under a grammar, with pseudo-random numbers in place of a model.
 
-The "model" prefers tokens by Zipf's law: byte-pair merges are numbered in the order in which they were learned, the
-most frequent first, so the logit of the token of rank r is -log(r), plus seeded noise. That yields words instead of
-gibberish, and lets the grammar do all of the talking.
+The logits follow Zipf's law. A tokenizer numbers its tokens in the order in which it learned them, the most frequent
+first, so the logit of the token of rank r is -log(r), plus seeded noise. That yields words instead of gibberish; all
+structure comes from the grammar.
 """
 
 from __future__ import annotations
@@ -46,12 +46,19 @@ THING: /[a-z]{3,10}/
 
 log: "\n  \"log\": \"" /[A-Z][a-z]{1,9}(,? [a-z]{1,9}){3,9}[.!?]/ "\""
 """
-LINE_WIDTH = 80  # of the line that is being written
+LINE_WIDTH = 80
+"""The characters of the unfinished line that a step shows; of a longer line it shows the last ones."""
 LOGIT_PER_BYTE = 0.8
+"""What each byte of a token adds to its logit; see `_logits`."""
 
 
 def run(given: argparse.Namespace) -> int:
-    # The grammar first: who has made a mistake in it should not wait for the vocabulary.
+    # The first grammar of a process imports what reads its syntax: that is not part of its loading time.
+    if given.grammar is not None and given.grammar.lower().endswith(".gbnf"):
+        Grammar.from_gbnf('root ::= "a"')
+    else:
+        Grammar.from_lark('start: "a"')
+    # The grammar comes before the vocabulary, which takes seconds, so that its mistakes are shown at once.
     started = time.perf_counter()
     grammar = Grammar.from_lark(GRAMMAR) if given.grammar is None else read_grammar(given.grammar)
     grammar_ms = (time.perf_counter() - started) * 1e3
@@ -59,8 +66,9 @@ def run(given: argparse.Namespace) -> int:
     vocabulary = _tekken()
     vocabulary_s = time.perf_counter() - started
     print(f"vocabulary: tekken, {vocabulary.size:,} tokens, read in {vocabulary_s:.1f} s")
-    lines = f"{len(grammar.source.strip().splitlines())} lines of {'GBNF' if grammar.kind == 'gbnf' else 'Lark'}"
-    print(f"grammar: {lines}, loaded in {grammar_ms:.1f} ms\n")
+    n_lines = len(grammar.source.strip().splitlines())
+    syntax = "GBNF" if grammar.kind == "gbnf" else "Lark"
+    print(f"grammar: {n_lines} {'line' if n_lines == 1 else 'lines'} of {syntax}, loaded in {grammar_ms:.1f} ms\n")
 
     matcher = Matcher(grammar, vocabulary)
     mask_us = _generate(matcher, given.seed, given.max_tokens)
@@ -78,7 +86,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _generate(matcher: Matcher, seed: int, max_tokens: int) -> list[float]:
-    """Write until the text ends, a line on the screen for each token; return how long each mask took, in µs."""
+    """Generate until the text ends, and print a line for each token. Return the time of each mask in µs."""
     vocabulary = matcher.vocabulary
     dim, bright, plain = ("\x1b[2m", "\x1b[1;32m", "\x1b[0m") if _has_colours() else ("", "", "")
     print(f"{dim}step  allowed     mask  text{plain}")
@@ -93,7 +101,7 @@ def _generate(matcher: Matcher, seed: int, max_tokens: int) -> list[float]:
         mask_us.append((time.perf_counter() - started) * 1e6)
         allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), count=vocabulary.size, bitorder="little"))
         if not len(allowed):
-            raise EmptyMaskError(f"after {text!r} no token of the vocabulary can go on")
+            raise EmptyMaskError(f"the vocabulary has no token that the grammar allows after {text!r}")
         # The largest of logits plus Gumbel noise is a sample of their softmax.
         token_id = int(allowed[np.argmax(base[allowed] + random.gumbel(size=len(allowed)))])
         matcher.accept(token_id)
@@ -107,9 +115,9 @@ def _generate(matcher: Matcher, seed: int, max_tokens: int) -> list[float]:
 
 
 def _logits(vocabulary: Vocabulary) -> npt.NDArray[np.float64]:
-    """A logit for each token: minus the logarithm of its rank, by id, among the text tokens, and more the longer it is.
+    """Return a logit for each token: minus the logarithm of its rank, by id, among the text tokens, plus its length.
 
-    The second part is how tokenizers spell: with the longest token that fits.
+    The length stands in for how tokenizers spell: with the longest token that fits.
     """
     n_bytes = np.array([len(vocabulary.token_bytes(token_id)) for token_id in range(vocabulary.size)])
     logits: npt.NDArray[np.float64] = LOGIT_PER_BYTE * n_bytes - np.log(np.maximum(np.cumsum(n_bytes > 0), 1))
@@ -117,21 +125,23 @@ def _logits(vocabulary: Vocabulary) -> npt.NDArray[np.float64]:
 
 
 def _tekken() -> Vocabulary:
-    """Mistral's tekken, which the package `mistral-common` brings along."""
+    """Load Mistral's tekken, which comes with the package `mistral-common`."""
     try:
         import mistral_common
         from mistral_common.tokens.tokenizers.tekken import Tekkenizer
     except ImportError as error:
-        raise CommandError(f"{error}; the demo needs a real vocabulary: pip install 'earleymask[demo]'") from None
+        raise CommandError(f"{error}; the demo needs a real vocabulary: run pip install 'earleymask[demo]'") from None
     folder = os.path.join(os.path.dirname(mistral_common.__file__), "data")
     names = sorted(name for name in os.listdir(folder) if name.startswith("tekken") and name.endswith(".json"))
     if not names:
-        raise CommandError(f"mistral-common has no tekken vocabulary in {folder}")
+        raise CommandError(
+            f"mistral-common has no tekken vocabulary in {folder}; run pip install -U 'earleymask[demo]'"
+        )
     return Vocabulary.from_mistral(Tekkenizer.from_file(os.path.join(folder, names[0])))
 
 
 def _shown(text: bytes) -> str:
-    """Text on one line: line ends and half characters as visible ones."""
+    """Show bytes on one line: line ends and parts of characters as visible characters."""
     shown = text.decode("utf-8", "replace").replace("\n", "⏎")
     return "".join(char if char.isprintable() else "·" for char in shown)
 

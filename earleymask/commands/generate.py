@@ -1,4 +1,4 @@
-"""`earleymask generate`: a transformers model writes under a grammar."""
+"""`earleymask generate`: generate a text under a grammar with a transformers model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .shared import EXIT_NO, EXIT_OK, CommandError, given_grammar
 def run(given: argparse.Namespace) -> int:
     try:
         given.prompt.encode()
-    except UnicodeEncodeError as error:  # how Python hands on bytes of the command line that it cannot decode
+    except UnicodeEncodeError as error:  # a surrogate, in place of a byte that Python could not decode
         raise CommandError(f"the prompt is not UTF-8: character {error.start + 1} is malformed") from None
     grammar = given_grammar(given)
     model, tokenizer = _load(given.model)
@@ -29,7 +29,7 @@ def run(given: argparse.Namespace) -> int:
     torch.manual_seed(given.seed)
     chosen: dict[str, Any] = {"do_sample": given.sample, "num_beams": given.beams, "max_new_tokens": given.max_tokens}
     if given.sample:
-        # Sampling means sampling from the model under the grammar: no leftovers of the model's own generation config.
+        # Sample from all that the grammar allows: the model's generation config might set its own top_k and top_p.
         chosen |= {"temperature": given.temperature, "top_k": 0, "top_p": 1.0}
     with torch.inference_mode():
         output = model.generate(
@@ -44,7 +44,7 @@ def run(given: argparse.Namespace) -> int:
     for token_id in output[0, inputs["input_ids"].shape[1] :].tolist():
         if not matcher.accept(token_id) or matcher.is_finished():
             break
-        # A special token adds nothing to the text; its name shows where the grammar has put one.
+        # A special token has no bytes; its name shows where it stands.
         text += vocabulary.token_bytes(token_id) or names.get(token_id, "").encode()
     sys.stdout.buffer.write(text)
     sys.stdout.buffer.flush()
@@ -57,14 +57,14 @@ def run(given: argparse.Namespace) -> int:
 
 
 def _load(path: str) -> tuple[Any, Any]:
-    """The model and its tokenizer."""
+    """Load a model and its tokenizer."""
     try:
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError as error:
-        raise CommandError(f"{error}; pip install 'earleymask[transformers]'") from None
+        raise CommandError(f"{error}; run pip install 'earleymask[transformers]'") from None
     try:
         tokenizer = AutoTokenizer.from_pretrained(path)
         model = AutoModelForCausalLM.from_pretrained(path)
-    except Exception as error:  # transformers raises nearly anything for a folder that it cannot read
+    except Exception as error:  # transformers raises nearly any type for a folder that it cannot read
         raise CommandError(f"cannot load the model {path!r}: {error}") from None
     return model.eval(), tokenizer

@@ -1,4 +1,8 @@
-"""What the grammar of a schema has against a document that the schema allows: the way in which it is written."""
+"""Why the grammar of a schema rejects a document that the schema allows: it allows some ways of writing it only.
+
+A document may be written with its keys in any order, with any white space, and its numbers in many spellings. The
+grammar of a schema allows some of these ways; the report of the schema has a row for each restriction.
+"""
 
 from __future__ import annotations
 
@@ -17,34 +21,39 @@ from ..trie import Vocabulary
 from .shared import match
 
 MAX_PLAIN = 400
-"""Digits of a number that is written without an exponent."""
-MAX_LOOKED = 50
-"""Numbers of which it is found out whether their spelling matters."""
+"""The digits that a number may have without its exponent to be written so; longer ones keep their exponent."""
+MAX_TRIED = 50
+"""The numbers that are tried in their own spelling, one by one, with all others plain, to find the first that the
+grammar rejects. Each try matches the whole document."""
 MAX_ROWS = 3
+"""The rows of the report that are shown for one reason."""
 
 ORDER, SPACE, NUMBERS = "order of keys", "white space", "spelling of numbers"
 
-_RESERVED_LABEL = re.compile(r"(?:^|\.)[^.]{2}--")  # of a host name, such as those that begin with xn--
+_A_LABEL = re.compile(r"(?:^|\.)xn--", re.IGNORECASE)  # in a host name; see `NARROWED` of grammar/json/formats.py
 _PART = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][-+.0-9eE]*|[a-z]+|[\]\[{},:]|[ \t\n\r]+')
 
 
 class Narrowings(NamedTuple):
-    """kinds: what about the writing of a document is narrowed; empty where it is not known whether it is valid at all.
-    rows: those of the report that say so, or that may be what keeps it from being written."""
+    """Why a grammar rejects a document.
+
+    kinds: what the grammar restricts in its writing; empty if it cannot be determined whether the document is valid.
+    rows: the rows of the report that say so, or that may be the reason.
+    """
 
     kinds: tuple[str, ...]
     rows: tuple[Row, ...]
 
 
 class Part(NamedTuple):
-    """A lexeme of a JSON text. keys: the names of the members that it is within, outermost first."""
+    """A lexeme of a JSON text. keys: the keys of the members that contain it, outermost first."""
 
     text: str
     keys: tuple[str, ...]
 
 
 def repeated_key(text: str) -> tuple[str, int] | None:
-    """A key that an object of a JSON text has twice, and where the second one begins; None without any."""
+    """Return a key that an object has twice, and the place of the second one; None if there is no such key."""
     try:
         json.loads(text, object_pairs_hook=object_of)
     except RepeatedKeyError as error:
@@ -55,8 +64,7 @@ def repeated_key(text: str) -> tuple[str, int] | None:
 
 
 def narrowings_of(grammar: Grammar, schema: str, text: str) -> Narrowings | None:
-    """What is narrowed of a document that the grammar of a schema does not have; None where the schema does not allow
-    the document, however it is written."""
+    """Find out why the grammar of a schema rejects a document. Return None if the schema does not allow it at all."""
     try:
         json.loads(text, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
@@ -91,7 +99,7 @@ def narrowings_of(grammar: Grammar, schema: str, text: str) -> Narrowings | None
 
 
 def _doubts(grammar: Grammar, parts: list[Part], plain: list[Part]) -> tuple[Row, ...]:
-    """The rows of the report that may be what alone keeps a document from being written."""
+    """Return the rows of the report that may be the only reason why the grammar rejects the document."""
     narrowed = [row for row in grammar.report if row.status == NARROWED]
     found: list[Row] = []
     for part, number in zip(parts, plain, strict=True):
@@ -100,7 +108,7 @@ def _doubts(grammar: Grammar, parts: list[Part], plain: list[Part]) -> tuple[Row
             value = json.loads(part.text)
             if any("\ud800" <= char <= "\udfff" for char in value):
                 about += [row for row in narrowed if row.reason is Reason.SURROGATES]
-            if _RESERVED_LABEL.search(value):
+            if _A_LABEL.search(value):
                 about += [row for row in narrowed if row.reason is Reason.FORMAT]
         elif _is_number(part.text):
             if "e" in number.text.lower():
@@ -112,15 +120,15 @@ def _doubts(grammar: Grammar, parts: list[Part], plain: list[Part]) -> tuple[Row
 
 
 def _near(rows: list[Row], keys: tuple[str, ...]) -> list[Row]:
-    """Those of the rows that are about the member with these keys, if some are; not more than a few."""
+    """Return the rows about the member with these keys, or all if there is none; at most `MAX_ROWS`."""
     near = [row for row in rows if keys and f"/{keys[-1]}/" in row.pointer]
     return (near or rows)[:MAX_ROWS]
 
 
 def parts_of(text: str) -> Iterator[Part]:
-    """The lexemes of a JSON text, white space among them."""
+    """Cut a JSON text into lexemes; white space is one, too."""
     keys: list[str] = []
-    open_: list[bool] = []  # for each object and array: whether a key has been put on `keys`
+    open_: list[bool] = []  # one for each open object and array: whether its last key is on `keys`
     last = ""
     for lexeme in _PART.findall(text):
         if lexeme == ":" and open_:
@@ -142,13 +150,16 @@ def _is_number(lexeme: str) -> bool:
 
 
 def _plain(lexeme: str, keep_point: bool) -> str:
-    """A number without an exponent, and an integer without a fraction, unless what is no integer as it is written must
-    not become one; other lexemes as they are, and numbers that would have very many digits."""
+    """Write a number without an exponent, and an integer without a fraction.
+
+    With `keep_point`, 1.0 keeps its fraction, because 1 would be an integer. Other lexemes, and numbers that would
+    have more digits than `MAX_PLAIN`, stay as they are.
+    """
     if not _is_number(lexeme):
         return lexeme
     try:
         number = Decimal(lexeme)
-    except ArithmeticError:  # an exponent beyond all that is read
+    except ArithmeticError:  # the exponent is beyond what Decimal reads
         return lexeme
     _, digits, exponent = number.as_tuple()
     if not isinstance(exponent, int) or (number and abs(exponent) + len(digits) > MAX_PLAIN):
@@ -159,11 +170,11 @@ def _plain(lexeme: str, keep_point: bool) -> str:
 
 
 def _keys_of_a_number(grammar: Grammar, parts: list[Part], plain: list[Part]) -> tuple[str, ...]:
-    """Where the first number stands whose spelling alone matters."""
-    n_looked = 0
+    """Return the keys that lead to the first number that the grammar rejects for its spelling alone."""
+    n_tried = 0
     for index, part in enumerate(parts):
-        if part.text != plain[index].text and n_looked < MAX_LOOKED:
-            n_looked += 1
+        if part.text != plain[index].text and n_tried < MAX_TRIED:
+            n_tried += 1
             if not _has(grammar, _compact([*plain[:index], part, *plain[index + 1 :]])):
                 return part.keys
     return ()

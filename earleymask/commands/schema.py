@@ -1,4 +1,4 @@
-"""`earleymask schema`: can a JSON Schema be enforced, what becomes of its keywords, and is an instance valid?"""
+"""`earleymask schema`: load a JSON Schema, and show an example, a report, or where a document stops being valid."""
 
 from __future__ import annotations
 
@@ -8,23 +8,41 @@ import random
 
 from ..earley import Matcher
 from ..grammar import Grammar
-from ..grammar.errors import EXACT, WIDENED, Row
+from ..grammar.errors import EXACT, NARROWED, WIDENED, Row
 from ..trie import Vocabulary
 from .instance import narrowings_of, repeated_key
-from .shared import EXIT_NO, EXIT_OK, CommandError, describe_expected, describe_place, match, naming, read_text
+from .shared import (
+    EXIT_NO,
+    EXIT_OK,
+    CommandError,
+    describe_expected,
+    describe_place,
+    match,
+    naming,
+    printable,
+    read_text,
+)
 
-HEAD_FOR_THE_END = 200
-"""Bytes after which an example takes the shortest way that can be seen."""
+MAX_FREE = 200
+"""The bytes of an example that are chosen at random; after them, those that end the document soonest."""
 MAX_EXAMPLE = 50_000
+"""The bytes after which an example is given up: a schema may demand very long documents."""
 QUOTE = ord('"')
-STRUCTURAL = 8
-"""More bytes than this are allowed within a string, or where a value may begin."""
+MIN_IN_STRING = 20
+"""Where so many letters are allowed, a string is being written: elsewhere a few keywords begin with letters."""
+MIN_OPEN = 8
+"""Where more bytes than this are allowed, a string is being written or a value begins."""
 CLOSING = b'}]"'
-# What ends soonest first; a value that can hold others of its kind comes last.
+# The order of preference for a document that should end soon: bytes that end something come first, those that begin an
+# array or an object last.
 PREFERRED = b'}]",:nft0123456789.eE+-'
 LAST = b"[{\\ \t\n"
-SHOWN_KEYS = 60
-"""Characters of a pointer in the report before its column gives way."""
+MAX_POINTER = 60
+"""The width of the column of pointers in the report, in characters; longer pointers move the rest of their line."""
+MEANINGS = {
+    NARROWED: "some valid documents cannot be written",
+    WIDENED: "the keyword is not enforced, so some invalid documents are allowed",
+}
 
 
 def run(given: argparse.Namespace) -> int:
@@ -32,7 +50,7 @@ def run(given: argparse.Namespace) -> int:
         raise CommandError("the schema and the instance cannot both come from stdin")
     text = read_text(given.schema, "schema")
     with naming(given.schema):
-        # The report also tells what is refused, so it is made of what is left without that.
+        # The report shows what cannot be enforced, too, so the schema is read without those keywords.
         grammar = Grammar.from_json_schema(text, property_order=given.order, strict=not given.report)
         code = EXIT_OK
         if given.report:
@@ -49,21 +67,23 @@ def run(given: argparse.Namespace) -> int:
 
 
 def describe(rows: tuple[Row, ...]) -> str:
-    """The report as a table: what became of each keyword, where it stands, and why."""
-    width = min(SHOWN_KEYS, max(len(row.pointer or "#") for row in rows))
+    """Show the report as a table: how each keyword is enforced, its place, and why."""
+    width = min(MAX_POINTER, max(len(row.pointer or "#") for row in rows))
     lines = [f"{row.status:9} {_pointer(row):{width}}  {row.why}".rstrip() for row in rows]
-    exact = sum(row.status == EXACT for row in rows)
-    total = f"{len(rows)} rows, {exact} of them exact"
-    return "\n".join([*lines, f"{total}; names with `=` are options of Grammar.from_json_schema"])
+    counts = {status: sum(row.status == status for row in rows) for status in (EXACT, NARROWED, WIDENED)}
+    found = [status for status, n in counts.items() if n]
+    lines += ["", f"{len(rows)} rows: {', '.join([f'{counts[status]} {status}' for status in found])}"]
+    lines += [f"{status}: {MEANINGS[status]}" for status in found if status in MEANINGS]
+    return "\n".join([*lines, "Names with `=` are options of Grammar.from_json_schema."])
 
 
 def _pointer(row: Row) -> str:
-    return _printable(row.pointer) or "#"
+    return printable(row.pointer) or "#"
 
 
 def check(grammar: Grammar, schema: str, text: str) -> int:
-    """Say whether an instance is one of the schema's documents, and where it ceases to be."""
-    text = text.removeprefix("\ufeff").strip(" \t\r\n")  # what stands around a document is not part of it
+    """Say whether an instance is valid, and where it stops being so; return the exit code."""
+    text = text.removeprefix("\ufeff").strip(" \t\r\n")  # not part of the document
     data = text.encode("utf-8")
     matcher = Matcher(grammar, Vocabulary.bytes())
     n_matched = match(matcher, data)
@@ -73,32 +93,29 @@ def check(grammar: Grammar, schema: str, text: str) -> int:
     repeated = repeated_key(text)
     if repeated is not None:
         key, at = repeated
-        shown = _printable(json.dumps(key, ensure_ascii=False))
-        print(f"The instance has the key {shown} twice in one object, which no schema's grammar writes:")
+        shown = printable(json.dumps(key, ensure_ascii=False))
+        print(f"The instance has the key {shown} twice in one object, which earleymask never allows:")
         print(describe_place(data, len(text[:at].encode())))
         return EXIT_NO
     narrowings = narrowings_of(grammar, schema, text)
     if narrowings is not None:
         if narrowings.kinds:
-            said = f"The instance is valid, but not written as the grammar has it ({', '.join(narrowings.kinds)}):"
+            print(f"The instance is valid, but the grammar writes it in another way ({', '.join(narrowings.kinds)}):")
         else:
-            said = (
-                "It is not known whether the instance is valid. The grammar does not write it, maybe because of this:"
-            )
-        print(said)
+            print("Cannot determine whether the instance is valid. The grammar rejects it, possibly because:")
         for row in narrowings.rows:
             print(f"{row.status} {_pointer(row)} {row.why}")
     elif n_matched == len(data):
-        print("The instance is not complete: it ends too early.")
+        print("The instance ends too early: it is only the beginning of a document.")
     else:
-        print("The instance is not valid, and nothing that begins like it is.")
+        print("The instance is not valid: the schema does not allow the character at the caret.")
     print(describe_place(data, n_matched))
     print(describe_expected(matcher, at_end=n_matched == len(data)))
     return EXIT_NO
 
 
 def example(grammar: Grammar, seed: int) -> str:
-    """A document of the grammar, by a walk through its masks. The same for the same seed."""
+    """Write a document of the grammar, byte by byte, by its masks. The same seed gives the same document."""
     chance = random.Random(seed)
     vocabulary = Vocabulary.bytes()
     eos = vocabulary.eos_token_ids[0]
@@ -108,24 +125,26 @@ def example(grammar: Grammar, seed: int) -> str:
         allowed = matcher.mask().nonzero()[0].tolist()
         if eos in allowed:
             return written.decode("utf-8")
-        token = _choice(allowed, chance, hasty=len(written) > HEAD_FOR_THE_END)
+        token = _choice(allowed, chance, hasty=len(written) > MAX_FREE)
         if not matcher.accept(token):
             raise AssertionError("the mask allowed a byte that the matcher refuses; please report this")
         written.append(token)
-    raise CommandError(f"no example of less than {MAX_EXAMPLE} bytes was found; try another --seed")
+    raise CommandError(f"found no document of at most {MAX_EXAMPLE} bytes; try another --seed")
 
 
 def _choice(allowed: list[int], chance: random.Random, *, hasty: bool) -> int:
-    """The byte to go on with: letters and whatever comes, or what ends soonest."""
+    """Choose the next byte: at random, in strings a letter; if `hasty`, the one that ends the document soonest."""
     if not hasty:
+        plain = [token for token in allowed if token < 128 and chr(token).isalnum()]
+        if len(plain) > MIN_IN_STRING:
+            return QUOTE if QUOTE in allowed and chance.random() < 0.2 else chance.choice(plain)
         closing = [token for token in allowed if token in CLOSING]
         if closing and chance.random() < 0.3:
             return chance.choice(closing)
-        plain = [token for token in allowed if token < 128 and chr(token).isalnum()]
         others = [token for token in allowed if token in b'",:{[ -']
         return chance.choice((others or plain if chance.random() < 0.5 else plain or others) or allowed)
-    if QUOTE in allowed and len(allowed) > STRUCTURAL:
-        return QUOTE  # within a string, where brackets would be part of it
+    if QUOTE in allowed and len(allowed) > MIN_OPEN:
+        return QUOTE  # PREFERRED would write brackets into the string
     return min(allowed, key=_rank)
 
 
@@ -134,8 +153,3 @@ def _rank(token: int) -> int:
     if at >= 0:
         return at
     return 256 + LAST.find(token) if token in LAST else 128
-
-
-def _printable(text: str) -> str:
-    """Control characters as one visible character each: a schema may come from anybody."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

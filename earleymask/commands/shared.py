@@ -1,4 +1,4 @@
-"""What the commands share: exit codes, reading what the user names, matching a text and showing where it fails."""
+"""What the commands share: exit codes, reading files and grammars, matching a text and showing where it fails."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from ..grammar import Grammar
 
 EXIT_OK, EXIT_NO, EXIT_ERROR = 0, 1, 2
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
-MAX_EXPECTED = 20  # names of terminals in a message
-SHOWN_BEFORE, SHOWN_AFTER = 60, 20  # characters of a long line around the place
+MAX_EXPECTED = 20
+"""The most names that "Expected there" lists; it gives the number of the others."""
+SHOWN_BEFORE, SHOWN_AFTER = 60, 20
+"""The characters of a long line that are shown before and after the caret; an ellipsis stands for the others."""
 
 
 class CommandError(Exception):
-    """Something is wrong with what the user gave; the message is all there is to say."""
+    """A mistake of the user. The command line shows its message and nothing else."""
 
 
 def read_text(path: str, what: str) -> str:
-    """The text of a file, or of stdin for "-"."""
+    """Return the text of a file, or of stdin if the path is "-". `what` names it in errors."""
     try:
         if path == "-":
             return sys.stdin.buffer.read().decode("utf-8")
@@ -32,12 +34,14 @@ def read_text(path: str, what: str) -> str:
         raise CommandError(f"cannot read the {what} {path!r}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
-        raise CommandError(f"the {what} {path!r} is not UTF-8: byte {error.start} is {byte:#04x}") from None
+        raise CommandError(
+            f"the {what} {path!r} is not UTF-8: invalid byte {byte:#04x} at offset {error.start}"
+        ) from None
 
 
 @contextmanager
 def naming(path: str) -> Iterator[None]:
-    """Errors of what is read from this file name it."""
+    """Within this context, make errors in a grammar or schema name the file that it is from."""
     try:
         yield
     except GrammarError as error:
@@ -48,23 +52,23 @@ def naming(path: str) -> Iterator[None]:
 
 
 def read_grammar(path: str, *, gbnf: bool = False, start: str | None = None) -> Grammar:
-    """The grammar in a file: GBNF if it is called so or `gbnf` says so, otherwise Lark's."""
+    """Read a grammar from a file: as GBNF if its name ends in .gbnf or `gbnf` is set, otherwise as Lark."""
     text = read_text(path, "grammar")
     with naming(path):
         if gbnf or path.lower().endswith(".gbnf"):
             return Grammar.from_gbnf(text, start=start or "root")
-        # What lies beside a file may be imported.
+        # With `source_path`, the grammar may import files beside it.
         return Grammar.from_lark(text, start=start or "start", source_path=None if path == "-" else path)
 
 
 def given_grammar(given: argparse.Namespace, start: str | None = None) -> Grammar:
-    """The grammar that the command line names: a file, a regular expression or choices."""
+    """Make the grammar that the command line names: a file, a regular expression or choices."""
     if given.regex is not None and given.choice is not None:
         raise CommandError("give --regex or --choice, not both")
     if given.regex is None and given.choice is None:
         return read_grammar(given.grammar, gbnf=given.gbnf, start=start)
     if given.gbnf or start is not None:
-        raise CommandError("--gbnf and --start are for grammars in files")
+        raise CommandError("--gbnf and --start need a grammar in a file")
     if given.regex is not None:
         return Grammar.from_regex(given.regex)
     return Grammar.from_choices(given.choice)
@@ -90,9 +94,9 @@ def match(matcher: Matcher, data: bytes) -> int:
 
 
 def describe_place(data: bytes, offset: int) -> str:
-    """The line of the text in which `offset` lies, with a caret under it.
+    """Show the line of the text that has the byte `offset`, with a caret under its character.
 
-    Columns count characters. Inside a character the caret stands under that character.
+    Columns count characters.
     """
     while offset < len(data) and data[offset] & 0xC0 == 0x80 and offset > 0:
         offset -= 1
@@ -104,23 +108,24 @@ def describe_place(data: bytes, offset: int) -> str:
     column = len(head) + 1
     shown_head = head if len(head) <= SHOWN_BEFORE else "…" + head[-SHOWN_BEFORE:]
     shown_tail = tail if len(tail) <= SHOWN_AFTER else tail[:SHOWN_AFTER] + "…"
-    # Tabs stay, so that the caret stands under its character however wide they are shown.
+    # Tabs stay tabs, so that the caret stands under its character, whatever their width on the screen.
     under = "".join("\t" if char == "\t" else " " for char in shown_head)
-    return f"line {line}, column {column}:\n    {_printable(shown_head + shown_tail)}\n    {under}^"
+    return f"line {line}, column {column}:\n    {printable(shown_head + shown_tail)}\n    {under}^"
 
 
 def describe_expected(matcher: Matcher, *, at_end: bool) -> str:
-    """What could have stood there."""
-    expected = list(matcher.expected())
+    """Say what the grammar allows where the matcher stands."""
+    # A lone punctuation mark, as schemas have them, would be lost between the commas.
+    expected = [f'"{name}"' if len(name) == 1 and not name.isalnum() else name for name in matcher.expected()]
     if matcher.is_accepting() and not at_end:
         expected.append("the end of the text")
     if not expected:
-        return "Nothing can stand there."
-    left_out = len(expected) - MAX_EXPECTED
-    names = ", ".join(expected[:MAX_EXPECTED]) + (f", and {left_out} more" if left_out > 0 else "")
+        return "Nothing is allowed there."
+    n_more = len(expected) - MAX_EXPECTED
+    names = ", ".join(expected[:MAX_EXPECTED]) + (f", and {n_more} more" if n_more > 0 else "")
     return f"Expected there: {names}"
 
 
-def _printable(text: str) -> str:
-    """Control characters as one visible character each."""
+def printable(text: str) -> str:
+    """Replace control characters other than tabs, which files from elsewhere may have, by a visible character."""
     return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -52,7 +52,7 @@ def test_check_a_viable_prefix(capsys: pytest.CaptureFixture[str], grammar_file:
     code, out, err = run(capsys, "check", grammar_file, "[a,")
     assert (code, err) == (1, "")
     assert out.splitlines()[:4] == [
-        "The text is not a sentence, but can become one: it ends too early.",
+        "The text ends too early: it is only the beginning of a sentence.",
         "line 1, column 4:",
         "    [a,",
         "       ^",
@@ -64,7 +64,7 @@ def test_check_a_text_that_fails(capsys: pytest.CaptureFixture[str], grammar_fil
     code, out, err = run(capsys, "check", grammar_file, "[a,B]")
     assert (code, err) == (1, "")
     assert out.splitlines() == [
-        "The text is not a sentence, and nothing that begins like it is.",
+        "The text is not a sentence: the grammar does not allow the character at the caret.",
         "line 1, column 4:",
         "    [a,B]",
         "       ^",
@@ -163,8 +163,8 @@ def test_check_other_grammars(capsys: pytest.CaptureFixture[str], tmp_path: Path
     ("arguments", "message"),
     [
         (["--regex", "a", "--choice", "b"], "give --regex or --choice, not both"),
-        (["--regex", "a", "--gbnf"], "--gbnf and --start are for grammars in files"),
-        (["--choice", "a", "--start", "b"], "--gbnf and --start are for grammars in files"),
+        (["--regex", "a", "--gbnf"], "--gbnf and --start need a grammar in a file"),
+        (["--choice", "a", "--start", "b"], "--gbnf and --start need a grammar in a file"),
     ],
 )
 def test_grammars_that_do_not_go_together(
@@ -196,7 +196,7 @@ def test_a_malformed_grammar_is_shown(capsys: pytest.CaptureFixture[str], tmp_pa
         (["check", "{list}", "--file", "/nowhere"], "cannot read the text '/nowhere'"),
         (["check", "{list}", "text", "--file", "x"], "not both"),
         (["check", "-", "--file", "-"], "cannot both come from stdin"),
-        (["check", "{latin}"], "is not UTF-8: byte 7 is 0xe9"),
+        (["check", "{latin}"], "is not UTF-8: invalid byte 0xe9 at offset 7"),
         (["demo", "--grammar", "/nowhere"], "cannot read the grammar"),
         (["generate", "--model", "/nowhere", "--grammar", "/nowhere", "--prompt", "x"], "cannot read the grammar"),
         (

@@ -69,7 +69,7 @@ def test_an_invalid_instance(capsys: pytest.CaptureFixture[str], tmp_path: Path,
     code, out, err = run(capsys, schema_file, "--instance", written(tmp_path, "i.json", '{"name": "", "age": 1}'))
     assert (code, err) == (1, "")
     assert out.splitlines()[:4] == [
-        "The instance is not valid, and nothing that begins like it is.",
+        "The instance is not valid: the schema does not allow the character at the caret.",
         "line 1, column 11:",
         '    {"name": "", "age": 1}',
         "              ^",
@@ -79,7 +79,7 @@ def test_an_invalid_instance(capsys: pytest.CaptureFixture[str], tmp_path: Path,
 def test_an_incomplete_instance(capsys: pytest.CaptureFixture[str], tmp_path: Path, schema_file: str) -> None:
     code, out, _ = run(capsys, schema_file, "--instance", written(tmp_path, "i.json", '{"name": "A"'))
     assert code == 1
-    assert out.startswith("The instance is not complete: it ends too early.\nline 1, column 13:")
+    assert out.startswith("The instance ends too early: it is only the beginning of a document.\nline 1, column 13:")
 
 
 def test_an_instance_that_is_valid_in_another_order(
@@ -88,7 +88,7 @@ def test_an_instance_that_is_valid_in_another_order(
     instance = written(tmp_path, "i.json", '{"age": 1, "name": "A"}')
     code, out, _ = run(capsys, schema_file, "--instance", instance)
     assert code == 1
-    assert out.startswith("The instance is valid, but not written as the grammar has it")
+    assert out.startswith("The instance is valid, but the grammar writes it in another way")
     assert run(capsys, schema_file, "--instance", instance, "--order", "any")[0] == 0
 
 
@@ -96,12 +96,15 @@ def test_a_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     schema = {**SCHEMA, "x-mine": 1, "title": "T"}
     code, out, err = run(capsys, written(tmp_path, "s.json", schema), "--report")
     assert (code, err) == (0, "")
-    *rows, total = out.splitlines()
+    *rows, _, total, legend, options = out.splitlines()
     found = {row.split()[1]: row.split()[0] for row in rows}
     assert found["/required"] == "exact"
     assert found["/properties/name/minLength"] == "narrowed"  # no lone surrogates
     assert {"/x-mine", "/title", "/type", "/properties/age/minimum"} <= found.keys()
-    assert total.startswith(f"{len(rows)} rows, ")
+    n_exact = sum(row.startswith("exact") for row in rows)
+    assert total == f"{len(rows)} rows: {n_exact} exact, {len(rows) - n_exact} narrowed"
+    assert legend == "narrowed: some valid documents cannot be written"
+    assert options == "Names with `=` are options of Grammar.from_json_schema."
 
 
 def test_a_report_of_what_cannot_be_enforced(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -112,6 +115,7 @@ def test_a_report_of_what_cannot_be_enforced(capsys: pytest.CaptureFixture[str],
     code, out, err = run(capsys, refused, "--report")
     assert (code, err) == (1, "")
     assert [row.split()[0] for row in out.splitlines() if "/properties/a/pattern" in row] == ["widened"]
+    assert "widened: the keyword is not enforced" in out
 
 
 @pytest.mark.parametrize(
@@ -166,7 +170,7 @@ def test_an_instance_that_is_narrowed_away(
     code, out, _ = run(capsys, written(tmp_path, "s.json", NUMBERS), "--instance", instance)
     assert code == 1
     first, *others = out.splitlines()
-    assert first == f"The instance is valid, but not written as the grammar has it ({kinds}):"
+    assert first == f"The instance is valid, but the grammar writes it in another way ({kinds}):"
     assert [line.split()[:2] for line in others[: len(rows)]] == [["narrowed", row] for row in rows]
     assert others[len(rows)].startswith("line 1, column ")
 
@@ -212,15 +216,21 @@ def test_an_instance_that_may_be_narrowed_away(
     code, out, _ = run(capsys, written(tmp_path, "s.json", PLACES), "--instance", written(tmp_path, "i.json", text))
     assert code == 1
     first, *others = out.splitlines()
-    assert (
-        first == "It is not known whether the instance is valid. The grammar does not write it, maybe because of this:"
-    )
+    assert first == "Cannot determine whether the instance is valid. The grammar rejects it, possibly because:"
     assert [line.split()[:2] for line in others[: len(rows)]] == [["narrowed", row] for row in rows]
     assert others[len(rows)].startswith("line 1, column ")
 
 
 @pytest.mark.parametrize(
-    "text", ['{"host": "a b"}', '{"name": ""}', '{"all": [1, 1.0]}', '{"some": 0.5}', '{"some": 1e-100}']
+    "text",
+    [
+        '{"host": "a b"}',
+        '{"host": "a b.ab--c"}',
+        '{"name": ""}',
+        '{"all": [1, 1.0]}',
+        '{"some": 0.5}',
+        '{"some": 1e-100}',
+    ],
 )
 def test_an_instance_of_which_nothing_is_narrowed_is_invalid(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, text: str
@@ -238,7 +248,7 @@ def test_in_draft_4_an_integer_is_not_written_otherwise(capsys: pytest.CaptureFi
     for text, said in (
         ('{"a": 1.0}', "not valid"),
         ('{"a": 1e2}', "not valid"),
-        ('{"a":  1}', "valid, but not written as the grammar has it (white space)"),
+        ('{"a":  1}', "valid, but the grammar writes it in another way (white space)"),
     ):
         _, out, _ = run(capsys, written(tmp_path, "s.json", schema), "--instance", written(tmp_path, "i.json", text))
         assert out.startswith(f"The instance is {said}")
@@ -249,13 +259,19 @@ def test_an_instance_with_a_key_twice(capsys: pytest.CaptureFixture[str], tmp_pa
     code, out, _ = run(capsys, written(tmp_path, "s.json", {}), "--instance", instance)
     assert code == 1
     assert out.splitlines()[:2] == [
-        'The instance has the key "x" twice in one object, which no schema\'s grammar writes:',
+        'The instance has the key "x" twice in one object, which earleymask never allows:',
         "line 2, column 2:",
     ]
 
 
 def test_hints_name_what_the_command_line_has(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     refused = written(tmp_path, "s.json", {"uniqueItems": True})
-    assert run(capsys, refused)[2].endswith("hint: --report tells what becomes of the schema without it\n")
+    assert run(capsys, refused)[2].endswith("hint: --report shows what the schema becomes without it\n")
     absent = written(tmp_path, "s.json", {"$ref": "http://h/x"})
-    assert run(capsys, absent)[2].endswith("(in Python: the command line has no such option)\n")
+    assert run(capsys, absent)[2].endswith("(in Python; the command line has no such option)\n")
+
+
+def test_what_is_expected_is_legible_between_commas(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    schema = written(tmp_path, "s.json", {"type": "object"})
+    _, out, _ = run(capsys, schema, "--instance", written(tmp_path, "i.json", '{"a": null]'))
+    assert out.splitlines()[-1] in ('Expected there: ",", "}"', 'Expected there: "}", ","')
