@@ -1,4 +1,4 @@
-"""Filling packed masks for batches, and applying them to logits."""
+"""Packed masks are filled for batches and applied to logits as documented."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def matchers_at(texts: list[str]) -> list[Matcher]:
 
 
 def unpacked(row: np.ndarray, n: int = 257) -> np.ndarray:
-    """Slowly, from the definition of the layout."""
+    """Unpack a row slowly, by the definition of the layout."""
     return np.array([(int(row[t >> 5]) >> (t & 31)) & 1 == 1 for t in range(n)])
 
 
 class Failing:
-    """Stands in for a matcher whose walk reaches a limit half way."""
+    """Stands in for a matcher whose walk reaches a limit halfway."""
 
     vocabulary = Vocabulary.bytes()
 
@@ -58,7 +58,7 @@ class Failing:
 
 
 def test_matchers_of_two_vocabularies_are_not_mixed() -> None:
-    """Also where they are of the same size; an equal vocabulary made again is no other one."""
+    """They are refused even if both are of the same size; an equal vocabulary made again counts as the same."""
     one = Constraint(LIST)
     swapped = [bytes([byte]) for byte in range(255, -1, -1)]
     other = Constraint(LIST, Vocabulary.from_tokens(swapped, eos_token_id=256, size=257))
@@ -87,7 +87,7 @@ def test_every_row_gets_its_matchers_mask(kind: str, threads: int) -> None:
 
 
 def test_many_batches_in_a_row() -> None:
-    """The threads outlive a call, and a wider batch after a narrow one gets more of them."""
+    """Threads are kept between calls, and a larger batch after a small one gets more of them."""
     matchers = matchers_at(TEXTS)
     expected = [matcher.mask() for matcher in matchers]
     for threads in (2, 4, 3, 8, 1, 8):
@@ -178,7 +178,7 @@ def test_an_empty_batch_is_filled_already() -> None:
 
 
 def slowly(logits: np.ndarray, bitmask: np.ndarray) -> np.ndarray:
-    """The formula in the docstring of `apply_bitmask`."""
+    """Apply a mask by the formula in the docstring of `apply_bitmask`."""
     out = logits.copy()
     for row in range(len(out)):
         for t in range(out.shape[1]):
@@ -194,7 +194,7 @@ shapes = st.tuples(st.integers(1, 3), st.integers(0, 100), st.integers(1, 4), st
 @settings(deadline=None)
 @given(shapes)
 def test_applying_equals_the_formula(shape: tuple[int, int, int, int]) -> None:
-    """Logits wider than the mask, narrower, and as wide; every float type of numpy and torch."""
+    """It does for logits wider than the mask, narrower, and as wide, of every float type of numpy and torch."""
     n_rows, width, n_words, seed = shape
     rng = np.random.default_rng(seed)
     logits = np.round(rng.normal(size=(n_rows, width)), 1)
@@ -214,7 +214,7 @@ def test_applying_equals_the_formula(shape: tuple[int, int, int, int]) -> None:
 @settings(deadline=None)
 @given(shapes)
 def test_both_ways_of_unpacking_agree(shape: tuple[int, int, int, int]) -> None:
-    """The one for other devices is tried here on the CPU: a GPU is not always there."""
+    """The way for other devices is tested on the CPU, for there may be no GPU."""
     n_rows, width, n_words, seed = shape
     width = min(width, n_words * 32)
     words = np.random.default_rng(seed).integers(-(2**31), 2**31, (n_rows, n_words), np.int64).astype(np.int32)
@@ -236,7 +236,7 @@ def test_one_row_without_a_batch() -> None:
 
 
 def test_views_are_changed_in_place() -> None:
-    """Logits and masks as they lie in somebody's larger tensors: strided, and not from the beginning."""
+    """Logits and masks may be views into larger tensors: strided, and not from the beginning."""
     bitmask = np.zeros((4, N_WORDS), np.int32)
     bitmask[2, 1] = 1 << 5
     whole = torch.zeros(3, 5, 300)

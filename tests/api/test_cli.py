@@ -1,4 +1,4 @@
-"""The command line, mostly inside this process; the console script and `python -m` once each."""
+"""The command line, mostly in this process; the console script and `python -m` are run once each."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ def test_a_missing_extra_names_the_command_to_install_it(
 
 
 def demo_text(out: str) -> str:
-    """The finished text: between the last step and the summary."""
+    """Return the finished text, which is between the last step and the summary."""
     steps, _, rest = out.rpartition("(end)\n")
     assert steps
     return rest[: rest.index("\n\n", 1)].strip("\n") + "\n"
@@ -321,7 +321,7 @@ def test_the_demo_takes_another_grammar_and_stops_when_told(capsys: pytest.Captu
 
 @pytest.fixture(scope="module")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A random Llama and a byte-level tokenizer, saved as `transformers` saves them."""
+    """Save a random Llama and a byte-level tokenizer as `transformers` does."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     fast = tiny_tokenizer()

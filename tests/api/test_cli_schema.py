@@ -1,4 +1,4 @@
-"""`earleymask schema`: examples, reports, and where an instance ceases to be valid."""
+"""`earleymask schema` prints examples and reports, and shows where an instance stops being valid."""
 
 from __future__ import annotations
 

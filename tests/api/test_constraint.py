@@ -1,4 +1,4 @@
-"""`Constraint`, and the remembered histories under it."""
+"""`Constraint`, and the histories that it remembers."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def as_bytes(text: str) -> list[int]:
     return list(text.encode())
 
 
-# -- histories, over a toy that allows ids below 100 and counts the work --------------------------------------------
+# -- histories of a toy matcher that allows ids below 100 and counts its work ----------------------------------------
 
 
 class Toy:
-    accepted = 0  # by all toys together
+    accepted = 0  # ids that all toys together accepted
 
     def __init__(self, tokens: list[int] | None = None) -> None:
         self.tokens = [] if tokens is None else tokens
@@ -62,7 +62,7 @@ class Toy:
 
 
 def visit(histories: Histories[Toy], tokens: list[int]) -> int:
-    """Move some matcher to the end of `tokens` as `Constraint` does; return how many ids it had to accept."""
+    """Move a matcher to the end of `tokens` as `Constraint` does; return how many ids it had to accept."""
     before = Toy.accepted
     ids = np.array(tokens, np.int64)
     key = history_key(ids)
@@ -116,7 +116,7 @@ def test_the_least_recently_used_history_leaves() -> None:
     histories = Histories(Toy(), capacity=3)
     for first in (1, 2, 3):
         visit(histories, [first] * 10)
-    assert visit(histories, [1] * 5) == 0  # 1 is used, by a fork that is remembered too: 2 leaves
+    assert visit(histories, [1] * 5) == 0  # a fork of 1 is remembered, too, so 2 is dropped
     assert len(histories) == 3
     assert visit(histories, [1] * 10) == 0
     assert visit(histories, [3] * 10) == 0
@@ -124,7 +124,7 @@ def test_the_least_recently_used_history_leaves() -> None:
 
 
 def test_a_matcher_that_was_taken_belongs_to_its_taker() -> None:
-    """As two threads do that ask at once: each has a matcher of its own, and afterwards both are remembered."""
+    """Two threads that ask at once have a matcher each, and afterwards both are remembered."""
     histories = Histories(Toy())
     visit(histories, [1, 2, 3, 5])
     key = history_key(np.array([1, 2, 3, 4]))
@@ -155,7 +155,7 @@ short_histories = st.lists(st.integers(0, 2), max_size=6)
 
 @given(st.lists(short_histories, max_size=40))
 def test_a_visit_costs_what_no_remembered_history_begins_with(queries: list[list[int]]) -> None:
-    """With room for all, what is left to accept is the history less its longest common prefix with any known one."""
+    """If no history is dropped, a matcher accepts what follows the longest common prefix with any known history."""
     histories = Histories(Toy(), capacity=1000)
     known: list[list[int]] = [[]]
     for tokens in queries:
@@ -179,7 +179,7 @@ def test_a_small_memory_only_costs_time(queries: list[list[int]], capacity: int)
 
 @given(short_histories, short_histories)
 def test_common_prefix_counts_whole_tokens(left: list[int], right: list[int]) -> None:
-    # Ids that agree in some of their bytes: a prefix in bytes must not count as one in tokens.
+    # Ids with some bytes in common: a common prefix of bytes must not count as one of tokens.
     left, right = [token * 0x010001 for token in left], [token * 0x0100 for token in right]
     found = common_prefix(history_key(np.array(left)), history_key(np.array(right)))
     assert found == len(_common(left, right))
@@ -268,7 +268,7 @@ def test_masks_are_the_callers_own() -> None:
 
 
 def test_masks_equal_the_matchers_at_random_histories() -> None:
-    """Histories that grow, shrink and branch, more of them than are remembered."""
+    """They are equal for histories that grow, shrink and branch, even if there are more than are remembered."""
     grammar, vocabulary = Grammar.from_lark(LIST), Vocabulary.bytes()
     constraint = Constraint(grammar, vocabulary)
     rng = random.Random(11)
@@ -328,7 +328,7 @@ TEXT = ' {"name": "Zoë 🦊", "tags": ["日本語", "\\u00e9", ""],\n\t"n": [-1
 
 @pytest.mark.parametrize("name", vocabularies.NAMES)
 def test_real_vocabularies(name: str) -> None:
-    """A text as the tokenizer itself cuts it: each next token is allowed, and most others are not."""
+    """In a text split by the tokenizer itself, each next token is allowed, and most others are not."""
     vocabulary, encoder = vocabularies.load(name), vocabularies.load_encoder(name)
     constraint = Constraint(JSON, vocabulary)
     tokens = encoder.encode(TEXT)
@@ -365,7 +365,7 @@ def test_real_vocabularies(name: str) -> None:
 )
 def test_the_first_rejected_token_is_named(tokens: object, index: int) -> None:
     constraint = Constraint(LIST)
-    for _ in range(2):  # the second time from what is remembered
+    for _ in range(2):  # the second time, the history is remembered
         with pytest.raises(RejectedTokenError) as caught:
             constraint.mask(tokens)
         assert caught.value.index == index
@@ -433,7 +433,7 @@ def test_torch_is_not_imported(tmp_path: Path) -> None:
         "assert m[256], m; "
         "assert not {'torch', 'transformers', 'lark'} & set(sys.modules), sorted(sys.modules)"
     )
-    # From elsewhere: `-c` puts the folder it runs in before the installed package.
+    # In another folder, for `-c` puts the current one before the installed package.
     subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""The benches: their texts are sentences of their grammars, and a wrong mask does not pass as a fast one."""
+"""The benches: their texts are sentences of their grammars, and a wrong mask is not counted as a fast one."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ import pytest
 
 from support.paths import ROOT
 
-sys.path.append(str(ROOT))  # `bench` takes it off again, so that it hides no installed package
+sys.path.append(str(ROOT))  # `bench` removes it again, for the root would hide the installed package
 
 from bench import instruction_work, instructions, latency, long_output, recurring, scaling, ways
 from bench.engines import Earleymask, Row, Session, engines, grammar_file
@@ -57,7 +57,7 @@ def test_one_grammar_of_every_family_is_held_out() -> None:
 
 @pytest.fixture(scope="module", params=[families.FIRST, families.HELD_OUT], ids=["first", "heldout"])
 def record(request: pytest.FixtureRequest) -> figures.Record:
-    """A small run of every engine that is installed (the peers come with the `bench` extra)."""
+    """Measure every engine that is installed, briefly (the `bench` extra installs the peers)."""
     plan = latency.Plan(request.param, size=150, processes=2, strides={}, batch=3, long_tokens=60, sizes=())
     return latency.run(["small"], plan) | {"command": "a command"}
 
@@ -113,7 +113,7 @@ def test_the_report_names_every_case_and_engine(record: figures.Record, tmp_path
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_masks_equal_the_twins(kind: str) -> None:
-    """Also without peers: where the bench's masks are checked by nobody else, they are checked here."""
+    """The bench compares masks with peers; without peers, this test compares them with the twin."""
     vocabulary, encode = vocabularies.load("small")
     engine = Earleymask(vocabulary)
     session = engine.open(engine.grammar(kind))
@@ -143,11 +143,11 @@ def test_a_session_again_starts_from_the_beginning() -> None:
         assert all(session.accept(token) for token in tokens), engine.name
 
 
-# -- the checks find what they are for --------------------------------------------
+# -- the bench's checks find wrong masks -------------------------------------------
 
 
 def altered(session: Session, token: int, *, allow: bool) -> Session:
-    """The same session with one bit of each mask changed."""
+    """Return the same session with one bit of each mask changed."""
 
     def fill() -> None:
         session.fill()
@@ -175,7 +175,7 @@ def test_one_wrong_bit_is_found(names: tuple[str, ...], allow: bool) -> None:
         pytest.skip(f"not installed: {', '.join(missing)}")
     tokens = list(encode('{"name": [1, 2]}'))
     sessions = {engine.name: engine.open(engine.grammar("json")) for engine in found}
-    # `"` may come next in a few places only, and `#` in none but a string.
+    # `"` may come next in a few places only, and `#` only within a string.
     wrong = altered(sessions["earleymask"], ord("#" if allow else '"'), allow=allow)
     sessions["earleymask"] = replace(wrong, walk=None)
     told = followed(sessions, tokens, [vocabulary.token_bytes(token) for token in range(vocabulary.size)])

@@ -1,4 +1,4 @@
-"""MaskBench's protocol, with engines that are tables: what counts as which error, and what is read and written."""
+"""MaskBench's protocol: which error is counted as what, and which files are read and written. Engines are tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from support.paths import ROOT
 
-sys.path.append(str(ROOT))  # `bench` takes it off again, so that it hides no installed package
+sys.path.append(str(ROOT))  # `bench` removes it again, for the root would hide the installed package
 
 from bench import maskbench
 from bench.engines import Session
@@ -21,7 +21,7 @@ from bench.harness.vocabularies import load, spelled
 
 
 class TableEngine:
-    """Accepts the texts that a schema lists under "texts"; refuses schemas without that."""
+    """Accepts the texts that a schema lists under "texts"; refuses schemas without such a list."""
 
     version = "0"
     trivial = ""
@@ -103,7 +103,7 @@ def test_errors_are_told_apart(small: Any) -> None:
 
 
 def test_the_end_must_be_allowed(small: Any) -> None:
-    """What begins like a sentence and is none is a validation error at its end."""
+    """A text that begins like a sentence but is none is a validation error at its end."""
     found = score(small, {"texts": ["12"]}, [(True, 1)])
     assert found.validation_errors == ["it #0: token 1 of 1"]
 
@@ -171,7 +171,7 @@ def test_the_report_counts_reasons_of_a_kind_together() -> None:
 
 
 def test_first_masks_alone(small: Any) -> None:
-    """Each engine in turn opens a block of schemas; another one begins with the next block."""
+    """The engines take turns with each block of schemas, and another one is the first for the next block."""
     opened: list[tuple[str, int]] = []
 
     class Noted(TableEngine):

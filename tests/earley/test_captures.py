@@ -1,4 +1,4 @@
-"""`Matcher.captures` against an enumeration of all readings (`capture_oracle`), and what it must not depend on."""
+"""`Matcher.captures` equals an enumeration of all readings (`capture_oracle`), however the text is split or made."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IGNORED = ["", "", "/ /", "/ +/", "/b/"]
 
 
 def captured(grammar: str | Grammar, text: str, **options: object) -> list[tuple[str, bytes]]:
-    """The captures of a text, which must be the beginning of a sentence."""
+    """Return the captures of a text, which must be a viable prefix."""
     if isinstance(grammar, str):
         grammar = Grammar.from_lark(grammar, **options)  # type: ignore[arg-type]
     matcher = Matcher(grammar, BYTES)
@@ -55,7 +55,7 @@ def test_all_short_texts_of_random_grammars(seed: int) -> None:
         text = lark_text(rules, names, ignored)
         try:
             grammar = Grammar.from_lark(text)
-        except GrammarError:  # without a sentence, or captured without end
+        except GrammarError:  # no sentence, or a rule that could be captured infinitely often
             continue
         matcher = Matcher(grammar, BYTES)
         for length in range(5):
@@ -81,7 +81,7 @@ def test_of_several_readings_the_one_that_begins_first_and_is_longest() -> None:
 def test_ignored_text_stands_outside() -> None:
     grammar = 'start: x* "."\nx[capture]: "a" "b"?\n%ignore " "'
     assert captured(grammar, "  a  a b  ab .") == [("x", b"a"), ("x", b"a b"), ("x", b"ab")]
-    # What a terminal says about the next character makes ignored text a part of the productions.
+    # If a terminal looks at the next character, the productions contain the ignored text.
     assert captured('start: x* "."\nx[capture]: /a\\b/ "b"?\n%ignore " "', " a a  b .") == [("x", b"a"), ("x", b"a  b")]
     assert captured('start: x* "."\nx[capture]: /a(?! )/ /b\\b/?\n%ignore " "', " aab  .") == [
         ("x", b"a"),
@@ -95,7 +95,7 @@ def test_what_ends_a_text() -> None:
         grammar = "start: y\n" + rules.format(attribute, "{")
         assert captured(grammar, "a<a<{.") == [("y", b"a<a<{."), ("x", expected), ("end", b"<{")]
     pattern = 'start: x\nx[capture, stop=/;+|a;/, stop_capture="end"]: /[a;]*/'
-    assert captured(pattern, "aaa;") == [("x", b"aa"), ("end", b"a;")]  # as much as can be is the end
+    assert captured(pattern, "aaa;") == [("x", b"aa"), ("end", b"a;")]  # the end takes as much as it can
     only = 'start: x\nx[suffix=";", stop_capture="end"]: /a*/'
     assert captured(only, "a;") == [("end", b";")]
     assert captured(only, "a") == []
@@ -169,11 +169,11 @@ def test_special_tokens_and_the_end() -> None:
         assert matcher.accept(token)
     assert matcher.captures() == [("x", b"aaab"), ("y", b"aa")]
     ids = Matcher(Grammar.from_lark("start: x /b?/\nx[capture]: <[0]> <[*]>"), vocabulary)
-    for token in (0, 1, 3):  # text in a set of ids
+    for token in (0, 1, 3):  # tokens of text, named by a set of ids
         assert ids.accept(token)
     assert ids.captures() == [("x", b"ab")]
     named = Matcher(Grammar.from_lark('start: x </s>?\nx[capture]: "a" </s>'.replace("</s>", "<[3]>")), vocabulary)
-    for token in (0, 3, 3, 3):  # the first is a symbol of `x`, the sentence's end as well
+    for token in (0, 3, 3, 3):  # the first 3 is a symbol of `x`, and EOS as well
         assert named.accept(token)
     assert named.captures() == [("x", b"a")]
 

@@ -1,7 +1,7 @@
-"""The core by itself: lazy symbols, special tokens, shared rows, memory, threads.
+"""The core without a front end: lazy symbols, special tokens, shared rows, memory, threads.
 
-Grammars are given as productions here, so that what is tested is the engine and not a front end. Expected masks follow
-from the languages, which are small enough to say in a sentence.
+Grammars are productions here, so that the tests are about the engine alone. Expected masks follow from the languages,
+each of which is small enough to describe in a sentence.
 """
 
 import functools
@@ -22,14 +22,14 @@ EOS = 256
 
 
 class Grammar:
-    """What a matcher needs of a grammar."""
+    """The part of a `Grammar` that a matcher needs."""
 
     def __init__(self, engine):
         self.engine = engine
 
 
 def grammar(rules, terminals, start, ignored=(), specials=()):
-    """`rules`: name -> right-hand sides, strings of names between blanks; `terminals`: name -> bytes."""
+    """Make a grammar. `rules`: name -> right-hand sides, names separated by blanks; `terminals`: name -> bytes."""
     regexes = Regexes()
     engine = Engine(regexes)
     symbols = {
@@ -45,7 +45,7 @@ def grammar(rules, terminals, start, ignored=(), specials=()):
 
 
 def allowed(matcher):
-    """The mask over the byte vocabulary as text; `$` is EOS."""
+    """Return the mask over the byte vocabulary as text; `$` is EOS."""
     return "".join("$" if token == EOS else chr(token) for token in np.flatnonzero(matcher.mask()))
 
 
@@ -61,7 +61,7 @@ AB = {"a": b"a", "b": b"b"}
 
 
 def counting_grammar(most):
-    """a^n b^n with n <= most (None: unbounded), as lazy symbols S(n): "a" S(n + 1) | T(n)."""
+    """Make a^n b^n with n <= most (None: unbounded), as lazy symbols S(n): "a" S(n + 1) | T(n)."""
     regexes = Regexes()
     engine = Engine(regexes)
     a, b = engine.add_terminal("a", regexes.literal(b"a")), engine.add_terminal("b", regexes.literal(b"b"))
@@ -95,14 +95,14 @@ def test_lazy_symbols_are_made_as_the_text_reaches_them():
     assert allowed(matcher) == "b"
     feed(matcher, "bb")
     assert allowed(matcher) == "$"
-    assert len(expanded) == len(set(expanded))  # each is made once
+    assert len(expanded) == len(set(expanded))  # each is expanded once
 
 
 def test_lazy_symbols_that_derive_nothing_are_never_predicted():
     regexes = Regexes()
     engine = Engine(regexes)
     a, b = engine.add_terminal("a", regexes.literal(b"a")), engine.add_terminal("b", regexes.literal(b"b"))
-    loop = engine.add_lazy("loop", lambda: [(a, loop), (b, other)])  # both only ever lead back to each other
+    loop = engine.add_lazy("loop", lambda: [(a, loop), (b, other)])  # the two only lead to each other
     other = engine.add_lazy("other", lambda: [(loop,)])
     good = engine.add_lazy("good", lambda: [(a, loop), (b,)])
     assert not engine.is_productive(loop)
@@ -166,7 +166,7 @@ def test_a_lazy_symbol_that_asks_its_own_grammar_gets_an_error_and_no_deadlock()
 
 
 def test_ids_may_run_code_of_their_own():
-    """Reading an id or a sequence of them may call the same grammar: that is not under its lock."""
+    """Reading a token id may run Python code that uses the same grammar: the grammar's lock is not held then."""
     matcher = Matcher(grammar({"S": ["a S", ""]}, AB, "S"), BYTES)
 
     class Id:
@@ -269,7 +269,7 @@ def test_what_a_matcher_needs_of_a_vocabulary():
     ids=["right recursion", "mutual right recursion", "left recursion", "list of ambiguous items"],
 )
 def test_rows_of_regular_recursion_recur(rules, unit):
-    """Whatever the length of the text, there are as many rows as a finite automaton would have states."""
+    """For any length of the text there are as many rows as a finite automaton would have states."""
     counts = []
     for n in (100, 200, 400):
         matcher = Matcher(grammar(rules, AB, "S"), BYTES)
@@ -286,7 +286,7 @@ def test_rows_of_regular_recursion_recur(rules, unit):
     ids=["right recursion with a nullable tail", "S S", "S b S"],
 )
 def test_rows_stay_short_where_the_textbook_has_an_item_for_every_origin(rules):
-    """Rows and continuations grow by a constant per token, skeletons (which hold the items) not at all."""
+    """Rows and continuations grow by a constant for each token, skeletons (which hold the items) not at all."""
     found = []
     for n in (100, 200, 400):
         matcher = Matcher(grammar(rules, AB, "S"), BYTES)
@@ -298,7 +298,7 @@ def test_rows_stay_short_where_the_textbook_has_an_item_for_every_origin(rules):
 
 
 def test_what_two_wait_for_completes_to_both():
-    """Both X and Y end with Z, so that a Z is no tail call of either, however deep."""
+    """Both X and Y end with Z, so no Z is a tail call of either, at any depth."""
     both = grammar({"S": ["X b a", "Y b b"], "X": ["Z"], "Y": ["Z"], "Z": ["a Z", "a"]}, AB, "S")
     for text, following in (("", "a"), ("a", "ab"), ("aaa", "ab"), ("aab", "ab"), ("aaba", "$"), ("aabb", "$")):
         matcher = Matcher(both, BYTES)
@@ -321,14 +321,14 @@ def test_brackets_cost_one_continuation_a_level():
 
 
 def walked(matcher):
-    """The mask by the walk over the whole trie."""
+    """Return the mask by the walk over the whole trie."""
     row = np.zeros((matcher.vocabulary.size + 31) // 32, np.int32)
     matcher.walk_bitmask(row)
     return np.unpackbits(row.view(np.uint8), count=matcher.vocabulary.size, bitorder="little").view(np.bool_)
 
 
 def test_what_walks_leave_behind_is_dropped_and_the_text_stays():
-    """Ever deeper brackets, masked at each step and taken back: what the text does not need is collected."""
+    """After masks at ever deeper brackets, and a rollback, everything that the text does not need is collected."""
     rng = random.Random(7)
     brackets = grammar({"S": ["a S b", "b S a", ""]}, AB, "S")
     words = Vocabulary.from_tokens(
@@ -360,20 +360,20 @@ def test_what_walks_leave_behind_is_dropped_and_the_text_stays():
 
 
 def test_flushing_the_tables_changes_no_mask():
-    """More positions than there are tables, in one walk."""
+    """One walk visits more positions than the tables hold."""
     rng = random.Random(11)
     brackets = grammar({"S": ["a S a", "b S b", ""]}, AB, "S")
     tokens = [bytes(rng.choice(b"ab") for _ in range(14)) for _ in range(3000)]
     words = Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
     matcher = Matcher(brackets, words)
     mask = walked(matcher)
-    assert mask.all()  # every string begins a palindrome of even length, the empty one is a sentence
+    assert mask.all()  # every string begins a palindrome of even length, and the empty text is a sentence
     assert matcher.stats()["flushes"] > 0
     assert np.array_equal(walked(matcher), mask)
 
 
 def test_a_matcher_goes_on_however_many_lexer_states_there_are():
-    """[ab]*a[ab]{40} has 2^40 of them: what is not stood on is forgotten, and nothing is lost."""
+    """[ab]*a[ab]{40} has 2^40 lexer states: those that no position needs are dropped, and no mask changes."""
     regexes = Regexes()
     engine = Engine(regexes)
     tail = regexes.repeat(regexes.byte_set(b"ab"), 40, 40)
@@ -421,7 +421,7 @@ def test_forks_and_matchers_of_one_grammar_work_from_several_threads():
             assert alone.validate(history) == len(history)
             assert all(alone.accept(token) for token in history)
             assert np.array_equal(alone.mask(), matcher.mask())
-        except BaseException as error:  # a thread's failure must reach the test
+        except BaseException as error:  # kept for the test's own thread
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
@@ -500,7 +500,7 @@ def test_engines_do_not_pickle_by_accident():
 
 
 def test_matchers_in_reference_cycles_are_collected():
-    """The collector may clear a cycle's members in any order; a matcher still needs its chart when it goes."""
+    """The collector may clear a cycle in any order, although a matcher needs its chart until it is freed."""
     ab = grammar({"S": ["a S", ""]}, AB, "S")
     for _ in range(50):
         matcher = Matcher(ab, BYTES)
@@ -513,14 +513,14 @@ def test_matchers_in_reference_cycles_are_collected():
 
 
 def test_dropped_forks_are_freed():
-    """Positions of this grammar recur, so nothing else ever starts a collection."""
+    """Dropped forks must start a collection themselves: positions of this grammar recur, so nothing else does."""
     matcher = Matcher(grammar({"S": ["a S", ""]}, AB, "S"), BYTES)
     feed(matcher, "a" * 1000)
     before = matcher.stats()["histories"]
     for _ in range(1000):
         matcher.fork()
     assert matcher.stats()["histories"] <= before + 3
-    assert matcher.stats()["text_bytes"] > 8 * 1000  # histories are counted
+    assert matcher.stats()["text_bytes"] > 8 * 1000  # histories are included
 
 
 def test_matchers_that_were_not_set_up_say_so():
@@ -546,7 +546,7 @@ def test_matchers_that_were_not_set_up_say_so():
 
 
 def test_many_optional_symbols_in_a_row():
-    """Each of n places may be where the next x stands: outcomes must not hold the square of that."""
+    """The next x may be at each of n places; the memory of outcomes must not grow with the square of n."""
     costs = []
     for n in (500, 1000, 2000):
         rules = {"S": ["X " * n], "X": ["a", ""]}
@@ -569,7 +569,7 @@ def test_a_named_eos_goes_on_where_the_grammar_does():
 
 def test_an_emptiness_search_that_fails_knows_nothing():
     regexes = Regexes()
-    # Of five characters of a and b all but aaaaa: not empty, which takes a search to see.
+    # All texts of five letters a and b except aaaaa: only a search finds that there is one.
     five = regexes.repeat(regexes.byte_set(b"ab"), 5, 5)
     node = regexes.intersection([five, regexes.complement(regexes.literal(b"aaaaa"))])
     assert not regexes.is_empty(node)
@@ -579,7 +579,7 @@ def test_an_emptiness_search_that_fails_knows_nothing():
 
 
 def test_emptiness_is_found_by_going_on():
-    """.*?X.{20}Z has a million thread lists nearer than its first match."""
+    """`.*?X.{20}Z` has a million thread lists nearer than its first match, and is not empty all the same."""
     regexes = Regexes()
     dot = regexes.char_class([(0, 9), (11, 0x10FFFF)])
     atom, split, jump, match = 0, 1, 2, 3

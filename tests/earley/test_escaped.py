@@ -1,4 +1,4 @@
-"""Spellings of texts within a JSON string: against all spellings written down one by one, and against `json`."""
+"""Spellings of texts within a JSON string equal a list of all spellings, and mean to `json` what they should."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STYLES = [(shortest, ascii_) for shortest in (False, True) for ascii_ in (False,
 
 
 def spellings(letter: str, shortest: bool, ascii_: bool) -> list[str]:
-    """By RFC 8259, section 7."""
+    """Return the spellings of a letter by RFC 8259, section 7."""
     if shortest:
         return [json.dumps(letter, ensure_ascii=ascii_)[1:-1]]
     found = set()
@@ -112,7 +112,7 @@ def test_nothing_that_is_no_spelling_and_no_beginning_of_one(shortest: bool, asc
         ]
         for written in tried + rng.sample(sorted(beginnings), min(60, len(beginnings))):
             assert regexes.matches(escaped, written.encode()) == (written in sentences)
-            # What may follow is empty exactly where nothing may.
+            # The derivative is empty exactly if nothing may follow.
             rest = regexes.intersection(
                 [
                     escaped,
@@ -125,7 +125,7 @@ def test_nothing_that_is_no_spelling_and_no_beginning_of_one(shortest: bool, asc
 
 
 def test_trees_keep_their_own_meaning_within() -> None:
-    """A body is a terminal of its own: lookarounds and lazy quantifiers in it see the text, not its spelling."""
+    """Lookarounds and lazy quantifiers in the body see the text, not its spelling."""
     letter = Chars(((ord("a"), ord("z")),))
     anything = Repeat(Chars(((0, 0x10FFFF),)), 0, None)
     whole = Whole(Concat((Look(Concat((anything, Literal("q"))), True, True, 0), Repeat(letter, 1, 3))))
@@ -138,11 +138,11 @@ def test_trees_keep_their_own_meaning_within() -> None:
 
 
 def test_searches_within_searches() -> None:
-    """Emptiness of the body is decided while that of a node around it is; neither may take the other's marks."""
+    """A search for emptiness of the body runs within that of a node around it; they must not mix their marks."""
     regexes = Regexes()
     a, b = regexes.literal(b"a"), regexes.literal(b"b")
     either = regexes.repeat(regexes.union([a, b]), 0)
-    body = regexes.intersection([either, regexes.complement(regexes.concat([either, a]))])  # ends in b, or is empty
+    body = regexes.intersection([either, regexes.complement(regexes.concat([either, a]))])  # ends with b, or is empty
     escaped = regexes.escaped(body)
     both = regexes.intersection([regexes.concat([escaped, b, body]), regexes.complement(regexes.repeat(b, 0))])
     assert not regexes.is_empty(both)

@@ -1,8 +1,7 @@
-"""The engine on every small grammar over `ab`: masks, at every position, against texts enumerated by brute force.
+"""On every small grammar over `ab`, the masks at every position equal an enumeration of texts by brute force.
 
-The vocabulary is every word over `ab` of up to three letters, so a mask is the set of viable prefixes around a place,
-and every way of cutting a text into tokens is tried. `EARLEYMASK_EXHAUSTIVE=1` tries all grammars of two rules (32,340;
-the suite takes a slice).
+The vocabulary is every word over `ab` of up to three letters, so a mask is the set of viable prefixes around a place.
+`EARLEYMASK_EXHAUSTIVE=1` tries all 32,340 grammars of two rules; without it, the suite takes a slice of them.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def all_texts(longest: int) -> list[str]:
 
 
 def check(grammar: exhaustive.Grammar, longest: int = LONGEST) -> None:
-    """Every viable text of up to `longest` - 3 letters, fed in two different ways of cutting it into tokens."""
+    """Compare the masks after every viable text of up to `longest` - 3 letters, split into tokens in two ways."""
     text = exhaustive.lark_text(grammar)
     viable = exhaustive.viable_prefixes(grammar, longest)
     sentences = exhaustive.sentences(grammar, longest)

@@ -1,4 +1,4 @@
-"""Followed terminals, whose text says what may follow: lists of words that are all different, by brute force."""
+"""Followed terminals, whose text decides what may follow: lists of different words, compared with brute force."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORDS = ["".join(chosen) for n in range(1, LONGEST + 1) for chosen in itertools.
 
 
 def all_different() -> SimpleNamespace:
-    """`[ab,b,aa]`: words of one or two letters, none twice, at least one."""
+    """Make the grammar of `[ab,b,aa]`: one or more words of one or two letters, none of them twice."""
     regexes = Regexes()
     letter = regexes.union([regexes.literal(letter.encode()) for letter in LETTERS])
     engine = Engine(regexes)
@@ -32,7 +32,7 @@ def all_different() -> SimpleNamespace:
     known: dict[frozenset[str], int] = {}
 
     def after(seen: frozenset[str]) -> int:
-        """What follows a word: the end, or another word that is none of `seen`."""
+        """Return the symbol after a word: the end, or another word that is not among `seen`."""
         if seen not in known:
             known[seen] = engine.add_lazy(f"after {sorted(seen)}", lambda: alternatives(seen))
         return known[seen]
@@ -74,7 +74,7 @@ BEGINNINGS = {sentence[:n] for sentence in SENTENCES for n in range(len(sentence
 
 
 def goes_on(text: str) -> bool:
-    """Whether a sentence of at most four words begins so; longer ones are not asked about."""
+    """Return whether a sentence of at most four words begins so; the tests use no longer ones."""
     return text in BEGINNINGS
 
 
@@ -127,7 +127,7 @@ def check_lists_of_different_words() -> None:
 
 
 def test_all_words_and_no_other() -> None:
-    """When all words were written, none can be begun; rolling back brings them back."""
+    """After all words no other one can begin; after a rollback the words can be written again."""
     matcher = Matcher(all_different(), Vocabulary.bytes())
     text = b"[" + ",".join(WORDS).encode()
     assert matcher.validate([*text, *b"]", 256]) == len(text) + 2
@@ -142,7 +142,7 @@ def test_all_words_and_no_other() -> None:
 
 
 def test_words_left_over() -> None:
-    """A word whose only end was written before is not begun: nothing is opened that cannot be closed."""
+    """No word begins if all its ends were written before: otherwise it could not be closed."""
     matcher = Matcher(all_different(), Vocabulary.bytes())
     for byte in b"[a,ab,aa,":
         assert matcher.accept(byte)
@@ -165,7 +165,7 @@ def test_where_a_followed_terminal_may_stand() -> None:
 
 
 def test_a_text_that_nothing_can_follow_is_a_limit() -> None:
-    """The front end gave too much for all texts: the matcher says so, and is as it was."""
+    """A text after which the front end allows nothing is a limit: the matcher reports it and does not change."""
     regexes = Regexes()
     engine = Engine(regexes)
     after = engine.add_terminal("x", regexes.literal(b"x"))
@@ -184,7 +184,7 @@ def test_a_text_that_nothing_can_follow_is_a_limit() -> None:
 
 
 def test_what_texts_add_is_bounded() -> None:
-    """Keys that were met become symbols: an engine with many is left to its matchers, and one text may have so many."""
+    """Each key that is met adds symbols: new matchers leave an engine that has many, and one text has a limit."""
     schema = {"additionalProperties": {"type": "null"}}
     grammar = Grammar.from_json_schema(schema)
     begun = grammar.engine

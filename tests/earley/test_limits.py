@@ -1,7 +1,7 @@
-"""Limits: each one reached, with a typed error that names it, a matcher as before, and bounded time and memory.
+"""Each limit raises a typed error that names it, leaves the matcher unchanged, and bounds time and memory.
 
-What is only remembered is not to be an error but forgotten: with bounds so small that this happens all the time, masks
-and histories must be what the twin says.
+A limit of what is only remembered raises nothing, and something is forgotten instead. With bounds so small that this
+happens all the time, masks and histories must still equal the twin's.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from support.twin import TooMuchWork, dict_trie
 
 BYTES = Vocabulary.bytes()
 EXPONENTIAL = 'start: /(a|b)*a(a|b){12}/ "c"'
-"""Each byte of a text leads to another lexer state; there are 2¹² and more."""
+"""Each byte of a text leads to another lexer state; there are more than 2¹²."""
 PALINDROMES = 'start: "a" start "a" | "b" start "b" | "a" | "b" | "aa" | "bb"'
-"""Rows as long as the text, where all its letters are alike."""
+"""Its rows are as long as the text if all letters are alike."""
 WIDE = "start: " + " | ".join(f"/(a[bc]{i}){{2,90}}/" for i in range(100))
-"""A hundred terminals that the first byte leads into."""
+"""The first byte leads into a hundred terminals."""
 OPTIONS = "start: " + " ".join(f"x{i}?" for i in range(200)) + "".join(f'\nx{i}: "a" x{i} | "b"' for i in range(200))
-"""A row of hundreds of items from the beginning on."""
+"""Its first row has hundreds of items."""
 
 
 def random_text(n: int, seed: int = 1) -> bytes:
@@ -102,7 +102,7 @@ def test_a_grammar_that_is_too_large(limit: str, value: int) -> None:
 
 
 def assert_reaches(limit: str, value: float, make: Callable[[Limits], object]) -> GrammarError:
-    """The error of loading with the limit, which names it; soon, and without much memory."""
+    """Load with the limit, assert that an error names it, soon and without much memory, and return the error."""
     began = time.process_time()
     tracemalloc.start()
     with pytest.raises(GrammarError) as caught:
@@ -124,7 +124,7 @@ FRONT_ENDS: dict[str, Callable[..., Grammar]] = {
     "regex": Grammar.from_regex,
     "choices": Grammar.from_choices,
 }
-# By front end, limit and value: one that meets it, and one that just does not.
+# By front end, limit and value: a text that reaches the limit, and one that just does not.
 GRAMMAR_LIMITS: list[tuple[str, str, int, Any, Any]] = [
     ("lark", "nesting", 3, 'start: (((("a"))))', 'start: ((("a")))'),
     ("lark", "nesting", 3, 'start: [[[["a"] "b"] "c"] "d"]', 'start: [[["a"] "b"] "c"]'),
@@ -192,12 +192,12 @@ def test_files_are_not_read_beyond_the_limit(tmp_path: Path) -> None:
         return Grammar.from_lark("start: a\n%import big.a", import_paths=[tmp_path], limits=limits)
 
     error = assert_reaches("source_characters", 1000, make)
-    assert "has 1023 characters" in error.message  # of the file one more than the limit
+    assert "has 1023 characters" in error.message  # only one character of the file beyond the limit is read
     assert make(Limits())
 
 
 def test_texts_that_import_many() -> None:
-    """Each text imports the one below twice: 2ⁿ scopes."""
+    """Each text imports the next one twice, which makes 2ⁿ scopes."""
     modules = {f"m{i}": f"a: b c\n%import .m{i + 1}.a -> b\n%import m{i + 1}.a -> c" for i in range(90)}
     modules["m90"] = 'a: "a"'
 
@@ -209,7 +209,7 @@ def test_texts_that_import_many() -> None:
 
 
 def test_productions_of_templates_are_bounded_while_they_are_made() -> None:
-    """One long body, and many different uses of it: the product would fill the memory."""
+    """One long body with many different uses is refused while it is expanded: all of it would fill the memory."""
     uses = "start: " + " | ".join(f'x{{"{i}"}}' for i in range(9000))
     long = uses + "\nx{y}: " + "y " * 10_000
     assert_reaches("production_symbols", 1_000_000, lambda limits: Grammar.from_lark(long, limits=limits))
@@ -218,7 +218,7 @@ def test_productions_of_templates_are_bounded_while_they_are_made() -> None:
 
 
 def test_loading_has_an_end() -> None:
-    """Each of these terminals takes a long search for what it matches."""
+    """Each of these terminals needs a long search for what it matches; the searches together have a limit."""
     text = 'start: "x"' + "".join(f" | T{i}" for i in range(500))
     text += "".join(f"\nT{i}: /(a|b)*a(a|b){{12}}_{i}/ & /(a|b)*b(a|b){{12}}_{i}/" for i in range(500))
     assert_reaches("seconds", 0.5, lambda limits: Grammar.from_lark(text, limits=limits))
@@ -246,7 +246,7 @@ ONE_CALL = [
 
 @pytest.mark.parametrize(("text", "sentence", "limit", "value"), ONE_CALL)
 def test_a_limit_of_one_call(text: str, sentence: bytes, limit: str, value: float) -> None:
-    """Reached, named, and nothing changed; and where the limit is higher, the same call works."""
+    """The error names the limit, nothing changes, and with a higher limit the same call succeeds."""
     began = time.monotonic()
     grammar = Grammar.from_lark(text)
     grammar.engine.set_limits(Limits(**{limit: value}))  # type: ignore[arg-type]  # loading may take longer
@@ -265,7 +265,7 @@ def test_a_limit_of_one_call(text: str, sentence: bytes, limit: str, value: floa
             break
     assert caught is not None and caught.limit == limit and limit in str(caught)
     assert f"limits=Limits({limit}=...)" in str(caught)
-    # Where it stands, it stands: what was accepted before is what the twin with room accepts.
+    # The matcher still has the text accepted before, like a matcher with a higher limit.
     if matcher is not None:
         for token in matcher.tokens:
             assert usual.accept(token)
@@ -277,7 +277,7 @@ def test_a_limit_of_one_call(text: str, sentence: bytes, limit: str, value: floa
 
 
 def test_an_item_that_comes_in_many_ways_counts_once() -> None:
-    """Rows of this grammar have three continuations a letter; what leads to them grows with its square."""
+    """Rows of this grammar have three continuations for each letter; the ways to these grow with its square."""
     text = "start: r r\nr: | start /-+/*"
     few = Matcher(Grammar.from_lark(text, limits=Limits(row_items=300)), BYTES)
     many = Matcher(Grammar.from_lark(text), BYTES)
@@ -333,7 +333,7 @@ def test_a_text_goes_on_whatever_was_learned(text: str, sentence: bytes, small: 
     stats = grammar.stats()
     assert stats["grammar_collections"] > 1
     assert stats["lexer_states"] <= small.lexer_states and stats["regex_nodes"] <= small.regex_nodes
-    # Far back, where positions were given up, and forth again.
+    # Roll back to positions that were forgotten, and accept again.
     for n in (1, 17, 300, 5):
         matcher.rollback(n)
         usual.rollback(n)
@@ -368,7 +368,7 @@ ALPHABETS = {alphabet: all_strings(alphabet, 3, [*pieces_of(alphabet), b"b"]) fo
 
 @pytest.mark.parametrize("seed", range(25))
 def test_forgetting_at_any_time_against_the_twin(seed: int) -> None:
-    """Several matchers and forks, rolled back and going on, while everything is forgotten again and again."""
+    """Matchers that fork, roll back and continue equal the twin's, while everything is forgotten again and again."""
     rng = Random(f"forget {seed}")
     for _ in range(8):
         alphabet = rng.choice(list(SMALL))
@@ -397,14 +397,14 @@ def test_forgetting_at_any_time_against_the_twin(seed: int) -> None:
                     if token is not None:
                         pair.accept(token)
                     if len(pairs) > 4:
-                        del pairs[0]  # and what it alone stood on may go
+                        del pairs[0]  # what only this one needs may be dropped
             except TooMuchWork:
                 continue
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_small_limits_against_the_twin(seed: int) -> None:
-    """A call may meet a limit; if it does not, it is right, and the limit does not stay."""
+    """A call may reach a limit; any other call is right, and the limit does not affect later calls."""
     rng = Random(f"small {seed}")
     for _ in range(8):
         alphabet = rng.choice(list(SMALL))
@@ -440,7 +440,7 @@ def test_small_limits_against_the_twin(seed: int) -> None:
 
 
 def test_forgetting_while_other_threads_read() -> None:
-    """Hits take no lock: positions and masks that a chart remembers, while others forget and learn."""
+    """Reading remembered positions and masks takes no lock, and is right while other threads learn and forget."""
     grammar = Grammar.from_lark(
         'start: (NAME | "(" start ")" | /(a|b)*a(a|b){6}/)* \nNAME: /[a-c]+/\n%ignore " "',
         limits=Limits(lexer_states=400),
@@ -502,7 +502,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_grammars(name: str) -> None:
-    """Each is either refused, or used within its limits: no call takes long, and memory stays bounded."""
+    """Each is refused or used within its limits: no call takes long, and memory stays bounded."""
     small = Limits(grammar_bytes=64 << 20, matcher_bytes=32 << 20, seconds=2.0)
     began = time.monotonic()
     try:

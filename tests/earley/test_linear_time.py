@@ -1,7 +1,7 @@
-"""Long inputs cost time and memory linear in their length: counters at doubled lengths, no clock.
+"""Long inputs cost time and memory linear in their length. Counters of work are compared at doubled lengths, no clock.
 
-`steps`, `rows_made` and the like count work; work that grows with the square would quadruple where the length doubles.
-Rows that recur are looked up and cost no work at all, so a counter may also stand still.
+`steps`, `rows_made` and the like count work; quadratic work would quadruple when the length doubles. Rows that recur
+are looked up and cost nothing, so a counter may also stay the same.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LISTS = {
 
 
 def work(grammar: str, text: bytes, masks: int) -> dict[str, int]:
-    """The counters after the text, with a mask at `masks` places spread over it."""
+    """Return the counters after the text, with a mask at `masks` places spread over it."""
     matcher = Matcher(Grammar.from_lark(grammar), BYTES)
     places = {len(text) * i // masks for i in range(masks)} if masks else set()
     for place, byte in enumerate(text):
@@ -60,7 +60,7 @@ def test_work_doubles_with_the_length(name: str, masks: int) -> None:
 
 @pytest.mark.parametrize("name", LISTS)
 def test_memory_is_bounded(name: str) -> None:
-    """200 bytes for each byte of text, little for the grammar; what masks leave behind has a bound of its own."""
+    """A text takes at most 200 bytes for each of its bytes, and little for the grammar; masks have a separate bound."""
     grammar, text, n = LISTS[name]
     stats = work(grammar, text(n), 200)
     assert stats["text_bytes"] <= 10_000 + 200 * len(text(n)), stats

@@ -1,4 +1,4 @@
-"""`max_tokens` and `temperature`: masks against a slow twin (`budget_twin`), and what they must not depend on."""
+"""`max_tokens` and `temperature`: masks equal a slow twin's (`budget_twin`), in every way to make them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_random_walks_in_random_grammars(seed: int) -> None:
         except GrammarError:
             continue
         if any("dropped" in warning.message for warning in grammar.warnings):
-            continue  # the twin takes no alternatives away
+            continue  # the twin drops no alternatives
         tokens = [*LETTERS, *rng.sample(WORDS, 8)]
         vocabulary = Vocabulary.from_tokens([token.encode() for token in tokens] + [b"</s>"], eos_token_id=len(tokens))
         matcher, unbounded = Matcher(grammar, vocabulary), Matcher(free, vocabulary)
@@ -119,7 +119,7 @@ def test_a_lexeme_that_may_not_end_goes_on_to_where_it_may() -> None:
     matcher = small('start: x "."\nx[max_tokens=1]: /[ab]+\\.[ab]+/')
     assert [matcher.accept(token) for token in (0, 3)] == [True, True]
     assert matcher.accept(2)
-    assert allowed(matcher) == [0, 1]  # `ab` would go on after the `a` with which it may end
+    assert allowed(matcher) == [0, 1]  # `ab` would continue after the `a` at which the lexeme may end
     assert matcher.accept(1)
     assert allowed(matcher) == [2]
 
@@ -145,7 +145,7 @@ def test_a_stop_is_written_when_nothing_is_left() -> None:
     assert allowed(matcher) == [1]
     matcher.reset()
     assert [matcher.accept(token) for token in (2, 1)] == [True, True]
-    assert allowed(matcher) == [1, 2]  # this `b` may be the one of the end, or not
+    assert allowed(matcher) == [1, 2]  # this `b` may belong to the closing text, or not
     assert matcher.accept(2)
     assert matcher.is_accepting()
     assert allowed(matcher) == [4]
@@ -199,7 +199,7 @@ def test_temperature_of_what_is_written() -> None:
     for token in (2, 0, 1, 2, 0):
         assert matcher.accept(token)
         temperatures.append(matcher.temperature())
-    # After `.a`, `x` may go on and `y` may begin; after `.ab`, `y` may go on.
+    # After `.a`, `x` may continue and `y` may begin; after `.ab`, `y` may continue.
     assert temperatures == [None, 0.5, 0.5, 0.25, 0.0, None]
     matcher.rollback(2)
     assert matcher.temperature() == 0.25

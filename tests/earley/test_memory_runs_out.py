@@ -1,8 +1,8 @@
-"""Memory that runs out anywhere in a call: the call raises MemoryError, and all is as if it had never been made.
+"""If memory runs out anywhere in a call, it raises MemoryError, and everything is as if it had not been made.
 
 In a debug build the core's n-th allocation can be made to fail (`trie/_memory`). Each call below is made with
-n = 0, 1, ... until none needs more than n. After a failure the matcher has the tokens that it had, the same call
-succeeds, and masks are those of a matcher that never failed.
+n = 0, 1, ... until no call needs more than n allocations. After a failure the matcher has the same tokens as before,
+the same call succeeds, and masks equal those of a matcher that never failed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CASES = {
 
 
 def failing(call: Callable[[], Any], after: int, lasting: bool) -> tuple[bool, Any]:
-    """Whether the call ran out of memory, and what it returned."""
+    """Return whether the call ran out of memory, and what it returned."""
     run_out(after, lasting=lasting)
     try:
         return False, call()
@@ -45,7 +45,7 @@ def failing(call: Callable[[], Any], after: int, lasting: bool) -> tuple[bool, A
 
 
 class Untouched:
-    """Masks after any tokens, by the walk of matchers that never failed."""
+    """Masks after any tokens, by the walk, from matchers that never failed."""
 
     def __init__(self, text: str, vocabulary: Vocabulary) -> None:
         self.matcher = Matcher(Grammar.from_lark(text), vocabulary)
@@ -61,13 +61,13 @@ class Untouched:
 
 
 def spelled(vocabulary: Vocabulary, text: bytes) -> list[int]:
-    """Tokens of two bytes, the last one maybe of one."""
+    """Split the text into tokens of two bytes; the last one may have one."""
     by_bytes = {vocabulary.token_bytes(i): i for i in range(vocabulary.size)}
     return [by_bytes[text[i : i + 2]] for i in range(0, len(text), 2)]
 
 
 def go_through(name: str, after: int, lasting: bool, untouched: Untouched) -> int:
-    """All calls once, each with its allocation number `after` failing; how many of them came that far."""
+    """Make all calls once, each with its allocation number `after` failing; return how many came that far."""
     text, alphabet, sentence = CASES[name]
     vocabulary = all_strings(alphabet, 3)
     tokens = spelled(vocabulary, sentence)
@@ -103,7 +103,7 @@ def go_through(name: str, after: int, lasting: bool, untouched: Untouched) -> in
         same(fork)
         same(matcher)
     tried(lambda: walked(matcher), tokens, [matcher])
-    tried(lambda: matcher.rollback(3), tokens, [matcher])  # to a place that was forgotten
+    tried(lambda: matcher.rollback(3), tokens, [matcher])  # to a position that was forgotten
     same(matcher)
     assert tried(lambda: matcher.validate(tokens[-3:]), tokens[:-3], [matcher]) == 3
     tried(matcher.forced_bytes, tokens[:-3], [matcher])
@@ -121,12 +121,12 @@ def test_any_allocation_may_fail(name: str, lasting: bool) -> None:
         after = n_failed = 0
         while go_through(name, after, lasting, untouched):
             n_failed += 1
-            after += 1 + after // 24  # later ones are those of the same tables, which grow
+            after += 1 + after // 24  # most late allocations are of the same growing tables
     assert n_failed > 40
 
 
 def test_the_first_allocation_of_a_matcher() -> None:
-    """It fails, and the next matcher is whole: the failure is used up."""
+    """The allocation fails once, and the next matcher works."""
     vocabulary = all_strings("ab", 2)
     failed, _ = failing(lambda: Matcher(Grammar.from_lark('start: "a"'), vocabulary), 0, False)
     assert failed

@@ -1,4 +1,4 @@
-"""Properties of the engine on grammars, vocabularies and walks that Hypothesis makes, checked against the twin."""
+"""The engine equals the twin on grammars, vocabularies and walks that Hypothesis makes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.samples import SPECIAL_GRAMMARS, sample, within_budget
 from support.strategies import GrammarSketch, grammars
 from support.twin import Node
 
-randoms = st.integers(0, 2**32 - 1).map(Random)  # a walk draws too much for Hypothesis to record
+randoms = st.integers(0, 2**32 - 1).map(Random)  # a walk makes more choices than Hypothesis can record
 
 
 def loaded_or_skip(sketch: GrammarSketch) -> Loaded:
@@ -34,7 +34,7 @@ def pair_of(sketch: GrammarSketch, seed: int = 0) -> Pair:
 
 
 def random_tokens(pair: Pair, rng: Random, n: int) -> list[int]:
-    """Walks and returns the tokens taken; only the twin decides."""
+    """Walk by the twin's masks, and return the tokens."""
     for _ in range(n):
         token_id = pair.next_token(rng, pair.twin.mask())
         if token_id is None:
@@ -47,7 +47,7 @@ def random_tokens(pair: Pair, rng: Random, n: int) -> list[int]:
 @given(grammars(), randoms, st.integers(0, 2))
 @within_budget
 def test_masks_equal_the_twins(sketch: GrammarSketch, rng: Random, seed: int) -> None:
-    """`Pair.mask` also checks that no live position has an empty mask: the vocabulary has all bytes and EOS."""
+    """Masks equal the twin's, and none is empty, since the vocabulary has all bytes and EOS (see `Pair.mask`)."""
     walk(pair_of(sketch, seed), rng, 10)
 
 
@@ -94,7 +94,7 @@ def test_rollback_and_fork_equal_a_fresh_replay(sketch: GrammarSketch, rng: Rand
 @given(grammars(), randoms)
 @within_budget
 def test_a_constraint_knows_any_history(sketch: GrammarSketch, rng: Random) -> None:
-    """Histories that grow, shrink and branch, in any order, and one with a token that the grammar rejects."""
+    """Masks are right for histories that grow, shrink and branch in any order; a rejected token is an error."""
     pair = pair_of(sketch)
     constraint = Constraint(pair.loaded.grammar, pair.vocabulary)
     histories: list[tuple[list[int], Any]] = []
@@ -117,7 +117,7 @@ def test_a_constraint_knows_any_history(sketch: GrammarSketch, rng: Random) -> N
 @given(grammars(), randoms)
 @within_budget
 def test_any_sequence_of_calls(sketch: GrammarSketch, rng: Random) -> None:
-    """Several forks live side by side; whatever one of them does, it and the others stay where the twin is."""
+    """Whatever one of several forks does, all of them stay where the twin's are."""
     pairs = [pair_of(sketch)]
     for _ in range(30):
         pair = rng.choice(pairs)
@@ -142,7 +142,7 @@ def test_any_sequence_of_calls(sketch: GrammarSketch, rng: Random) -> None:
 
 
 def test_forks_survive_collections() -> None:
-    """Deep brackets with a mask at every token fill and clean the tables; old places stay what they were."""
+    """Deep brackets with a mask at every token fill and clean the tables; forks at old positions do not change."""
     vocabulary, _ = sample()
     grammar = Grammar.from_lark('start: e*\ne: "(" start ")" | "[" start "]" | /[a-c]+/ | "ab" start')
     rng = Random(7)
@@ -167,7 +167,7 @@ def test_forks_survive_collections() -> None:
 
 
 def cut(rng: Random, trie: Node, data: bytes) -> list[int]:
-    """One way of spelling `data` in tokens."""
+    """Split `data` into tokens at random."""
     tokens: list[int] = []
     place = 0
     while place < len(data):
@@ -263,7 +263,7 @@ def test_forced_bytes_are_what_every_sentence_goes_on_with(sketch: GrammarSketch
 @pytest.mark.parametrize("seed", range(4))
 def test_special_tokens(text: str, seed: int) -> None:
     vocabulary, trie = sample()
-    # The twin wants no special token's name inside a string.
+    # The twin does not allow a special token's name within a string.
     loaded = load(text) if '"<|' not in text else None
     if loaded is None:
         matcher = Matcher(Grammar.from_lark(text), vocabulary)

@@ -17,7 +17,7 @@ transformers = pytest.importorskip("transformers")
 from earleymask import Constraint, EmptyMaskError, Grammar, RejectedTokenError, Vocabulary, VocabularyError  # noqa: E402
 from earleymask.integration.transformers import GrammarLogitsProcessor, model_vocabulary  # noqa: E402
 
-# The models are far too small to gain from several threads, and the test processes beside this one want theirs.
+# Several threads do not help with models so small, and other test processes need them.
 torch.set_num_threads(1)
 
 EOS = 256
@@ -26,7 +26,7 @@ start: "[" (ITEM ("," ITEM)~0..2)? "]"
 ITEM: /[a-z]{1,3}/
 """
 ONE_SENTENCE = 'start: "abc"'
-# Ends soon, whatever is drawn: the model is random, and takes any allowed token for about as likely as another.
+# Every text ends soon, although the model is random and finds all allowed tokens about equally likely.
 RECORD = r"""
 start: "{" pair ("," pair)~0..2 "}"
 pair: KEY ":" value
@@ -44,7 +44,7 @@ NAME: /[A-Za-z_][A-Za-z_0-9]{0,7}/
 
 
 def make_model(size: int, seed: int = 0, **config: Any) -> transformers.LlamaForCausalLM:
-    """A Llama of a few thousand weights besides its embeddings."""
+    """Make a Llama of a few thousand weights besides its embeddings."""
     torch.manual_seed(seed)
     config = {"bos_token_id": None, "eos_token_id": EOS, "pad_token_id": 0, **config}
     model = transformers.LlamaForCausalLM(
@@ -55,7 +55,7 @@ def make_model(size: int, seed: int = 0, **config: Any) -> transformers.LlamaFor
             num_hidden_layers=1,
             num_attention_heads=2,
             max_position_embeddings=256,
-            initializer_range=0.3,  # ten times the usual, or every token would be as likely as any other
+            initializer_range=0.3,  # ten times the usual, or all tokens would be equally likely
             **config,
         )
     )
@@ -93,7 +93,7 @@ def write(
     seed: int = 0,
     **options: Any,
 ) -> list[list[int]]:
-    """What the model writes after the prompts, padding included."""
+    """Return what the model writes after the prompts, padding included."""
     options = {"do_sample": True, "max_new_tokens": 40, **options}
     if options["do_sample"]:
         options["top_k"] = 0
@@ -105,7 +105,7 @@ def write(
 
 
 def text_of(vocabulary: Vocabulary, row: list[int]) -> str | None:
-    """The text of a row up to its first EOS, or None if it has none."""
+    """Return the text of a row up to its first EOS, or None if there is none."""
     ends = [at for at, token_id in enumerate(row) if token_id in vocabulary.eos_token_ids]
     if not ends:
         return None
@@ -158,8 +158,8 @@ def test_greedy_texts_parse(tekken: Vocabulary) -> None:
 @pytest.mark.parametrize("do_sample", [False, True])
 @pytest.mark.parametrize("grammar", [LIST, 'start: ("a"|"ab"|"b")~1..3', ONE_SENTENCE])
 def test_beam_search(grammar: str, do_sample: bool, byte_model: transformers.LlamaForCausalLM) -> None:
-    """Beams branch and reorder. Where a grammar allows fewer tokens than there are beams, `transformers` goes on with
-    forbidden ones at -inf: they must neither stop the search nor come out of it."""
+    """Beams branch and reorder. If a grammar allows fewer tokens than there are beams, `transformers` also continues
+    with forbidden ones at -inf: these must neither stop the search nor be in its result."""
     parser = oracle(grammar)
     vocabulary = Vocabulary.bytes()
     processor = GrammarLogitsProcessor(Grammar.from_lark(grammar), vocabulary)
@@ -181,7 +181,7 @@ def test_beam_search(grammar: str, do_sample: bool, byte_model: transformers.Lla
         assert not torch.isnan(output.sequences_scores).any()
         for row, score in zip(output.sequences[:, 2:].tolist(), output.sequences_scores.tolist(), strict=True):
             text = text_of(vocabulary, row)
-            # Below -1e8 stands what the search itself has marked as no result, for want of enough sentences.
+            # The search marks results with scores below -1e8 if there are not enough sentences.
             if score > -1e8:
                 assert text is not None
                 parser.parse(text)
@@ -190,13 +190,13 @@ def test_beam_search(grammar: str, do_sample: bool, byte_model: transformers.Lla
 
 
 def test_beam_search_finds_the_likeliest_sentence(byte_model: transformers.LlamaForCausalLM) -> None:
-    """With enough beams the search is exhaustive: compare it with the scores of all sentences."""
+    """With enough beams the search is exhaustive, and finds the sentence with the best score of all."""
     grammar = 'start: ("a"|"b") ("c"|"d"|"ee")'
     sentences = [first + second for first in "ab" for second in ("c", "d", "ee")]
     prompt = [5, 6]
 
     def score(sentence: str) -> float:
-        """Sum of log probabilities as the search counts them: of the full softmax, divided by the length."""
+        """Return the search's score: log probabilities of the full softmax, summed, divided by the length."""
         ids = [*prompt, *sentence.encode(), EOS]
         logits = byte_model(torch.tensor([ids])).logits[0].log_softmax(-1)
         total = sum(float(logits[at - 1, ids[at]]) for at in range(len(prompt), len(ids)))
@@ -225,7 +225,7 @@ def test_padded_prompts_write_what_they_write_alone(byte_model: transformers.Lla
 
 @pytest.mark.parametrize("pad", [0, ord("a"), ord("["), EOS])
 def test_finished_rows_receive_padding(pad: int, byte_model: transformers.LlamaForCausalLM) -> None:
-    """Whatever stands for padding: a token that no grammar allows, one that it would allow, or EOS itself."""
+    """This holds for any padding: a token that the grammar does not allow, one that it allows, or EOS itself."""
     processor = GrammarLogitsProcessor(Grammar.from_lark(LIST), Vocabulary.bytes())
     parser = oracle(LIST)
     lengths = set()
@@ -304,7 +304,7 @@ def test_the_generation_configs_ends_replace_the_vocabularys() -> None:
 
 
 def test_an_end_that_the_grammar_goes_on_after_ends_the_row_all_the_same() -> None:
-    """`generate` stops at every EOS id, also one that the grammar names as a symbol of its own in the middle."""
+    """`generate` stops at every EOS id, also at one that the grammar has as a symbol in the middle of a text."""
     tokens = [bytes([byte]) for byte in range(256)] + [b"<eos>", b"<|turn|>"]
     vocabulary = Vocabulary.from_tokens(tokens, eos_token_id=[256, 257], special_tokens={"<eos>": 256, "<|turn|>": 257})
     grammar = Grammar.from_lark('start: ("a" <|turn|> "b" | "c")')
@@ -318,7 +318,7 @@ def test_an_end_that_the_grammar_goes_on_after_ends_the_row_all_the_same() -> No
 
 
 def test_the_vocabulary_of_a_model() -> None:
-    """Ends from the generation config, where there are several, and as many ids as there are logits."""
+    """It has all EOS ids of the generation config, and as many ids as there are logits."""
     tokenizer = tiny_tokenizer()
     model = make_model(len(tokenizer) + 30, eos_token_id=tokenizer.eos_token_id)
     assert model_vocabulary(model, tokenizer).eos_token_ids == (tokenizer.eos_token_id,)
@@ -375,7 +375,7 @@ def test_a_low_temperature_in_half_precision_stays_finite() -> None:
 
 
 def test_generation_at_the_grammars_temperature(byte_model: transformers.LlamaForCausalLM) -> None:
-    """At 0 nothing is left to chance; two sequences of a batch may be at different rules."""
+    """At 0 the most likely token is certain; two sequences of a batch may be in different rules."""
     grammar = "start: x\nx[temperature=0]: /[a-z]{1,8}/"
     texts = set()
     for seed in range(3):
@@ -426,7 +426,7 @@ def test_ratios_on_a_real_vocabulary(tekken: Vocabulary) -> None:
 def test_logits_wider_than_the_vocabulary() -> None:
     model = make_model(320)
     with torch.no_grad():
-        model.lm_head.weight[257:] *= 50  # the padding would be likelier than anything else
+        model.lm_head.weight[257:] *= 50  # makes the padding likelier than anything else
     processor = GrammarLogitsProcessor(Grammar.from_lark(LIST), Vocabulary.bytes())
     for row in write(model, processor, [[1], [2]], num_return_sequences=20):
         assert max(row) <= EOS
@@ -439,7 +439,7 @@ def test_logits_wider_than_the_vocabulary() -> None:
 def test_a_vocabulary_that_cannot_spell_the_grammar_is_a_typed_error() -> None:
     vocabulary = Vocabulary.from_tokens([b"a", b"b", b"<eos>"], eos_token_id=2)
     model = make_model(3, eos_token_id=2)
-    # Row 0 has ended before row 1 is stuck.
+    # Row 0 ends before row 1 has no token.
     grammars = [Grammar.from_lark('start: "a"'), Grammar.from_lark('start: "abc"')]
     processor = GrammarLogitsProcessor(grammars, vocabulary)
     with pytest.raises(EmptyMaskError, match=r"row 1, after 2 tokens: no token of the vocabulary"):
@@ -447,7 +447,7 @@ def test_a_vocabulary_that_cannot_spell_the_grammar_is_a_typed_error() -> None:
 
 
 def test_tokens_excluded_by_others_are_a_typed_error(byte_model: transformers.LlamaForCausalLM) -> None:
-    """`min_new_tokens` forbids EOS where the grammar allows nothing else: their product is empty."""
+    """`min_new_tokens` forbids EOS when the grammar allows nothing else; then no token is left."""
     processor = GrammarLogitsProcessor(Grammar.from_lark(ONE_SENTENCE), Vocabulary.bytes())
     with pytest.raises(EmptyMaskError, match=r"row 0, after 3 tokens: .*processors before this one"):
         write(byte_model, processor, [[1]], min_new_tokens=10)
@@ -461,7 +461,7 @@ def test_logits_that_end_before_the_allowed_tokens_are_a_typed_error() -> None:
 
 
 def test_finished_rows_are_no_reason_for_nan(byte_model: transformers.LlamaForCausalLM) -> None:
-    """A row that has ended keeps a proper distribution, even where something else forbids EOS to it."""
+    """A row that has ended keeps a proper distribution, even if something else forbids EOS to it."""
     processor = GrammarLogitsProcessor(Grammar.from_lark('start: "a"'), Vocabulary.bytes(), prompt_length=0)
     scores = torch.zeros(2, 300)
     scores[:, EOS] = -torch.inf
@@ -472,7 +472,7 @@ def test_finished_rows_are_no_reason_for_nan(byte_model: transformers.LlamaForCa
 
 
 def test_rows_that_branch_and_reorder_at_random() -> None:
-    """No `generate` here: each step continues random rows of the last one, as a search could, some of them finished."""
+    """Without `generate`, each step continues random rows of the last one, as a search could; some are finished."""
     constraint = Constraint(LIST)
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -487,7 +487,7 @@ def test_rows_that_branch_and_reorder_at_random() -> None:
                 expected = [EOS] if finished else np.flatnonzero(constraint.mask(written)).tolist()
                 assert np.flatnonzero(np.isfinite(scores)).tolist() == expected, (seed, row)
                 following.append([*row, int(rng.choice([0, 91, EOS])) if finished else int(rng.choice(expected))])
-            # Of a row that goes on, also a second continuation: two branches of one parent.
+            # A row that continues may do so twice: two branches of one parent.
             parent = rows[0]
             choices = [0] if EOS in parent[3:] else np.flatnonzero(constraint.mask(parent[3:])).tolist()
             following.append([*parent, int(rng.choice(choices))])
@@ -502,18 +502,18 @@ def test_one_processor_serves_one_generation_after_another(byte_model: transform
     parser = oracle(LIST)
     first = write(byte_model, processor, [[65, 66, 67]])
     for prompts in (
-        [[65, 66, 67]],  # the same again
-        [[65, 66, 67, *first[0], 68]],  # a conversation goes on
+        [[65, 66, 67]],  # the same prompt again
+        [[65, 66, 67, *first[0], 68]],  # a conversation continues
         [[66]],
         [[1, 2, 3], [4]],  # another number of rows
-        [[91] * 20],  # text that the grammar would allow or refuse is no matter in a prompt
+        [[91] * 20],  # the grammar does not apply to a prompt
     ):
         for row in write(byte_model, processor, prompts, seed=len(prompts[0])):
             parser.parse(text_of(Vocabulary.bytes(), row))
 
 
 def test_a_prompt_that_goes_on_by_one_token_needs_a_word() -> None:
-    """The one case that cannot be told apart: the next call's rows are the last call's with one token more."""
+    """One case is ambiguous: the next prompt is the last call's row with one more token."""
     constraint = Constraint(LIST)
     start, scores = constraint.mask(), torch.zeros(1, 257)
     taken_for_generated = torch.tensor([[1, 2, 3]])
@@ -535,7 +535,7 @@ def test_a_prompt_that_goes_on_by_one_token_needs_a_word() -> None:
 
 
 def test_prompt_lookup_decoding_writes_the_same(byte_model: transformers.LlamaForCausalLM) -> None:
-    """Guesses are checked several at a time and may be taken back: rows get longer and shorter."""
+    """Several guesses are checked at once and may be dropped, so rows get longer and shorter."""
     grammar = Grammar.from_lark('start: "ab"~3..6 "c"')
     prompt = list(b"ababab")
     plain = write(byte_model, GrammarLogitsProcessor(grammar, Vocabulary.bytes()), [prompt], do_sample=False)
@@ -568,7 +568,7 @@ def test_tokens_that_were_not_allowed_are_an_error() -> None:
 def test_a_forbidden_token_is_forgiven_only_where_a_beam_search_can_have_taken_it() -> None:
     constraint = Constraint(LIST)
     scores = torch.zeros(2, 257)
-    # "[" alone is allowed: fewer than a search with two beams goes on with.
+    # Only "[" is allowed: fewer tokens than a search with two beams continues with.
     processor = GrammarLogitsProcessor(constraint.grammar, constraint.vocabulary)
     processor(torch.tensor([[7], [7]]), scores)
     masked = processor(torch.tensor([[7, ord("[")], [7, 0]]), scores)
@@ -617,7 +617,7 @@ def test_ids_that_no_key_holds_are_rejected_as_they_are(token_id: int) -> None:
     with pytest.raises(RejectedTokenError, match=f"row 1: .* token {token_id} at index 0") as caught:
         processor(torch.tensor([[7, ord("[")], [7, token_id]]), torch.zeros(2, 257))
     assert (caught.value.index, caught.value.token_id) == (0, token_id)
-    # Behind the end of a row stands padding, of whatever id.
+    # After the end of a row there is padding, of any id.
     processor(torch.tensor([[7, ord("["), ord("]"), EOS, token_id]]), torch.zeros(1, 257))
 
 

@@ -1,4 +1,4 @@
-"""Bounded repetitions: masks for all bounds out of one walk of the vocabulary (`Family` in `earley/_part`)."""
+"""Masks of bounded repetitions, whose answers for all bounds come from one walk of the vocabulary, are right."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def families(vocabulary: Vocabulary) -> int:
 
 
 def agree_on_the_way(grammar: str, vocabulary: Vocabulary, seed: int, steps: int) -> None:
-    """The masks of a random walk by `fill_bitmask` are those of the merged walk."""
+    """Compare the masks of a random walk by `fill_bitmask` with those of the merged walk."""
     rng = random.Random(seed)
     matcher = Matcher(Grammar.from_lark(grammar), vocabulary)
     row, walked = np.zeros((2, (vocabulary.size + 31) // 32), dtype=np.int32)
@@ -51,12 +51,12 @@ def agree_on_the_way(grammar: str, vocabulary: Vocabulary, seed: int, steps: int
         texts = [int(t) for t in rng.sample(list(allowed), min(9, len(allowed))) if vocabulary.token_bytes(int(t))]
         if not texts or not matcher.accept(min(texts, key=lambda t: len(vocabulary.token_bytes(t)))):
             break
-    assert matcher.stats()["masks_walked"] == 0  # or the walk was compared with itself
+    assert matcher.stats()["masks_walked"] == 0  # else the walk was compared with itself
 
 
 @pytest.mark.parametrize("name", [*COUNTED, *PLAIN])
 def test_masks_within_bounded_repetitions(name: str) -> None:
-    """Real tokens; two grammars with other bounds share what was walked, and what follows differs."""
+    """With real tokens, grammars with other bounds share one walk, although what follows differs."""
     pattern = (COUNTED | PLAIN)[name]
     tokens = [load("tekken").token_bytes(i) for i in range(1000, 60000)]
     vocabulary = Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
@@ -70,7 +70,7 @@ def test_masks_within_bounded_repetitions(name: str) -> None:
 @pytest.mark.parametrize("split_nodes", [1, 9])
 @pytest.mark.parametrize("pattern", [r"a?[bc]{2,4}a", r"([b-d]|a[b-d]){1,3}(e|ea)", r"[^a]{0,3}(a[ab])*a"])
 def test_every_short_text(pattern: str, split_nodes: int) -> None:
-    """All strings of five letters up to length 4 as tokens, and classes broad enough for a family."""
+    """The tokens are all strings of five letters up to length 4; the classes are broad enough for a family."""
     pattern = re.sub(r"\[b", r"[b\\x30-\\x39", pattern)
     letters = "abcde1é"
     tokens = ["".join(word) for length in range(1, 5) for word in product(letters, repeat=length)]

@@ -1,7 +1,7 @@
-"""A mask that is given up halfway: the call falls back on the walk, or raises, and all masks after it are right.
+"""If a mask is abandoned halfway, the call falls back on the walk or raises, and all later masks are right.
 
-What the mask had begun stays where it was: half an answer, answers within it, parts, rows of templates. None of it may
-show later, in this grammar or in another one on the same vocabulary.
+What the mask had begun stays in memory: half an answer, answers within it, parts, rows of templates. None of this may
+change a later mask, of this grammar or of another one on the same vocabulary.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TEXTS = [
 @pytest.mark.parametrize("split_nodes", [6, 50, NEVER])  # nodes are visited only below smaller ones
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_budget_that_ends_within_a_mask(text: str, split_nodes: int) -> None:
-    """Wherever it ends; with more of it, positions nearby and the next ones are answered without the walk."""
+    """The budget may end anywhere; with a larger one, these and the next positions are answered without the walk."""
     rng = Random(split_nodes)
     vocabulary = all_strings("[],a ", 4)
     given_up, twin = 0, Grammar.from_lark(text)
@@ -51,7 +51,7 @@ def test_a_budget_that_ends_within_a_mask(text: str, split_nodes: int) -> None:
 
 
 def test_questions_nested_too_deep() -> None:
-    """Each blank of a token may end a lexeme: as many questions within each other as there are blanks."""
+    """Each blank of a token may end a lexeme, so questions nest as deep as there are blanks; the depth has a bound."""
     tokens = [b" " * n for n in range(1, 600)] + [b"x", b" x", b"c", b"d"]
     vocabulary = Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
     text = 'start: " " start "c" | "  " start "d" | "x"'
@@ -68,7 +68,7 @@ def test_questions_nested_too_deep() -> None:
 
 
 def too_hard(regexes: Regexes) -> int:
-    """A regex that contains nothing, which is found out only after more than 2^18 derivatives."""
+    """Make a regex that matches nothing, which shows only after more than 2^18 derivatives."""
     letter = regexes.byte_set(b"ab")
 
     def late(text: bytes) -> int:
@@ -78,7 +78,7 @@ def too_hard(regexes: Regexes) -> int:
 
 
 def grammar_of(regexes: Regexes, *alternatives: list[int]) -> SimpleNamespace:
-    """`start: alternative | ...`, each of terminals with these regexes."""
+    """Make `start: alternative | ...`, each a sequence of terminals with these regexes."""
     engine = Engine(regexes)
     start = engine.add_nonterminal("start")
     for nodes in alternatives:
@@ -88,7 +88,7 @@ def grammar_of(regexes: Regexes, *alternatives: list[int]) -> SimpleNamespace:
 
 
 def test_a_terminal_that_is_too_hard() -> None:
-    """Neither way can know what is allowed; what does not come by that terminal can be asked as before."""
+    """Neither way can make a mask at this terminal; positions that do not reach it are answered as before."""
     vocabulary = all_strings("abxy", 4)
     r = Regexes()
     hard = r.concat([r.literal(b"x"), r.union([too_hard(r), r.literal(b"y")])])
@@ -111,7 +111,7 @@ def test_a_terminal_that_is_too_hard() -> None:
 
 
 def test_too_many_lexer_states() -> None:
-    """`[ab]*a[ab]{40}` has 2^41 of them, and long tokens reach very many: then the grammar learns no others."""
+    """`[ab]*a[ab]{40}` has 2^41 lexer states, and long tokens reach very many; then the grammar learns no more."""
     rng = Random(1)
     long = ["".join(rng.choices("ab", k=400)).encode() for _ in range(500)]
     tokens = [b"a", b"b", b"x", b"y", b"yy", b"xy"]
@@ -122,7 +122,7 @@ def test_too_many_lexer_states() -> None:
         matcher, other = (Matcher(Grammar.from_lark(t), vocabulary) for t in (text, text.replace("{40}", "{2}")))
 
         def filled_at_last() -> npt.NDArray[np.bool_]:
-            """One mask may add so much to what is remembered and no more; the next call goes on from there."""
+            """Return the mask after some calls: one call may remember only so much, and the next continues there."""
             for _ in range(20):
                 with suppress(LimitError):
                     return filled(matcher)
@@ -153,7 +153,7 @@ def test_too_many_lexer_states() -> None:
 @pytest.mark.parametrize("n_failures", [1, 2, 3])
 @pytest.mark.parametrize("split_nodes", SPLITS)
 def test_productions_that_cannot_be_made_at_first(error: Exception, n_failures: int, split_nodes: int) -> None:
-    """A mask that comes to a lazy symbol is given up there; once it can be expanded, all is as it should be."""
+    """A mask is abandoned at a lazy symbol that cannot be expanded; once it can, the masks are right."""
     failures = [error] * n_failures
 
     def expand() -> list[list[int]]:

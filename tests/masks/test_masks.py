@@ -1,8 +1,8 @@
-"""Masks out of remembered answers equal those of the walk and of the twin, bit for bit, whichever way they are made.
+"""Masks from remembered answers equal those of the walk and of the twin, bit for bit, in whatever way they are made.
 
-Vocabularies are small here, so the bounds from which on answers take the paths of large ones are set by hand
-(`mask_paths.limits`). Cases are data: grammar, alphabet and texts; the vocabulary is every string over the alphabet, so
-that tokens of every shape begin, cross and end lexemes at every place.
+Vocabularies are small here, so the tests lower the bounds above which answers use the methods for large ones
+(`mask_paths.limits`). Cases are data: grammar, alphabet and texts. The vocabulary is every string over the alphabet, so
+tokens of every shape begin, span and end lexemes at every place.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def test_every_way_makes_the_same_masks(name: str, split_nodes: int) -> None:
 
 @pytest.mark.parametrize("split_nodes", SPLITS)
 def test_what_an_answer_within_an_answer_visits_is_its_own(split_nodes: int) -> None:
-    """Two answers on the way to one mask came by continuations of the same number; the outer one left out its own."""
+    """An answer and one within it visit continuations with equal numbers; neither must skip its own."""
     words = [b" " + "".join(w).encode() for w in product("ab ", repeat=4)]
-    tokens = [b"  ", b"bba", b"babb", *words[12:44]]  # so few, so that numbers meet
+    tokens = [b"  ", b"bba", b"babb", *words[12:44]]  # so few that the numbers are equal
     vocabulary = Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
     text = 'start: r1 r1 / +/ r0\nr0: | r0 r1\nr1: "b" "a" start " " | "b"'
     with limits(split_nodes=split_nodes):
@@ -88,7 +88,7 @@ def accepted(grammar: Grammar, vocabulary: Vocabulary, token_ids: list[int]) -> 
 
 
 def test_long_runs_of_blanks_cost_no_more_than_their_number() -> None:
-    """Each blank may end a lexeme or go on: there are exponentially many ways to read a run of them."""
+    """Each blank may end a lexeme or continue it, so there are exponentially many ways to read a run of blanks."""
     grammar = 's: " " s "c" | "  " s "d" | "   " s "f" | "x"\nstart: s'
     tokens = (
         [b" " * n for n in range(1, 200)] + [b" " * n + b"x" for n in range(40)] + [b"c", b"d", b"f", b"cc", b"dcf"]
@@ -102,11 +102,11 @@ def test_long_runs_of_blanks_cost_no_more_than_their_number() -> None:
                 assert matcher.accept(tokens.index(text))
             agreed(matcher)
             assert matcher.stats()["masks_walked"] == 0
-            assert matcher.stats()["nodes_visited"] < 100_000  # of masks and of walks
+            assert matcher.stats()["nodes_visited"] < 100_000  # by masks and by walks
 
 
 def alternatives(n: int, inner: int) -> str:
-    """After `c` the row has an item for each of n rules, every `inner`-th of them with a sentence to come back from."""
+    """Make a grammar whose row after `c` has an item for each of n rules, every `inner`-th with `start` in it."""
     words = ["".join(w) for w in product("ab", repeat=6)][:n]
     rules = [f'r{i}: "c" {"" if i % inner else "start "}"{word}"' for i, word in enumerate(words)]
     return "\n".join([f'start: ({" | ".join(f"r{i}" for i in range(n))}) start? | "ba"', *rules])
@@ -115,7 +115,7 @@ def alternatives(n: int, inner: int) -> str:
 @pytest.mark.parametrize("split_nodes", SPLITS)
 @pytest.mark.parametrize("n", [31, 32, 33, 50])
 def test_rows_of_many_items(n: int, split_nodes: int) -> None:
-    """Beyond 32 items a row is asked as a whole and not item by item, for its own masks and within those of others."""
+    """A row of more than 32 items is answered as a whole and not item by item, for its own masks and within others'."""
     vocabulary = all_strings("abc", 5)
     with limits(split_nodes=split_nodes):
         for inner in (3, n):
@@ -123,14 +123,14 @@ def test_rows_of_many_items(n: int, split_nodes: int) -> None:
             matcher = Matcher(grammar, vocabulary)
             feed(matcher, b"c")
             agreed(matcher)
-            if inner == n:  # one of them
+            if inner == n:  # only one of the rules contains `start`
                 assert (matcher.stats()["questions_asked"] > n) == (n <= 32)
             agree_along(grammar, vocabulary, [b"caaaaabcaaaaba", b"cbaaaaaaa", b"ccbaaaaaaaaaaaaa"])
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_small_grammars(seed: int) -> None:
-    """Few rules over few letters, all strings of these as tokens: the campaign has more of them, and the twin."""
+    """Few rules over few letters, with all strings of these as tokens. The campaign has more of them, and the twin."""
     rng = Random(seed)
     vocabularies = {a: all_strings(a, longest, pieces_of(a)) for a, (longest, _) in SMALL.items()}
     for _ in range(500):
@@ -140,7 +140,7 @@ def test_small_grammars(seed: int) -> None:
             try:
                 grammar = Grammar.from_lark(sketch.text)
             except GrammarError:
-                continue  # without sentences
+                continue  # no sentence
             for _ in range(2):
                 matcher = Matcher(grammar, vocabularies[alphabet])
                 while matcher.n_tokens < 5 and go_on(matcher, rng, agreed(matcher)):
@@ -161,7 +161,7 @@ def pair_of(sketch: GrammarSketch, seed: int) -> Pair | None:
 
 
 def checked_walk(pair: Pair, rng: Random, n_tokens: int) -> None:
-    """As `compare.walk`, with the mask by the walk as a third."""
+    """Do what `compare.walk` does, and compare the mask of the walk over the trie as well."""
     for _ in range(n_tokens):
         mask = pair.mask()
         expected = agreed(pair.matcher)
@@ -186,7 +186,7 @@ def test_masks_equal_the_walks_and_the_twins(sketch: GrammarSketch, rng: Random,
 @given(grammars(), randoms, st.sampled_from(SPLITS))
 @within_budget
 def test_forks_and_rollback(sketch: GrammarSketch, rng: Random, split_nodes: int) -> None:
-    """Any order of going on and back; each position is asked by whoever comes there first."""
+    """Forks and rollbacks in any order change no mask; the first matcher at a position finds its answer."""
     with limits(split_nodes=split_nodes):
         pair = pair_of(sketch, 0)
         if pair is None:
@@ -216,7 +216,7 @@ def test_forks_and_rollback(sketch: GrammarSketch, rng: Random, split_nodes: int
 )
 @within_budget
 def test_bounds_change_no_mask(sketch: GrammarSketch, rng: Random, split_nodes: int, memory: int, budget: int) -> None:
-    """Forgetting all the time, and falling back on the walk where a mask may visit only so many nodes."""
+    """Masks stay right if everything is forgotten all the time, and if few nodes may be visited before the walk."""
     with limits(split_nodes, memory, budget):
         pair = pair_of(sketch, 1)
         if pair is not None:
@@ -233,7 +233,7 @@ def test_special_tokens(text: str, split_nodes: int) -> None:
 
 @pytest.mark.parametrize("split_nodes", SPLITS)
 def test_tokens_spelled_alike(split_nodes: int) -> None:
-    """All of them are in a mask or none, in few tokens and in bitmaps."""
+    """Tokens spelled alike are all in a mask or none of them, in lists of tokens and in bitmaps."""
     tokens = [b"a", b"ab", b"a", b" ", b"ab", b"ab", b"b", b"", b" ", b"a b", b"a b"] + [
         b"a" * n for n in range(2, 500)
     ] * 2
@@ -246,11 +246,11 @@ def test_tokens_spelled_alike(split_nodes: int) -> None:
         assert masks[0][[0, 2]].all() and masks[0][[1, 4, 5]].all() and not masks[0][[6, 7]].any()
 
 
-# --- regexes that no front end writes yet ----------------------------------------------------------------------------
+# --- regexes made directly -------------------------------------------------------------------------------------------
 
 
 def engine_grammar(terminals: dict[str, int], regexes: Regexes, ignored: tuple[str, ...] = ()) -> object:
-    """`start: T1 start | T1 | T2 start | ...`, with `ignored` between."""
+    """Make `start: T1 start | T1 | T2 start | ...`, with `ignored` in between."""
     engine = Engine(regexes)
     start = engine.add_nonterminal("start")
     for name, node in terminals.items():

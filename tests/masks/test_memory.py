@@ -1,6 +1,6 @@
-"""What is remembered for masks may be forgotten at any time, and no mask differs for it.
+"""What is remembered for masks may be forgotten at any time without changing a mask.
 
-Several grammars take turns on one vocabulary with room for little: each call may flush the answers of the others, its
+Several grammars take turns on one vocabulary with little memory: each call may flush the answers of the others, its
 own, and the parts that all of them share.
 """
 
@@ -18,7 +18,7 @@ from support.mask_paths import NEVER, agreed, all_strings, cut, filled, go_on, l
 
 
 class Turns:
-    """Matchers of all grammars on one vocabulary, one of them at a time, each asked and led on."""
+    """Matchers of all grammars on one vocabulary, used in turn."""
 
     def __init__(self, vocabulary: Vocabulary, seed: int) -> None:
         self.rng = Random(seed)
@@ -45,7 +45,7 @@ class Turns:
         return [grammar.stats()["mask_flushes"] for grammar in self.grammars]
 
     def drops(self) -> int:
-        """How often the parts of the vocabulary were dropped; they are only added to otherwise."""
+        """Return how often the parts of the vocabulary were dropped; otherwise they only grow."""
         return sum(after < before for before, after in zip(self.parts, self.parts[1:], strict=False))
 
 
@@ -63,7 +63,7 @@ def test_grammars_take_turns(memory: int, n_tokens: int) -> None:
         turns.take(80)
         assert min(turns.flushes()) > 0 and turns.drops() > 0
         if memory > 1 << 16:
-            assert max(turns.flushes()) > turns.drops()  # answers go first
+            assert max(turns.flushes()) > turns.drops()  # answers are dropped first
 
 
 def test_nothing_is_given_back_while_there_is_room() -> None:
@@ -75,7 +75,7 @@ def test_nothing_is_given_back_while_there_is_room() -> None:
 
 @pytest.mark.parametrize("drop", [False, True])
 def test_a_position_is_asked_again_after_others_have_flushed_it(drop: bool) -> None:
-    """It was noted where the mask is, and the next call must not look there, of a fork and after going back neither."""
+    """A matcher notes where its mask is remembered; after a flush, no call may look there, of a fork neither."""
     rng = Random(3)
     vocabulary = vocabulary_of()
     with limits(split_nodes=200):
@@ -96,7 +96,7 @@ def test_a_position_is_asked_again_after_others_have_flushed_it(drop: bool) -> N
                 for _ in range(200):
                     if first.stats()["mask_flushes"] > before["mask_flushes"]:
                         break
-                    go_on(other, rng, filled(other))  # what is remembered is gone through once it has learned something
+                    go_on(other, rng, filled(other))  # memory is examined only after something was learned
             assert first.stats()["mask_flushes"] > before["mask_flushes"]
             for fork, mask in zip(forks, expected, strict=True):
                 assert np.array_equal(filled(fork), mask)
@@ -109,7 +109,7 @@ def test_a_position_is_asked_again_after_others_have_flushed_it(drop: bool) -> N
 
 
 def test_grammars_come_and_go() -> None:
-    """What was remembered for a grammar goes with it; the parts and the others stay."""
+    """What is remembered for a grammar is freed with it; the parts and the other grammars' answers stay."""
     rng = Random(5)
     vocabulary = vocabulary_of(5_000)
     with limits(memory=1 << 16, split_nodes=50):
@@ -142,7 +142,7 @@ def test_one_grammar_on_two_vocabularies() -> None:
 
 @pytest.mark.parametrize("memory", [0, 1 << 13, 1 << 15])
 def test_small_vocabularies_take_turns(memory: int) -> None:
-    """Tokens of every shape: all strings over a few letters."""
+    """Masks stay right on tokens of every shape: all strings over a few letters."""
     vocabulary = all_strings('a"{}: ,', 4)
     texts = [
         'start: "{" [P ("," P)*] "}"\nP: /"[a ]*":[a]+/\n%ignore " "',
@@ -165,11 +165,11 @@ def test_small_vocabularies_take_turns(memory: int) -> None:
     ("text", "n", "length", "is_cleared"),
     [
         ('start: "a" start "a" | "b" start "b" | "a" | "b" | / +/', 500, 100, True),  # a row for each byte of a token
-        ('start: LATE start "b" | "a"\nLATE: /[ab]*a[ab]{11}/', 600, 30, False),  # or a lexer state for nearly each
+        ('start: LATE start "b" | "a"\nLATE: /[ab]*a[ab]{11}/', 600, 30, False),  # a lexer state for nearly each byte
     ],
 )
 def test_templates_grow_too_large(text: str, n: int, length: int, is_cleared: bool) -> None:
-    """Their tables are dropped in the middle of a walk, and all that they know between two calls; answers stay."""
+    """Their tables are dropped during a walk, and everything else of them between two calls; answers stay."""
     rng = Random(n)
     words = [bytes(rng.choices(b"ab", k=length)) for _ in range(n)]
     vocabulary = Vocabulary.from_tokens([b"a", b"b", b" ", *words, b""], eos_token_id=n + 3)
@@ -190,7 +190,7 @@ def test_templates_grow_too_large(text: str, n: int, length: int, is_cleared: bo
 
 
 def test_idle_grammars_hold_no_dropped_parts() -> None:
-    """Parts that were dropped go at once, though grammars that used them are kept and never asked again."""
+    """Dropped parts are freed at once, even if grammars that used them exist and are never used again."""
     vocabulary = vocabulary_of(5_000)
     with limits(memory=1 << 12, split_nodes=50):
         kept = []
@@ -203,14 +203,14 @@ def test_idle_grammars_hold_no_dropped_parts() -> None:
             thing for thing in gc.get_objects() if type(thing).__name__ == "Parts" and thing.trie is vocabulary.trie
         ]
         assert alive == [vocabulary.trie.learned]
-        # What an empty table takes is not given back.
+        # The memory of an empty table is not freed.
         assert vocabulary.stats()["remembered_bytes"] < (1 << 12) + 30_000 * len(kept)
         for matcher in kept:
             agreed(matcher)
 
 
 def test_what_one_mask_remembers_is_bounded() -> None:
-    """Parts of 2,000 strings would take seconds and, of a whole vocabulary, a gigabyte: the walk makes the mask."""
+    """Parts of 2,000 strings would take seconds and, for a whole vocabulary, a gigabyte: the walk makes the mask."""
     vocabulary = vocabulary_of()
     text = "start: " + " | ".join(rf'/[^\u{0x4E00 + n:04x}]+"/' for n in range(2000))
     with limits(split_nodes=1000):
@@ -224,7 +224,7 @@ def test_what_one_mask_remembers_is_bounded() -> None:
 
 
 def test_counted_repetitions_below_many_nodes_take_little() -> None:
-    """Many nodes lead to the repetition; a family for each, with bitmaps of the vocabulary, would take megabytes."""
+    """Many nodes lead to the repetition; a family for each of them, with bitmaps, would take megabytes."""
     vocabulary = vocabulary_of()
     with limits(split_nodes=1000):
         matcher = Matcher(Grammar.from_lark('start: /[etaoinsr]{2}[^"X]{1,80}"/'), vocabulary)

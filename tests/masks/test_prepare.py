@@ -1,4 +1,4 @@
-"""What is prepared for a vocabulary changes no mask, is found by grammars written otherwise, and is made once."""
+"""What is prepared for a vocabulary changes no mask, serves grammars that are written differently, and is made once."""
 
 import subprocess
 import sys
@@ -76,7 +76,7 @@ def vocabulary(request: pytest.FixtureRequest) -> Vocabulary:
 
 
 def fresh(name: str) -> Vocabulary:
-    """The vocabulary of this name, with nothing learned about it."""
+    """Return the vocabulary of this name, with nothing remembered for it."""
     if name == "made up":
         return made_up()
     found = vocabularies.load(name)
@@ -89,7 +89,7 @@ def made_up() -> Vocabulary:
 
 
 def cut(vocabulary: Vocabulary, text: str) -> list[int]:
-    """Tokens that spell the text: long ones, and now and then a byte by itself."""
+    """Split the text into tokens: long ones, and now and then a single byte."""
     ids: dict[bytes, int] = {}
     for token_id in range(vocabulary.size):
         ids.setdefault(vocabulary.token_bytes(token_id), token_id)
@@ -103,13 +103,13 @@ def cut(vocabulary: Vocabulary, text: str) -> list[int]:
 
 
 def compare_masks(vocabulary: Vocabulary, name: str) -> None:
-    """Every mask of the text with the merged walk, which knows nothing of parts."""
+    """Compare every mask of the text with the merged walk, which uses no parts."""
     for row, walked in masks(vocabulary, name):
         assert np.array_equal(row, walked)
 
 
 def masks(vocabulary: Vocabulary, name: str) -> Iterator[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]]:
-    """Before each token of the text: its mask, and the mask of the merged walk."""
+    """Yield before each token of the text its mask and that of the merged walk."""
     source, text = GRAMMARS[name]
     matcher = Matcher(Grammar.from_lark(source), vocabulary)
     row, walked = np.zeros((2, -(-vocabulary.size // 32)), np.int32)
@@ -128,7 +128,7 @@ def test_masks_are_the_same(vocabulary: Vocabulary, name: str) -> None:
 
 
 def test_grammars_find_what_was_prepared() -> None:
-    """The same in other words: other orders, groups, terminals put together from named ones."""
+    """Grammars with other orders and groups, or terminals composed of named ones, use the same parts."""
     for written in (
         r"/[A-Za-z_][A-Za-z0-9_]*/",
         r'("_" | "a".."z" | "A".."Z") ("_" | /[a-z]|[A-Z]/ | /[0-9]/)*',
@@ -155,7 +155,7 @@ def test_again_is_cheap() -> None:
     assert first["known"] == 0
     assert prepare(vocabulary) == {"built": 0, "taken": 0, "known": first["built"]}
     assert vocabulary.trie.learned is learned and learned.stats()["part_nodes_visited"] == visited
-    # What was dropped to save memory is made again.
+    # Parts that were dropped to save memory are made again.
     vocabulary.trie.learned = None
     assert prepare(vocabulary) == first
 
@@ -184,7 +184,7 @@ def test_from_several_threads() -> None:
 
 
 def test_small_vocabularies() -> None:
-    """Nothing below a blank, hardly a byte, no byte at all."""
+    """Preparing works with no token below a blank, with hardly a byte, and with no byte at all."""
     for tokens in ([b"a", b"b", b"ab"], [b" "], [b"\xff", b"\xc3"], [b"", b""]):
         vocabulary = Vocabulary.from_tokens([*tokens, b"</s>"], eos_token_id=len(tokens))
         prepare(vocabulary)
@@ -220,7 +220,7 @@ def test_what_was_saved_is_taken_up(name: str, tmp_path: Path) -> None:
     assert learned is not None and learned.n_built == learned.stats()["part_nodes_visited"] == 0 < walked
     for grammar in GRAMMARS:
         compare_masks(again, grammar)
-    # Nothing is read or written any more.
+    # Now nothing is read or written.
     for path in tmp_path.iterdir():
         path.write_bytes(b"")
     assert prepare(again, tmp_path) == {"built": 0, "taken": 0, "known": built}
@@ -246,7 +246,7 @@ def test_what_is_there_already_is_saved(tmp_path: Path) -> None:
 
 
 def test_another_process_makes_the_same_file(tmp_path: Path) -> None:
-    """Nothing that is saved depends on addresses, on the order of sets, or on what was there before."""
+    """The file does not depend on addresses, on the order of sets, or on what was there before."""
     program = "import sys, earleymask; earleymask.prepare(earleymask.Vocabulary.bytes(), sys.argv[1])"
     subprocess.run([sys.executable, "-c", program, str(tmp_path / "one")], check=True)
     vocabulary = Vocabulary.bytes()
@@ -281,7 +281,7 @@ def test_a_damaged_file_is_replaced(damage: Any, tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.warns(RuntimeWarning, match="it was made anew and replaced$") as told:
         assert prepare(made_up(), tmp_path) == {"built": built, "taken": 0, "known": 0}
-    assert [warning.filename for warning in told] == [__file__]  # who called, and not who found out
+    assert [warning.filename for warning in told] == [__file__]  # the warning names the caller's file
     assert str(path) in str(told[0].message) and "delete" not in str(told[0].message)
     assert prepare(made_up(), tmp_path)["taken"] == built
 
@@ -293,7 +293,7 @@ def test_a_file_of_another_vocabulary_is_replaced(tmp_path: Path) -> None:
     path.rename(prebuilt.path_of(tmp_path, vocabulary.fingerprint))
     with pytest.warns(RuntimeWarning, match="made for the vocabulary"):
         assert prepare(vocabulary, tmp_path)["taken"] == 0
-    # The same where the file says otherwise.
+    # The same if the file says otherwise.
     arrays = prebuilt.load(tmp_path, vocabulary.fingerprint)
     assert arrays is not None
     prebuilt.save(tmp_path, Vocabulary.bytes().fingerprint, arrays)
@@ -327,7 +327,7 @@ def saved_parts() -> dict[str, npt.NDArray[Any]]:
 
 SAVED = saved_parts()
 VALUES = st.sampled_from([0, 1, 2, 31, 255, 2**16, 2**31, 2**32 - 2, 2**32 - 1]) | st.integers(0, 2**32 - 1)
-# Near the beginning are the first records' numbers; small steps hit what is nearly right.
+# The numbers of the first records are near the beginning; small changes make values that are nearly right.
 CHANGES = st.lists(
     st.tuples(
         st.integers(0, 200) | st.integers(0, len(SAVED["parts"]) - 1),
@@ -341,7 +341,7 @@ CHANGES = st.lists(
 @given(CHANGES, st.none() | st.integers(0, len(SAVED["parts"])))
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_wrong_words_are_no_harm(tmp_path: Path, changes: list[tuple[int, int]], end: int | None) -> None:
-    """The checksum is right and the words are not: whatever comes of it, no memory but the vocabulary's is read."""
+    """With a right checksum and wrong words, masks may be wrong, but only the vocabulary's own memory is read."""
     parts = SAVED["parts"].copy()
     for at, value in changes:
         parts[at] = value if value >= 0 else (int(parts[at]) + value + 10) % 2**32

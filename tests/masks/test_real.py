@@ -1,4 +1,4 @@
-"""Masks out of remembered answers equal those of the walk, over whole real vocabularies and late in real texts."""
+"""Masks from remembered answers equal those of the walk, over whole real vocabularies and late in real texts."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ KINDS = ("json", "language", "sql")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", vocabularies.NAMES)
 def test_late_in_a_text(name: str, kind: str) -> None:
-    """At random places of a text, and at places that no text has: a few tokens of the mask further on."""
+    """They are equal at random places of a text, and a few random tokens of the mask later."""
     rng = Random(f"{name} {kind}")
     vocabulary = vocabularies.load(name)
     text = (ROOT / "bench" / "grammars" / f"{kind}.lark").read_text(encoding="utf-8")
     document = arms.bench_text()(kind, rng.randrange(10**6), 1500)
     matcher = Matcher(Grammar.from_lark(text), vocabulary)
-    tokens = vocabularies.load_encoder(name).encode(document)  # SentencePiece's blank in front is ignored
+    tokens = vocabularies.load_encoder(name).encode(document)  # the grammar ignores SentencePiece's first blank
     chosen = set(rng.sample(range(len(tokens)), min(10, len(tokens))))
     for place, token in enumerate(tokens):
         if place in chosen:

@@ -1,4 +1,4 @@
-"""Masks of terminals with lookarounds, atomic groups and ambiguous counts: remembered parts against the merged walk."""
+"""With lookarounds, atomic groups and ambiguous counts, masks from remembered parts equal those of the merged walk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks of JSON Schemas over whole real vocabularies: by answers, by the walk, and token by token."""
+"""Masks of JSON Schemas over whole real vocabularies are equal by answers, by the walk, and token by token."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_keys_and_items_that_come_once(name: str, order: str) -> None:
 
 
 def test_a_token_that_writes_a_key_twice() -> None:
-    """Within one token a key may end, have its value and come again: that one alone is refused."""
+    """Only the token in which a key ends, gets its value and begins again is refused."""
     spelled = [b'{"a":1', b',"a":2', b',"b":2', b',"b":3,"b"', b',"b":3,"c"', b'":1,"a"', b'":1,"b"', b',"a', b"}"]
     vocabulary = vocabularies.Vocabulary.from_tokens(
         [*spelled, *(bytes([b]) for b in range(256)), b""], eos_token_id=265

@@ -1,7 +1,7 @@
-"""Grammars one after the other on one vocabulary: what the earlier ones left there must fit exactly, or not be used.
+"""A grammar uses what earlier ones left on the vocabulary only if it fits exactly.
 
-Parts are keyed by what a regex is, whichever grammar it came from. Regexes here differ by little: a bound, a class, the
-order of alternatives. The expected mask is that of a vocabulary which has seen no other grammar, and that of the walk.
+The key of a part is its regex, whatever grammar it came from. The regexes here differ a little: in a bound, a class,
+the order of alternatives. The expected mask is that of a vocabulary without other grammars, and that of the walk.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ALIKE = [
 
 
 def same_as_alone(text: str, shared: Vocabulary, rng: Random, n_tokens: int) -> None:
-    """Masks on a random way, on the shared vocabulary and on a new one with the same tokens."""
+    """Compare the masks of a random walk on the shared vocabulary and on a new one with the same tokens."""
     tokens = [shared.token_bytes(i) for i in range(shared.size)]
     alone = Vocabulary.from_tokens(tokens, eos_token_id=shared.eos_token_ids)
     matchers = [Matcher(Grammar.from_lark(text), vocabulary) for vocabulary in (shared, alone)]
@@ -54,14 +54,14 @@ TAILS = ['"', '",*', '"(?:a"|0)?', '"{1,2}']
 
 
 def long_tokens() -> list[bytes]:
-    """Repetitions around the number up to which a family counts in bitmaps, closed and not."""
+    """Return tokens of repetitions around the number up to which a family counts in bitmaps, closed and not."""
     return [head + body * n + tail for n in (14, 16, 17, 18, 20, 30) for body in (b"a", b",", b"a0", "é".encode())
             for head in (b"", b'"') for tail in (b"", b'"', b'",', b'"a"', b'""')]  # fmt: skip
 
 
 @pytest.mark.parametrize("split_nodes", [1, 40])
 def test_bounds_bodies_and_tails_of_repetitions(split_nodes: int) -> None:
-    """Bounds of one body and tail share what was walked; other bodies and tails must not."""
+    """All bounds of one body and tail share a walk; other bodies and tails must not use it."""
     rng = Random(split_nodes)
     shared = all_strings('"a0,é', 3, [*pieces_of("é"), *long_tokens()])
     with limits(split_nodes=split_nodes):
@@ -74,7 +74,7 @@ def test_bounds_bodies_and_tails_of_repetitions(split_nodes: int) -> None:
 
 @pytest.mark.parametrize("split_nodes", [1, 5])
 def test_all_but_some_words(split_nodes: int) -> None:
-    """What is known of a terminal is taken over for the same one without some words, but along these words."""
+    """A terminal without some words uses what is known of the whole terminal, except along these words."""
     rng = Random(split_nodes)
     shared = all_strings('"abé', 3, [b'a","', b'ab"b', b'"a""b"', *pieces_of("é")])
     bodies = ['"[^"]*"', '"[^"]*"a*', "[ab]*", "[^b]+", '"[^"]{0,4}"', "a*b*", ".*"]
@@ -90,7 +90,7 @@ def test_all_but_some_words(split_nodes: int) -> None:
 
 @pytest.mark.parametrize("split_nodes", [1, 5])
 def test_bounds_that_no_token_comes_near(split_nodes: int) -> None:
-    """Many turns of what has any length have the part of any number; few, and those that tokens spell, have not."""
+    """Bounds far beyond what a token can spell share the part of an unbounded repetition; nearer bounds do not."""
     rng = Random(split_nodes)
     words = [b"a ", b"a a ", b"a a a", b"b b b b b ", b"a a a a a a a a", b"b" * 30, b"a b  " * 12]
     words += [b'a "', b' "', b' a" b']
@@ -107,7 +107,7 @@ def test_bounds_that_no_token_comes_near(split_nodes: int) -> None:
 
 
 def test_grammars_in_any_order() -> None:
-    """The same grammars, each time on a vocabulary of their own and in another order."""
+    """The same grammars in another order, on a vocabulary of their own each time, have the same masks."""
     texts = [
         'start: (A | "b" start "c")+\nA: /[^bc]{1,4}b/\n%ignore / +/',
         "start: (A B)+\nA: /a.*?b/\nB: /[^bc]{1,3}b| +/",

@@ -1,6 +1,6 @@
-"""Masks made by many threads at once: of forks, of matchers of one grammar and of several, while much is forgotten.
+"""Many threads make right masks at once: with forks, and with one or several grammars, while much is forgotten.
 
-What a thread should see was found beforehand by the merged walk, alone, with grammars and a vocabulary of its own.
+The expected masks are made beforehand by the merged walk, in one thread, with separate grammars and vocabulary.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from support.mask_paths import cut, filled, go_on, limits, walked
 
 N_TOKENS = 4_000
 SECONDS = 120.0
-"""After so long, threads are taken to hang."""
+"""After so long, a test fails, because its threads seem to hang."""
 
 
 @dataclass(frozen=True)
 class Journey:
-    """Tokens of a text, and the mask before each and after the last."""
+    """The tokens of a text, and the masks before each and after the last."""
 
     name: str
     tokens: list[int]
@@ -62,7 +62,7 @@ def switch_often() -> Iterator[None]:
 
 
 def run(*tasks: Callable[[], None]) -> None:
-    """Each task in a thread of its own, all begun together; raises what one of them raised, or that one hangs."""
+    """Run each task in its own thread, all at once; raise what one of them raised, or an error if one hangs."""
     errors: list[BaseException] = []
     start = threading.Barrier(len(tasks))
 
@@ -85,7 +85,7 @@ def run(*tasks: Callable[[], None]) -> None:
 
 
 def travel(matcher: Matcher, journey: Journey, rng: Random, n_steps: int) -> None:
-    """Back and forth along the text, on forks now and then; each mask must be the one that was found beforehand."""
+    """Walk back and forth along the text, now and then on forks; each mask must be the expected one."""
     for _ in range(n_steps):
         roll = rng.randrange(8)
         if roll == 0:
@@ -99,7 +99,7 @@ def travel(matcher: Matcher, journey: Journey, rng: Random, n_steps: int) -> Non
 
 
 MEMORIES = [0, 1 << 14, 1 << 16, 1 << 26]
-"""All is forgotten at each call, more or less often, or never."""
+"""With these bounds everything is forgotten at each call, more or less often, or never."""
 
 
 @pytest.mark.parametrize("memory", MEMORIES)
@@ -119,7 +119,7 @@ def travelling(matcher: Matcher, journey: Journey, seed: int, n_steps: int) -> C
 
 @pytest.mark.parametrize("memory", MEMORIES)
 def test_forks_of_one_matcher(journeys: list[Journey], memory: int) -> None:
-    """They share what the first one has found and what each finds."""
+    """Forks share what the first matcher found and what each of them finds."""
     with limits(split_nodes=50, memory=memory):
         vocabulary = new_vocabulary()
         for journey in journeys[::3]:
@@ -132,7 +132,7 @@ def test_forks_of_one_matcher(journeys: list[Journey], memory: int) -> None:
 
 @pytest.mark.parametrize("memory", MEMORIES)
 def test_grammars_on_one_vocabulary(journeys: list[Journey], memory: int) -> None:
-    """They make parts for each other, side by side, and forget those of the others as well as their own."""
+    """Grammars make parts for each other at once, and drop the others' as well as their own."""
     with limits(split_nodes=50, memory=memory):
         vocabulary = new_vocabulary()
         grammars = {name: Grammar.from_lark(text) for name, text in GRAMMARS.items()}
@@ -142,7 +142,7 @@ def test_grammars_on_one_vocabulary(journeys: list[Journey], memory: int) -> Non
 
 
 def test_grammars_that_come_and_go_beside_others(journeys: list[Journey]) -> None:
-    """While some are asked, others are loaded, asked once or twice and dropped; and someone reads the counters."""
+    """While some grammars are used, others are loaded, used once or twice and dropped, and a thread reads counters."""
 
     def come_and_go(seed: int) -> None:
         rng = Random(seed)
@@ -163,7 +163,7 @@ def test_grammars_that_come_and_go_beside_others(journeys: list[Journey]) -> Non
 
 
 def test_one_grammar_on_two_vocabularies_at_once(journeys: list[Journey]) -> None:
-    """They share the lexer and the skeletons, which grow under either."""
+    """Both vocabularies share the lexer and the skeletons, which grow in either's calls."""
     with limits(split_nodes=50, memory=1 << 14):
         vocabularies = [new_vocabulary(), new_vocabulary()]
         grammars = {name: Grammar.from_lark(text) for name, text in GRAMMARS.items()}

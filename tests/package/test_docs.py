@@ -1,4 +1,4 @@
-"""The examples in docs/ run, and print what stands below them.
+"""The examples in docs/ run and print what is below them.
 
 A block marked `python` is an example. One marked `python NAME` compares with the package NAME, another engine: it runs
 where this package is installed. A block marked `console` shows commands.

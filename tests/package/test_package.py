@@ -1,4 +1,4 @@
-"""The package as installed: import names, the direction of imports, what a build leaves out."""
+"""The installed package: names of modules, the direction of imports, and what a build must contain."""
 
 import ast
 import functools
@@ -68,7 +68,7 @@ def sources(folder: str) -> list[Path]:
 
 
 def module_of(path: Path) -> str:
-    """The name under which a source file of the repository is imported."""
+    """Return the name under which a source file of the repository is imported."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     name = ".".join(parts if parts[0] == PACKAGE else (PACKAGE, *parts))
     return name.removesuffix(".__init__")
@@ -118,19 +118,19 @@ def imports(path: Path, folder: str) -> set[tuple[str, bool]]:
 
 
 def resolve(package: str, level: int, module: str, imported: list[str]) -> set[str]:
-    """The modules that `from <level dots><module> import <imported>` reads inside `package`."""
+    """Return the modules that `from <level dots><module> import <imported>` reads inside `package`."""
     if level == 0:
         base = module
     else:
         parts = package.split(".")
         base = ".".join(parts[: len(parts) - level + 1] + ([module] if module else []))
-    # `from .. import errors` names modules where the package is one that only gathers others.
+    # `from .. import errors` names modules if the package only contains others.
     gathers = base in (PACKAGE, f"{PACKAGE}.grammar")
     return {f"{base}.{name}" if gathers or f"{base}.{name}" in MODULES else base for name in imported}
 
 
 def folder_of(module: str) -> str | None:
-    """The folder of this repository that a module's name belongs to, or None for foreign modules."""
+    """Return the folder of this repository to which a module's name belongs, or None for foreign modules."""
     parts = module.split(".")
     if parts[0] != PACKAGE:
         return None
@@ -210,7 +210,7 @@ def listed(names: Iterable[str]) -> list[frozenset[str]]:
 
 
 def test_no_circle_of_imports_is_left_but_the_listed_ones() -> None:
-    """Imports within functions count as well: a circle that is put off until a call is a circle."""
+    """Imports within functions count as well: they only delay a circle until a call."""
     known = listed(CIRCLES)
     new = [sorted(circle) for circle in circles(arrows(with_types=False)) if not any(circle <= one for one in known)]
     assert not new, "modules import one another; move what they share, or list the circle with its reason"
@@ -250,7 +250,7 @@ def test_only_adapters_import_frameworks_when_loaded(folder: str) -> None:
 
 
 def test_the_import_reader_sees_what_it_should(tmp_path: Path) -> None:
-    """The checks above are only as good as the reader: it is shown every form of import that they must catch."""
+    """The checks above are only as good as their reader of imports, which must understand every form of import."""
     cython = tmp_path / "a.pyx"
     cython.write_text(
         "from ..trie._trie cimport (TokenTrie,\n    node_byte)\nfrom earleymask.grammar import model\n"
@@ -338,7 +338,7 @@ def test_grammar_error_shows_the_place() -> None:
 
 
 def test_errors_survive_pickling() -> None:
-    """Errors cross process borders in servers, with their attributes."""
+    """Errors keep their attributes when a server passes them to another process."""
     from earleymask.earley.errors import RejectedTokenError
     from earleymask.grammar.errors import GrammarError
 

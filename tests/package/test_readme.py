@@ -1,4 +1,4 @@
-"""README.md says what is true: its examples run and print what stands below them, its links and figures are right."""
+"""README.md is true: its examples run and print what is below them, and its links and figures are right."""
 
 import contextlib
 import io
@@ -11,12 +11,12 @@ import pytest
 
 from support.paths import ROOT
 
-sys.path.append(str(ROOT))  # `bench` takes it off again, so that it hides no installed package
+sys.path.append(str(ROOT))  # `bench` removes it again, for the root would hide the installed package
 
 from bench.reports import pages
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-# A fenced block: its language, its text, the line it begins in.
+# A fenced block: its language, its text, and its first line.
 BLOCKS = [
     (match[1], match[2], README.count("\n", 0, match.start()) + 1)
     for match in re.finditer(r"^```(\w*)\n(.*?)^```$", README, re.M | re.S)
@@ -31,7 +31,7 @@ def test_python_examples_print_what_stands_below_them() -> None:
     for index in examples:
         _, code, line = BLOCKS[index]
         output = io.StringIO()
-        # The newlines in front make tracebacks count lines as README.md does.
+        # With these newlines, tracebacks have the line numbers of README.md.
         program = compile("\n" * line + code, str(ROOT / "README.md"), "exec")
         with contextlib.redirect_stdout(output):
             exec(program, namespace)
@@ -65,7 +65,7 @@ def test_the_short_speed_table_has_a_row_for_each_text() -> None:
     rows = [line.split(" | ") for line in found.splitlines() if line.startswith("| ")][2:]
     assert [row[0].removeprefix("| ").partition(",")[0] for row in rows] == ["json", "language", "sql"]
     assert all("earleymask" not in cell and "llguidance" in cell for row in rows for cell in row[1:])
-    assert "xgrammar" not in rows[2][3]  # too few masks for a p99
+    assert "xgrammar" not in rows[2][3]  # it has too few masks for a p99
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Stubs and compiled modules say the same: names, parameters and docstrings are compared, so neither can drift.
+"""Stubs and compiled modules agree in names, parameters and docstrings.
 
 `test_typing.py` checks what the stubs' types mean to a type checker.
 """
@@ -23,7 +23,7 @@ def module_of(stub: Path) -> ModuleType:
 
 
 def definitions(stub: Path) -> Iterator[tuple[str, Definition]]:
-    """Public classes, functions and methods of a stub with their dotted names."""
+    """Yield the public classes, functions and methods of a stub with their dotted names."""
     for node in ast.parse(stub.read_text(encoding="utf-8")).body:
         if isinstance(node, Definition) and not node.name.startswith("_"):
             yield node.name, node
@@ -40,7 +40,7 @@ def find(module: ModuleType, name: str) -> object:
 
 
 def paragraphs(text: str) -> list[str]:
-    """The paragraphs of a docstring, each as one line however it was wrapped."""
+    """Return the paragraphs of a docstring, each as one line."""
     return [" ".join(paragraph.split()) for paragraph in text.split("\n\n") if paragraph.strip()]
 
 
@@ -49,7 +49,7 @@ def test_what_a_stub_declares_exists(stub: Path) -> None:
     module = module_of(stub)
     for name, node in definitions(stub):
         runtime = find(module, name)
-        # `__init__` stands for the arguments of the class, which Cython's `__cinit__` takes and no signature shows.
+        # `__init__` has the arguments of the class, which Cython's `__cinit__` takes and no signature shows.
         if isinstance(node, ast.ClassDef) or name.endswith("__init__"):
             continue
         if any(isinstance(decorator, ast.Name) and decorator.id == "property" for decorator in node.decorator_list):
@@ -78,7 +78,7 @@ def test_a_stub_leaves_nothing_public_out(stub: Path) -> None:
 
 @pytest.mark.parametrize("stub", STUBS, ids=lambda path: path.stem)
 def test_docstrings_of_stub_and_module_agree(stub: Path) -> None:
-    """A stub has every paragraph of the compiled module's docstring, unless that one refers to the stub."""
+    """A stub has every paragraph of the compiled module's docstring, unless the latter refers to the stub."""
     module = module_of(stub)
     for name, node in definitions(stub):
         if name.endswith("__init__"):

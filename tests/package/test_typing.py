@@ -1,7 +1,7 @@
-"""The stubs and annotations as users meet them: mypy accepts right uses and rejects wrong ones.
+"""Stubs and annotations serve users: mypy accepts right uses and rejects wrong ones.
 
-Each file in `typing_snippets/` is checked against the package as installed. A line that must be rejected names its
-error codes in a comment, `# error: arg-type`; any other error, and any error that does not come, fails.
+mypy checks each file in `typing_snippets/` with the installed package. A line that must be rejected names its error
+codes in a comment, `# error: arg-type`; any other error, and any missing one, is a failure.
 """
 
 import importlib.util
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 SNIPPETS = Path(__file__).with_name("typing_snippets")
-# Frameworks are taken for untyped: reading torch and transformers would take mypy a minute or more.
+# Frameworks count as untyped: mypy would need a minute or more to read torch and transformers.
 CONFIG = """
 [mypy]
 strict = True
@@ -30,8 +30,8 @@ FOLDERS = ("", "trie", "earley", "grammar", "integration")
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Counter[tuple[int, str]]]:
-    """What mypy says about each snippet: file name -> (line, error code) -> times. One run for all: it is slow."""
-    # An editable install is found by an import hook, which no type checker follows: collect what is installed.
+    """Run mypy once for all snippets; return file name -> (line, error code) -> how often."""
+    # An import hook finds an editable install, and no type checker follows it, so the files are copied.
     work = tmp_path_factory.mktemp("typing")
     for folder in FOLDERS:
         spec = importlib.util.find_spec(".".join(filter(None, ("earleymask", folder))))

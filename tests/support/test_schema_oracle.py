@@ -1,4 +1,4 @@
-"""The oracle of JSON Schema against the official suite, and each thing in which it departs from `jsonschema`."""
+"""The oracle of JSON Schema passes the official suite, and departs from `jsonschema` exactly as listed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ YEAR_2019 = {"$schema": schema_suite.DRAFTS["2019-09"]}
 
 DRAFT_4 = {"$schema": "http://json-schema.org/draft-04/schema#"}
 
-# By kind of departure: (schema, texts that are valid, texts that are not)
+# Kind of departure: (schema, valid texts, invalid texts)
 DEPARTURES: dict[str, list[tuple[Any, list[str], list[str]]]] = {
     "what is evaluated in 2019-09": [
         (
@@ -99,7 +99,7 @@ DEPARTURES: dict[str, list[tuple[Any, list[str], list[str]]]] = {
     ],
 }
 CASES = [
-    # In these `jsonschema` is exact by itself.
+    # `jsonschema` by itself is exact in these.
     ({"minLength": 2}, ['"\\ud83d\\ude00x"'], ['"\\ud83d\\ude00"']),
     ({"const": 1}, ["1", "1.0"], ["true"]),
     ({"const": {"a": [False]}}, ['{"a": [false]}'], ['{"a": [0]}']),
@@ -132,8 +132,8 @@ for schema, texts in json.load(sys.stdin):
 
 
 def test_jsonschema_alone_would_be_wrong() -> None:
-    """Each kind of departure is needed: jsonschema itself, in a process that has no oracle, judges some text of it
-    otherwise, or not at all."""
+    """Each kind of departure is needed: `jsonschema` alone, in a process without the oracle, judges one of its texts
+    differently, or not at all."""
     given = [(schema, valid + invalid) for cases in DEPARTURES.values() for schema, valid, invalid in cases]
     ran = subprocess.run(
         [sys.executable, "-c", ALONE], input=json.dumps(given), capture_output=True, text=True, check=True, timeout=60
@@ -149,7 +149,7 @@ def test_jsonschema_alone_would_be_wrong() -> None:
 
 
 def test_a_reference_to_a_dynamic_anchor_is_not_dynamic() -> None:
-    """The departure that is left: `referencing` resolves it as if it were a `$dynamicRef`, and by 8.2.3.1 it is not."""
+    """The known fault that remains: `referencing` resolves it like a `$dynamicRef`, against 8.2.3.1."""
     schema = {
         "$id": "http://h/root",
         "$dynamicAnchor": "node",
@@ -177,7 +177,7 @@ def test_the_official_suite(draft: str) -> None:
     n = 0
     suite = schema_suite.folder(draft)
     registry = schema_suite.remotes(suite)
-    if draft == "4":  # `referencing` fails where it looks through schemas of later drafts for the names in draft 4
+    if draft == "4":  # `referencing` fails when it searches schemas of later drafts for the names of draft 4
         registry = {
             uri: schema
             for uri, schema in registry.items()

@@ -1,4 +1,4 @@
-"""The twin itself: against texts enumerated by brute force, against lark, and against plainer versions of itself."""
+"""The twin agrees with texts enumerated by brute force, with lark, and with plainer versions of itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from support.twin import EmptyLanguage, Item, Position, Row, Rule, Twin, TwinMat
 
 @dataclass(frozen=True)
 class PlainTokens:
-    """A vocabulary that is nothing but data; single bytes are ids 0..255, EOS is 256."""
+    """A vocabulary of plain data: ids 0 to 255 are single bytes, EOS is 256."""
 
     tokens: tuple[bytes, ...]
     special_tokens: Mapping[str, int]
@@ -46,8 +46,8 @@ def plain_tokens(more: Iterable[bytes] = (), specials: Iterable[str] = ()) -> Pl
 
 
 class PlainerTwin(Twin):
-    """The same recogniser without its one refinement: rows are closed by sweeping until nothing changes, a completion
-    into the row itself included, and ignored text is written into the rules (`x: T blanks`), not carried over."""
+    """The recogniser without its refinement: rows are closed by sweeping until nothing changes, also for completions
+    that begin in the row itself, and ignored text is a part of the rules (`x: T blanks`) and not carried."""
 
     def __init__(
         self, rules: Iterable[Rule], terminals: Mapping, *, start: str = "start", ignored: Iterable[str] = (), **more
@@ -85,7 +85,7 @@ class PlainerTwin(Twin):
 
 
 def twin_or_none(text: str, kind: type[Twin] = Twin, lexemes: str = "earleymask", remember: bool = True) -> Twin | None:
-    """None for a language that is empty; a grammar that lark refuses skips the example."""
+    """Return the twin, or None if the language is empty; reject the example if lark refuses the grammar."""
     try:
         return kind.from_lark(text, lexemes=lexemes, remember=remember)
     except EmptyLanguage:
@@ -97,7 +97,7 @@ def twin_or_none(text: str, kind: type[Twin] = Twin, lexemes: str = "earleymask"
 
 
 def some_texts(rng: Random, twin: Twin, n: int, longest: int = 12) -> list[bytes]:
-    """Texts near the language: walks over viable bytes, whole, cut, or with a byte changed."""
+    """Return texts near the language: walks over viable bytes, whole, cut, or with a byte changed."""
     found = [b""]
     for _ in range(n):
         position: Position | None = twin.start
@@ -190,7 +190,7 @@ def lark_side(text: str) -> Lark:
 
 
 def lark_on(parser: Lark, text: bytes) -> bool | None:
-    """Whether lark accepts the text; None where it cannot be asked."""
+    """Return whether lark accepts the text; None if it cannot say."""
     try:
         return lark_says(parser, text.decode())
     except UnicodeDecodeError:
@@ -200,7 +200,7 @@ def lark_on(parser: Lark, text: bytes) -> bool | None:
 @settings(max_examples=150, deadline=None)
 @given(grammars(plain=True), st.integers(0, 2**32 - 1).map(Random))
 def test_sentences_are_those_of_lark(sketch: GrammarSketch, rng: Random) -> None:
-    """With lexemes read as lark reads them, equality; with ours, lark's sentences are among them."""
+    """With lark's reading of lexemes the sentences are equal; with ours, lark's are among them."""
     twin = twin_or_none(sketch.text, lexemes="lark")
     ours = twin_or_none(sketch.text)
     if twin is None or ours is None:

@@ -1,4 +1,4 @@
-"""The twin's terminals against `re`: words exhaustively on small alphabets, patterns from Hypothesis."""
+"""The twin's terminals agree with `re`, on all short words over small alphabets and on patterns of Hypothesis."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CASES = [
 
 
 def means(pattern: str, text: str, ordered: bool) -> bool:
-    """DESIGN.md's meaning of a terminal, said with `re` alone."""
+    """Return whether the text is one of the terminal's, by its definition in terms of `re`."""
     if ordered:
         match = re.match(pattern, text)
         return match is not None and match.end() == len(text)
@@ -54,9 +54,9 @@ def means(pattern: str, text: str, ordered: bool) -> bool:
 
 
 def witness(terminal: TerminalTwin, data: bytes) -> bytes:
-    """Some word of the terminal that begins with `data`; every viable prefix must have one."""
+    """Return a word of the terminal that begins with `data`; every viable prefix must have one."""
     whole = [data]
-    for n in range(1, 4):  # complete the last code point, where `data` ends inside one
+    for n in range(1, 4):  # complete the last code point if `data` ends inside one
         interval = completions(data[-n:]) if n <= len(data) else None
         if interval is not None:
             ends = {interval[0], *(c for c in terminal.boundaries if interval[0] <= c <= interval[1])}
@@ -90,7 +90,7 @@ def check(pattern: str, texts: list[str], lexemes: str) -> None:
             state = terminal.run(data[:n])
             if data[:n] in viable:
                 assert state is not None, (pattern, data[:n])
-            elif state is not None:  # the word that proves it is longer than the texts tried
+            elif state is not None:  # the word that proves this may be longer than the texts tried
                 word = witness(terminal, data[:n]).decode()
                 assert means(pattern, word, terminal.ordered), (pattern, data[:n], word)
 
@@ -119,7 +119,7 @@ def test_a_terminal_without_words_is_empty(pattern: str) -> None:
 
 
 def test_utf8_intervals_are_those_of_the_codec() -> None:
-    """Against every code point: which ones begin with a given proper prefix."""
+    """For each proper prefix, the interval contains exactly the code points that begin with it."""
     expected: dict[bytes, tuple[int, int]] = {}
     for code_point in range(0x110000):
         if 0xD800 <= code_point <= 0xDFFF:

@@ -1,4 +1,4 @@
-"""Files of prebuilt arrays: what is saved is loaded, whatever else lies there is refused with its name."""
+"""Prebuilt arrays that were saved are loaded again, and any other file is refused by its name."""
 
 import json
 import os
@@ -48,7 +48,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     assert loaded is not None
     with pytest.raises(ValueError, match="read-only"):
         loaded["one"][0] = 1
-    # Saving again replaces all of it.
+    # Saving again replaces the whole file.
     prebuilt.save(folder, FINGERPRINT, {"one": ARRAYS["two"]})
     assert_equal(prebuilt.load(folder, FINGERPRINT), {"one": ARRAYS["two"]})
     assert_equal(loaded, ARRAYS)
@@ -84,13 +84,13 @@ def test_a_quotient_comes_back(tmp_path: Path) -> None:
     assert all(np.array_equal(again.tables()[name], table) for name, table in quotient.tables().items())
 
 
-# -- files that are not right ------------------------------------------------------------------------------------------
+# -- damaged files -----------------------------------------------------------------------------------------------------
 
 
 @given(st.data())
 @settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damage_is_found(tmp_path: Path, data: st.DataObject) -> None:
-    """A byte changed, the end missing, something appended: never other arrays, never another error."""
+    """A changed byte, a missing end or appended bytes never give other arrays, and never another error."""
     path = prebuilt.save(tmp_path, FINGERPRINT, ARRAYS)
     content = bytearray(path.read_bytes())
     place = data.draw(st.integers(0, len(content) - 1))
@@ -108,7 +108,7 @@ def test_damage_is_found(tmp_path: Path, data: st.DataObject) -> None:
 
 
 def write(folder: Path, header: object, *, body: bytes = bytes(64)) -> Path:
-    """A file with a right checksum around any header."""
+    """Write a file with a right checksum and any header."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     content = bytearray(-(-(32 + len(text)) // 64) * 64) + body
     content[28:32] = struct.pack("<I", len(text))
@@ -206,7 +206,7 @@ def test_another_version(tmp_path: Path) -> None:
 
 
 def test_another_vocabulary(tmp_path: Path) -> None:
-    """Under the right name: fingerprints with a common beginning, or a file that was renamed."""
+    """A file of another vocabulary under the right name is refused: the fingerprint in it differs."""
     prebuilt.save(tmp_path, OTHER, ARRAYS)
     with pytest.raises(VocabularyError, match=f"made for the vocabulary {OTHER}, and not for {FINGERPRINT}"):
         prebuilt.load(tmp_path, FINGERPRINT)
@@ -262,7 +262,7 @@ def test_names_come_from_fingerprints_alone(tmp_path: Path, fingerprint: str) ->
 
 
 def test_loading_while_others_save(tmp_path: Path) -> None:
-    """Each load sees all of what one of them saved."""
+    """Each load sees the whole of one save."""
     versions: list[dict[str, npt.NDArray[Any]]] = [
         {"a": np.full(50_000, n, np.uint32), "b": np.full(100, n, np.uint8)} for n in range(3)
     ]

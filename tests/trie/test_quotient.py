@@ -1,4 +1,4 @@
-"""The class quotient of a token trie against a dictionary of paths: made-up vocabularies and real ones."""
+"""The class quotient of a token trie equals a dictionary of paths, for made-up vocabularies and real ones."""
 
 import gc
 import pickle
@@ -22,14 +22,14 @@ Tables = dict[str, npt.NDArray[Any]]
 
 
 def expected_tables(trie: TokenTrie, class_of: Sequence[int]) -> Tables:
-    """What the quotient must hold: a node for each distinct path of classes, in the order of these paths.
+    """Return what the quotient must contain: a node for each distinct path of classes, in the order of these paths.
 
-    A tuple of ints sorts before all that it begins, and so the sorted paths come depth first. Slow and obvious; never
-    for production.
+    A tuple sorts before all tuples that it begins, so the sorted paths come depth first. Slow and obvious; never for
+    production.
     """
     order = list(dict.fromkeys(class_of))
     class_of = [order.index(value) for value in class_of]
-    paths: list[tuple[int, ...]] = []  # of each node of the trie
+    paths: list[tuple[int, ...]] = []  # for each node of the trie
     parents: list[int] = []
     open_nodes = [NO_NODE]
     for index in range(trie.n_nodes):
@@ -86,7 +86,7 @@ def assert_is_right(trie: TokenTrie, class_of: Sequence[int] | None = None) -> Q
 
 
 def assert_bitmaps_are_right(quotient: Quotient, tables: Tables) -> None:
-    """Each holds the tokens of its node; those without one have fewer tokens than any with one."""
+    """Each bitmap has the tokens of its node; nodes without a bitmap have fewer tokens than any with one."""
     n_tokens = np.diff(tables["token_starts"])
     has_one = tables["bitmap_of"] != NO_NODE
     assert sorted(tables["bitmap_of"][has_one]) == list(range(quotient.n_bitmaps))
@@ -99,7 +99,7 @@ def assert_bitmaps_are_right(quotient: Quotient, tables: Tables) -> None:
 
 
 def assert_children_are_right(quotient: Quotient, nodes: Sequence[int | None]) -> None:
-    """For these nodes of the trie and the root, None, each of the 256 children."""
+    """Each of the 256 children is right, for these nodes of the trie and for the root, None."""
     trie = quotient.trie
     for node in nodes:
         expected: list[int | None] = [None] * 256
@@ -116,7 +116,7 @@ def assert_equal(one: Quotient, other: Quotient) -> None:
         assert np.array_equal(one.tables()[name], table), name
 
 
-# Few letters of few classes merge a lot; bytes 0x80, 0xFF are where signed and unsigned order differ.
+# Few letters of few classes merge many paths; signed and unsigned order differ at the bytes 0x80 and 0xFF.
 FEW_BYTES = st.lists(st.sampled_from(b"abcdB0\x00\x7f\x80\x81\xff"), max_size=6).map(bytes)
 VOCABULARIES = st.one_of(st.lists(FEW_BYTES, max_size=80), st.lists(st.binary(max_size=12), max_size=40))
 PARTITIONS = st.one_of(
@@ -173,7 +173,7 @@ def test_real_vocabularies(name: str) -> None:
 
 
 def test_more_full_nodes_than_bitmaps() -> None:
-    """Under each of 100 first bytes 256 tokens end at one node, under 60 of them two fewer."""
+    """The fullest nodes get the bitmaps: 100 nodes have 256 tokens each, except that 60 of them have two fewer."""
     tokens = [bytes([a, b, c]) for a in range(100) for b in range(16) for c in range(16)]
     tokens = [token for token in tokens if token[0] < 40 or token[1:] not in (b"\0\0", b"\0\1")]
     class_of = [0] * 100 + [1] * 156
@@ -185,7 +185,7 @@ def test_more_full_nodes_than_bitmaps() -> None:
 
 
 def test_more_wide_nodes_than_lists() -> None:
-    """300 nodes of 30 children and 100 of 40: the latter alone have their children listed."""
+    """Of 300 nodes with 30 children and 100 with 40, only the latter have their children listed."""
     tokens = [bytes([n >> 8, n & 0xFF, c]) for n in range(400) for c in range(30 if n < 300 else 40)]
     quotient = assert_is_right(TokenTrie(tokens))
     assert quotient.n_wide == 1 + 2 + 100
@@ -196,7 +196,7 @@ def test_more_wide_nodes_than_lists() -> None:
 
 
 def test_default_classes() -> None:
-    """No class has bytes of two kinds: a byte of UTF-8 and one that is not, first and continuation, two lengths."""
+    """No class mixes bytes of two kinds: in UTF-8 or not, first or continuation, of one length or another."""
     class_of = default_classes()
     assert len(class_of) == 256 and len(set(class_of)) == 80
     for a, b in [("a", "z"), ("A", "Z"), ("0", "9")]:
@@ -255,7 +255,7 @@ def test_pickles() -> None:
 @given(VOCABULARIES.filter(any), PARTITIONS, st.data())
 @settings(max_examples=400, deadline=None)
 def test_damage_is_refused_or_harmless(tokens: list[bytes], class_of: list[int] | None, data: st.DataObject) -> None:
-    """Whatever the arrays hold, either they are refused or what they make is a right quotient of its classes."""
+    """Any arrays are refused, or make a right quotient of their classes."""
     trie = TokenTrie(tokens)
     arrays = {name: array.copy() for name, array in Quotient(trie, class_of).arrays().items()}
     for _ in range(data.draw(st.integers(1, 3))):
@@ -304,7 +304,7 @@ def test_missing_array() -> None:
 
 
 def test_of_another_vocabulary() -> None:
-    """One with as many nodes as the right one."""
+    """The quotient of another vocabulary is refused, even with as many nodes as the right one."""
     with pytest.raises(VocabularyError, match="of another vocabulary or damaged: build it anew"):
         Quotient(TokenTrie([b"ab", b"b1", b"c1", b"x", b"-"]), arrays=SAVED)
 
@@ -326,7 +326,7 @@ def test_children_outside(node: int, byte: int, message: str) -> None:
 
 
 def test_learned_things_may_know_their_trie() -> None:
-    """What a trie remembers usually refers back to it; the cycle is collected."""
+    """What a trie remembers usually refers to the trie; this cycle is collected."""
     gc.collect()
     trie = TokenTrie([b"ab"])
     trie.learned = Quotient(trie)

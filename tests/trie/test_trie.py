@@ -1,4 +1,4 @@
-"""The packed token trie against a dictionary of prefixes: made-up vocabularies and real ones."""
+"""The packed token trie equals a dictionary of prefixes, for made-up vocabularies and real ones."""
 
 import pickle
 from collections import Counter
@@ -15,9 +15,9 @@ Node = tuple[int, int, int, int]  # byte, depth, token id or NO_TOKEN, skip
 
 
 def expected_nodes(tokens: list[bytes]) -> list[Node]:
-    """What the trie must hold: one node a distinct prefix, in byte order, parents before children.
+    """Return what the trie must contain: one node for each distinct prefix, in byte order, parents before children.
 
-    Byte strings sort as the depth-first walk of their trie meets them. Slow and obvious; never for production.
+    Byte strings sort in the order of a depth-first walk of their trie. Slow and obvious; never for production.
     """
     first_id: dict[bytes, int] = {}
     for token_id, token in enumerate(tokens):
@@ -50,7 +50,7 @@ def assert_is_right(tokens: list[bytes]) -> None:
 
 
 def find(trie: TokenTrie, text: bytes) -> int:
-    """The token spelled `text`, found as the mask walk goes: down to a child, over a subtree with `skip`."""
+    """Find the token spelled `text` as the mask walk does: down to a child, or over a subtree with `skip`."""
     token_id, index, end = NO_TOKEN, 0, trie.n_nodes
     for depth, byte in enumerate(text, start=1):
         while index < end and trie.node(index)[:2] != (byte, depth):
@@ -63,7 +63,7 @@ def find(trie: TokenTrie, text: bytes) -> int:
     return token_id
 
 
-# Few letters make many shared prefixes and duplicates; bytes 0 and 255 are where signed and unsigned order differ.
+# Few letters make many shared prefixes and duplicates; signed and unsigned order differ at the bytes 0 and 255.
 FEW_BYTES = st.lists(st.sampled_from(b"ab\x00\x7f\x80\xff"), max_size=6).map(bytes)
 VOCABULARIES = st.one_of(st.lists(FEW_BYTES, max_size=60), st.lists(st.binary(max_size=20), max_size=30))
 
@@ -113,7 +113,7 @@ def test_walking_finds_exactly_the_tokens(tokens: list[bytes], other: bytes) -> 
 
 
 def test_packed_nodes_have_the_documented_layout() -> None:
-    """`_trie.pxd` promises the bits; other extensions are compiled against them."""
+    """The bits are those that `_trie.pxd` promises, against which other extensions are compiled."""
     trie = TokenTrie([b"", b"ab", b"a\xff", b"ab"])
     packed = memoryview(trie.packed_nodes()).cast("Q")
     assert list(packed) == [
@@ -154,13 +154,13 @@ def test_the_largest_vocabulary() -> None:
 
 
 def test_the_largest_trie() -> None:
-    """All nodes under one root, so that its `skip` has every bit set; one more node is refused."""
+    """A trie in which one node's `skip` has every bit set works; one more node is refused."""
 
     def tokens_with(n_nodes: int) -> list[bytes]:
         tokens, made, number = [], 1, 0
         while made < n_nodes:
             length = min(4094, n_nodes - made)
-            # The second and third byte tell the tokens apart; second bytes are shared by 256 of them.
+            # The second and third byte distinguish the tokens; 256 of them share a second byte.
             tokens.append(b"r" + (number.to_bytes(2, "big") + bytes(length))[:length])
             made += length - (number % 256 != 0)
             number += 1

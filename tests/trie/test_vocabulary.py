@@ -1,4 +1,4 @@
-"""What a `Vocabulary` says of itself: roles of ids, size, fingerprint, pickling, errors."""
+"""What a `Vocabulary` says about itself: roles of ids, size, fingerprint, pickling, errors."""
 
 import pickle
 import subprocess
@@ -80,7 +80,7 @@ def test_bytes() -> None:
 @given(st.sets(st.integers(0, 255)), st.sets(st.integers(0, 255)))
 @settings(max_examples=50, deadline=None)
 def test_missing_bytes(single: set[int], special: set[int]) -> None:
-    """A byte is there if a text token of length one spells it; longer tokens and special ones do not help."""
+    """A byte is missing unless a text token spells it alone; longer and special tokens do not count."""
     tokens = [bytes([byte]) if byte in single else bytes([byte, byte]) for byte in range(256)]
     vocabulary = Vocabulary.from_tokens(tokens, eos_token_id=None, special_token_ids=special)
     assert set(vocabulary.missing_bytes) == set(range(256)) - (single - special)
@@ -99,7 +99,7 @@ def test_padding() -> None:
 
 
 def test_a_smaller_size_may_leave_out_special_tokens_and_gaps_only() -> None:
-    """Gemma 3's text models have one logit fewer than their tokenizer has ids: the last is a special image token."""
+    """Gemma 3's text models have one logit fewer than their tokenizer has ids: the last id is a special image token."""
     tokens = [b"a", b"</s>", b"", b"<image>"]
     vocabulary = Vocabulary.from_tokens(tokens, eos_token_id=1, special_token_ids=[3], size=2)
     assert vocabulary.size == 2
@@ -221,7 +221,7 @@ def test_a_damaged_pickle_is_refused() -> None:
 
 
 def test_nothing_optional_is_imported() -> None:
-    """Making a vocabulary must not drag in torch and transformers, which take seconds."""
+    """Making a vocabulary does not import torch or transformers, which take seconds."""
     code = (
         "import sys; from earleymask.trie import Vocabulary; Vocabulary.bytes()\n"
         "print([m for m in ('torch','transformers','tokenizers','tiktoken','sentencepiece','mistral_common')"

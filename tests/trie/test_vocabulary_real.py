@@ -1,4 +1,4 @@
-"""Token bytes of real vocabularies: concatenated over an encoding, they give back the text."""
+"""The token bytes of a real vocabulary, concatenated over an encoding, equal the encoded text."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ from support import vocabularies
 from support.texts import TEXTS
 from support.vocabularies import spell
 
-# SentencePiece has no code for NUL and for its own space symbol: it drops the first and takes the second for a space.
+# SentencePiece has no code for NUL and for its own space symbol: it drops the first and reads the second as a space.
 NOT_FOR_SENTENCEPIECE = {"\x00", "\u2581"}
 
 
@@ -45,7 +45,7 @@ def test_nul_and_space_symbol(name: str) -> None:
 
 @pytest.mark.parametrize("name", vocabularies.NAMES)
 def test_every_code_point(name: str) -> None:
-    """Every scalar value of the Basic Multilingual Plane and every 16th above it, in texts of 4,096."""
+    """Every scalar value of the Basic Multilingual Plane, and every 16th above it, returns, in texts of 4,096."""
     encoder, vocabulary = vocabularies.load_encoder(name), vocabularies.load(name)
     skipped = NOT_FOR_SENTENCEPIECE if name == "mistral-spm-32k" else set()
     codes = [*range(0xD800), *range(0xE000, 0x10000), *range(0x10000, 0x110000, 16)]
@@ -69,7 +69,7 @@ def test_any_text(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["tekken", "llama3", "llama4"])
 def test_invalid_utf8_gives_itself_back(name: str) -> None:
-    """Broken text too: tiktoken splits any bytes into tokens, by a function meant for its tests."""
+    """Invalid UTF-8 returns, too: a function of tiktoken, meant for its tests, splits any bytes into tokens."""
     tokenizer = vocabularies.load_tokenizer(name)
     encoding = tokenizer.instruct_tokenizer.tokenizer._model if name == "tekken" else tokenizer.model
     shift = 1000 if name == "tekken" else 0
@@ -90,7 +90,7 @@ def test_invalid_utf8_gives_itself_back(name: str) -> None:
 
 @pytest.mark.parametrize("name", vocabularies.NAMES)
 def test_a_character_may_be_spelled_byte_by_byte(name: str) -> None:
-    """All single bytes are tokens, so no grammar over bytes can lead to a dead end."""
+    """All single bytes are tokens, so no grammar over bytes has a dead end."""
     assert vocabularies.load(name).missing_bytes == b""
 
 
@@ -131,7 +131,7 @@ def test_deepseek_roles() -> None:
     assert vocabulary.eos_token_ids == (1,)
     assert vocabulary.special_tokens["<｜end▁of▁sentence｜>"] == 1
     assert vocabulary.token_bytes(1) == b""
-    # Added tokens that are not declared special are text, spelled as they stand, `▁` included.
+    # Added tokens that are not declared special are text, spelled exactly as written, `▁` included.
     assert vocabulary.token_bytes(128_803) == "<｜User｜>".encode()
     assert vocabulary.token_bytes(128_807) == "<｜tool▁calls▁end｜>".encode()
 
@@ -148,7 +148,7 @@ def test_mistral_sentencepiece_roles() -> None:
     assert vocabulary.size == 32_768
     assert vocabulary.eos_token_ids == (2,)
     assert {"<unk>", "<s>", "</s>", "[INST]", "[TOOL_CALLS]"} <= set(vocabulary.special_tokens)
-    # Byte fallback gives second ids to bytes that are pieces too; both are kept.
+    # Byte fallback gives a second id to bytes that are pieces, too; both are kept.
     assert vocabulary.token_bytes(771 + ord("A")) == b"A"
     pairs = vocabulary.trie.duplicate_pairs()
     assert len(pairs) == 125

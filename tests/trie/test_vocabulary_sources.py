@@ -1,7 +1,6 @@
 """Token bytes of small tokenizers made on the spot with `tokenizers`, `transformers`, `tiktoken` and `sentencepiece`.
 
-For every kind that is supported, concatenated token bytes give back the text; every kind that is not is refused by
-name.
+For every supported kind, concatenated token bytes equal the text; every other kind is refused by name.
 """
 
 import io
@@ -32,7 +31,7 @@ def train(model: Any, trainer: Any, **parts: Any) -> Tokenizer:
 
 
 def byte_level(**parts: Any) -> Tokenizer:
-    """As GPT-2, Llama 3, Qwen and most others write it."""
+    """Make a tokenizer like GPT-2's, Llama 3's, Qwen's and most others."""
     trainer = trainers.BpeTrainer(
         vocab_size=500,
         special_tokens=["</s>"],
@@ -48,7 +47,7 @@ def byte_level(**parts: Any) -> Tokenizer:
 
 
 def llama_like(decoder: Any = None, **model: Any) -> Tokenizer:
-    """As Llama 2, Mistral 7B, Gemma and Phi-3 write it: BPE over characters with byte fallback, spaces as `▁`."""
+    """Make one like Llama 2's, Mistral 7B's, Gemma's and Phi-3's: BPE over characters, byte fallback, spaces as `▁`."""
     alphabet = sorted({SPACE, *"abcdefghijklmnopqrstuvwxyz.,"})
     words = [SPACE + "the", "ing", "th", "the", "in", "ng"]
     merges = [("t", "h"), ("th", "e"), (SPACE, "the"), ("n", "g"), ("i", "ng"), ("i", "n")]
@@ -72,7 +71,7 @@ def llama_like(decoder: Any = None, **model: Any) -> Tokenizer:
 
 
 def unigram(replacement: str = SPACE) -> Tokenizer:
-    """As T5 and XLM-R write it, but without their normalizers."""
+    """Make one like T5's and XLM-R's, but without their normalizers."""
     trainer = trainers.UnigramTrainer(
         vocab_size=3000, special_tokens=["<unk>", "</s>"], unk_token="<unk>", show_progress=False
     )
@@ -109,7 +108,7 @@ def test_byte_level_alphabet() -> None:
         ("Ã©", "é".encode()),
         ("é", b"\xe9"),
         ("", b""),
-        ("a b", b"a b"),  # the space is not in the alphabet: not byte-level, its own UTF-8
+        ("a b", b"a b"),  # the space is not in the byte-level alphabet, so the token is its own UTF-8
         ("é é", "é é".encode()),
         ("\xad", "\xad".encode()),
         ("<｜end▁of▁sentence｜>", "<｜end▁of▁sentence｜>".encode()),
@@ -186,7 +185,7 @@ def test_sentencepiece_like(decoder: Any) -> None:
     assert vocabulary.token_bytes(3 + 0x0A) == b"\n"
     assert vocabulary.token_bytes(tokenizer.token_to_id(SPACE + "the")) == b" the"
     for text in TEXTS.values():
-        # The tokenizer finds `<s>` in text, and takes `<0x0A>` for text as it should; `▁` becomes a space.
+        # The tokenizer finds `<s>` in text, and reads `<0x0A>` as text, as it should; `▁` becomes a space.
         plain = text.replace("<s>", "").replace("</s>", "").replace("<unk>", "").replace(SPACE, "")
         assert_round_trip(tokenizer, vocabulary, plain, " " + plain)
 
@@ -238,8 +237,8 @@ def test_added_tokens_are_text_unless_special(make: Any) -> None:
 
 
 def test_added_tokens_that_look_byte_level() -> None:
-    """`é` and `ü` are letters of the byte-level alphabet, but `éü` added is found in text as it stands. An added token
-    that the model spells itself keeps the model's spelling."""
+    """`é` and `ü` are letters of the byte-level alphabet, but the added token `éü` is found in text literally. An added
+    token that is in the model, too, keeps the model's spelling."""
     tokenizer = byte_level()
     begin, known = tokenizer.get_vocab_size(), tokenizer.token_to_id("Ġt")
     tokenizer.add_tokens(["éü", "Ġt"])
@@ -267,7 +266,7 @@ def test_overrides() -> None:
 
 
 class Backwards:
-    """A decoder written in Python, of which nothing can be known."""
+    """A decoder written in Python, about which nothing is known."""
 
     def decode_chain(self, tokens: list[str]) -> list[str]:
         return tokens[::-1]
@@ -349,7 +348,7 @@ def test_transformers_fast_deepseek(tmp_path: Path) -> None:
 
 
 def test_special_tokens_that_are_not_added_tokens() -> None:
-    """`pad_token` and the like are special even where the tokenizer's file does not list them as added."""
+    """`pad_token` and the like are special even if the tokenizer's file does not list them as added."""
     transformers = pytest.importorskip("transformers")
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=byte_level(), eos_token="</s>", pad_token="<pad>", additional_special_tokens=["<|call|>"]
@@ -382,7 +381,7 @@ def test_processors_contain_a_tokenizer() -> None:
 
 
 def slow_tokenizer(spelling: str) -> Any:
-    """A slow tokenizer as transformers 4 has them for GPT-2 ("byte-level") and CLIP ("suffix")."""
+    """Make a slow tokenizer like those of transformers 4 for GPT-2 ("byte-level") and CLIP ("suffix")."""
     transformers = pytest.importorskip("transformers")
     alphabet = byte_level_alphabet()
     end = "</w>" if spelling == "suffix" else ""
@@ -429,7 +428,7 @@ def test_slow_byte_level() -> None:
 
 
 def test_slow_tokenizers_around_tiktoken() -> None:
-    """As Qwen 1 has it: ordinary tokens are bytes, special ones text, and nobody calls them added tokens."""
+    """As in Qwen 1, ordinary tokens are bytes and special ones text, and no list has the latter as added tokens."""
     transformers = pytest.importorskip("transformers")
     made = encoding({})
 
@@ -525,7 +524,7 @@ def test_sentencepiece_in_fast_transformers(sentencepiece_model: Path, tmp_path:
 
 
 def test_sentencepiece_unused_pieces_are_never_text() -> None:
-    """No trainer makes them, models have them all the same; a stand-in shows what becomes of each kind."""
+    """No trainer makes unused pieces, but models have them, so a stand-in here has a piece of each kind."""
 
     class Model:
         pieces = (
