@@ -64,8 +64,56 @@ def test_commands_print_what_stands_below_them(name: str, tmp_path: Path) -> Non
         assert run.stdout + run.stderr == expected, command
 
 
+def anchors(text: str) -> set[str]:
+    """The anchors that GitHub gives the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", FENCE.sub("", text), re.M)
+    titles = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles}
+
+
 def test_links_lead_somewhere() -> None:
     for name, text in TEXTS.items():
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
+        for target, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", text):
             if "://" not in target:
-                assert (DOCS / target).exists(), (name, target)
+                assert not target or (DOCS / target).exists(), (name, target)
+                if anchor:
+                    assert anchor in anchors(TEXTS[target or name]), (name, target, anchor)
+
+
+def test_the_index_names_every_page() -> None:
+    assert set(re.findall(r"\]\(([^)]*)\)", TEXTS["README.md"])) == set(TEXTS) - {"README.md"}
+
+
+def test_files_that_pages_name_are_there() -> None:
+    for name, text in TEXTS.items():
+        for path in re.findall(r"`((?:grammar|earley|trie|earleymask|integration|tests|bench)/[\w/]+\.\w+)`", text):
+            assert (ROOT / path).exists(), (name, path)
+
+
+def section(title: str) -> str:
+    """What stands below a heading of the second level in docs/architecture.md."""
+    return TEXTS["architecture.md"].split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def test_the_code_map_names_every_module_once() -> None:
+    named = []
+    for part in section("Code map").split("\n### ")[1:]:
+        folder = part.split("`")[1]
+        named += [folder + file for file in re.findall(r"^\| `([\w/.]+\.pyx?)` \|", part, re.M)]
+    folders = [ROOT / folder for folder in ("trie", "earley", "grammar", "earleymask", "integration")]
+    modules = [path for folder in folders for kind in ("*.py", "*.pyx") for path in folder.rglob(kind)]
+    made = {"grammar/regex/_unicode_data.py"}  # by the build
+    doing = [path for path in modules if path.name != "__init__.py" or "\ndef " in path.read_text(encoding="utf-8")]
+    tree = {path.relative_to(ROOT).as_posix() for path in doing} - made
+    assert {"missing": tree - set(named), "gone": set(named) - tree} == {"missing": set(), "gone": set()}
+    assert len(named) == len(set(named)), "a module is named twice"
+
+
+def test_where_to_find_it_names_functions_that_are_there() -> None:
+    rows = re.findall(r"^\|[^|]*\| `([\w/.]+)` \| (.*) \|$", section("Where to find it"), re.M)
+    assert len(rows) > 40
+    for path, names in rows:
+        source = (ROOT / path).read_text(encoding="utf-8")
+        for name in re.findall(r"`(\w+)`", names):
+            defined = rf"^\s*(?:(?:cp?def|def|class)\b[^\n=(]*\b{name}\b|{name}\b[^\n=(]*=)"
+            assert re.search(defined, source, re.M), (path, name)
