@@ -68,6 +68,15 @@ def test_the_short_speed_table_has_a_row_for_each_text() -> None:
     assert "xgrammar" not in rows[2][3]  # it has too few masks for a p99
 
 
+def test_the_words_about_targets_are_those_of_the_results() -> None:
+    """The page tells in words what the table of targets has: new results need new words."""
+    page = pages.PERFORMANCE.read_text(encoding="utf-8")
+    table = pages.section(page, "targets")
+    assert table
+    met, missed = table.count("| yes |"), table.count("| no |")
+    assert f"{met} targets were met and {missed} were missed." in page, "docs/performance.md, Targets and results"
+
+
 @pytest.mark.parametrize(
     ("us", "shown"),
     [(0.4567, "0.46 µs"), (47.73, "47.7 µs"), (999.4, "999 µs"), (5015.4, "5.02 ms"), (2.4e6, "2.40 s")],
