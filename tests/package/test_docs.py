@@ -11,6 +11,7 @@ import io
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,10 @@ def test_examples_print_what_stands_below_them(name: str) -> None:
 @pytest.mark.parametrize(("name", "package"), PEERS)
 def test_examples_with_another_engine_print_what_stands_below_them(name: str, package: str) -> None:
     pytest.importorskip(package)
+    described = re.search(rf"\b{package.replace('_', '-')}==(\S+)", TEXTS[name])
+    assert described, f"{name} does not say which version of {package} it describes"
+    if version(package) != described[1]:
+        pytest.skip(f"{name} describes {package} {described[1]}")
     run_examples(name, "python", f"python {package}")
 
 
