@@ -3,9 +3,9 @@
     constraint = earleymask.Constraint(lark_grammar, vocabulary)
     constraint.mask(tokens)           # which tokens may come next
 
-`Constraint` answers for any history; `Matcher` keeps the position of one sequence; `fill_bitmasks` and `apply_bitmask`
-serve batches. `prepare` makes, when a server starts, what its first requests would have to. `earleymask.integration`
-holds the adapters to other people's sampling loops.
+`Constraint` gives the mask after any sequence of tokens; `Matcher` follows one sequence; `fill_bitmasks` and
+`apply_bitmask` serve batches. Call `prepare` once per vocabulary when a server starts, so that its first requests are
+fast. `earleymask.integration` has the adapters to sampling loops of other packages.
 """
 
 from .bitmask import apply_bitmask, fill_bitmasks

@@ -1,4 +1,4 @@
-"""`python -m earleymask`."""
+"""Run the command line as `python -m earleymask`."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""What callers hand over where a grammar and a vocabulary are needed, checked at the door.
+"""Checks of the grammar and the vocabulary that a caller gives.
 
-A wrong object would otherwise come to light layers below, as an attribute that it lacks.
+Without them, a wrong object would fail in a lower layer, as a missing attribute.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def as_grammar(grammar: object) -> Grammar:
-    """A `Grammar`, made from Lark text or a `lark.Lark` where it is not one yet."""
+    """Return a `Grammar`: the object itself, or one made from Lark text or a `lark.Lark`."""
     if isinstance(grammar, Grammar):
         return grammar
     if isinstance(grammar, str) or _is_lark(grammar):
@@ -26,13 +26,13 @@ def as_grammar(grammar: object) -> Grammar:
 
 
 def _is_lark(value: object) -> TypeGuard[lark.Lark]:
-    """Whether it is a `lark.Lark`. Nobody has one before the package is imported."""
+    """Tell whether a value is a `lark.Lark`. No caller can have one before lark is imported."""
     package = sys.modules.get("lark")
     return package is not None and isinstance(value, package.Lark)
 
 
 def as_vocabulary(vocabulary: object) -> Vocabulary:
-    """The same object, if it is a `Vocabulary`."""
+    """Return the object itself if it is a `Vocabulary`."""
     if isinstance(vocabulary, Vocabulary):
         return vocabulary
     raise TypeError(

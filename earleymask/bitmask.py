@@ -1,7 +1,7 @@
-"""Packed masks for batches: filling many rows at once, and applying them to logits.
+"""Packed masks for batches: fill many rows at once, and apply them to logits.
 
-A bitmask row is a vector of int32 words; bit `t & 31` of word `t >> 5` is 1 where token `t` is allowed. This is the
-layout that xgrammar and llguidance use too, so serving code written for one of them can take ours.
+A bitmask row is a vector of int32 words: bit `t & 31` of word `t >> 5` is 1 if token `t` is allowed. xgrammar and
+llguidance use this layout, too, so serving code for one of them can use these masks.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | tor
     """Fill row `i` of `rows` with the mask of `matchers[i]`.
 
     Args:
-        matchers: one for each sequence. A matcher that is listed several times is walked once.
-        rows: int32, shape `(len(matchers), n_words)` or taller (further rows are left alone), `n_words` at least
-            `ceil(vocab.size / 32)`; numpy, or torch on the CPU. Words and bits beyond the vocabulary are cleared.
-        threads: how many rows are filled at a time. The walk runs without the GIL; matchers of the same grammar take
-            turns, so this helps batches of different grammars.
+        matchers: one for each sequence. The mask of a matcher that is listed several times is made once.
+        rows: int32, numpy or torch on the CPU, of shape `(len(matchers), n_words)` or taller; further rows stay as they
+            are. `n_words` is at least `ceil(vocab.size / 32)`. Words and bits beyond the vocabulary are cleared.
+        threads: how many rows are filled at the same time. Masks are made without the GIL. Matchers of the same grammar
+            wait for each other where a mask is new, so threads help batches of different grammars.
 
     Raises:
-        VocabularyError: the matchers are not all of one vocabulary, so the rows could not serve one model.
-        TypeError, ValueError: `matchers` are no matchers, or `rows` are of another dtype or shape, too narrow or
+        VocabularyError: the matchers have different vocabularies, so the rows cannot be for one model.
+        TypeError, ValueError: `matchers` are no matchers, or `rows` have another dtype or shape, are too narrow or
             read-only. Nothing has been written then.
         BatchError: some rows failed, and are all zero; the others are filled.
     """
@@ -50,7 +50,7 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | tor
         _check_writable(words, matchers[0].vocabulary)
     if threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
-    # Two threads must not share a matcher: rows of the same one are copied from the first that has it.
+    # Two threads must not use the same matcher: its further rows are copied from its first one.
     first_row: dict[int, int] = {}
     for row, matcher in enumerate(matchers):
         first_row.setdefault(id(matcher), row)
@@ -78,7 +78,7 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | tor
 def apply_bitmask(
     logits: npt.NDArray[np.floating[Any]] | torch.Tensor, bitmask: npt.NDArray[np.int32] | torch.Tensor
 ) -> None:
-    """Set the logits of tokens that are not allowed to -inf, in place. Slowly:
+    """Set the logits of all tokens that are not allowed to -inf, in place. It does the same as this slow code:
 
         for row in range(len(logits)):
             for t in range(logits.shape[1]):
@@ -87,13 +87,13 @@ def apply_bitmask(
                     logits[row, t] = -inf
 
     Args:
-        logits: shape `(rows, width)` or `(width,)`; numpy float16, float32, float64, or torch of these and bfloat16 on
-            any device. May be wider than the vocabulary (the rest becomes -inf) or narrower (the rest of the mask is
-            ignored).
-        bitmask: int32, shape `(rows, n_words)` or `(n_words,)`, numpy or torch; copied to the device of the logits if
-            it is elsewhere.
+        logits: shape `(rows, width)` or `(width,)`; numpy float16, float32 or float64, or torch of these or bfloat16 on
+            any device. They may be wider than the vocabulary (the rest becomes -inf) or narrower (the rest of the mask
+            is ignored).
+        bitmask: int32, shape `(rows, n_words)` or `(n_words,)`, numpy or torch. It is copied to the device of the
+            logits if it is on another one.
 
-    A row of the bitmask that is all zero leaves no finite logit: check for it where that can happen.
+    If a row of the bitmask is all zero, no logit of that row stays finite.
     """
     if isinstance(logits, np.ndarray):
         if not np.issubdtype(logits.dtype, np.floating):
@@ -130,23 +130,23 @@ def _apply_torch(logits: torch.Tensor, bitmask: npt.NDArray[np.int32] | torch.Te
 
 
 def _unpack(words: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.bool_]:
-    """The first `width` bits of each row, as bool."""
+    """Return the first `width` bits of each row as bools."""
     octets = np.ascontiguousarray(words).astype("<i4", copy=False).view(np.uint8)
     return np.unpackbits(octets, axis=-1, count=width, bitorder="little").view(np.bool_)
 
 
 def _unpack_on_device(words: torch.Tensor, width: int) -> torch.Tensor:
-    """The same where the tensor lies."""
+    """Do what `_unpack` does, on the device of the tensor."""
     import torch
 
-    # As bytes, eight bits each: one byte a token in between instead of the four that shifting int32 words takes.
+    # Working on bytes needs one byte per token in between; shifting int32 words would need four.
     octets = words.contiguous().view(torch.uint8).unsqueeze(-1)
     weights = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.uint8, device=words.device)
     return ((octets & weights) != 0).flatten(-2)[..., :width]
 
 
 def _check_vocabulary(matchers: Sequence[Matcher]) -> None:
-    """All rows of a batch are for one model."""
+    """Check that all matchers have the same vocabulary."""
     for row, matcher in enumerate(matchers):
         if not hasattr(matcher, "fill_bitmask"):
             raise TypeError(
@@ -156,29 +156,31 @@ def _check_vocabulary(matchers: Sequence[Matcher]) -> None:
         if other is not first and other != first:
             raise VocabularyError(
                 f"row {row} is for a vocabulary of {other.size} tokens with fingerprint {other.fingerprint[:12]}, "
-                f"row 0 for one of {first.size} with {first.fingerprint[:12]}; fill the rows of each model in a call "
-                "of its own"
+                f"row 0 for one of {first.size} tokens with fingerprint {first.fingerprint[:12]}; make one call for "
+                "each vocabulary"
             )
 
 
 def _fill(
     matchers: Sequence[Matcher], words: npt.NDArray[np.int32], pending: Iterator[int], errors: dict[int, Exception]
 ) -> None:
-    """Fill rows until none is pending; a row that fails is emptied and noted."""
+    """Fill rows until none is pending. If a row fails, clear it and record its error."""
     for row in pending:
         try:
             matchers[row].fill_bitmask(words[row])
-        except Exception as error:  # whatever it is, it belongs to this row: the others must not suffer from it
+        except Exception as error:  # an error of any kind must not stop the other rows
             words[row] = 0
             errors[row] = error
 
 
 def _as_words(rows: npt.NDArray[np.int32] | torch.Tensor) -> npt.NDArray[np.int32]:
-    """A numpy view of an int32 bitmask."""
+    """Return a numpy view of an int32 bitmask."""
     words: object = rows
     if _is_torch(rows):
         if rows.device.type != "cpu":
-            raise ValueError(f"bitmasks are filled on the CPU, got a tensor on {rows.device}; copy it there afterwards")
+            raise ValueError(
+                f"bitmasks are filled on the CPU, got a tensor on {rows.device}; fill one on the CPU and copy it"
+            )
         words = rows.numpy()
     if not isinstance(words, np.ndarray) or words.dtype != np.int32:
         raise TypeError(f"a bitmask must be int32, got {getattr(words, 'dtype', type(words).__name__)}")
@@ -186,30 +188,30 @@ def _as_words(rows: npt.NDArray[np.int32] | torch.Tensor) -> npt.NDArray[np.int3
 
 
 def _check_writable(words: npt.NDArray[np.int32], vocabulary: Vocabulary) -> None:
-    """Every row has the same width and layout, so what is wrong with one is wrong with the call."""
+    """Check once for all rows that a mask fits and can be written: they share their width and layout."""
     n_words = -(-vocabulary.size // TOKENS_PER_WORD)
     if words.shape[1] < n_words:
         raise ValueError(f"rows have {words.shape[1]} words; a vocabulary of {vocabulary.size} tokens needs {n_words}")
     if not words.flags.writeable:
-        raise ValueError("rows are read-only; the masks are written into them")
+        raise ValueError("rows are read-only; give an array that can be written")
     if not words[0].flags.c_contiguous:
-        raise ValueError(f"the words of a row must lie side by side, got strides {words.strides}; fill a copy")
+        raise ValueError(f"the words of a row must be contiguous, got strides {words.strides}; fill a contiguous copy")
 
 
 def _check_shapes(logits: tuple[int, ...], bitmask: tuple[int, ...]) -> None:
     if len(logits) not in (1, 2) or logits[:-1] != bitmask[:-1]:
-        raise ValueError(f"logits of shape {logits} and a bitmask of shape {bitmask} do not belong together")
+        raise ValueError(f"logits of shape {logits} do not fit a bitmask of shape {bitmask}: the rows differ")
 
 
 def _is_torch(value: object) -> TypeGuard[torch.Tensor]:
-    """Whether it is a torch tensor, without importing torch."""
+    """Tell whether a value is a torch tensor, without importing torch."""
     return type(value).__module__.partition(".")[0] == "torch" or (
         hasattr(value, "masked_fill_") and hasattr(value, "device")
     )
 
 
 class _Pool:
-    """Threads kept between calls: starting one costs about as much as a mask."""
+    """A thread pool that is kept between calls, because starting a thread costs about as much as a mask."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -217,17 +219,18 @@ class _Pool:
         self._size = 0
 
     def __call__(self, n_threads: int) -> ThreadPoolExecutor:
-        from concurrent.futures import ThreadPoolExecutor  # with what it imports, a tenth of `import earleymask`
+        from concurrent.futures import ThreadPoolExecutor  # takes a tenth of `import earleymask`
 
         with self._lock:
             if self._executor is None or self._size < n_threads:
-                # A smaller one is only let go: another caller may be about to use it. It ends with its last reference.
+                # A smaller pool is not shut down, for another caller may be about to use it. Its threads end when the
+                # last reference to it does.
                 self._size = n_threads
                 self._executor = ThreadPoolExecutor(n_threads, thread_name_prefix="earleymask")
             return self._executor
 
     def forget(self) -> None:
-        """Threads do not survive a fork of the process."""
+        """Drop the pool in a forked child, which has no threads of its parent."""
         self._lock = threading.Lock()
         self._executor = None
 

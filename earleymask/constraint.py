@@ -1,7 +1,7 @@
-"""`Constraint`: token ids generated so far in, the mask of the next token out.
+"""`Constraint`: from the token ids generated so far to the mask of the next token.
 
-The one object for those who keep their own generation loop. It has no position that a caller must keep in step: every
-call names the whole history, and `Histories` finds the matcher that is nearest to it.
+It is for callers with a generation loop of their own, and has no position that they would have to keep in step: each
+call gives the whole sequence, called *history*, and `Histories` finds the matcher that is nearest to it.
 """
 
 from __future__ import annotations
@@ -37,43 +37,43 @@ class Constraint:
         grammar: Lark grammar text, or a `Grammar`.
         vocabulary: the model's vocabulary; without one, the 256 single bytes and EOS (`Vocabulary.bytes()`).
 
-    Safe to use from several threads, and picklable. It remembers the 64 most recently asked histories, so a call
-    costs one comparison of the history with those, plus what is new in it; what is forgotten only costs time.
+    Several threads may use one. It can be pickled. It keeps a matcher at each of the 64 histories that were used last,
+    so a call looks for the nearest of them and accepts the tokens that are new. A history that was dropped is matched
+    from the nearest one that is left, or from its beginning.
     """
 
     def __init__(self, grammar: str | Grammar, vocabulary: Vocabulary | None = None) -> None:
         self.grammar = as_grammar(grammar)
         self.vocabulary = Vocabulary.bytes() if vocabulary is None else as_vocabulary(vocabulary)
         self._histories = Histories(Matcher(self.grammar, self.vocabulary))
-        # Guards `_histories` alone: a matcher that was taken out belongs to its thread, so masks are walked without
-        # the lock.
+        # Guards `_histories` only: no other thread has the matcher that was taken out, so its mask needs no lock.
         self._lock = threading.Lock()
 
     def mask(self, tokens: TokenIds = ()) -> npt.NDArray[np.bool_]:
-        """Which tokens may come next: a new array of shape `(vocabulary.size,)`, True where allowed.
+        """Return which tokens may come next: a new array of shape `(vocabulary.size,)`, True where allowed.
 
         Args:
             tokens: the ids generated so far, without prompt and BOS: a list, a tuple, a numpy array or a torch tensor.
 
         Raises:
-            RejectedTokenError: the grammar does not allow `tokens`; `index` says which is the first that it rejects.
-                The constraint stays as usable as before.
+            RejectedTokenError: the grammar does not allow `tokens`; `index` is that of the first token that it rejects.
+                The constraint can still be used.
         """
         return self._at(tokens, lambda matcher: matcher.mask())
 
     def fill_bitmask(self, tokens: TokenIds, row: npt.NDArray[np.int32] | torch.Tensor) -> None:
-        """The same mask as packed bits, written into `row`: int32, at least `ceil(vocabulary.size / 32)` words.
+        """Write the mask into `row` as packed bits; `row` has at least `ceil(vocabulary.size / 32)` int32 words.
 
-        Bit `t & 31` of word `t >> 5` is set where token `t` is allowed; all others, tail bits included, are cleared.
+        Bit `t & 31` of word `t >> 5` is set if token `t` is allowed. All other bits of the row are cleared.
         """
         self._at(tokens, lambda matcher: matcher.fill_bitmask(row))
 
     def matcher(self, tokens: TokenIds = ()) -> Matcher:
-        """A matcher of the caller's own that stands at the end of `tokens`."""
+        """Return a new matcher that has accepted `tokens`."""
         return self._at(tokens, lambda matcher: matcher.fork())
 
     def _at(self, tokens: TokenIds, read: Callable[[Matcher], T]) -> T:
-        """What `read` makes of the matcher at the end of `tokens`."""
+        """Call `read` with a matcher that has accepted `tokens`, and return its result."""
         ids = as_token_ids(tokens)
         outside = (ids < 0) | (ids >= self.vocabulary.size)
         n_known = int(outside.argmax()) if outside.any() else len(ids)
@@ -86,7 +86,7 @@ class Constraint:
                 raise self._rejected(n_accepted, int(tokens[n_accepted]))
             return read(matcher)
         finally:
-            # Also after an error: what was accepted until then is a history like any other.
+            # Also after an error: the tokens that were accepted before it are a history, too.
             with self._lock:
                 self._histories.put(matcher, key[: matcher.n_tokens * KEY_BYTES])
 
@@ -98,7 +98,7 @@ class Constraint:
         elif spelled := self.vocabulary.token_bytes(token_id):
             why = f"spells {spelled!r}, which the grammar does not allow there"
         else:
-            why = "spells nothing, and is therefore never allowed"
+            why = "has no bytes, so no grammar allows it"
         return RejectedTokenError(f"token {token_id} at index {index} {why}", index=index, token_id=token_id)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -109,9 +109,9 @@ class Constraint:
 
 
 def as_token_ids(tokens: TokenIds) -> npt.NDArray[np.integer[Any]]:
-    """A one-dimensional integer array of the ids; a view of `tokens` where that is possible.
+    """Return the ids as a one-dimensional integer array, a view of `tokens` if possible.
 
-    Ids that no vocabulary can have come out as -1.
+    Ids that no vocabulary can have become -1.
     """
     if isinstance(tokens, list | tuple):
         try:
@@ -122,22 +122,22 @@ def as_token_ids(tokens: TokenIds) -> npt.NDArray[np.integer[Any]]:
             return np.array([token_id if 0 <= as_index(token_id) < 2**31 else -1 for token_id in tokens], np.int64)
         except TypeError as error:
             raise TypeError(f"token ids must be integers: {error}") from None
-        if (packed <= 1).any():  # bools become 0 and 1; where there is neither, none need be looked for
+        if (packed <= 1).any():  # a bool is 0 or 1, so most sequences need no search
             _refuse_bools(tokens)
         return packed
-    if hasattr(tokens, "detach"):  # a torch tensor, of any device; torch itself need not be imported to tell
+    if hasattr(tokens, "detach"):  # a torch tensor, on any device; torch may not be imported here
         tokens = tokens.detach().cpu().numpy()
     ids = np.asarray(tokens)
     if ids.shape == (0,):
-        return np.empty(0, np.int64)  # numpy takes an empty list for floats
+        return np.empty(0, np.int64)  # numpy makes floats of an empty list
     if ids.dtype.kind not in "iu":
         raise TypeError(f"token ids must be integers, got {type(tokens).__name__} of {ids.dtype}")
     if ids.ndim != 1:
-        raise ValueError(f"token ids must be one sequence, got shape {ids.shape}; ask for one row at a time")
+        raise ValueError(f"token ids must be one sequence, got shape {ids.shape}; give one row at a time")
     return ids
 
 
 def _refuse_bools(tokens: Sequence[object]) -> None:
-    """A mask given instead of ids is a mistake, though Python takes its bools for integers."""
+    """Refuse bools, which Python takes for integers: the caller has given a mask instead of ids."""
     if any(isinstance(token_id, bool | np.bool_) for token_id in tokens):
         raise TypeError("token ids must be integers, got bools")

@@ -1,7 +1,7 @@
-"""Every error of the package in one place, and the two that belong to the public layer itself.
+"""All errors of the package.
 
-`except EarleymaskError` catches all of them. The lower layers define their own (`trie/errors.py`, `earley/errors.py`,
-`grammar/errors.py`), because imports point one way.
+`except EarleymaskError` catches each of them. This module defines the two of the public layer. The lower layers, which
+cannot import this one, define the others: `trie/errors.py`, `earley/errors.py`, `grammar/errors.py`.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ __all__ = [
 
 
 class EmptyMaskError(EarleymaskError):
-    """No token is left for a sequence to go on with: its scores would all be -inf, and their softmax NaN.
+    """No token may follow a sequence: all its scores would be -inf, and their softmax NaN.
 
-    Either the vocabulary cannot spell what the grammar needs (`Vocabulary.missing_bytes`), or something else (another
-    logits processor, logits narrower than the vocabulary) had already excluded every token that the grammar allows.
+    Either the vocabulary cannot spell what the grammar needs (`Vocabulary.missing_bytes`), or something else excluded
+    every token that the grammar allows: another logits processor, or logits that are narrower than the vocabulary.
     """
 
 
 class BatchError(EarleymaskError):
-    """Some rows of a batch failed; the others were filled.
+    """Some rows of a batch failed; all others are filled.
 
     Attributes:
-        errors: row index -> the exception that this row raised. The first of them is also the `__cause__`.
+        errors: the exception of each row that failed, by the index of the row. The first of them is the `__cause__`.
     """
 
     def __init__(self, errors: Mapping[int, Exception]) -> None:
         self.errors = dict(errors)
         lines = "\n".join(f"  row {row}: {type(error).__name__}: {error}" for row, error in self.errors.items())
         rows = "1 row" if len(self.errors) == 1 else f"{len(self.errors)} rows"
-        super().__init__(f"{rows} of the batch could not be filled and are left empty:\n{lines}")
+        super().__init__(f"{rows} of the batch could not be filled; their masks allow no token:\n{lines}")
 
     def __reduce__(self) -> tuple[object, ...]:
         return BatchError, (self.errors,)

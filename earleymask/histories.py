@@ -1,16 +1,18 @@
-"""Matchers at remembered histories: any token sequence costs one look-up plus what is new in it.
+"""Matchers at remembered histories, so that only the new tokens of a sequence are matched.
 
-Generation asks for the mask of a growing sequence, a beam search for many that share their beginnings, a speculative
-decoder for some that go back and branch. All of it is answered by one question: which remembered history has the
-longest common prefix with the new one? The histories are kept as byte strings, a fixed number of bytes a token, in
-*sorted order*. There the answer is always one of the two neighbours of the place where the new one would be inserted,
-so a look-up is a binary search: about six `memcmp` calls for 64 histories.
+A history is the sequence of token ids that the model has generated. Plain generation asks for the masks of one growing
+history, a beam search of many that share their beginnings, a speculative decoder of some that go back and branch. In
+each case, the best matcher is the one whose history has the longest common prefix with the new one. The histories are
+kept as byte strings, with a fixed number of bytes per token, in *sorted order*. In that order the best one is a
+neighbour of the place where the new one would be inserted, so a binary search finds it: about six `memcmp` calls for 64
+histories.
 
-A history that extends a remembered one takes over its matcher, and the remembered one moves along: a growing sequence
-takes one place, however long it gets. One that branches off, or is shorter, forks the matcher and rolls the fork
-back; rows are immutable, so both are cheap. The least recently used history leaves when there are too many.
+A history that extends a remembered one takes its matcher, and takes its place when it is remembered in turn. So a
+growing history has one place, however long it gets. For a history that branches off, or is shorter, the matcher is
+forked and the fork is rolled back; both are cheap, because rows are immutable. When there are too many histories, the
+one that was used least recently is dropped.
 
-Not safe from several threads by itself: `Constraint` puts a lock around it.
+Not safe for several threads by itself: `Constraint` puts a lock around it.
 """
 
 from __future__ import annotations
@@ -25,11 +27,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 DEFAULT_CAPACITY = 64
-KEY_BYTES = 4  # bytes per token of a key; an id takes 22 bits in a trie node
+"""The histories that are remembered at a time."""
+KEY_BYTES = 4
+"""The bytes of a token in a key. Ids have at most 22 bits, as in a trie node."""
 
 
 class Position(Protocol):
-    """What a history needs of a matcher; a toy will do (`tests/api/test_constraint.py`)."""
+    """The part of a matcher that histories use. Tests use a toy of it (`tests/api/test_constraint.py`)."""
 
     @property
     def n_tokens(self) -> int: ...
@@ -42,12 +46,12 @@ P = TypeVar("P", bound=Position)
 
 
 def history_key(token_ids: npt.NDArray[np.integer]) -> bytes:
-    """The bytes by which a history is known. Ids must be in 0 .. 2**32 - 1."""
+    """Return the key of a history: its ids, which must be in 0 .. 2**32 - 1, as bytes."""
     return token_ids.astype(np.uint32, copy=False).tobytes()
 
 
 def advance(matcher: Position, token_ids: npt.NDArray[np.integer]) -> int:
-    """Accept what a matcher has not seen of `token_ids`, up to the first rejected id; return how many it has then."""
+    """Accept the ids that a matcher has not seen yet, up to the first that it rejects; return how many it has then."""
     for token_id in token_ids[matcher.n_tokens :].tolist():
         if not matcher.accept(token_id):
             break
@@ -55,7 +59,7 @@ def advance(matcher: Position, token_ids: npt.NDArray[np.integer]) -> int:
 
 
 def common_prefix(left: bytes, right: bytes) -> int:
-    """How many whole tokens two keys have in common at their beginning."""
+    """Return how many tokens two keys have in common at their beginning."""
     n_bytes = min(len(left), len(right))
     if left[:n_bytes] == right[:n_bytes]:
         return n_bytes // KEY_BYTES
@@ -68,7 +72,7 @@ class Histories(Generic[P]):
     """A bounded set of histories, each with the matcher that stands at its end.
 
     Args:
-        root: a matcher that has accepted nothing; forked where no remembered history helps, never changed.
+        root: a matcher that has accepted nothing. It is forked if no remembered history helps, and never changes.
         capacity: how many histories are remembered.
     """
 
@@ -77,27 +81,27 @@ class Histories(Generic[P]):
             raise ValueError(f"capacity must be at least 1, got {capacity}")
         self.root = root
         self.capacity = capacity
-        # Three lists in step, sorted by key. The same key may stand there twice, when two threads asked for it at once.
+        # Three parallel lists, sorted by key. A key is there twice if two threads used it at the same time.
         self._keys: list[bytes] = []
         self._matchers: list[P] = []
-        self._used: list[int] = []  # when it was last looked at; the smallest leaves first
+        self._used: list[int] = []  # the clock when it was last used; the smallest is dropped first
         self._clock = count()
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def take(self, key: bytes) -> P:
-        """A matcher for the caller alone, at the longest prefix of `key` that is remembered.
+        """Return a matcher that only the caller has, at the longest remembered prefix of `key`.
 
-        What it stands at is its `n_tokens`. A history that is itself a prefix of `key` is taken out of the set; give
-        the matcher back with `put` when it has moved on.
+        `n_tokens` of the matcher is the length of that prefix. If a remembered history is itself a prefix of `key`, it
+        is removed from the set. Give the matcher back with `put` after it has accepted more tokens.
         """
         place = bisect_right(self._keys, key)
         best, best_n = -1, 0
         for neighbour in (place, place - 1):
             if 0 <= neighbour < len(self._keys):
                 n = common_prefix(self._keys[neighbour], key)
-                # On a tie the left neighbour is better: only what sorts before `key` can be a prefix of it.
+                # On a tie take the left neighbour: a prefix of `key` sorts before it.
                 if n >= max(best_n, 1):
                     best, best_n = neighbour, n
         if best < 0:
@@ -110,9 +114,9 @@ class Histories(Generic[P]):
         return fork
 
     def put(self, matcher: P, key: bytes) -> None:
-        """Remember that `matcher` stands at the end of `key`; the least recently used history may leave for it."""
+        """Remember a matcher at the end of `key`, and drop the least recently used history if there are too many."""
         if not key:
-            return  # the root stands there already
+            return  # the root is there already
         place = bisect_right(self._keys, key)
         self._keys.insert(place, key)
         self._matchers.insert(place, matcher)
@@ -121,7 +125,7 @@ class Histories(Generic[P]):
             self._remove(self._used.index(min(self._used)))
 
     def clear(self) -> None:
-        """Forget every history."""
+        """Drop all histories."""
         self._keys.clear()
         self._matchers.clear()
         self._used.clear()

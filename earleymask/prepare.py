@@ -1,10 +1,11 @@
-"""What comes with a vocabulary: made once when a server starts, instead of by its first requests.
+"""`prepare`: make the parts of usual terminals when a server starts, instead of during its first requests.
 
-Masks are put together from what single terminals make of a vocabulary, and that is kept for all grammars over it
-(`earley/_parts`). Terminals of a given kind are written alike by most people, so those listed here can be made before
-anybody asks. A grammar need not use them by any name: its terminal is found by what it is, in a normal form that knows
-neither names nor groups nor orders (`/[A-Za-z_]\\w*/` is `("_" | LETTER) /\\w/*`), but takes no factors out. What a
-grammar has beyond the list is made when a text first comes to it, as ever; the masks are the same.
+A mask is composed of *parts*: what single terminals make of the tokens of the vocabulary. Parts are kept with the
+vocabulary, for all grammars (`earley/_parts`). Most people write strings, numbers, names, white space and comments in
+one of a few ways, so their terminals can be listed here and their parts made in advance. A terminal of a grammar is
+found by its normal form, which has no names, no groups and no order of alternatives: `/[A-Za-z_]\\w*/` is the same as
+`("_" | LETTER) /\\w/*`. The normal form does not factor. The parts of a terminal that is not listed are made when a
+text first reaches it; the masks are the same.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from .trie import Vocabulary, VocabularyError
 __all__ = ["TERMINALS", "prepare"]
 
 TERMINALS = (
-    # Strings of JSON and of most programming languages: by RFC 8259, in two ways; by what people write in its place.
+    # Strings of JSON and of most programming languages: RFC 8259 in two ways, then common approximations.
     r'/"(?:[^"\\\x00-\x1f]|\\(?:["\\\/bfnrt]|u[0-9a-fA-F]{4}))*"/',
     r'/"(?:[^"\\\x00-\x1f]|\\["\\\/bfnrt]|\\u[0-9a-fA-F]{4})*"/',
     r'/"(?:[^"\\\x00-\x1f\x7f-\x9f]|\\["\\])*"/',
@@ -32,13 +33,13 @@ TERMINALS = (
     r'/"[^"\n]*"/',
     r'/"(?:[^"]|"")*"/',
     "ESCAPED_STRING",
-    # With single quotes; SQL doubles them, and names columns between double ones.
+    # Strings in single quotes; in SQL, two quotes stand for one.
     r"/'(?:[^'\\]|\\.)*'/",
     r"/'(?:[^'\\\n]|\\.)*'/",
     r"/'[^']*'/",
     r"/'[^'\n]*'/",
     r"/'(?:[^']|'')*'/",
-    # Numbers: of JSON, whole ones, decimal ones; lark's own.
+    # Numbers: JSON's, decimals, integers, and those of lark's `common`.
     r"/-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/",
     r"/[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/",
     r"/-?[0-9]+(?:\.[0-9]+)?/",
@@ -54,7 +55,7 @@ TERMINALS = (
     "FLOAT",
     "NUMBER",
     "SIGNED_NUMBER",
-    # Names: of programming languages and of SQL, words.
+    # Names of programming languages and of SQL, and words.
     "CNAME",
     r"/[A-Za-z][A-Za-z0-9_]*/",
     r"/[A-Za-z_][A-Za-z0-9_-]*/",
@@ -70,7 +71,7 @@ TERMINALS = (
     r"/[a-z]+/",
     r"/[A-Z]+/",
     "WORD",
-    # White space, by itself and for `%ignore`.
+    # White space, also for `%ignore`.
     r"/[ \t\n\r]+/",
     r"/[ \t\n\r]*/",
     r"/[ \t\n]+/",
@@ -84,7 +85,7 @@ TERMINALS = (
     "WS",
     "WS_INLINE",
     "NEWLINE",
-    # Comments: to the end of the line, with and without it, and between brackets.
+    # Comments: to the end of the line, without and with the line feed, and between delimiters.
     "CPP_COMMENT",
     "SH_COMMENT",
     "SQL_COMMENT",
@@ -93,40 +94,41 @@ TERMINALS = (
     r"/#[^\n]*\n/",
     r"/--[^\n]*\n/",
     r"/\/\*(?:[^*]|\*+[^*\/])*\*+\//",
-    # Text up to what ends it.
+    # Text up to a delimiter.
     r"/[^\n]+/",
     r"/[^<]+/",
     r"/[^<>]+/",
     r"/.+/",
     r"/[\s\S]+/",
 )
-"""Usual terminals, as alternatives in Lark's syntax; names are those of lark's `common`. `x+` goes on like `x*`."""
+"""Usual terminals, as alternatives in Lark's syntax. Names are those of lark's `common`. After its first character,
+`x+` needs the parts of `x*`."""
 
 
 def prepare(vocabulary: Vocabulary, folder: str | os.PathLike[str] | None = None) -> dict[str, int]:
-    """Make what masks of most grammars need of a vocabulary, before the first of them asks.
+    """Make the parts of a vocabulary that most grammars need, so that the first requests need not wait for them.
 
-    Call it once when a server starts, for each vocabulary; masks are the same without. Several threads may call;
-    another call costs a millisecond or two.
+    Call it once per vocabulary when the server starts. The masks are the same without it. Several threads may call it;
+    a repeated call takes a millisecond or two.
 
     With tekken or Llama 3 it takes about 50 ms and keeps 17 MB: 12 of parts, 5 of the quotient of the trie. From a file
     of 8 MB it takes 10 ms and keeps 13 MB. The first call of a process takes some 40 ms more: it imports what reads
     Lark grammars and JSON Schemas, reads the list of terminals, and computes the vocabulary's fingerprint. A terminal
-    that is not listed costs the first masks that come to it 0.1 to 3 ms, whether `prepare` was called or not.
+    that is not listed adds 0.1 to 3 ms to the first masks that need it, whether `prepare` was called or not.
     docs/performance.md shows what `prepare` saves.
 
     Args:
-        vocabulary: whose trie all grammars over it share.
-        folder: where the vocabulary's file is. It is written if it is not there, and replaced, with a `RuntimeWarning`,
-            if it is damaged or of another vocabulary. Only its owner should be able to write to the folder. None: no
-            file is read or written.
+        vocabulary: the vocabulary. All grammars that are used with it share the parts.
+        folder: the folder of the vocabulary's file. If the file is missing, it is written. If it is damaged or belongs
+            to another vocabulary, it is replaced, with a `RuntimeWarning`. Only its owner should be able to write to
+            the folder. None: no file is read or written.
 
     Returns:
-        How many parts were `"built"`, how many `"taken"` from the file, and how many were `"known"` before.
+        The number of parts that were `"built"`, `"taken"` from the file, and `"known"` before the call.
 
     Raises:
         TypeError: `vocabulary` is no `Vocabulary`.
-        OSError: the file cannot be written. Everything is prepared nevertheless.
+        OSError: the file cannot be written. The vocabulary is prepared nevertheless.
     """
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"vocabulary must be a Vocabulary, not {type(vocabulary).__name__}")
@@ -137,12 +139,12 @@ def prepare(vocabulary: Vocabulary, folder: str | os.PathLike[str] | None = None
     else:
         preparation, damage = _from_folder(folder, vocabulary, engine)
         if damage:
-            warnings.warn(f"{damage}; it was made anew and replaced", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"{damage}; the file was replaced by a new one", RuntimeWarning, stacklevel=2)
     return {"built": preparation.n_built, "taken": preparation.n_taken, "known": preparation.n_known}
 
 
 def _from_folder(folder: str | os.PathLike[str], vocabulary: Vocabulary, engine: Engine) -> tuple[Preparation, str]:
-    """What was prepared, by way of the vocabulary's file; and what was wrong with the file, "" if nothing was."""
+    """Prepare with the vocabulary's file. Return also what was wrong with the file, or ""."""
     from .trie import prebuilt
 
     trie, fingerprint = vocabulary.trie, vocabulary.fingerprint
@@ -160,7 +162,7 @@ def _from_folder(folder: str | os.PathLike[str], vocabulary: Vocabulary, engine:
         preparation = Preparation(engine, trie)
     preparation.make()
     if preparation.damaged:
-        damage = f"{path}: damaged: not the parts of this vocabulary"
+        damage = f"{path}: damaged: its parts are not those of this vocabulary"
     if damage or preparation.n_built or not path.exists():
         prebuilt.save(folder, fingerprint, preparation.arrays())
     return preparation, damage
@@ -168,6 +170,7 @@ def _from_folder(folder: str | os.PathLike[str], vocabulary: Vocabulary, engine:
 
 @cache
 def _grammar() -> Grammar:
-    Grammar.from_json_schema({"type": "object"})  # what reads schemas is imported, which takes longer than most of them
+    # Import what reads schemas, too: that takes longer than reading most schemas.
+    Grammar.from_json_schema({"type": "object"})
     names = ", ".join(terminal for terminal in TERMINALS if not terminal.startswith("/"))
     return Grammar.from_lark(f"start: {' | '.join(TERMINALS)}\n%import common ({names})\n")

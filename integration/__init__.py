@@ -1,1 +1,1 @@
-"""Adapters to the places where tokens are sampled; the only layer that knows other frameworks."""
+"""Adapters to the sampling loops of other packages; no other folder knows them."""

@@ -4,11 +4,10 @@
     processor = GrammarLogitsProcessor(grammar, vocabulary)
     model.generate(**inputs, logits_processor=[processor])
 
-`generate` hands a logits processor the ids of every row so far, prompt and left padding included, and the scores of the
-next token. It does not say which row of the last call a row comes from (a beam search reorders and duplicates them),
-nor which rows have finished and only receive padding. So a row is known by its history, the ids after the prompt, as
-in `Constraint`: `Histories` finds the nearest remembered matcher, and whatever stands behind the end of the text is
-ignored.
+`generate` gives a logits processor the ids of each row so far, with prompt and left padding, and the scores of the next
+token. It does not say which row of the last call a row continues (a beam search reorders and duplicates rows), nor
+which rows have ended and only receive padding. So the processor recognises a row by its history, the ids after the
+prompt, as `Constraint` does: `Histories` finds the nearest remembered matcher. Ids after the end of a text are ignored.
 """
 
 from __future__ import annotations
@@ -34,14 +33,18 @@ if TYPE_CHECKING:
 
 __all__ = ["GrammarLogitsProcessor", "model_vocabulary"]
 
-# A row of the batch is known by its grammar (an index) and the key of its history.
 RowKey = tuple[int, bytes]
+"""What identifies a row of the batch: the index of its grammar and the key of its history."""
 MAX_KEY_ID = 2 ** (8 * KEY_BYTES) - 1
+"""The largest id that a key can hold."""
 
 
 def model_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Vocabulary:
-    """The vocabulary of a model: its tokenizer's token bytes, as many ids as it has logits, and the end-of-sequence ids
-    that `model.generate` stops at."""
+    """Make the vocabulary of a model.
+
+    It has the token bytes of the tokenizer, as many ids as the model has logits, and the end-of-sequence ids at which
+    `model.generate` stops.
+    """
     config = model.config.get_text_config()
     eos = model.generation_config.eos_token_id if model.generation_config is not None else None
     if eos is None:
@@ -50,31 +53,31 @@ def model_vocabulary(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase)
 
 
 class GrammarLogitsProcessor(LogitsProcessor):
-    """Allows only tokens that keep the text of every row a beginning of a sentence of its grammar.
+    """Allows only tokens with which the text of each row stays the beginning of a sentence of its grammar.
 
-    The scores of allowed tokens are not touched, so their probabilities keep their ratios; all others become -inf.
-    Works with greedy search, sampling, beam search, several returned sequences and left-padded batches.
+    The scores of allowed tokens stay as they are, so their probabilities keep their ratios; all others become -inf.
+    It works with greedy search, sampling, beam search, several returned sequences and left-padded batches.
 
     Args:
-        grammar: Lark text or a `Grammar`, one for all rows, or one for each: for each prompt of the batch if several
-            sequences or beams are made from a prompt.
-        vocabulary: the model's; `model_vocabulary` makes it.
-        prompt_length: how many ids at the beginning of every row belong to the prompt, padding included. By default the
-            length of the first call's rows; a call is a first call when its rows are not an earlier one's continued.
-            Give it (or call `reset` between) if one processor serves several `generate` calls and a prompt may repeat
-            the previous prompt and go on by one token.
-        eos_token_id: the ids that end a row, as `model.generation_config.eos_token_id` has them, where they are not the
-            vocabulary's own; they then take the place of the vocabulary's.
-        threads: how many rows' masks are made at a time.
-        temperatures: apply those that the grammar gives (the attribute `temperature` of its rules), each where its rule
-            is written: scores change there, and 0 leaves only the most probable token. For sampling with
-            `temperature=1.0`, the default, which is applied as well. Not for beam search, whose scores must stay
-            logarithms of probabilities.
+        grammar: Lark text or a `Grammar`: one for all rows, or a list with one for each prompt of the batch. All
+            sequences and beams of a prompt have its grammar.
+        vocabulary: the vocabulary of the model; `model_vocabulary` makes it.
+        prompt_length: how many ids at the beginning of each row belong to the prompt, padding included. By default, the
+            length of the rows in the first call of a generation. A call is taken for a first one if its rows do not
+            continue those of the call before. Give the length, or call `reset` in between, if one processor serves
+            several `generate` calls and a prompt may be the previous prompt plus one token.
+        eos_token_id: the ids that end a row, instead of the vocabulary's: those of
+            `model.generation_config.eos_token_id`.
+        threads: how many masks are made at the same time.
+        temperatures: apply the temperatures of the grammar (the attribute `temperature` of its rules), each while the
+            text of its rule is generated. They change the scores; 0 leaves only the most probable token. Meant for
+            sampling with `temperature=1.0`, the default, because that temperature is applied as well. Not for beam
+            search, whose scores must stay logarithms of probabilities.
 
-    One processor serves one `generate` call at a time. Making one costs little; grammars and vocabularies are shared.
+    A processor serves one `generate` call at a time. Making one is cheap; grammars and vocabularies are shared.
     """
 
-    supports_continuous_batching = False  # rows of one call would have prompts of their own lengths
+    supports_continuous_batching = False  # there, the rows of a call have prompts of different lengths
 
     def __init__(
         self,
@@ -93,43 +96,43 @@ class GrammarLogitsProcessor(LogitsProcessor):
         else:
             self.grammars = tuple(as_grammar(each) for each in grammar)
         if not self.grammars:
-            raise ValueError("no grammar given")
+            raise ValueError("no grammar given; give one, or one for each prompt")
         vocabulary = as_vocabulary(vocabulary)
         self.vocabulary = vocabulary if eos_token_id is None else _with_eos(vocabulary, eos_token_id)
         self.prompt_length = prompt_length
         self.threads = threads
         self.temperatures = temperatures
-        # Rows of the same grammar share their histories, also where it is listed several times.
+        # Rows of the same grammar share their histories, also if it is listed several times.
         distinct = list(dict.fromkeys(self.grammars))
         self._grammar_of = [distinct.index(each) for each in self.grammars]
         self._histories = [Histories(Matcher(each, self.vocabulary)) for each in distinct]
         self.reset()
 
     def reset(self) -> None:
-        """Forget the prompt: the next call is the first of a new generation."""
+        """Forget the prompt: the next call begins a new generation."""
         self._prompt: npt.NDArray[np.integer[Any]] | None = None
         self._length = 0  # of the rows of the last call
-        self._masks = np.zeros((0, 0), np.int32)  # of the last call, one for each history that went on
-        self._mask_of: dict[RowKey, int] = {}  # those histories -> their row of `_masks`
-        self._given_up: set[RowKey] = set()  # histories that the last call gave up
+        self._masks = np.zeros((0, 0), np.int32)  # of the last call, one for each history that continued
+        self._mask_of: dict[RowKey, int] = {}  # the row of `_masks` of each of those histories
+        self._given_up: set[RowKey] = set()  # histories that were given up in the last call, see `_may_give_up`
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """The scores with everything that the grammars do not allow at -inf; a new tensor.
+        """Return a copy of the scores with -inf for all tokens that the grammars do not allow.
 
         Raises:
-            EmptyMaskError: some row has no token left.
-            RejectedTokenError: the ids after the prompt are not what the masks allowed.
+            EmptyMaskError: the mask of some row is empty.
+            RejectedTokenError: the ids after the prompt are not those that the masks allowed.
             BatchError: the masks of some rows could not be made.
         """
         ids = input_ids.detach().cpu().numpy()
         if len(ids) != len(scores):
-            raise ValueError(f"{len(ids)} rows of ids and {len(scores)} rows of scores do not belong together")
+            raise ValueError(f"got {len(ids)} rows of ids and {len(scores)} rows of scores; both need the same number")
         keys = self._row_keys(ids, self._find_prompt(ids))
         first_row: dict[RowKey, int] = {}
         for row, key in enumerate(keys):
             first_row.setdefault(key, row)
 
-        matchers: dict[RowKey, Matcher] = {}  # of the rows that go on
+        matchers: dict[RowKey, Matcher] = {}  # of the rows that continue
         given_up: set[RowKey] = set()
         for key, row in first_row.items():
             matcher = self._position(key)
@@ -158,15 +161,17 @@ class GrammarLogitsProcessor(LogitsProcessor):
         return masked
 
     def _find_prompt(self, ids: npt.NDArray[np.integer[Any]]) -> int:
-        """How many ids of every row are the prompt. Notes it when this is the first call of a generation.
+        """Return the length of the prompts. In the first call of a generation, remember them.
 
-        Within one generation the prompts stay where they are (a beam search reorders within a prompt's rows only),
-        and rows get longer by one; they may get shorter again when a guess is taken back (assisted decoding).
+        During a generation the prompts keep their rows (a beam search reorders only the rows of one prompt), and rows
+        grow by one id. They become shorter when assisted decoding takes back a guess.
         """
         n_rows, length = ids.shape
         if self.prompt_length is not None:
             if length < self.prompt_length:
-                raise ValueError(f"rows of {length} ids are shorter than the prompt_length given, {self.prompt_length}")
+                raise ValueError(
+                    f"rows of {length} ids are shorter than the prompt_length that was given, {self.prompt_length}"
+                )
             return self.prompt_length
         prompt = self._prompt
         if prompt is None or not (
@@ -180,22 +185,24 @@ class GrammarLogitsProcessor(LogitsProcessor):
         return int(prompt.shape[1])
 
     def _row_keys(self, ids: npt.NDArray[np.integer[Any]], prompt_length: int) -> list[RowKey]:
-        """What each row is known by: its grammar, and what it has after the prompt up to its first EOS.
+        """Return the key of each row: its grammar, and its ids after the prompt, up to its first EOS.
 
-        What stands behind EOS is padding, or a beam search's leftovers. That holds also for an EOS id that the grammar
-        names as a symbol and goes on after: `generate` stops there.
+        The ids after EOS are padding, or remains of a beam search. This also holds for an EOS id that the grammar names
+        as a symbol and continues after: `generate` stops there.
         """
         rows_per_grammar, left = divmod(len(ids), len(self.grammars))
         if left or not rows_per_grammar:
-            raise ValueError(f"{len(ids)} rows cannot be shared out among {len(self.grammars)} grammars")
+            raise ValueError(
+                f"{len(ids)} rows cannot be divided among {len(self.grammars)} grammars; give one for each prompt"
+            )
         for histories in self._histories:
             histories.capacity = max(DEFAULT_CAPACITY, 2 * len(ids))
         written = ids[:, prompt_length:]
         ends = np.isin(written, self.vocabulary.eos_token_ids)
-        # An end beyond the end for those that have none; `argmax` finds the first of several.
+        # Give rows without an end one after their last id; `argmax` finds the first of several.
         ends = np.pad(ends, ((0, 0), (0, 1)), constant_values=True)
         lengths = np.minimum(ends.argmax(axis=1) + 1, written.shape[1])
-        # A key cannot hold them: they would come out as other ids.
+        # A key cannot hold these ids; in it they would become others.
         impossible = ((written < 0) | (written > MAX_KEY_ID)) & (np.arange(written.shape[1]) < lengths[:, None])
         if impossible.any():
             row, index = (int(each) for each in np.argwhere(impossible)[0])
@@ -206,10 +213,10 @@ class GrammarLogitsProcessor(LogitsProcessor):
         ]
 
     def _position(self, key: RowKey) -> Matcher:
-        """The matcher at the end of a history, or of the longest beginning of it that the grammar accepts.
+        """Return the matcher at the end of a history, or of the longest beginning of it that the grammar accepts.
 
-        The matcher stays among the histories, and may be used until the next call: no other row of this one can take
-        it further, since no history of a call is the beginning of another. Rows that go on have one length, those that
+        The matcher stays in the set, and can be used until the next call: no other row of this call advances it, since
+        no history of a call is a proper beginning of another. Rows that continue have the same length, and those that
         have ended stop at EOS.
         """
         histories, history = self._histories[key[0]], key[1]
@@ -221,16 +228,16 @@ class GrammarLogitsProcessor(LogitsProcessor):
         return matcher
 
     def _has_ended(self, key: RowKey) -> bool:
-        """Whether the last id of a history is EOS."""
+        """Tell whether the last id of a history is EOS."""
         return bool(key[1]) and int(np.frombuffer(key[1], np.uint32)[-1]) in self.vocabulary.eos_token_ids
 
     def _may_give_up(self, key: RowKey, n_accepted: int, n_rows: int) -> bool:
-        """Whether a beam search can have been forced into this history, which the grammar rejects.
+        """Tell whether a beam search can have chosen this history, which the grammar rejects, for lack of others.
 
-        It goes on with `(1 + number of EOS ids) * beams` candidates (`_beam_search` of `transformers`), and where
-        fewer are allowed it takes some that are not, with a score of -inf. Such rows never reach a result; they are
-        given up. A forbidden token anywhere else means that the caller does not sample from our scores, and that is
-        an error.
+        A beam search keeps `(1 + number of EOS ids) * beams` candidates (`_beam_search` of `transformers`). If fewer
+        are allowed, it keeps some that are not, with a score of -inf. Such rows never reach a result, so they are given
+        up: their masks are not made. Any other forbidden token means that the caller does not sample from these scores,
+        which is an error.
         """
         grammar, history = key
         parent = (grammar, history[:-KEY_BYTES])
@@ -244,26 +251,26 @@ class GrammarLogitsProcessor(LogitsProcessor):
 
     def _rejected(self, row: int, index: int, token_id: int) -> RejectedTokenError:
         return RejectedTokenError(
-            f"row {row}: the grammar rejects token {token_id} at index {index} after the prompt. If the prompt "
-            "ends elsewhere, give prompt_length or call reset(); otherwise the token was not sampled from the scores "
-            "given back.",
+            f"row {row}: the grammar rejects token {token_id} at index {index} after the prompt. If the prompt ends "
+            "elsewhere, give prompt_length or call reset(). Otherwise sample from the scores that this processor "
+            "returned; this token was not.",
             index=index,
             token_id=token_id,
         )
 
     def _apply(self, keys: list[RowKey], scores: torch.Tensor) -> torch.Tensor:
-        """Mask the scores of rows that go on, and leave EOS alone to the others."""
+        """Mask the scores of rows that continue; for the others allow EOS only."""
         ended = [row for row, key in enumerate(keys) if key not in self._mask_of]
         bitmask = self._masks[[self._mask_of.get(key, 0) for key in keys]] if len(self._masks) else None
         masked = scores.clone()
         if bitmask is not None:
             apply_bitmask(masked, bitmask)
         if ended:
-            # Nobody reads these rows, but they must not become NaN: one bad row stops the whole batch.
+            # The scores of these rows do not matter, but a row of NaN would stop the whole batch.
             width = scores.shape[-1]
             eos = [token_id for token_id in self.vocabulary.eos_token_ids if token_id < width]
             if not eos:
-                raise VocabularyError(f"the scores are {width} wide and end before every EOS id of the vocabulary")
+                raise VocabularyError(f"the scores are {width} wide, all EOS ids of the vocabulary are beyond them")
             masked[ended] = -torch.inf
             masked[torch.tensor(ended, device=masked.device)[:, None], torch.tensor(eos, device=masked.device)] = 0.0
         empty = torch.isneginf(masked.amax(dim=-1)).nonzero().flatten().tolist()
@@ -275,19 +282,19 @@ class GrammarLogitsProcessor(LogitsProcessor):
         mask = self._masks[self._mask_of[key]]
         if mask.any():
             why = (
-                "every token that the grammar allows already has a score of -inf, or an id beyond the scores: look at "
-                "the processors before this one (min_length, bad words, ...) and at the width of the model's output"
+                "each token that the grammar allows already has a score of -inf, or an id beyond the scores; check the "
+                "processors before this one (min_length, bad words, ...) and the width of the model's output"
             )
         else:
             missing = self.vocabulary.missing_bytes
-            why = "no token of the vocabulary can go on"
+            why = "the vocabulary has no token that the grammar allows"
             if missing:
                 why += f"; it cannot spell the bytes {missing!r}"
         return EmptyMaskError(f"row {row}, after {len(key[1]) // KEY_BYTES} tokens: {why}")
 
 
 def _tempered(scores: torch.Tensor, temperature: float) -> torch.Tensor:
-    """Scores of one row at a temperature. The highest one becomes 0, so that a low temperature makes none infinite."""
+    """Apply a temperature to the scores of a row. The highest becomes 0 first, so that no quotient becomes infinite."""
     scores = scores - scores.max()
     if temperature == 0:
         return torch.where(scores == 0, scores, -torch.inf)
@@ -295,7 +302,7 @@ def _tempered(scores: torch.Tensor, temperature: float) -> torch.Tensor:
 
 
 def _with_eos(vocabulary: Vocabulary, eos_token_id: int | Sequence[int]) -> Vocabulary:
-    """The vocabulary with other end-of-sequence ids; itself where they are the same."""
+    """Return the vocabulary with other end-of-sequence ids; the same object if they are the same."""
     eos = (eos_token_id,) if isinstance(eos_token_id, int) else tuple(int(each) for each in eos_token_id)
     if set(eos) == set(vocabulary.eos_token_ids):
         return vocabulary

@@ -140,7 +140,7 @@ def test_rows_that_cannot_be_written_are_refused() -> None:
     rows.flags.writeable = False
     with pytest.raises(ValueError, match="rows are read-only"):
         fill_bitmasks(matchers_at(["", "["]), rows)
-    with pytest.raises(ValueError, match="side by side"):
+    with pytest.raises(ValueError, match="must be contiguous"):
         fill_bitmasks(matchers_at(["", "["]), np.zeros((N_WORDS, 2), np.int32).T)
 
 

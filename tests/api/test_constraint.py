@@ -387,7 +387,7 @@ def test_the_message_says_what_the_token_is() -> None:
     tokens = [bytes([byte]) for byte in range(256)] + [b"<eos>", b"<tool>", b""]
     vocabulary = Vocabulary.from_tokens(tokens, eos_token_id=256, special_token_ids=[257])
     constraint = Constraint(LIST, vocabulary)
-    for token_id, words in [(65, "b'A'"), (257, "special"), (258, "spells nothing"), (259, "outside the vocabulary")]:
+    for token_id, words in [(65, "b'A'"), (257, "special"), (258, "has no bytes"), (259, "outside the vocabulary")]:
         with pytest.raises(RejectedTokenError, match=words):
             constraint.mask([91, token_id])
 

@@ -279,7 +279,7 @@ def test_a_damaged_file_is_replaced(damage: Any, tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     damage(data)
     path.write_bytes(data)
-    with pytest.warns(RuntimeWarning, match="it was made anew and replaced$") as told:
+    with pytest.warns(RuntimeWarning, match="the file was replaced by a new one$") as told:
         assert prepare(made_up(), tmp_path) == {"built": built, "taken": 0, "known": 0}
     assert [warning.filename for warning in told] == [__file__]  # the warning names the caller's file
     assert str(path) in str(told[0].message) and "delete" not in str(told[0].message)
@@ -297,7 +297,7 @@ def test_a_file_of_another_vocabulary_is_replaced(tmp_path: Path) -> None:
     arrays = prebuilt.load(tmp_path, vocabulary.fingerprint)
     assert arrays is not None
     prebuilt.save(tmp_path, Vocabulary.bytes().fingerprint, arrays)
-    with pytest.warns(RuntimeWarning, match="made anew"):
+    with pytest.warns(RuntimeWarning, match="replaced by a new one"):
         assert prepare(Vocabulary.bytes(), tmp_path)["taken"] == 0
 
 
