@@ -1,4 +1,4 @@
-"""Texts given to the wrong front end: the error says which one reads them."""
+"""For a text given to the wrong front end, the error says which one reads it."""
 
 from __future__ import annotations
 

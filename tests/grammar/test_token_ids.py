@@ -1,4 +1,4 @@
-"""Tokens by id: `<[5]>`, `<[5,7,9-11]>`, `<[^1-9]>`, `<[*]>`, and `!<...>` of GBNF, against the twin and by hand."""
+"""Tokens by id, `<[5]>`, `<[5,7,9-11]>`, `<[^1-9]>`, `<[*]>`, and GBNF's `!<...>`, mean what the twin says."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_lists_ranges_and_all_but_these() -> None:
     assert allowed(lark('start: <[0,2-4,8-9]> "b"')) == {0, 2, 3, 4, 8}
     assert allowed(lark('start: <[^0,2-4]> "b"')) == {1, 5, 6, 7, 8, 10, 11}
     assert allowed(lark('start: <[*]> "b"')) == {*range(len(TOKENS))} - {9}
-    assert allowed(lark('start: <[1]> | "x"')) == {1}  # and not 10, which is spelled alike
+    assert allowed(lark('start: <[1]> | "x"')) == {1}  # not 10, which is spelled alike
 
 
 def test_only_the_token_where_two_are_spelled_alike() -> None:
@@ -188,7 +188,7 @@ def test_hand_made_grammars_against_the_twin(text: str, split: int) -> None:
 
 
 def with_sets(rng: Random, text: str) -> str:
-    """The grammar with some strings in rules made sets of ids."""
+    """Replace some strings in the rules of a grammar by sets of ids."""
     sets = ["<[*]>", "<[^0-5]>", "<[0]>", "<[2,4]>", "<[8]>", "<[^7]>", "<[0-3]>", "<[10]>", "<[5-7]>", "<|x|>"]
     lines = text.split("\n")
     for i, line in enumerate(lines):
@@ -240,14 +240,14 @@ def test_large_sets_in_a_large_vocabulary() -> None:
         assert mask.tolist() == [matcher.validate([token]) == 1 for token in range(vocabulary.size)]
         assert matcher.accept(n + 5) and matcher.accept(50)
         mask = agreed(matcher)
-    # Seen again, it is one look-up; new positions take the bitmaps as they are.
+    # At a known position a mask is one look-up; new positions use the same bitmaps.
     before = matcher.stats()["nodes_visited"]
     assert filled(matcher).any() and matcher.stats()["nodes_visited"] == before
 
 
 @pytest.mark.parametrize("load", ["from_lark", "from_gbnf"])
 def test_so_many_sets_at_most(load: str) -> None:
-    """Each is a bitmap of the vocabulary: 16 KB for 131,072 tokens."""
+    """The number of sets has a limit: each is a bitmap of the vocabulary, 16 KB for 131,072 tokens."""
     begin = "start: " if load == "from_lark" else "root ::= "
     make = getattr(Grammar, load)
     make(begin + " ".join(f"<[{i}-9999]>" for i in range(4096)))
@@ -257,5 +257,5 @@ def test_so_many_sets_at_most(load: str) -> None:
 
 
 def test_overlapping_ranges_are_one() -> None:
-    """A wide range written many times costs what it costs once; single ids stay, for they must exist."""
+    """A wide range written many times costs as much as once; single ids are kept, for they must exist."""
     assert token_ids.parse("<[5-9,0-6,6-8,12-13,3,3-4]>") == ([(0, 9), (12, 13), (3, 3)], False)

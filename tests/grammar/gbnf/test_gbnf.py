@@ -1,4 +1,4 @@
-"""Grammars in llama.cpp's GBNF: what they match, by the slow twin of `gbnf_twin` on all short texts."""
+"""Grammars in llama.cpp's GBNF match what the slow twin, `gbnf_twin`, says about all short texts."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ CONSTRUCTS = {
 @pytest.mark.parametrize("name", CONSTRUCTS)
 @pytest.mark.parametrize("max_size", [100, 1], ids=["", "all rules"])
 def test_constructs(name: str, max_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also with no expression but strings and classes made a terminal."""
+    """Each agrees with the twin, also if only strings and classes become terminals."""
     monkeypatch.setattr(gbnf_regular, "MAX_SIZE", max_size)
     text, alphabet, longest = CONSTRUCTS[name]
     grammar = Grammar.from_gbnf(text)
@@ -88,7 +88,7 @@ def test_constructs(name: str, max_size: int, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_twin_by_hand() -> None:
-    """What the twin says about a few grammars, so that the oracle is not alone with itself."""
+    """The twin itself is right about a few grammars, checked by hand."""
     twin = Twin.read('root ::= "[" ws (v ("," ws v)*)? "]"\nv ::= [0-9]{1,2} ws | root ws\nws ::= ([ \\t] ws)?')
     for sentence in ("[]", "[1]", "[ 12,3 , [[]] ]"):
         assert twin.matches(sentence)
@@ -125,7 +125,7 @@ def test_special_tokens() -> None:
 
 
 def test_counts_beyond_2000_are_counts() -> None:
-    """llama.cpp reads them as none at all."""
+    """llama.cpp reads such counts as no bound at all."""
     grammar = Grammar.from_gbnf("root ::= [a-z]{1,3000}")
     assert accepts(grammar, "a" * 3000)
     assert not accepts(grammar, "a" * 3001)
@@ -159,7 +159,7 @@ def test_warnings() -> None:
 
 
 def test_posix_classes() -> None:
-    """A class of the characters in it is a warning; one that cannot be closed where it seems to be, an error."""
+    """A class that is read as its characters gives a warning; one that cannot end where it seems to is an error."""
     grammar = Grammar.from_gbnf('root ::= [:upper:] | ("[[:digit:]]" [^a[:alpha:]*)?')
     assert [(warning.column, warning.message) for warning in grammar.warnings] == [
         (10, "`[:upper:]` is no POSIX class here but the characters in it; write `A-Z` between brackets"),
@@ -171,7 +171,7 @@ def test_posix_classes() -> None:
 
 
 def test_terminals_are_found_and_named() -> None:
-    """Nothing goes down to single characters: a string is one terminal, blanks included."""
+    """A string is one terminal, blanks included, and is not split into characters."""
     grammar = Grammar.from_gbnf(
         'root ::= "[" ws (item ("," ws item)*)? "]"\nitem ::= string | root\n'
         'string ::= "\\"" ([^"\\\\] | "\\\\" escape)* "\\"" ws\nescape ::= [nrt] | "u" hex{4}\n'
@@ -290,7 +290,7 @@ NAMES = ["root", "x", "y-y"]
 
 
 def expression(rng: random.Random, depth: int) -> tuple[str, Expression]:
-    """How an expression is written, safe beside others, and what it is."""
+    """Return an expression as text that can stand beside others, and as the twin's tree."""
     roll = rng.randrange(10) if depth else 0
     if roll < 3:
         if rng.randrange(3) == 0:
@@ -370,7 +370,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts(name: str) -> None:
-    """They load, or are refused with a typed error, within seconds."""
+    """Each loads, or is refused with a typed error, within seconds."""
     assert_bounded(lambda: Grammar.from_gbnf(HOSTILE[name].replace("r0 ::=", "root ::=")))
 
 
@@ -380,7 +380,7 @@ def test_time_is_linear_in_the_text() -> None:
             f'r{i} ::= "a" ([b-y] | "z" r{(i * 7 + 1) % rules})* "c"\n' for i in range(rules)
         )
         times = []
-        gc.disable()  # it would go through all that there is the more often
+        gc.disable()  # it would visit all objects again and again
         try:
             for _ in range(3):
                 began = time.process_time()
@@ -446,7 +446,7 @@ def test_the_grammars_of_llama_cpp() -> None:
         for other in others:
             assert not accepts(grammar, other), (file.name, other)
         rng = random.Random(1)
-        for sentence in sentences:  # and what becomes of them by small changes, by the twin
+        for sentence in sentences:  # with small changes, which the twin judges
             for _ in range(20):
                 at = rng.randrange(len(sentence) + 1)
                 changed = sentence[:at] + rng.choice(["", " ", "a", "1", '"', "\n"]) + sentence[at + rng.randrange(2) :]

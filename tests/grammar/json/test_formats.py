@@ -1,6 +1,6 @@
-"""Formats against the official test suite, Python's own parsers, readings of the RFCs by hand, and tables of cases.
+"""Formats agree with the official test suite, Python's own parsers, readings of the RFCs by hand, and tables of cases.
 
-Where the official suite is, `schema_suite` says; those tests are skipped where it is absent.
+`campaign.schema_suite` finds the official suite; its tests are skipped if it is absent.
 """
 
 import calendar
@@ -97,12 +97,12 @@ def test_all_days() -> None:
 
 
 def offset(text: str) -> int:
-    """Minutes that the clock is ahead of UTC."""
+    """Return how many minutes the clock is ahead of UTC."""
     return 0 if text in "Zz" else (-1 if text[0] == "-" else 1) * (int(text[1:3]) * 60 + int(text[4:]))
 
 
 def test_all_leap_seconds_of_a_day() -> None:
-    """Each minute with the offsets that make it 23:59 UTC, and those around them."""
+    """A second 60 is allowed at exactly those minutes and offsets that are 23:59 in UTC."""
     accepts = language("time")
     for minute in range(1440):
         for ahead in {*range(-1439, 1440, 97), *(minute + k for k in (-1440, -1439, -1, 0, 1, 2))}:
@@ -151,7 +151,7 @@ moments = st.one_of(
 @given(moments, st.integers(-1439, 1439), st.booleans())
 @settings(max_examples=500)
 def test_date_times(moment: datetime, ahead: int, leap: bool) -> None:
-    """A leap second is written where 23:59:59 of the last day of a month, in UTC, has just passed."""
+    """A leap second is allowed exactly after 23:59:59, in UTC, of the last day of a month."""
     zone = timezone(timedelta(minutes=ahead))
     local = moment.replace(tzinfo=timezone.utc, microsecond=0).astimezone(zone)
     text = local.isoformat()
@@ -165,7 +165,7 @@ def test_date_times(moment: datetime, ahead: int, leap: bool) -> None:
 
 
 def test_durations() -> None:
-    """All sequences of up to six parts: units follow each other without gaps, in the date and in the time."""
+    """A sequence of up to six parts is a duration exactly if its units have no gaps, in the date and in the time."""
     accepts = language("duration")
     for n in range(6):
         for parts in product("YMDWTHS", repeat=n):
@@ -248,7 +248,7 @@ ATOM = re.compile(r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~]+")
 
 
 def is_dotted_mailbox(text: str) -> bool:
-    """RFC 5321 without quoted strings and address literals."""
+    """Return whether this is a mailbox of RFC 5321 without quoted strings and address literals."""
     local, at, domain = text.rpartition("@")
     return bool(
         at
@@ -262,11 +262,11 @@ def is_dotted_mailbox(text: str) -> bool:
 @example("a@b.c")
 def test_mailboxes(text: str) -> None:
     assert language("email")(text) == is_dotted_mailbox(text)
-    # What is not ASCII stands where a letter may stand.
+    # A character beyond ASCII is allowed wherever a letter is.
     assert language("idn-email")(text) == is_dotted_mailbox(text.replace("é", "e"))
 
 
-# Identifiers: taken apart by the regex of RFC 3986, appendix B, then each part by the rule of its own section.
+# Identifiers: the regex of RFC 3986, appendix B, splits them, and each part follows the rule of its section.
 
 APART = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
 UNRESERVED = set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -333,14 +333,14 @@ def test_identifiers(text: str) -> None:
 
 @pytest.mark.parametrize("first", [0xA0, 0xF900, 0xFDF0, 0x10000, 0xE1000])
 def test_characters_of_iris(first: int) -> None:
-    """The beginnings of ranges of RFC 3987's `ucschar`; what is before them is not in it."""
+    """The first characters of the ranges of RFC 3987's `ucschar` are allowed, and those before them are not."""
     assert language("iri")(f"a:{chr(first)}")
     assert not language("iri")(f"a:{chr(first - 1)}")
     assert not language("uri")(f"a:{chr(first)}")
 
 
 def is_template(text: str) -> bool:
-    """RFC 6570, section 2: literals and expressions in turn."""
+    """Return whether this is a template of RFC 6570, section 2: literals and expressions in turn."""
     for i, part in enumerate(re.split(r"(\{[^{}]*\})", text)):
         if i % 2 == 0:
             if set(re.sub("%[0-9A-Fa-f]{2}", "", part)) & set(' "%<>\\^`{|}\x7f\x80\n'):
@@ -385,7 +385,7 @@ def test_pointers(pointer: str, prefix: str) -> None:
         assert language("relative-json-pointer", draft)(text) == expected
 
 
-# What neither the suite nor a parser of Python's says
+# Cases that neither the suite nor a parser of Python decides
 
 TABLE = [
     # RFC 3339, section 5.7: a leap second ends a month, in UTC.
@@ -432,7 +432,7 @@ TABLE = [
     ("uri", "a://", True),
     ("uri", "a:////b", True),
     ("uri-reference", "/a//b", True),
-    # RFC 1123, section 2.1: a digit may come first; names end without a dot, as in RFC 952.
+    # RFC 1123, section 2.1: a digit may come first; as in RFC 952, names do not end with a dot.
     ("hostname", "3com.com", True),
     ("hostname", "a.", False),
     ("hostname", "ab--cd.com", True),  # reserved, but no A-label: nothing to decode

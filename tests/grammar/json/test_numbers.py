@@ -1,4 +1,4 @@
-"""Sets of numbers and their spellings, against Decimal arithmetic over all spellings and against brute force."""
+"""Sets of numbers and their spellings agree with Decimal arithmetic over all spellings, and with brute force."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def language(numbers: NumberSet, digits: int = 17, shift: int = 8, plain: bool =
 
 @cache
 def spellings(alphabet: str, length: int) -> tuple[tuple[str, Any], ...]:
-    """All JSON numbers over `alphabet` up to this length, with their values; exponents up to 1,000."""
+    """Return all JSON numbers over `alphabet` up to this length, with their values; exponents up to 1,000."""
     level, found = [""], []
     for _ in range(length):
         level = [text + char for text in level for char in alphabet if BEGINNING.fullmatch(text + char)]
@@ -137,7 +137,7 @@ def test_all_short_plain_spellings(name: str) -> None:
     numbers = SETS[name]
     accepts = language(numbers, plain=True)
     for text, value in spellings("-0125.e+", 6):
-        # Beside an enumeration of values a whole one is an integer, beside conditions it is if all members are.
+        # In a list of values, a whole number is an integer; under conditions it is one if all members are.
         no_fraction = is_whole(numbers) or (numbers.listed is not None and value.denominator == 1)
         no_fraction = no_fraction and numbers.spelled != AS_DECIMALS
         plain = "e" not in text and not (no_fraction and "." in text)
@@ -156,7 +156,7 @@ def test_nothing_but_numbers(name: str) -> None:
 
 
 def counted(text: str, digits: int, shift: int) -> bool:
-    """Whether the bound on digits beside an exponent is kept, as `number_tree` states it."""
+    """Return whether a spelling obeys `number_tree`'s bound on digits beside an exponent."""
     mantissa, e, _ = text.lstrip("-").lower().partition("e")
     whole, _, fraction = mantissa.partition(".")
     if not e or not (whole + fraction).strip("0"):
@@ -187,7 +187,7 @@ decimals = st.builds(
 
 
 def spelled(value: Decimal, point: int, exponent_zeros: int) -> str:
-    """The value with `point` digits (or, negative, zeros) at its mantissa's point."""
+    """Spell the value with `point` digits before the point of the mantissa (if negative, with zeros after it)."""
     sign, figures, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     digits = "".join(map(str, figures)).lstrip("0") or "0"
@@ -216,7 +216,7 @@ def test_bounds_of_many_digits(a: Decimal, b: Decimal, above: bool, below: bool,
 
 
 def as_decimal(value: Fraction) -> Decimal:
-    """Exactly, whatever the precision of the context."""
+    """Convert exactly, with any precision of the context."""
     shift = 0
     while value.denominator != 1:
         value *= 10
@@ -255,14 +255,14 @@ def test_doubles_as_python_writes_them(value: float, bound: float) -> None:
     ],
 )
 def test_ordinary_numbers_are_the_usual_regexes(tree: Any, pattern: str) -> None:
-    """Those of `prepare`, so that what is known of them is found."""
+    """They are those of `prepare`, whose parts they can use."""
     regexes = Regexes()
     assert lower(tree, regexes) == lower(parse(pattern), regexes)
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_trees_are_small(name: str) -> None:
-    """The dearest have a tree for each power of 2, or each place; an ordinary bound takes 100 to 300 nodes."""
+    """The largest have a tree for each power of 2, or each place; an ordinary bound takes 100 to 300 nodes."""
     regexes = Regexes()
     lower(number_tree(SETS[name]), regexes)
     assert regexes.n_nodes < 1000
@@ -271,8 +271,8 @@ def test_trees_are_small(name: str) -> None:
     assert plain.n_nodes < 100
 
 
-# The sets themselves. On the grid of quarters brute force decides: all bounds, multiples and values below are halves,
-# so that between two of them there always is a quarter that nothing takes out.
+# The sets themselves. Brute force decides about all quarters: bounds, multiples and values below are halves, so
+# between two of them there is always a quarter that nothing removes.
 
 HALVES = [Fraction(k, 2) for k in range(-12, 13)]
 GRID = [Fraction(k, 4) for k in range(-40, 41)]
@@ -307,7 +307,7 @@ SPELLINGS = {(value, how) for value in GRID for how in (AS_INTEGERS, AS_DECIMALS
 
 
 def written(numbers: NumberSet) -> set[tuple[Fraction, int]]:
-    """Members, and how they are spelled."""
+    """Return the members of a set, and how they are spelled."""
     return {(value, how) for value, how in SPELLINGS if numbers.contains(value) and numbers.spelled in (0, how)}
 
 
@@ -458,7 +458,7 @@ def test_limits() -> None:
 
 
 def test_floats_of_other_libraries_are_floats() -> None:
-    """A subclass may show itself in a way that is no number; numpy's does."""
+    """The `repr` of a subclass of float may be no number, as numpy's."""
     import numpy as np
 
     for value in (3.5, 0.1, -1e-7, 1e300):

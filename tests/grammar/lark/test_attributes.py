@@ -1,4 +1,4 @@
-"""Rules with `lazy`, `stop` and `suffix` against their definitions, string by string."""
+"""Rules with `lazy`, `stop` and `suffix` agree with their definitions on all short strings."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ ERRORS = {
     "extended": ('start: y\ny[lazy]: "a"\n%extend y[lazy]: "b"', 3, 9, "not where it is extended"),
     "shared too often": (
         "start[lazy]: x0\n" + "".join(f"x{n}[lazy]: x{n + 1} x{n + 1}\n" for n in range(30)) + 'x30: "a"',
-        23, 16, "pieces",  # four times as many at each level: 4⁹ in x21 are the first that are more than 100,000
+        23, 16, "pieces",  # each level has four times as many pieces: 4⁹ in x21 is the first number beyond 100,000
     ),
 }  # fmt: skip
 
@@ -142,7 +142,7 @@ def test_errors_show_their_place(name: str) -> None:
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_more_alternatives(elsewhere: bool) -> None:
-    """`%extend` of a rule with attributes: these hold for all alternatives, and stand where it is defined."""
+    """`%extend` adds alternatives under the attributes that the rule has where it is defined."""
     body = 'y[suffix="c"]: "a" | "b" "a"\n'
     text = "start: y\n" + ("%import m.y\n" if elsewhere else body) + '%extend y: "b" | "bb"\n%extend y: "ca"'
     same = 'start: y\ny[suffix="c"]: "a" | "b" "a" | "b" | "bb" | "ca"'

@@ -1,7 +1,7 @@
-"""Where our language is larger than lark's, on purpose: each listed difference of DESIGN.md, shown on both sides.
+"""Our language is larger than lark's in a few ways, on purpose; each is shown on both sides.
 
-Everything else that lark accepts is accepted here, and nothing more (`support/test_twin.py` holds the twin to lark, and
-the engine is held to the twin).
+Otherwise we accept exactly what lark accepts: `support/test_twin.py` compares the twin with lark, and other tests
+compare the engine with the twin.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def engine_accepts(grammar: str, text: str) -> bool:
 
 
 def ours_accept(grammar: str, text: str) -> bool:
-    """Engine and twin, which must agree."""
+    """Return whether engine and twin, which must agree, accept the text."""
     accepted = engine_accepts(grammar, text)
     assert Twin.from_lark(grammar).is_sentence(text.encode()) == accepted
     return accepted

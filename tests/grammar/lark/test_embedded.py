@@ -1,4 +1,4 @@
-"""`%lark {...}` and `@name` against lark: an embedded grammar is a rule whose own ignored text is written out."""
+"""`%lark {...}` and `@name` agree with lark, for which the ignored text of an embedded grammar is written out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from earleymask import Matcher, Vocabulary
 from earleymask.grammar import Grammar, GrammarError
 from support.lark_oracle import assert_refused, lark_accepts, lark_parser, we_accept
 
-# The grammar around ignores blanks, the one within dots, each written out for Lark below.
+# The outer grammar ignores blanks, the embedded one dots; both are written out for Lark below.
 PIECES = {
     "around": 'start: "a" {} "b" | "c"\n%ignore " "',
     "within": 'start: x x?\nx: "x"\n%ignore "."',

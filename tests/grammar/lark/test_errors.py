@@ -1,4 +1,4 @@
-"""Faulty grammars: the message, the exact place, the hint, and whether Lark refuses them as well."""
+"""Errors of faulty grammars have the right message, place and hint, and Lark refuses these grammars, too."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ REFUSED_BY_BOTH = {
     "only templates": ("starts{x}: x", None, None, "`start` is not defined", "define it: `start: ...`"),
 }  # fmt: skip
 
-# Lark has these, we do not: docs/lark.md says so. Each is refused by its name.
+# Lark has these, and we do not (docs/lark.md): each is refused by its name.
 REFUSED_BY_US = {
     "lookbehind out of the terminal": ("start: /(?<!a)b/", 1, 9, "the text before the terminal", None),
     "long lookahead out of the terminal": ('start: /a(?=b*c)/ "bc"', 1, 10, "more than 64 characters beyond", None),
@@ -174,7 +174,7 @@ def test_messages_hide_control_characters_of_literals(character: str) -> None:
 
 
 def test_errors_of_one_line_share_it() -> None:
-    """A text may be one line of millions of characters."""
+    """Errors of one line share its text, which may have millions of characters."""
     with pytest.raises(GrammarError) as caught:
         Grammar.from_lark("start: " + " ".join(f"x{i}" for i in range(1000)))
     assert len(caught.value.errors) == 100
@@ -182,7 +182,7 @@ def test_errors_of_one_line_share_it() -> None:
 
 
 def test_no_more_errors_are_looked_for_than_told() -> None:
-    """The place of each is found in time linear in the text: more of them would cost its square."""
+    """Finding the place of an error takes time linear in the text, so their number has a bound."""
     text = 'start: "x"\n' + "a:\n" * 100_000
     began = time.monotonic()
     with pytest.raises(GrammarError, match="`a` is defined more than once") as caught:

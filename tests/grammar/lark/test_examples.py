@@ -1,8 +1,8 @@
-"""The grammars that come with lark, and those of its examples: loaded, and held to lark on samples, one by one.
+"""The grammars of lark's package and of its examples load, and agree with lark on samples.
 
-lark brings four files with its package. Its examples are in its source distribution only: unpack that and name the
-folder, `EARLEYMASK_LARK_SDIST=lark-1.3.1 pytest tests/grammar/lark/test_examples.py`. Nothing of them is copied here;
-grammars of our own with the same constructs are in `SIMILAR`, and always run.
+The package has four grammars. The examples are only in the source distribution: unpack it and name its folder,
+`EARLEYMASK_LARK_SDIST=lark-1.3.1 pytest tests/grammar/lark/test_examples.py`. None of them is copied here; `SIMILAR`
+has grammars of our own with the same constructs, which always run.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FLIES = (["fruit flies like bananas", "fruit like bananas", "flies flies fruit"]
 
 
 class Case(NamedTuple):
-    """Where a grammar is, and sentences and others; whose lists may be empty where only loading can be compared."""
+    """The file of a grammar, some sentences and some other texts; both are empty if only loading can be compared."""
 
     file: str
     sentences: list[str]
@@ -98,7 +98,7 @@ EXAMPLES = [
     Case("examples/turtle_dsl.py", ["f 10", "c red blue fill { l 90 b2 }", "repeat 4{f1}"], ["f", "fill {}", "x 1"]),
 ]  # fmt: skip
 
-# Programs of the examples whose grammar stands in another file, or has no start rule, or needs Python code.
+# Programs of the examples whose grammar is in another file, or has no start rule, or needs Python code.
 WITHOUT_GRAMMAR = {
     "examples/advanced/custom_lexer.py": "a lexer that takes objects; its grammar only declares its terminals",
     "examples/advanced/error_handling.py": "the JSON grammar",
@@ -119,7 +119,7 @@ WITHOUT_GRAMMAR = {
 
 
 def text_of(path: Path) -> str:
-    """The grammar in a file: all of it, or the one that a Python program gives to `Lark(...)`."""
+    """Return the grammar in a file: the whole file, or the text that a Python program gives to `Lark(...)`."""
     if path.suffix == ".lark":
         return path.read_text(encoding="utf-8")
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -160,7 +160,7 @@ def test_grammars_of_the_package(case: Case) -> None:
 
 @pytest.mark.parametrize("library", ["common", "unicode", "lark", "python"])
 def test_terminals_of_the_package(library: str) -> None:
-    """Each by itself. (`test_terminals.py` compares their patterns.)"""
+    """Each terminal by itself agrees with lark. (`test_terminals.py` compares the patterns.)"""
     text = (GRAMMARS / f"{library}.lark").read_text(encoding="utf-8")
     names = re.findall(r"^(_?[A-Z][A-Z_]*)(?:\.[0-9]+)?[ \t]*:", text, re.MULTILINE)
     assert {"common": "WS", "unicode": "WS", "lark": "STRING", "python": "STRING"}[library] in names
@@ -182,11 +182,11 @@ PROGRAMS = (
      "try:\n\t>x = y = 1\n<except E as e:\n\t>raise\n<\n", "import a.b as c; del x[1]\n", ""],
     ["if x:\nf(x)\n", "if x:\n\t>f(x)\n", "def f(: pass\n", "f(x)\n<\n", "x = \n"],
 )  # fmt: skip
-"""Programs whose indentation `>` and `<` show: a post-lexer would put tokens there."""
+"""Programs with `>` and `<` in place of the tokens that a post-lexer makes of indentation."""
 
 
 def assert_like_lark_with_marks(path: Path, start: str, sentences: list[str], others: list[str]) -> None:
-    """A grammar for a post-lexer, where marks in the text stand for the tokens that it would make."""
+    """Assert that a grammar for a post-lexer agrees with lark, with marks for the tokens that the post-lexer makes."""
     text = text_of(path)
     defined = text.replace("%declare _INDENT _DEDENT", '_INDENT: ">"\n_DEDENT: "<"\n')
     assert defined != text
@@ -245,7 +245,7 @@ def test_every_example_is_listed() -> None:
     assert files == {case.file for case in EXAMPLES} | set(WITHOUT_GRAMMAR)
 
 
-# Our own, with what the examples are made of.
+# Our own grammars, with the constructs of the examples.
 SIMILAR = {
     "ambiguous words": (
         'line: who does who -> one\n  | who does "as" who -> two\nwho: kind? THING\ndoes: VERB\nkind: KIND\n'

@@ -1,4 +1,4 @@
-"""Grammars made by Hypothesis out of every operator, compared with Lark on all short strings."""
+"""Grammars that Hypothesis makes out of every operator agree with Lark on all short strings."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from earleymask.grammar import Grammar, GrammarError
 from support.lark_oracle import TooLong, at_most, lark_accepts, lark_parser, strings, we_accept
 
 SECONDS = 3
-"""For one grammar: some are so ambiguous that Lark takes minutes. The shortest texts come first."""
+"""Time for one grammar: some are so ambiguous that Lark takes minutes. The shortest texts are compared first."""
 
-# Where a callback of the garbage collector is interrupted, the exception ends there; the next one comes a second later.
+# A callback of the garbage collector may swallow the exception; the next one comes a second later.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 atoms = st.sampled_from(['"a"', '"b"', '"ab"', "/[ab]/", "/a+/", '"a".."b"', "T", "x", "y", "_z"])
@@ -42,7 +42,7 @@ def grammars(draw: st.DrawFn) -> str:
     return "\n".join(draw(st.permutations(lines)))
 
 
-# Templates that use themselves only with what they were used with, and changes of what stands above.
+# Templates that use themselves only with their own arguments, and changes of rules above.
 in_templates = st.lists(
     st.lists(
         st.one_of(atoms, st.sampled_from(["p", "q", "p*", "(p | q)+", "[q]", "t{p, q}", "t{q, p}"])), max_size=3
@@ -82,7 +82,7 @@ def assert_same_language(text: str) -> None:
     try:
         with at_most(SECONDS):
             parser = lark_parser(text)
-    except (Exception, TooLong):  # rules that it counts as defined twice; `((a | b)~1..3 | c)~1..3` multiplied out
+    except (Exception, TooLong):  # Lark says "defined twice", or multiplies out `((a | b)~1..3 | c)~1..3`
         assume(False)
     try:
         grammar = Grammar.from_lark(text)

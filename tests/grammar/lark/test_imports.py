@@ -1,4 +1,4 @@
-"""`%import`, `%override`, `%extend` and `%declare`: the same as Lark makes of the same files, and what is refused."""
+"""`%import`, `%override`, `%extend` and `%declare` mean what they mean to Lark, and mistakes are refused."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def as_modules() -> dict[str, str]:
 
 @pytest.mark.parametrize("name", SAME)
 def test_texts_instead_of_files(name: str, folder: Path) -> None:
-    """A loader finds the same by dotted names, as a function and as a mapping, and a pickle needs neither."""
+    """A loader, a function or a mapping, finds the same texts by dotted names, and a pickle needs no loader."""
     text, alphabet, length = SAME[name]
     from_files = Grammar.from_lark(text, import_paths=[folder])
     modules = as_modules()
@@ -149,7 +149,7 @@ def test_import_paths_come_before_the_file_and_libraries(folder: Path, tmp_path:
 
 
 def test_loaders_of_lark(folder: Path) -> None:
-    """What Lark takes as an import path: functions from (base, file) to (place, text), such as those for packages."""
+    """Lark's import paths work here: functions from (base, file) to (place, text), such as those for packages."""
 
     def loader(base_path: Any, grammar_path: str) -> tuple[str, str]:
         module = grammar_path.removesuffix(".lark").replace("\\", "/")
@@ -188,7 +188,7 @@ def test_libraries_are_part_of_a_grammar() -> None:
 
 
 def test_the_text_of_a_library_of_another_version_is_kept() -> None:
-    """A pickle made with another lark: its own text of the library counts."""
+    """A pickle made with another version of lark keeps that version's text of the library."""
     older = Kept((), (Imported("common", 'DIGIT: "0".."3"\nINT: DIGIT+', "common"),), ((0, "common", 1),))
     text = "start: INT\n%import common.INT"
     _, kept = load_again(text, "start", older)
@@ -196,7 +196,7 @@ def test_the_text_of_a_library_of_another_version_is_kept() -> None:
     grammar = Grammar.from_lark(text)
     content = grammar.__reduce__()[1]
     assert isinstance(content, tuple)
-    with pytest.raises(ValueError, match="incompatible version"):  # the text is another one
+    with pytest.raises(ValueError, match="incompatible version"):  # the text differs
         _unpickle(*content[:5], older)
 
 
@@ -230,7 +230,7 @@ REFUSED = {
 
 def test_extending_an_imported_template(folder: Path) -> None:
     text = 'start: list{"c"}\n%import lists.list\n%extend list{x}: x "c"'
-    with pytest.raises(LarkGrammarError, match="different parameters"):  # it has renamed them
+    with pytest.raises(LarkGrammarError, match="different parameters"):  # Lark has renamed the parameters
         lark_parser(text, import_paths=[str(folder)])
     grammar = Grammar.from_lark(text, import_paths=[folder])
     assert [we_accept(grammar, written) for written in ("acb", "cc", "acc")] == [True, True, False]
@@ -249,7 +249,7 @@ def test_a_name_that_is_only_declared_in_a_file_stays_so(folder: Path) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_as_lark_does(name: str, folder: Path) -> None:
     text, line, column, message, hint = REFUSED[name]
-    if name != "in a circle":  # Lark calls itself until Python stops it
+    if name != "in a circle":  # Lark recurses until Python stops it
         assert not lark_loads(text, import_paths=[str(folder)])
     with pytest.raises(GrammarError, match=re.escape(message)) as caught:
         Grammar.from_lark(text, import_paths=[folder])
@@ -259,7 +259,7 @@ def test_refused_as_lark_does(name: str, folder: Path) -> None:
 
 
 def test_imports_of_what_is_not_there() -> None:
-    """No error unless used; a warning then."""
+    """An import of something that is not there is no error unless it is used; it is a warning."""
     grammar = Grammar.from_lark('start: "a"\n%import common.NOPE')
     assert [str(w) for w in grammar.warnings] == ["line 2, column 1: `common` has no `NOPE`; nothing uses this import"]
     with pytest.raises(GrammarError) as caught:
@@ -307,7 +307,7 @@ def test_no_file_is_read_unless_allowed(folder: Path, monkeypatch: pytest.Monkey
 
 
 def test_lark_looks_beside_the_program(tmp_path: Path) -> None:
-    """A relative import in a text without a file: Lark reads what lies beside the running program, we read nothing."""
+    """For a relative import in a text without a file, Lark reads files beside the running program; we read none."""
     (tmp_path / "ab.lark").write_text(FILES["ab"])
     grammar = "start: x\\n%import .ab.x"
     (tmp_path / "program.py").write_text(
@@ -320,7 +320,7 @@ def test_lark_looks_beside_the_program(tmp_path: Path) -> None:
 
 
 def test_mistakes_in_what_nothing_uses(folder: Path) -> None:
-    """Lark checks all it imported along; here a name that nothing reaches may be undefined in an imported text."""
+    """Lark checks everything that is imported; here, names that nothing uses may be undefined in an imported text."""
     text = "start: x\n%import m (x, z)"
     modules = {"m": 'x: "a"\nz: "b" | nowhere'}
 

@@ -1,4 +1,4 @@
-"""Rules with values against plain Python, string by string; against grammars written out; and their errors."""
+"""Rules with values agree with plain Python and with grammars written out, on all short strings; and their errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ perm::_  :  ""                       %if is_ones([0:3])
          |  "c" perm::set_bit(2)     %if bit_clear(2)
 """
 
-# Grammars, and what they accept of the strings over "abc".
+# Grammars, and the strings over "abc" that they accept.
 LANGUAGES: dict[str, tuple[str, Callable[[str], bool]]] = {
     "permutations": (PERMUTATIONS, lambda text: sorted(text) == ["a", "b", "c"]),
     "each at least once": (
@@ -137,7 +137,7 @@ def test_languages(name: str) -> None:
 
 
 def written_out(n: int) -> str:
-    """Permutations of n letters, with a rule for each set of letters that were used."""
+    """Return a grammar of permutations of n letters, with a rule for each set of used letters."""
     lines = ["start: p0"]
     for used in range(1 << n):
         alternatives = [f'"{chr(97 + k)}" p{used | 1 << k}' for k in range(n) if not used >> k & 1]
@@ -250,7 +250,7 @@ def test_beginnings_without_end_are_an_error_in_time() -> None:
 
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_more_alternatives(elsewhere: bool) -> None:
-    """`%extend` of a rule with a value, in the text itself and by who imports it."""
+    """`%extend` of a rule with a value works in the text itself and in one that imports it."""
     body = 'x::_: "." %if is_ones([0:2])\n  | "a" x::set_bit(0) %if bit_clear(0)\n'
     more = '%extend x::_: "b" x::set_bit(1) %if bit_clear(1) | "c" %if eq(_, 0)\n'
     modules = {"m": body}

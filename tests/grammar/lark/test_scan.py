@@ -1,4 +1,4 @@
-"""Lexemes, and texts that are no grammar: the same lexemes as Lark's own lexer, typed errors, in bounded time."""
+"""The scanner finds the lexemes of Lark's own lexer; any other text is a typed error, in bounded time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from earleymask.grammar.lark.scan import (
     scan,
 )
 
-# What Lark splits and we do not: the modifiers of a rule, and the directives, of which it has a fixed list.
+# Lark splits these, and we do not: the modifiers of a rule, and directives, of which Lark has a fixed list.
 FRAGMENTS = [
     "a",
     "_b1",
@@ -68,7 +68,7 @@ fragments = st.sampled_from([*FRAGMENTS, "\n", "\r\n", "  ", "\t", "\f", "\\\n",
 
 
 def lark_lexemes(text: str) -> list[tuple[int, str]]:
-    """Offset and text of Lark's lexemes, up to the first place where there is none."""
+    """Return the offset and text of each of Lark's lexemes, up to the first place without one."""
     lexer = _get_parser().lexer
     lexemes = []
     try:
@@ -82,8 +82,8 @@ def lark_lexemes(text: str) -> list[tuple[int, str]]:
 @settings(max_examples=1000, deadline=None)
 @given(st.lists(fragments, max_size=14).map("".join))
 def test_lexemes_are_larks(text: str) -> None:
-    assume(not re.search(r"[a-zA-Z0-9_]-[a-zA-Z0-9_]", text))  # hyphens in names are ours
-    assume("::" not in text)  # ours as well
+    assume(not re.search(r"[a-zA-Z0-9_]-[a-zA-Z0-9_]", text))  # only we allow hyphens in names
+    assume("::" not in text)  # only we have this, too
     expected = lark_lexemes(text + "\n")
     lexemes, _ = scan(text + "\n")
     if expected[-1:] == [(expected[-1][0], END)] if expected else False:
@@ -91,15 +91,15 @@ def test_lexemes_are_larks(text: str) -> None:
     else:
         assert lexemes[-2:-1] != [END]
     found = list(zip(offsets(text + "\n"), lexemes, strict=True))[:-1]
-    # Lark tries a closing quote or slash earlier again when there is no later one; the text is refused either way.
+    # Without a later quote or slash, Lark tries an earlier one; the text is refused in either case.
     if found[-1:] != expected[-1:] and found[-1:] and found[-1][1] == END:
         assert found[:-1] == expected[: len(found) - 1]
     else:
         assert found == expected
 
 
-# The lexical rules once more, as one expression: the slow twin of the scanner. Where no lexeme fits, all that is left
-# is one lexeme "".
+# The slow twin of the scanner: the lexical rules as one expression. If no lexeme fits, the rest of the text is one
+# lexeme "".
 SKIPPED = r"[ \t]*(?:(?:\s*(?://|\#)[^\n]*|\\[ ]*\n)[ \t]*)*"
 NAME = "_?[a-zé中](?:[_a-z0-9é中٥]|-(?=[_a-z0-9é中٥]))*"
 LEXEMES = re.compile(
@@ -154,7 +154,7 @@ MORE = [
 @settings(max_examples=3000, deadline=None)
 @given(st.lists(st.sampled_from(MORE), max_size=12).map("".join))
 def test_lexemes_are_those_of_the_expression(text: str) -> None:
-    assume(not re.search(r"::[_a-zA-Z0-9]*\(", text))  # parentheses that are counted
+    assume(not re.search(r"::[_a-zA-Z0-9]*\(", text))  # the scanner counts these parentheses
     text += "\n"
     lexemes, kinds = scan(text)
     assert lexemes == LEXEMES.findall(text)
@@ -173,7 +173,7 @@ def test_any_text_is_a_grammar_or_a_grammar_error(text: str) -> None:
         error = caught
     if error is not None and error.line is not None:
         assert error.column is not None and error.text == text.split("\n")[error.line - 1].rstrip("\r")
-        assert 1 <= error.column <= len(error.text) + 2  # at a line's end, the carriage return counts
+        assert 1 <= error.column <= len(error.text) + 2  # a carriage return at the end of a line counts
 
 
 MEGABYTE = 1 << 20
@@ -211,7 +211,7 @@ def test_megabytes_are_answered_in_time(name: str) -> None:
     begun = time.process_time()
     with pytest.raises(GrammarError) as caught:
         Grammar.from_lark(LONG[name])
-    assert time.process_time() - begun < 20  # some hundred milliseconds; quadratic time would take hours
+    assert time.process_time() - begun < 20  # takes some hundred milliseconds; quadratic time would be hours
     assert len(str(caught.value)) < 1000
 
 
@@ -224,7 +224,7 @@ def test_lone_surrogates_match_nothing() -> None:
 
 
 def test_large_grammars_load() -> None:
-    """A chain of 20,000 rules, each needing the next, and a rule of 20,000 alternatives."""
+    """A chain of 20,000 rules and a rule of 20,000 alternatives load."""
     rules = ["start: r0 | words"]
     rules += [f'r{i}: "a" r{i + 1}' for i in range(20_000)]
     rules += ['r20000: "b"', "words: " + " | ".join(f'"w{i}"' for i in range(20_000))]

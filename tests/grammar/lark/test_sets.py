@@ -1,4 +1,4 @@
-"""`&`, `~` and `%regex {...}` against sets of strings: languages put together, worked out string by string."""
+"""`&`, `~` and `%regex {...}` mean the sets of strings that Python computes for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST = 4
 UNIVERSE = frozenset(strings("ab", LONGEST))
 
 Case = tuple[str, frozenset[str]]
-"""An expression, in parentheses where need be, and what of the universe it matches."""
+"""An expression, in parentheses if it needs them, and the texts of `UNIVERSE` that it matches."""
 
 
 def leaf(written: str, pattern: str, lazy: bool = False) -> Case:
@@ -38,7 +38,7 @@ LEAVES = [
     leaf("T", "b+|a"),
     leaf("S", "(a|b)(a|b)"),
 ]
-# Leftmost-first, or with lookarounds: languages of their own as a side of an operator.
+# Leftmost-first or with lookarounds: as a side of an operator, each is a language of its own.
 OPAQUE = [
     leaf("/a*?b/", "a*?b", lazy=True),
     leaf("/(a|ab)??b*?/", "(a|ab)??b*?", lazy=True),
@@ -119,7 +119,7 @@ def loads(text: str) -> Grammar | None:
 @given(cases, st.booleans())
 def test_terminals_are_the_sets_that_are_written(case: Case, in_rule: bool) -> None:
     written, language = case
-    body = f"(({written}) & /[ab]*/)"  # without anything beyond the universe's letters
+    body = f"(({written}) & /[ab]*/)"  # no letters but those of UNIVERSE
     text = f"start: {body}\n" if in_rule else f"start: A\nA: {body}\n"
     grammar = loads(text + "T: /b+/ | S1\nS1: /a/\nS: /(a|b)/~2\n")
     accepted = frozenset() if grammar is None else frozenset(text for text in UNIVERSE if we_accept(grammar, text))
@@ -129,7 +129,7 @@ def test_terminals_are_the_sets_that_are_written(case: Case, in_rule: bool) -> N
 @settings(max_examples=150, deadline=None)
 @given(cases)
 def test_masks_have_no_dead_ends_and_miss_nothing(case: Case) -> None:
-    """Of a finite language: a token is allowed exactly if a sentence goes on so."""
+    """In a finite language a token is allowed exactly if some sentence continues so."""
     written, language = case
     grammar = loads(f'start: A "c"\nA: ({written}) & /[ab]{{0,{LONGEST}}}/\nT: /b+/ | "a"\nS: /(a|b)/~2\n')
     assert (grammar is None) == (not language)
@@ -161,7 +161,7 @@ PRECEDENCE: list[tuple[str, Callable[[str], bool]]] = [
 
 
 def repeats(text: str, excluded: set[str], count: int | None = None) -> bool:
-    """Whether `text` is one or more (or `count`) texts that are not excluded, one after the other."""
+    """Return whether `text` is a sequence of one or more (or `count`) texts that are not excluded."""
     if count is None:
         return any(repeats(text, excluded, n) for n in range(1, len(text) + 2))
     if count == 1:
@@ -179,7 +179,7 @@ def test_precedence(written: str, expected: Callable[[str], bool]) -> None:
 
 def test_a_complement_is_text() -> None:
     matcher = Matcher(Grammar.from_lark('start: ~"a"'), Vocabulary.bytes())
-    assert not matcher.mask()[0x80]  # no UTF-8 begins so
+    assert not matcher.mask()[0x80]  # no character in UTF-8 begins so
     assert matcher.accept(0xED)
     assert not matcher.mask()[0xA0]  # a surrogate
     assert we_accept(Grammar.from_lark('start: ~"a"'), "é\n")

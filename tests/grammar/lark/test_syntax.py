@@ -1,4 +1,4 @@
-"""Every feature of Lark's syntax that we read, compared with Lark: the same sentences, the same refusals."""
+"""For every feature of Lark's syntax that we read, we accept and refuse the same as Lark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from earleymask.grammar import Grammar, GrammarError
 from earleymask.trie import Vocabulary
 from support.lark_oracle import assert_same, lark_accepts, lark_loads, lark_parser, strings, we_accept
 
-# name: (grammar, alphabet, length); every string over the alphabet up to the length is tried.
+# name: (grammar, alphabet, length); every string over the alphabet up to this length is compared.
 SAME = {
     "alternatives": ('start: "a" | "b" "b" | "ab"', "ab", 3),
     "empty alternative": ('start: "a" | ', "ab", 2),
@@ -124,7 +124,7 @@ def test_start_can_be_any_rule() -> None:
         Grammar.from_lark('start: A\nA: "a"', start="A")
 
 
-# What Lark refuses, or cannot do, and we accept: (grammar, sentences, others).
+# Grammars that Lark refuses, or fails on, and we accept: (grammar, sentences, other texts).
 BEYOND_LARK = {
     "zero-width terminal": ('start: A "b"\nA: "a"*', ["b", "aab"], ["a", ""]),
     "zero-width regexp": ("start: /a*/ /b?/", ["", "aa", "aab", "b"], ["ba"]),
@@ -154,7 +154,7 @@ def test_more_than_lark(name: str) -> None:
         assert not we_accept(grammar, other), other
 
 
-# What Lark loads and we refuse, on purpose: (grammar, what the message says).
+# Grammars that Lark loads and we refuse, on purpose: (grammar, a part of the message).
 NARROWER_THAN_LARK = {
     "no sentence": ('start: start "a"', "no sentence"),
     "negative count": ('start: "a"~-1 "b"', "cannot repeat from -1 to -1"),
@@ -171,14 +171,14 @@ def test_less_than_lark(name: str) -> None:
 
 
 def test_ordered_alternatives_are_a_listed_difference() -> None:
-    """`re` never tries `ab` here. We take the language of a regexp without lazy parts, whatever its order."""
+    """`re` never tries `ab` here. For us a regexp without lazy parts is a set of texts, without an order."""
     text = "start: /a|ab/"
     assert not lark_accepts(lark_parser(text), "ab")
     assert we_accept(Grammar.from_lark(text), "ab")
 
 
 def test_ignored_text_is_not_taken_greedily() -> None:
-    """Lark's `%ignore` takes the longest match and no other, and so never reaches the `ab`."""
+    """Lark's `%ignore` takes only the longest match, and so never reaches the `ab`."""
     text = "start: A\nA: /ab/\n%ignore /a+/"
     assert not lark_accepts(lark_parser(text), "aab")
     assert we_accept(Grammar.from_lark(text), "aab")

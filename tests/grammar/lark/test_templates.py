@@ -1,4 +1,4 @@
-"""Templates, compared with Lark on all short strings, and what is refused about them."""
+"""Templates agree with Lark on all short strings, and mistakes in them are refused."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_same_language_as_lark(name: str) -> None:
 
 
 def test_arguments_may_be_expressions() -> None:
-    """Lark takes one name or literal; any expression is the same as a rule that consists of it."""
+    """Lark allows one name or literal; here, any expression means a rule that consists of it."""
     text = 'start: sep{"a" | "b" "c"?, (",")}\nsep{x, s}: x (s x)*'
     written_out = 'start: x ("," x)*\nx: "a" | "b" "c"?'
     assert not lark_loads(text)
@@ -93,7 +93,7 @@ def test_refused_as_lark_does(name: str) -> None:
 
 
 def test_templates_that_stand_alone_are_refused() -> None:
-    """Lark loads the first two, and then fails when it parses."""
+    """Lark loads the first two, and fails later, when it parses."""
     for text, message in (
         ('start: t\nt{x}: x "a"', "`t` is a template"),
         ('start: t{"a"}\nt{x}: x u\nu{x}: x', "`u` is a template"),

@@ -1,4 +1,4 @@
-"""Composed terminals: the text we build is Lark's, character by character, and the direct trees mean the same."""
+"""For composed terminals we build the same pattern as Lark, character by character, and trees of the same meaning."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ expressions = st.recursive(pieces, compound, max_leaves=8)
 @settings(max_examples=300, deadline=None)
 @given(expressions, expressions)
 def test_composed_text_is_larks(first: str, second: str) -> None:
-    if "B" in second:  # it would be recursive
+    if "B" in second:  # `B` would be recursive
         second = '"c"'
-    # The strings keep the terminals from being zero-width, which Lark refuses; the rule uses every terminal.
+    # With these strings no terminal is zero-width, which Lark would refuse. The rule uses every terminal.
     grammar = f'start: A | B | C\nA: "x" {first}\nB: "b" {second} | "c"\nC: /c|d/\n'
     assert our_pattern(grammar, "A") == lark_pattern(grammar, "A")
     assert our_pattern(grammar, "B") == lark_pattern(grammar, "B")
@@ -72,7 +72,7 @@ def test_composed_text_is_larks(first: str, second: str) -> None:
 @settings(max_examples=150, deadline=None)
 @given(expressions)
 def test_language_of_composed_terminals(expression: str) -> None:
-    """Plain terminals are their `fullmatch` language, those with a lazy part what `match` takes first."""
+    """A plain terminal is what `fullmatch` accepts; one with a lazy part, what `match` prefers."""
     grammar = f'start: A\nA: "x"? {expression} "x"\nB: "b" "c"? | "c"\nC: /c|d/\n'
     pattern = lark_pattern(grammar, "A")
     loader = loader_of(grammar)
@@ -91,7 +91,7 @@ def test_language_of_composed_terminals(expression: str) -> None:
 def test_every_definition_of_the_library(library: str) -> None:
     for name in lark_modules.library(library).names():
         if name.startswith("_STRING"):
-            continue  # zero-width: Lark does not make a parser of it alone
+            continue  # zero-width: Lark makes no parser of this one alone
         grammar = f"%import {library}.{name}\nstart: {name}"
         loader = loader_of(grammar)
         node = loader.top.definitions["start"]
@@ -103,7 +103,7 @@ def test_every_definition_of_the_library(library: str) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.text(alphabet="\\\"nxu0a4'\n\r/é", max_size=12))
 def test_escapes_are_resolved_as_lark_does(text: str) -> None:
-    # A literal as Lark's lexer finds it: no quote without a backslash before it, no backslash left at the end.
+    # The body of a literal as Lark's lexer finds it: each quote has a backslash before it, and no backslash is last.
     body = re.sub(r'\\.|"', lambda match: match[0] if len(match[0]) == 2 else "", text, flags=re.DOTALL)
     try:
         expected: str | None = eval_escaping(body)
@@ -114,7 +114,7 @@ def test_escapes_are_resolved_as_lark_does(text: str) -> None:
     except LiteralError:
         result = None
     if (len(body) - len(body.rstrip("\\"))) % 2:
-        return  # the last one would escape the closing quote: no literal has such a body
+        return  # the last backslash would escape the closing quote, so no literal has such a body
     assert result == expected
     if result is not None:
         for position in range(len(result)):

@@ -1,4 +1,4 @@
-"""Terminals that say what may follow them: against the definition, against Lark, and what is refused."""
+"""Terminals that look at what follows: they agree with the definition and with Lark, or are refused."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ EOS = 256
 
 
 class Definition:
-    """What a grammar with such terminals means, by brute force: every way to cut a text into lexemes is tried, and a
-    lexeme counts if `re` matches it there with the whole rest of the text in sight.
+    """The meaning of a grammar with such terminals, by brute force: all ways to cut a text into lexemes are tried, and
+    a lexeme counts if `re` matches it there with the whole rest of the text in view.
 
-    `rules`: alternatives of symbols, by name; a symbol that is no name is the regexp of a terminal.
+    `rules`: name -> alternatives of symbols; a symbol that is no name is the regexp of a terminal.
     """
 
     def __init__(self, rules: dict[str, list[list[str]]], ignored: list[str]) -> None:
@@ -39,7 +39,7 @@ class Definition:
 
     def accepts(self, text: str) -> bool:
         n = len(text)
-        skips = [{i} for i in range(n + 1)]  # where ignored text that begins at i may end
+        skips = [{i} for i in range(n + 1)]  # the places at which ignored text that begins at i may end
         for i in reversed(range(n)):
             for j in range(i + 1, n + 1):
                 if any(self.lexeme(pattern, text, i, j) for pattern in self.ignored):
@@ -48,7 +48,7 @@ class Definition:
         patterns = {part for rules in self.rules.values() for rule in rules for part in rule if part not in self.rules}
         for pattern, i in itertools.product(patterns, range(n + 1)):
             ends[pattern, i] = set()
-            for begin in skips[i]:  # an empty lexeme, too, may stand behind ignored text
+            for begin in skips[i]:  # even an empty lexeme may follow ignored text
                 ends[pattern, i] |= {j for j in range(begin, n + 1) if self.lexeme(pattern, text, begin, j)}
         changed = True
         while changed:
@@ -75,7 +75,7 @@ class Definition:
 
 
 def no_dead_ends(grammar: Grammar, alphabet: str, longest: int) -> None:
-    """Wherever a text over `alphabet` may lead, something may follow."""
+    """After every viable prefix over `alphabet`, something may follow."""
     matcher = Matcher(grammar, BYTES)
 
     def walk(depth: int) -> None:
@@ -194,7 +194,7 @@ refused: Counter[str] = Counter()
 @settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(looking, looking | st.sampled_from(["a", "b", "[ab ]", "[ab]+"]), st.sampled_from(["", " ", " +", "b"]))
 def test_random_lookaheads(first, second, ignored):
-    """Made patterns, most of which look several characters beyond their end."""
+    """They agree with the definition; most look several characters beyond their end."""
     definition = Definition(
         {"start": [["x", "start"], ["x"]], "x": [[first, second], [second, first, "a?"]]}, [ignored] if ignored else []
     )
@@ -214,12 +214,12 @@ def test_random_lookaheads(first, second, ignored):
 
 
 def test_few_lookaheads_were_refused():
-    """Runs after the one above. What is refused looks on without bound."""
+    """Runs after the test above. The refused lookaheads are unbounded."""
     assert sum(n for reason, n in refused.items() if "no sentence" not in reason) <= 150, refused
 
 
 def test_lark_sees_the_rest_of_the_text_as_well():
-    """Where a lexeme has one length only, Lark agrees; it tries shorter ones cut off from the text after them."""
+    """Lark agrees if a lexeme has one length only; for shorter lexemes it hides the text after them."""
     for grammar, alphabet in [
         ('start: /if(?!\\w)/ /[a-i]+/ | /[a-i]+/ "f"\n%ignore " "', "if a"),
         ('start: "a" /[?](?![a-z])/ /[a-z]/? "1"?', "a?1"),
@@ -233,7 +233,7 @@ def test_lark_sees_the_rest_of_the_text_as_well():
 
 
 def test_what_lark_takes_beyond():
-    """`[a-z]+(?![a-z])` never ends before a letter; Lark cuts `ab` off from its `c` and lets it."""
+    """`[a-z]+(?![a-z])` never ends before a letter; Lark hides the `c` after `ab`, and lets it end there."""
     grammar = 'start: /[a-z]+(?![a-z])/ "c"'
     assert lark_accepts(lark_parser(grammar), "abc")
     with pytest.raises(GrammarError, match="never follows"):
@@ -284,7 +284,7 @@ def test_a_grammar_without_such_terminals_is_left_alone():
 
 
 def test_what_decides_nothing_leaves_the_grammar_alone():
-    """No word follows a name here, so `(?!if\\b)` says no more than that the name is not `if`."""
+    """No word follows a name here, so `(?!if\\b)` only says that the name is not `if`, and adds no symbols."""
     rest = '\nNAME: /{}[a-z]+/\n%ignore " "'
     grammar = Grammar.from_lark("start: (NAME /[=;]/)+" + rest.format("(?!if\\b)"))
     plain = Grammar.from_lark("start: (NAME /[=;]/)+" + rest.format(""))
@@ -294,7 +294,7 @@ def test_what_decides_nothing_leaves_the_grammar_alone():
 
 
 def test_many_keywords():
-    """As programming languages have them, in the usual way of writing."""
+    """Many keywords work, written in the way that is usual for programming languages."""
     words = ["and", "as", "assert", "break", "class", "continue", "def", "del", "elif", "else", "except", "for", "if"]
     grammar = Grammar.from_lark(
         "start: expression\n"
@@ -315,7 +315,7 @@ def test_many_keywords():
 
 
 def test_too_many_conditions_are_a_limit():
-    """Each `a` asks for a `b` 15 places on, so what is pending is any set of places."""
+    """Each `a` demands a `b` 15 places later, so any set of places may be pending."""
     with pytest.raises(LimitError, match="4096 different demands") as caught:
         Grammar.from_lark("start: A+\nA: /a(?=.{15}b)|b/")
     assert "line 2" in str(caught.value)
@@ -330,7 +330,7 @@ def test_an_identifier_that_is_no_keyword():
     )
     for text in ("if", "iff", "if x else y", "elsewhile  if"):
         assert we_accept(grammar, text), text
-    # Every word is one lexeme, so there is one way to read a text.
+    # Every word is one lexeme, so a text can be read in one way only.
     assert not we_accept(grammar, "")
     only_names = Grammar.from_lark("start: NAME+\nNAME: /(?!(?:if|else)\\b)[a-z]+\\b/\n%ignore / +/")
     assert we_accept(only_names, "iff elsewhere")

@@ -20,7 +20,7 @@ from support.lark_oracle import strings, we_accept
 
 
 class Reporter:
-    """Reports about grammars that have no text: the origin is the message's place."""
+    """A reporter for grammars without a text: it puts the origin into the message."""
 
     def error(self, message: str, origin: Any, hint: str | None = None) -> GrammarError:
         return GrammarError(f"{origin}: {message}", hint=hint)
@@ -36,7 +36,7 @@ class Reporter:
 
 
 class Compiled:
-    """What a matcher needs of a grammar."""
+    """The part of a `Grammar` that a matcher needs."""
 
     def __init__(self, model: Model, start: int) -> None:
         self.engine = compile_model(model, start)
@@ -79,7 +79,7 @@ def test_unreachable_and_unused_definitions_are_named_and_nothing_else() -> None
 
 
 def test_warnings_about_what_strings_and_regexps_do_not_know() -> None:
-    """Also within what is no part of Lark, in ignored expressions, and not in what is imported."""
+    """They come from extensions of Lark and ignored expressions, too, but not from imported texts."""
     grammar = Grammar.from_lark(
         'start: list{"\\q"} x A? ESCAPED_STRING\nlist{each}: each ("\\"" "\\\\q" "\\n")* /[[:upper:]]/\n'
         'x[suffix="\\d"]: /[^[:digit:]]/\nA: ~("\\." | /[:]/) & /a|b/\n%import common.ESCAPED_STRING\n'
@@ -105,7 +105,7 @@ def test_an_empty_string_that_is_repeated_is_a_warning() -> None:
 
 
 def test_warnings_about_grammars_that_look_at_what_follows() -> None:
-    """Terminals whose language depends on the text after them are read for warnings like others."""
+    """Terminals that look at the text after them give the same warnings as others."""
     text = 'start: KEYWORD* | sum | B\nsum: sum "+" sum | KEYWORD\nKEYWORD: /if\\b/\nB: /b?(?!c)/\nC: "c"\n%ignore " "'
     assert [
         (warning.line, warning.message.split(",")[0].split(":")[0]) for warning in Grammar.from_lark(text).warnings
@@ -186,7 +186,7 @@ def test_model_without_a_text() -> None:
 @pytest.mark.parametrize("more", [0, 1, 2, 7, 8, 9, 10, 15, 16, 17, 31, None])
 @pytest.mark.parametrize("unit", ["a", "ab", "a|b"])
 def test_counts(minimum: int, more: int | None, unit: str) -> None:
-    """Every count from none to beyond the maximum, for one symbol, for two and for a choice."""
+    """Every count from 0 to beyond the maximum is judged rightly, for one symbol, for two and for a choice."""
     model = Model(Reporter())
     start = model.rule("start", None)
     letters = {letter: model.terminal(letter, Literal(letter), None) for letter in "ab"}
@@ -213,7 +213,7 @@ def test_large_counts_stay_small(minimum: int, maximum: int | None) -> None:
 def test_counts_within_counts() -> None:
     grammar = Grammar.from_lark('start: (("a"~3 "b")~100..200 "c")~1000')
     matcher_text = ("aaab" * 100 + "c") * 3 + ("aaab" * 200 + "c") * 2
-    assert not we_accept(grammar, matcher_text)  # five of a thousand
+    assert not we_accept(grammar, matcher_text)  # five instead of a thousand
     small = Grammar.from_lark('start: (("a"~3 "b")~10..12 "c")~5')
     assert we_accept(small, ("aaab" * 10 + "c") * 3 + ("aaab" * 12 + "c") * 2)
     assert not we_accept(small, ("aaab" * 10 + "c") * 3 + ("aaab" * 13 + "c") * 2)
@@ -266,7 +266,7 @@ def test_grammars_pickle_as_their_source() -> None:
 
 
 def test_loading_from_several_threads() -> None:
-    """Libraries and terminals are remembered for the process: nobody must see half of one."""
+    """Libraries and terminals are remembered for the process: no thread may see an unfinished one."""
     text = "start: NUMBER | ESCAPED_STRING | CNAME\n%import common (NUMBER, ESCAPED_STRING, CNAME)\n%ignore / /"
     results: list[bool] = []
 

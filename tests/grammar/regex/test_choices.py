@@ -1,4 +1,4 @@
-"""`Grammar.from_choices`: exactly the given texts."""
+"""`Grammar.from_choices` accepts exactly the given texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.sentences import BYTES, accepts
 
 
 def slow_mask(choices: list[str], vocabulary: Vocabulary, text: bytes) -> list[int]:
-    """The tokens after which some choice can still be written, and EOS where one is."""
+    """Return the tokens after which some choice can still be completed, and EOS if the text is a choice."""
     wanted = [choice.encode() for choice in choices]
     allowed = []
     for token in range(vocabulary.size):
@@ -55,7 +55,7 @@ def test_the_language_is_the_list(choices: set[str]) -> None:
 
 
 def test_the_trie_shares_beginnings_and_ends() -> None:
-    """Its nodes are at most a few for each byte of the smallest automaton, not of the list."""
+    """It has at most a few nodes for each byte of the smallest automaton, not of the list."""
     regexes = Regexes()
     words = sorted("".join(parts).encode() for parts in itertools.product(["anti", "bio", "xeno", ""], ["logy", "gen"]))
     choices_module.trie(words, regexes)
@@ -161,9 +161,9 @@ def test_choices_without_end_are_refused() -> None:
 
 
 def test_choices_may_be_long_and_branch_everywhere() -> None:
-    """Each is the beginning of the next one, for as deep a trie as there is; the mask copies it without recursion."""
+    """Each choice is a prefix of the next one, which makes a very deep trie; the mask uses no recursion."""
     deep = 100_000
-    # Sparse beyond the first thousand, so that all of them are not half of the square of their number.
+    # Sparse beyond the first thousand, so that the texts together do not grow with the square of their number.
     lengths = [*range(1_000), *range(1_000, deep, 5_000), deep]
     grammar = Grammar.from_choices(["a" * length for length in lengths])
     matcher = Matcher(grammar, SMALL)
@@ -180,7 +180,7 @@ def test_choices_may_be_long_and_branch_everywhere() -> None:
 
 
 def test_a_hundred_thousand_choices() -> None:
-    """They load in well under a second each 100,000, and a mask costs no more than what may come next."""
+    """100,000 choices load in well under a second, and a mask costs no more than the choices that may follow."""
     rng = random.Random(5)
     syllables = ["ka", "lo", "mi", "ter", "son", "ville", "berg", "ton", "ing", "ham", "é", "日本"]
     choices = list({"".join(rng.choices(syllables, k=rng.randint(2, 7))) for _ in range(130_000)})[:100_000]

@@ -1,4 +1,4 @@
-"""Sets of code points, the categories and case folding, checked against `re` over all of Unicode."""
+"""Sets of code points, categories and case folding agree with `re` over all of Unicode."""
 
 import re
 import sys
@@ -18,12 +18,12 @@ pairs = st.lists(st.tuples(codes, codes).map(lambda pair: (min(pair), max(pair))
 
 
 def members(ranges):
-    """The set as a Python set: slow and plain."""
+    """Return the code points as a Python set: slow and plain."""
     return {code for first, last in ranges for code in range(first, last + 1)}
 
 
 def matched(pattern, flags=0):
-    """What `re` matches, as ranges."""
+    """Return the code points that `re` matches, as ranges."""
     spans = re.finditer(f"(?:{pattern})+", EVERYTHING, flags)
     return tuple((match.start(), match.end() - 1) for match in spans)
 
@@ -55,7 +55,7 @@ def test_only_cased_characters_fold():
 @pytest.mark.parametrize("name", "dDsSwW")
 @pytest.mark.parametrize("flags", ["i", "ia"])
 def test_categories_beside_letters_under_ignorecase(name, flags):
-    # `re` looks up the lower case of a character in such a class; categories happen to be closed under it.
+    # `re` looks for the lower case of a character in such a class, and categories contain it, too.
     bits = re.IGNORECASE | (re.ASCII if "a" in flags else 0)
     for pattern in (f"[k\\{name}]", f"[^k\\{name}]"):
         assert parse(pattern, flags).ranges == matched(pattern, bits)
@@ -83,8 +83,8 @@ def test_classes_over_all_of_unicode(pattern, flags):
 
 
 def test_beyond_the_bmp_we_differ_from_re():
-    """`_optimize_charset` of re/_compiler.py leaves such members of a class as they stand: capitals then never match,
-    as they are looked up in lower case, and ranges are folded by Unicode's rules under the ASCII flag too."""
+    """`_optimize_charset` of re/_compiler.py does not fold such members of a class: capitals then never match, because
+    `re` looks for their lower case, and ranges are folded by Unicode's rules even under the ASCII flag."""
     assert parse("[\U00010400-\U00010410]", "ia").ranges == ((0x10400, 0x10410),)
     assert parse("[\U00010400x]", "i").ranges == ((0x58, 0x58), (0x78, 0x78), (0x10400, 0x10400), (0x10428, 0x10428))
 

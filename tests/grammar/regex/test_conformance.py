@@ -1,8 +1,8 @@
-"""Whole patterns against `re`: lookarounds, anchors, atomic groups, possessive quantifiers, counts.
+"""Whole patterns agree with `re`: lookarounds, anchors, atomic groups, possessive quantifiers, counts.
 
-A pattern as a text of its own means what `re.fullmatch` accepts, and `re.search` if it is searched for; a terminal with
-lazy, possessive or atomic parts means { w : re.match(T, w).end() == len(w) }. What is refused is counted by reason, so
-that nothing is skipped unseen.
+A pattern for a whole text accepts what `re.fullmatch` does, or `re.search` if it is searched for; a terminal with lazy,
+possessive or atomic parts means { w : re.match(T, w).end() == len(w) }. Refusals are counted by their reason, so that
+no pattern is skipped silently.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class _TooSlowForRe(BaseException):
 
 
 def matched(compiled: re.Pattern[str], fullmatch: bool) -> list[bool] | None:
-    """What `re` says to TEXTS; None where it takes forever: it backtracks, we do not."""
+    """Return what `re` says about TEXTS; None if it takes forever, since it backtracks."""
 
     def give_up(*_):
         raise _TooSlowForRe
@@ -214,7 +214,7 @@ def matched(compiled: re.Pattern[str], fullmatch: bool) -> list[bool] | None:
 
 
 def lowered(node: Node) -> tuple[Regexes, int] | None:
-    """None where it is refused, which is counted by reason."""
+    """Lower a pattern; return None if it is refused, and count the reason."""
     regexes = Regexes()
     try:
         return regexes, lower(node, regexes)
@@ -259,8 +259,8 @@ def test_random_terminals_matched_in_order(pattern):
 
 
 def test_little_was_refused():
-    """Runs after the two above. Hardly any random pattern is refused, and only for being too large, or for a lookahead
-    in the middle of a lookbehind that looks further than it: `(?<=(?!ab)a)`.
+    """Runs after the two tests above. Few random patterns are refused, because they are too large, or have a lookahead
+    within a lookbehind that looks beyond its end: `(?<=(?!ab)a)`.
     """
     beyond = refusals.pop("a lookahead inside a lookbehind looks beyond its end", 0)
     assert beyond <= 100

@@ -1,4 +1,4 @@
-"""Counted repetitions: in bounded space, also where a text can be counted in several ways."""
+"""Counted repetitions take bounded space, even if a text can be counted in several ways."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def test_ambiguous_counts(pattern):
 def test_large_counts_take_bounded_space(pattern, n, accepted):
     regexes, root = lowered(pattern)
     assert regexes.matches(root, b"a" * n) == accepted
-    # A few nodes for each byte read, however many ways there are to count.
+    # A few nodes for each byte read, for any number of ways to count.
     assert regexes.n_nodes < 40 * n + 100
 
 
 @pytest.mark.parametrize("pattern", ["(a|aa){100000}", "(a|aa){1,100000}", "(a|aa|b){100000}"])
 def test_masks_within_large_counts(pattern):
-    """Over the whole text, by long tokens: the masks at the ends, and a state of bounded size all the way."""
+    """Long tokens over the whole text keep the state small, and the masks near the bounds are right."""
     tokens = [b"a" * n for n in (1, 100, 1000)] + [b"b"]
     vocabulary = Vocabulary.from_tokens([*tokens, b""], eos_token_id=4)
     matcher = Matcher(Grammar.from_regex(pattern), vocabulary)
@@ -83,7 +83,7 @@ def test_masks_within_large_counts(pattern):
 
 
 def test_counts_with_gaps_are_alternatives():
-    """`a|aaa`: the number of turns is that of letters less an even number."""
+    """In `a|aaa` the number of turns is the number of letters minus an even number."""
     regexes, root = lowered("(?:a|aaa){100000}")
     assert not regexes.matches(root, b"a" * 1000)
     with pytest.raises(LimitError, match="4096 alternatives"):
@@ -108,7 +108,7 @@ def test_counts_with_gaps_are_alternatives():
     ],
 )
 def test_hostile_patterns_take_bounded_time(pattern):
-    """Each either works in time linear in the text, or says which limit it is beyond."""
+    """Each works in time linear in the text, or raises an error that names a limit."""
     begin = time.process_time()
     try:
         regexes, root = lowered(pattern)
@@ -145,7 +145,7 @@ def test_errors_have_a_place_and_a_way_out():
 
 @pytest.mark.parametrize("bounded", [True, False])
 def test_emptiness_is_decided_by_the_shortest_texts(bounded):
-    """Of an intersection of counts, a text near the shortest one is found without going through the longest ones."""
+    """A search in an intersection of counts finds a short text without visiting the longest ones."""
     regexes = Regexes()
     text = lower(whole_text(parse_regex("[a-z]{2,2000}@[a-z]{3,2000}!")), regexes)
     other = lower(whole_text(parse_regex("[^0]{0,1500}" if bounded else "(?:[^0]b?)*")), regexes)

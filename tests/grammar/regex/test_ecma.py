@@ -1,4 +1,4 @@
-"""ECMA-262 patterns: tables derived from the standard by hand, and node as an oracle where it is installed."""
+"""ECMA-262 patterns agree with tables derived from the standard by hand, and with node if it is installed."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ CASES = [
     (r"[\p{L}-]+[-\p{L}]", "", ["a--", "-a"], ["1-", "a1"]),
     (r"\p{Lowercase}\p{Uppercase}\p{White_Space}\p{Any}", "", ["aA x"], ["Aa x"]),
     (r"\p{Ll}[^\p{Lu}]", "i", ["a4", "A#"], ["aa", "aA", "4a"]),
-    (r"\P{Lu}[\P{Ll}]", "i", ["aA", "Aa", "4#"], [""]),  # as the complement of Lu has "a", and ignoring case "A"
+    (r"\P{Lu}[\P{Ll}]", "i", ["aA", "Aa", "4#"], [""]),  # the complement of Lu has "a", and so "A" without case
     (r"[^\P{Ll}]", "i", [], ["a", "A", "4"]),
     ("straße", "i", ["STRAßE", "straẞe"], ["STRASSE"]),
     ("[k-l]", "i", ["K", "\u212a", "L"], ["j"]),
@@ -112,7 +112,7 @@ def test_search_is_unanchored():
 
 
 def test_anchored_patterns_are_plain_regexes():
-    """`^...$` searched for is no program with lookarounds: strings of JSON Schema share what was learned of them."""
+    """A search for `^...$` needs no program, so strings of JSON Schema share their parts with others."""
     for pattern in ("^[a-z]+$", "^(?:a|bc)*$", "^(?:ab|c)$", "^(a|b){2,5}$"):
         regexes = Regexes()
         root = lower(whole_text(parse_regex(pattern, "ecma"), search=True), regexes)
@@ -194,7 +194,7 @@ def test_the_tables_are_what_node_says():
     wanted = [
         [pattern, flags, yes + no]
         for pattern, flags, yes, no in CASES
-        # Annex B does not hold under `u`: node refuses these.
+        # Under `u` Annex B does not apply, and node refuses these.
         if pattern not in (r"\-\_\@\ \#\,", "a{,2}", "x{a}]}", r"[\w-.]", r"(?=a)*b", "[]a]")
     ]
     script = """console.log(JSON.stringify(data.map(([p, f, ts]) => {
@@ -246,7 +246,7 @@ def test_random_patterns_against_node():
 
 @needs_node
 def test_case_folding_is_that_of_node():
-    """All cased code points that the running Python knows as well."""
+    """All cased code points that the running Python knows, too, fold alike."""
     cased = [
         code
         for code in range(0x110000)

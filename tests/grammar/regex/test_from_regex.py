@@ -1,4 +1,4 @@
-"""`Grammar.from_regex`: what `re.fullmatch` matches."""
+"""`Grammar.from_regex` accepts what `re.fullmatch` matches."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_hostile_patterns(name: str) -> None:
     "pattern", ["(?s:.)", "[^a]", "[\u0800-\uffff]", "[\U00010000-\U0010ffff]", r"\W", "[^\u0900\U0001f600]"]
 )
 def test_the_bytes_of_a_character_are_those_of_utf_8(pattern: str) -> None:
-    """Which byte may be first, second and third, against the encodings of all characters of the class."""
+    """The bytes that may be first, second and third are those of the encodings of all characters of the class."""
     members = re.findall(pattern, "".join(chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000))
     expected: dict[bytes, set[int]] = {}
     for data in map(str.encode, members):

@@ -1,6 +1,6 @@
-"""Terminals lowered to bytes, against `re`: fullmatch languages, what lazy quantifiers prefer, lookbehind.
+"""Terminals lowered to bytes agree with `re`: full matches, what lazy quantifiers prefer, lookbehind.
 
-Every pattern is lowered into the engine's `Regexes` and into the naive ones; both must agree with `re` on every word.
+Every pattern is lowered into the engine's `Regexes` and into naive ones; both must agree with `re` on every word.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from support.naive_regexes import NaiveRegexes
 from support.sentences import strings
 
 LOOKS = re.compile(r"\(\?[=!>]|\\[bBZ]|\$|[*+?}]\+|\(\?<[=!](?!\[\^?[^]]*\]\)|.\))")
-"""What makes a program with cuts of a pattern of these tests."""
+"""Finds the patterns of these tests that need a program with cuts."""
 
 
 def check(pattern: str, texts: list[str], flags: str = "", wanted: set[str] | None = None) -> None:
-    """`pattern` contains exactly those of `texts` that `re` says it does (or that are `wanted`)."""
+    """Assert that `pattern` matches exactly those of `texts` that `re` matches (or that are `wanted`)."""
     node = parse(pattern, flags)
-    # The naive regexes have no programs with cuts: there `re` is the only oracle.
+    # The naive regexes have no programs with cuts; for these `re` is the only oracle.
     arenas = [Regexes()] if LOOKS.search(pattern) else [Regexes(), NaiveRegexes()]
     lowered = [(arena, lower(node, arena)) for arena in arenas]
     if wanted is None:
@@ -42,7 +42,7 @@ def check(pattern: str, texts: list[str], flags: str = "", wanted: set[str] | No
 
 
 def matched(pattern: str, texts: list[str], flags: str, lazy: bool) -> list[str]:
-    """The definition of a terminal's language, in the words of `re`."""
+    """Return the texts of a terminal's language, by its definition in terms of `re`."""
     compiled = re.compile(f"(?{flags}:{pattern})" if flags else pattern)
     if not lazy:
         return [text for text in texts if compiled.fullmatch(text)]
@@ -129,7 +129,7 @@ def test_the_strings_and_comments_of_common_lark():
 
 
 def test_small_patterns_exhaustively():
-    """Two nested repetitions, greedy and lazy, over all small bodies, empty ones included."""
+    """Two nested repetitions, greedy and lazy, agree over all small bodies, empty ones included."""
     atoms = ["a", "b", "", "a?", "b??", "a|", "|a", "ab|a", "b(?<=b)"]
     quantifiers = ["*", "+?", "??", "{2}", "{0,2}?", "{1,2}"]
     texts = strings("ab", 4)
@@ -170,7 +170,7 @@ class _TooSlowForRe(BaseException):
 
 
 def check_in_time(pattern: str) -> None:
-    """`check`, leaving out what takes `re` forever: it backtracks, we do not."""
+    """Do what `check` does, but skip patterns that take `re` forever, since it backtracks."""
 
     def give_up(*_):
         raise _TooSlowForRe
@@ -250,7 +250,7 @@ def test_composed_terminals_look_behind_across_their_parts():
 
 
 def test_no_lowered_state_is_a_dead_end():
-    # The empty class and failing lookbehinds leave no thread behind that could never match.
+    # After the empty class and failing lookbehinds there is no thread that can never match.
     for pattern in ("a(?<=b)", "a*?[^\\s\\S]", "(?:a(?<=b)|b[^\\s\\S]){1,2}?", "a(?:(?<!a)b)+?"):
         arena = Regexes()
         assert lower(parse(pattern), arena) == Regexes.EMPTY
@@ -319,7 +319,7 @@ def test_size_has_a_limit():
 
 def test_many_lookbehinds():
     arena = Regexes()
-    # What follows each is shared between the cells before it; as a tree it would have 2**60 leaves.
+    # The cells share what follows them; as a tree this would have 2**60 leaves.
     root = lower(parse("[ab](?:(?<=a)x|(?<=b)y)" * 60), arena)
     assert arena.matches(root, b"axby" * 30)
     assert not arena.matches(root, b"axbx" * 30)

@@ -1,4 +1,4 @@
-"""Substrings of a text, by chunk: all runs of chunks, and nothing else."""
+"""Substrings of a text by chunk are all runs of chunks, and nothing else."""
 
 from __future__ import annotations
 
@@ -140,7 +140,8 @@ def test_lone_surrogates_and_limits() -> None:
 
 
 def test_long_texts_are_linear_and_deep() -> None:
-    """A text of one letter branches at every place; a random one has the most states."""
+    """Long texts take linear time and no recursion: one of a single letter branches everywhere, random ones have most
+    states."""
     rng = random.Random(2)
     for text in ("a" * 20_000, "".join(rng.choices("ab", k=20_000)), "".join(rng.choices("abcdefgh .,", k=20_000))):
         regexes = Regexes()

@@ -1,4 +1,4 @@
-"""The regex parser against `re`: what it accepts, what it refuses and where, how single characters are read."""
+"""The regex parser agrees with `re`: on what it accepts, what it refuses and where, and on single characters."""
 
 import re
 import warnings
@@ -80,7 +80,7 @@ def test_shapes(pattern, flags, node):
 
 
 def split(text: str) -> list[str]:
-    """Patterns that contain no blanks, written in a row."""
+    """Split a line into patterns, which contain no blanks."""
     return text.split()
 
 
@@ -111,7 +111,7 @@ MALFORMED = [
 
 
 def compile_as_since_3_11(pattern: str, flags: int) -> re.Pattern[str]:
-    """`re.compile`; what only Python 3.10 still takes with a warning is an error."""
+    """Compile like `re.compile`, but refuse what only Python 3.10 still accepts, with a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.filterwarnings("error", "Flags not at the start", DeprecationWarning)
@@ -125,7 +125,7 @@ def test_malformed_is_refused_where_re_refuses_it(pattern):
     with pytest.raises(RegexSyntaxError) as ours:
         parse(pattern)
     assert 0 <= ours.value.position <= len(pattern)
-    # Where the two disagree about the place it is by the length of what was being read there.
+    # If the two give different places, they differ by the length of the construct that was read there.
     if isinstance(theirs.value, re.error):
         assert abs(ours.value.position - theirs.value.pos) <= 2, (ours.value, theirs.value)
 
@@ -189,7 +189,7 @@ def test_counts_have_a_limit():
 
 
 def test_long_patterns_are_read_in_linear_time():
-    n = 200_000  # seconds, where reading is quadratic
+    n = 200_000  # would take seconds if reading were quadratic
     assert parse("a" * n) == parse("(?x)" + "a" * n) == Literal("a" * n)
     assert parse("(?i)" + "1" * n) == Literal("1" * n)
     assert len(parse("|".join(chr(0x4E00 + 2 * i) for i in range(10_000))).ranges) == 10_000
@@ -202,7 +202,7 @@ def test_literals_are_escaped_patterns(text, ignore_case):
 
 
 def as_sets(node):
-    """A concatenation of texts and classes as a list of classes."""
+    """Return a concatenation of texts and classes as a list of classes."""
     if isinstance(node, Concat):
         return [ranges for part in node.parts for ranges in as_sets(part)]
     if isinstance(node, Literal):
@@ -248,7 +248,7 @@ def test_accepts_what_re_accepts(pattern, flags):
         parse(pattern, flags)
     except (RegexSyntaxError, LimitError) as error:
         refused = error
-    # What we refuse by name may be malformed as well; the rest must be.
+    # What we refuse as "not supported" may be malformed, too; everything else that we refuse must be.
     by_name = isinstance(refused, RegexSyntaxError) and NOT_SUPPORTED.search(refused.message) is not None
     assert valid == (refused is None) or by_name, refused
     if isinstance(refused, RegexSyntaxError):

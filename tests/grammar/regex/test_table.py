@@ -1,7 +1,7 @@
-"""A large table of patterns against `re`: what is accepted, and what each matches whole. Nothing is left out unseen.
+"""A large table of patterns agrees with `re`: which are accepted, and which texts each matches as a whole.
 
-Every ASCII character in every kind of place, letters with odd cases under all flags, and constructs one by one. A
-pattern that `re` accepts and we do not is named in REFUSED with the reason that the error gives.
+It has every ASCII character in every kind of place, letters with odd cases under all flags, and each construct alone.
+REFUSED lists the patterns that `re` accepts and we do not, with the reason that the error gives.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ REFUSED = {
     "(?ta)": "unknown extension",
     r"(?<=(?=ab)a)b": "looks beyond its end",
 }
-"""By pattern: what the refusal says. `t` (TEMPLATE) was never documented and is gone from Python 3.13."""
+"""Pattern -> what the refusal says. `t` (TEMPLATE) was never documented, and Python 3.13 has it no more."""
 
 ASCII = [chr(code) for code in range(128)]
 
 
 def compare(pattern: str, texts: list[str], flags: str = "") -> int:
-    """How many of `texts` the pattern matches, by `re` and by us alike; -1 where both refuse it."""
+    """Assert that `re` and we agree; return how many of `texts` the pattern matches, or -1 if both refuse it."""
     bits = sum([getattr(re, letter.upper()) for letter in flags])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

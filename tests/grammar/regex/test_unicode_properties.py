@@ -1,4 +1,4 @@
-"""`Script_Extensions` against the rules that it follows, and against Perl where that has the same Unicode."""
+"""`Script_Extensions` follows its rules, and agrees with Perl if that has the same version of Unicode."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_extensions_hold_the_script_but_for_what_is_common() -> None:
         else:
             assert script <= extended
     assert everywhere
-    # What is taken from these two belongs to some scripts, and what scripts have beside their own comes from there.
+    # Characters taken from these two belong to some scripts; all that scripts have beside their own comes from them.
     others = [members(f"scx={name}") - members(f"sc={name}") for name in NAMES if name not in ("Common", "Inherited")]
     assert everywhere <= set().union(*others)
 
