@@ -1,4 +1,4 @@
-"""Combinations of objects that are decided member by member, instead of being multiplied out: by each of the ways."""
+"""Combinations of objects that are decided member by member, not multiplied out, are right in each way to do so."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.schema_oracle import Oracle
 BYTES = Vocabulary.bytes()
 EOS = 256
 
-# How much is multiplied out, and how many ways there may be before values are told apart.
+# How many cases are multiplied out, and how many ways there may be before values are distinguished.
 WAYS = {"usual": (64, 8), "free": (0, 64), "apart": (0, 0), "few": (2, 1), "at once": (0, 0)}
 
 
@@ -44,7 +44,7 @@ def accepts(grammar: Grammar, text: str) -> bool:
 
 
 def walks(rng: Random, schema: Any, report: Report) -> None:
-    """As `check` has them, without exponents: the oracle reads no number that has thousands of digits."""
+    """Walk as `check` does, but without exponents: the oracle reads no number of thousands of digits."""
     try:
         grammar = Grammar.from_json_schema(schema, property_order=rng.choice(("any", "schema")), number_plain=True)
     except earleymask.GrammarError:
@@ -73,7 +73,7 @@ def test_random_objects_that_overlap(way: str, draft: str) -> None:
 
 
 def members(*choices: tuple[dict[str, Any], ...]) -> list[str]:
-    """Texts of objects: of each choice one."""
+    """Return texts of objects with one member of each choice."""
     return [
         json.dumps({name: value for part in chosen for name, value in part.items()}) for chosen in product(*choices)
     ]
@@ -87,7 +87,7 @@ ENUMERATED = [
     for i in range(10)
 ]
 SCHEMAS: dict[str, Any] = {
-    # 12 branches of which none excludes another: without the key that tells them apart 2**12 cases.
+    # 12 branches, none of which excludes another: without the key that distinguishes them, there are 2**12 cases.
     "oneOf": {"type": "object", "oneOf": BRANCHES},
     "not": {"type": "object", "not": {"anyOf": [{**branch, "required": ["kind", "size"]} for branch in BRANCHES]}},
     "within each other": {"type": "object", "anyOf": [{"oneOf": BRANCHES[:6]}, {"not": {"oneOf": BRANCHES[4:]}}]},
@@ -140,7 +140,7 @@ def test_combinations_of_many_objects(way: str, name: str) -> None:
 
 
 def test_what_is_beyond_reach_is_refused_before_anything_is_written() -> None:
-    # Each value is in any of the 12 patterns or not: after `a` there are 2**12 things to know.
+    # Each value matches each of the 12 patterns or not, so after `a` there are 2**12 cases.
     branches = [{"properties": {"a": {"pattern": f"x{i}"}, "b": {"pattern": f"y{i}"}}} for i in range(12)]
     schema = {"properties": {"v": {"type": "object", "oneOf": branches}}}
     with pytest.raises(earleymask.LimitError, match=r"more than 128 ways|not known after") as caught:
@@ -149,7 +149,7 @@ def test_what_is_beyond_reach_is_refused_before_anything_is_written() -> None:
 
 
 def test_combinations_within_each_other_are_refused_before_anything_is_written() -> None:
-    # No place combines many: two oneOf, each over negations of patterns.
+    # No single place combines many: there are two oneOf, each over negations of patterns.
     inner = [
         {"oneOf": [{"properties": {"a": {"pattern": f"x{i}{j}"}, "b": {"pattern": f"y{i}{j}"}}} for j in range(3)]}
         for i in range(4)
@@ -167,7 +167,7 @@ def test_combinations_within_each_other_are_refused_before_anything_is_written()
 
 
 def test_clauses_of_a_single_shape_are_kept_beside_others() -> None:
-    """A negation of many shapes is one shape with clauses, and stands here beside two unions."""
+    """A negation of many shapes, which is one shape with clauses, keeps its clauses beside two unions."""
     closed = {
         "anyOf": [
             {"patternProperties": {"c$": False}},

@@ -1,4 +1,4 @@
-"""Branches that are constants: `anyOf` and `oneOf` over them beside `jsonschema`, over all of some small documents."""
+"""`anyOf` and `oneOf` with constants as branches agree with `jsonschema` on a list of small documents."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def schema_of(rng: random.Random) -> dict[str, Any]:
 
 
 def tagged_branch(rng: random.Random) -> dict[str, Any]:
-    """An object that is, or is not quite, told from others by a constant."""
+    """Make an object that a constant distinguishes from others, or nearly does."""
     tag: dict[str, Any] = {"const": rng.choice("abcd")}
     if rng.random() < 0.2:
         tag = {"enum": rng.choices("abcd", k=2)}
@@ -113,7 +113,7 @@ PLAIN = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "http
     ids=str,
 )
 def test_what_is_no_keyword_does_not_tell_branches_apart(branches: list[Any]) -> None:
-    """Without the vocabulary of assertions nobody has looked at these values."""
+    """Without the vocabulary of assertions, these names are no keywords, and their values are not checked."""
     registry = {"http://m.example/m": PLAIN}
     schema = {"$schema": "http://m.example/m", "oneOf": branches}
     grammar = Grammar.from_json_schema(schema, registry=registry)

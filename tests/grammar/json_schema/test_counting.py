@@ -1,4 +1,4 @@
-"""Keys and items that can run out: counted by brute force, and no way through the masks that cannot be finished."""
+"""Keys and items that can run out are counted right, by brute force, and no walk through the masks gets stuck."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ def test_texts_without_end_and_texts_by_length() -> None:
     assert n_texts(Texts(most=1), 1 << 40) == N_CHARACTERS + 1
     assert n_texts(Texts(most=1, but=frozenset(["", "a", "ab"])), 1 << 40) == N_CHARACTERS - 1
     assert n_texts(Texts(least=1, most=2), 1 << 60) == N_CHARACTERS + N_CHARACTERS**2
-    assert n_texts(Texts(frozenset(["a", "\ud800"])), 5) == 1  # the other one cannot be written
+    assert n_texts(Texts(frozenset(["a", "\ud800"])), 5) == 1  # a lone surrogate cannot be written
     with pytest.raises(LimitError):
         n_texts(of_pattern("^a*$"), MAX_COUNTED + 1)
 
 
-# Each with all the documents that are valid and made of these values.
+# Each schema with all valid documents that consist of these values.
 
 AB = {"type": "string", "pattern": "^[ab]$"}
 KEYS = {"patternProperties": {"^[ab]$": {"enum": [None, ""]}}, "additionalProperties": False, "type": "object"}
 
 
 def arrays(items: list[Any], least: int, most: int) -> list[list[Any]]:
-    """Those whose items differ."""
+    """Return the arrays of `least` to `most` different items."""
     return [list(chosen) for n in range(least, most + 1) for chosen in itertools.permutations(items, n)]
 
 

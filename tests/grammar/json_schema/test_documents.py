@@ -1,4 +1,4 @@
-"""Schemas as documents: what is read, what references lead to, what is wrong with a schema and where."""
+"""Schemas as documents: values of any kind are read, references are resolved, mistakes are reported with places."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def errors(schema: Any, **options: Any) -> list[tuple[str | None, str]]:
     return [(error.pointer, error.message) for error in caught.value.errors]
 
 
-# What is read.
+# Which values are read as schemas.
 
 
 def test_numbers_of_a_text_are_exact() -> None:
@@ -129,7 +129,7 @@ def test_dataclasses() -> None:
     assert made["required"] == ["x"]
 
 
-# References. The oracle of what one leads to is a `const` that names it.
+# References. A `const` in each target shows which one a reference leads to.
 
 
 def leads(place: Place) -> Any:
@@ -186,7 +186,7 @@ def test_references_are_relative_to_the_resource_they_stand_in() -> None:
     place = documents.root.child("items")
     assert leads(place.child("items").ref()) == "inner"
     assert leads(place.child("not").ref()) == "c"
-    # A pointer that goes into a resource ends up in it.
+    # A pointer into an embedded resource leads to a place in that resource.
     assert leads(documents.root.child("not").ref().ref()) == "inner"
 
 
@@ -257,7 +257,7 @@ def test_dynamic_references_look_at_how_a_place_was_reached() -> None:
     assert leads(documents.root.ref().child("items").dynamic_ref()) == "strict"
     documents = scanned(tree)
     assert leads(documents.root.child("items").dynamic_ref()) == "tree"
-    # Without a dynamic anchor at its start it means what it says.
+    # Without a dynamic anchor at its first target, it is an ordinary reference.
     plain = {**tree, "items": {"$dynamicRef": "#/$defs/node"}, "$defs": {"node": {"const": "plain"}}}
     documents = scanned(strict, registry={"http://h/tree": plain})
     assert leads(documents.root.ref().child("items").dynamic_ref()) == "plain"
@@ -295,7 +295,7 @@ def test_an_embedded_resource_may_be_of_another_draft() -> None:
     inner = {"$schema": "http://json-schema.org/draft-04/schema#", "id": "http://h/b", "exclusiveMinimum": True}
     documents = scanned({"items": inner, "exclusiveMinimum": 3})
     assert documents.root.child("items").draft == 4
-    # One that is no resource may not.
+    # A schema that is no resource may not.
     del inner["id"]
     assert errors({"items": inner})[0][0] == "/items/exclusiveMinimum"
 
@@ -348,7 +348,7 @@ def test_a_reference_that_leads_nowhere_in_another_document() -> None:
     )
 
 
-# Names that two schemas have.
+# Names that two schemas claim.
 
 OLD = {"$schema": "http://json-schema.org/draft-07/schema#"}
 TWO = {"a": {"$anchor": "x", "type": "null"}, "b": {"$anchor": "x", "type": "string"}}
@@ -378,7 +378,7 @@ TWO_IDS = {"a": {"$id": "http://h/x", "type": "null"}, "b": {"$id": "http://h/x"
             "/$ref",
             "the identifier http://h/x is that of two schemas, at #/$defs/a and at #/$defs/b",
         ),
-        # Also where one of them has been met before.
+        # Also if one of them was read before.
         (
             {"properties": TWO_IDS, "items": {"$ref": "http://h/x"}},
             "/items/$ref",
@@ -412,9 +412,9 @@ def test_a_name_of_two_schemas_may_stand_there_or_mean_the_same() -> None:
     scanned({"$defs": TWO, "properties": TWO_IDS})
     alike = {"$id": "http://h/x", "items": {"$ref": "x"}}
     scanned({"properties": {"a": alike, "b": dict(alike), "c": {"$ref": "http://h/x"}}})
-    inner = {"$id": "http://h/a", "$defs": {"x": TWO["a"]}}  # in a resource of its own
+    inner = {"$id": "http://h/a", "$defs": {"x": TWO["a"]}}  # a resource of its own
     scanned({"$defs": {"a": inner, "b": TWO["b"]}, "$ref": "#x"})
-    # `$id` with a fragment named a part of a document, not another document.
+    # In old drafts, `$id` with a fragment names a part of the document.
     old = {"$id": "http://h/x", "definitions": {"a": {"$id": "http://h/x#a"}}, "items": {"$ref": "http://h/x"}}
     scanned(OLD | old)
 
@@ -517,13 +517,13 @@ def test_visitors_see_each_schema_that_is_reached_once() -> None:
     def note(seen: list[str], schema: Any, resource: Resource, path: Path) -> None:
         seen.append(Place(schema, resource, path, (), documents).pointer)
 
-    for _ in range(2):  # and again in a second scan
+    for _ in range(2):  # the second scan finds the same
         seen: list[str] = []
         check_schema(documents, partial(note, seen))
         assert sorted(seen) == ["", "/$defs/x", "/$defs/x/items", "/properties/a", "/properties/b"]
 
 
-# The table of keywords, beside the metaschemas.
+# The table of keywords, compared with the metaschemas.
 
 
 @pytest.mark.parametrize("draft", DRAFTS)
@@ -535,11 +535,11 @@ def test_the_table_has_what_the_metaschemas_have(draft: int) -> None:
         if name.startswith(uri.removesuffix("schema")):
             known |= specifications.REGISTRY[name].contents.get("properties", {}).keys()
     if draft == 2020:
-        known -= {"$recursiveAnchor", "$recursiveRef"}  # listed to say that they are gone
+        known -= {"$recursiveAnchor", "$recursiveRef"}  # listed there as removed
     if draft == 7:
-        known.add("writeOnly")  # in the specification (validation, 10.3), and left out of some copies
+        known.add("writeOnly")  # in the specification (validation, 10.3), but missing in some copies
     if draft == 4:
-        known.add("$ref")  # a specification of its own then, "JSON Reference"
+        known.add("$ref")  # another specification then, "JSON Reference"
     assert set(rows(draft)) == known
 
 
@@ -558,7 +558,7 @@ def test_values_of_assertions_are_judged_as_the_metaschema_does(draft: int) -> N
         if row.role != "assertion" or row.name.endswith("Ref") or row.name == "$ref":
             continue
         for value in SAMPLES:
-            # In draft 4 what says whether a bound is exclusive wants the bound beside it. Without one it says nothing.
+            # In draft 4, `exclusiveMaximum` and its like require the bound beside them. Without it they say nothing.
             beside = {"minimum": 0, "maximum": 1} if draft == 4 and row.name.startswith("exclusive") else {}
             schema = {row.name: value, **beside}
             try:
@@ -566,7 +566,7 @@ def test_values_of_assertions_are_judged_as_the_metaschema_does(draft: int) -> N
                 well = True
             except jsonschema.SchemaError:
                 well = False
-            # Lists of names and values may be empty, and so may lists of schemas that say nothing if they are.
+            # Lists of names and values may be empty, and lists of schemas that then say nothing may be, too.
             if value == [] and row.name in ("required", "enum", "prefixItems", "items", "dependencies"):
                 continue
             try:

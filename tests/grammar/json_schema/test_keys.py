@@ -1,4 +1,4 @@
-"""Keys that run out: where few of those that are demanded can have a value, it matters which have been written."""
+"""Keys that run out: if few of the demanded keys can have a value, masks depend on which were written."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ VALUES: tuple[dict[str, Any], ...] = (
     {},
 )
 ENDLESS = {"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#/$defs/endless"}}}
-"""What no document satisfies, and what is seen only where it is followed."""
+"""No document satisfies this, but only following the reference shows it."""
 
 
 def documents() -> list[Any]:
-    """Objects of up to four members: of up to two in all orders."""
+    """Return objects of up to four members, those of up to two in all orders."""
     found: list[Any] = []
     for n in range(3):
         for keys in permutations(NAMES, n):
@@ -50,7 +50,7 @@ DOCUMENTS = documents()
 
 
 def patterns(rng: Random) -> dict[str, Any]:
-    """What is said of all keys, or of all but a few."""
+    """Make a schema about all keys, or all but a few."""
     found: dict[str, Any] = {"patternProperties": {one: rng.choice(VALUES) for one in rng.sample(PATTERNS, 1)}}
     if rng.random() < 0.3:
         found["patternProperties"][rng.choice(PATTERNS)] = rng.choice(VALUES)
@@ -120,7 +120,7 @@ DEMANDS: dict[str, Any] = {
         "patternProperties": {"^(?!x$)": {"type": "integer"}},
         "not": {"additionalProperties": {"type": "integer"}},
     },
-    # In any order, the optional ones can be written in 2**16 combinations.
+    # In any order, there are 2**16 combinations of optional keys.
     "many others": {
         "type": "object",
         "properties": {f"p{index}": {} for index in range(16)},
@@ -164,7 +164,7 @@ def test_members_that_are_more_than_keys_with_a_value(value: Any) -> None:
 
 
 def test_members_that_are_as_many_as_keys_with_a_value() -> None:
-    """All of a hundred keys, or all but one: not a state for each set of them."""
+    """Requiring all of a hundred keys, or all but one, does not need a state for each set of them."""
     nothing = {"patternProperties": {"^(?!k[0-9]{2}$)": {"type": "string"}}}
     schema = {"type": "object", "patternProperties": {"^(?!k[0-9]{2}$)": {"type": "integer"}}, "allOf": [nothing]}
     members = {f"k{index:02}": index for index in range(100)}
@@ -185,7 +185,7 @@ def some_member(value: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("order", ["any", "schema"])
 def test_several_demands_that_any_of_many_keys_can_meet(order: str) -> None:
-    """Out of a hundred keys: not a state for each set of them, where one demand cannot be met nor where all can."""
+    """With a hundred keys there is no state for each set of them, whether one demand cannot be met or all can."""
     endless = {"$ref": "#/$defs/endless"}
     schema = {"$defs": {"endless": ENDLESS}, "type": "object", **KEYS_OF_TWO_DIGITS}
     begin = thread_time()
@@ -199,13 +199,13 @@ def test_several_demands_that_any_of_many_keys_can_meet(order: str) -> None:
     for members in permutations([1, 2, 6, "a", "b", []], 3):
         document = {f"k0{index}": member for index, member in enumerate(members)}
         assert accepts(grammar, json.dumps(document)) == Oracle(whole).is_valid(document), document
-    # With as many members as demands, or fewer, one must meet several.
+    # With fewer members than demands, one member must meet several.
     for most, is_some in ((3, True), (2, False)):
         assert (made({**whole, "maxProperties": most}, property_order=order) is not None) == is_some
 
 
 def test_what_is_met_behind_a_key_names_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys that are too many to be named, and run out all the same; that others have no value is not seen."""
+    """A limit that comes after a key is reported with the place of the schema that needs it."""
     monkeypatch.setattr(schema_objects, "MAX_NAMED", 1)
     inner = {
         "type": "object",
@@ -248,7 +248,7 @@ FILLERS: tuple[dict[str, Any], ...] = (
 
 
 def test_members_that_must_come_beside_a_demand_for_one() -> None:
-    """Some names surely have a value, others do not, some are alike: of all documents, those that are valid."""
+    """Names that surely have a value, that have none, and that are alike: exactly the valid documents are accepted."""
     names = ("a", "b", "c", "d", "e")
     values: tuple[Any, ...] = (None, True, 1)
     documents = [

@@ -1,4 +1,4 @@
-"""Grammars of JSON Schemas against `jsonschema`: each keyword over all small documents; and walks through masks."""
+"""Each keyword agrees with `jsonschema` on all small documents, and walks through masks write valid documents."""
 
 from __future__ import annotations
 
@@ -185,18 +185,18 @@ def without_drafts(schema: Any) -> bool:
 def test_combinations(schema: Any) -> None:
     try:
         found = wrong(schema, DOCUMENTS[::3])
-    except GrammarError as error:  # too many cases, or items that cannot be told apart
+    except GrammarError as error:  # too many cases, or items that cannot be distinguished
         if not isinstance(error, earleymask.LimitError) and "uniqueItems" not in str(error):
             raise
         found = []
     assert found == []
 
 
-# Walks through masks: whatever is written is valid.
+# Walks through masks, whose texts must be valid.
 
 
 def walk(grammar: Grammar, rng: random.Random, steps: int = 300) -> str | None:
-    """A sentence made by choosing among allowed bytes, those preferred that end things; None if it becomes too long."""
+    """Write a sentence by random allowed bytes, mostly closing ones; return None if it becomes too long."""
     matcher = Matcher(grammar, BYTES)
     text = bytearray()
     for step in range(steps):
@@ -340,7 +340,7 @@ KINDS += [{"properties": {"kind": {"enum": ["b", None]}, "x": False}}, {"propert
     ],
 )
 def test_oneof_of_branches_that_are_told_apart(schema: Any) -> None:
-    """By what stands around them, too, and where several allow all values of a type."""
+    """Keywords around the branches may distinguish them, also if several allow all values of a type."""
     members = [{}, *[{"kind": kind} for kind in ["a", 1, "b", "c", "d", "bc", None]]]
     documents = [None, True, 1, "a", "bc", [1], *members, *[{**one, "x": x} for one in members for x in (1, 2, "a")]]
     assert wrong(schema, [json.dumps(document) for document in documents]) == []
@@ -412,8 +412,8 @@ def test_keys_that_cannot_be_finished_are_never_opened() -> None:
 
 @pytest.mark.parametrize("closed", [False, True])
 def test_branches_are_told_apart_by_a_key_that_is_not_required(closed: bool) -> None:
-    # Written out as a union, what only one branch allows has far more than 1,024 cases before those within others are
-    # left out. A reference stands in all of them, and is no way to tell them apart.
+    # Written out as a union, the values that only one branch allows have far more than 1,024 cases before cases within
+    # others are dropped. All branches have a reference, which does not distinguish them.
     branches = [
         {
             "properties": {

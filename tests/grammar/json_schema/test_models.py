@@ -1,4 +1,4 @@
-"""Pydantic models and dataclasses: what is written validates as the model, and what a model dumps is accepted."""
+"""Pydantic models and dataclasses: texts that masks allow validate as the model, and what it dumps is accepted."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ MODELS: dict[Any, Any] = {
 @pytest.mark.parametrize("order", ["schema", "any"])
 @pytest.mark.parametrize("model", MODELS)
 def test_what_is_written_validates(model: Any, order: str) -> None:
-    """Without exponents: pydantic reads 1e400 as infinity, and a strict `int` is no 1.0."""
+    """No exponents are written: pydantic reads 1e400 as infinity, and a strict `int` refuses 1.0."""
     grammar = Grammar.from_json_schema(model, property_order=order, number_plain=True)  # type: ignore[arg-type]
     adapter = TypeAdapter(model)
     rng = Random(f"{model.__name__} {order}")
@@ -247,7 +247,7 @@ def test_what_is_written_validates(model: Any, order: str) -> None:
         if text is not None:
             n_whole += 1
             adapter.validate_json(text)
-    assert n_whole > 5 or model is Point  # whose other keys go on and on
+    assert n_whole > 5 or model is Point  # a walk may add keys to a Point without end
 
 
 @pytest.mark.parametrize("order", ["schema", "any"])
@@ -261,7 +261,7 @@ def test_what_a_model_dumps_is_accepted(model: Any, order: str) -> None:
         for indent in (None, 2):
             text = adapter.dump_json(made, by_alias=True, indent=indent).decode()
             assert accepts(grammar, text), text
-            # And what the model refuses is refused, where a member is of another type, or there is one too many.
+            # What the model refuses is refused: a member of another type, or one too many.
             for wrong in spoilt(json.loads(text)):
                 spoilt_text = json.dumps(wrong)
                 try:
@@ -287,7 +287,7 @@ class Prices(BaseModel):
 
 
 def test_what_the_schema_of_a_model_does_not_say() -> None:
-    """docs/json_schema_references.md lists these."""
+    """These differences are listed in docs/json_schema_references.md."""
     times = Grammar.from_json_schema(Times)
     noon = datetime.time(12, tzinfo=datetime.timezone.utc)
     zoned = datetime.datetime(2024, 2, 29, 12, tzinfo=datetime.timezone.utc)

@@ -1,4 +1,4 @@
-"""Schemas that mean far more than they say: what of it is small is found to be so, and the rest is given up in time."""
+"""Short schemas with huge meanings: those that turn out small are loaded, and all others are refused soon."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TYPES = ("string", "integer", "boolean", "null", "number", "array", "object")
 
 
 def compare(schema: Any, documents: list[Any]) -> None:
-    """Holds the grammar against the oracle, whichever documents there are."""
+    """Compare the grammar with the oracle on these documents."""
     oracle = Oracle(schema)
     grammar = Grammar.from_json_schema(schema, property_order="any")
     verdicts = set()
@@ -58,7 +58,7 @@ def test_patterns_that_overlap(patterns: dict[str, Any], others: Any) -> None:
         {"type": "object", "patternProperties": patterns, "additionalProperties": others},
         [{key: value} for key, value in product(KEYS, VALUES)] + [{"p1": 12, "p0": "a"}, {"p1": "a", "x": None}],
     )
-    assert time.thread_time() - begin < 20  # beyond what doubling with each pattern would take
+    assert time.thread_time() - begin < 20  # work that doubles with each pattern would take far longer
 
 
 def items(rng: random.Random) -> Any:
@@ -77,7 +77,7 @@ def items(rng: random.Random) -> Any:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_several_contains_of_one_array(seed: int) -> None:
-    """Over all short arrays of few values."""
+    """They agree with the oracle on all short arrays of few values."""
     rng = random.Random(seed)
     demands: list[Any] = []
     for _ in range(rng.randint(4, 6)):
@@ -102,7 +102,7 @@ def test_several_contains_of_one_array(seed: int) -> None:
 
 
 def test_ranges_that_items_must_be_in_overlap() -> None:
-    """Numbers are of few kinds, in however many combinations. What is no number is in all of the ranges."""
+    """However many ranges are combined, numbers are of few kinds. A value that is no number is in all ranges."""
     n = 30
     schema = {"type": "array", "allOf": [{"contains": {"minimum": i, "maximum": i + 5}} for i in range(n)]}
     every_sixth = list(range(5, n + 5, 6))
@@ -159,7 +159,7 @@ def test_a_schema_that_means_too_much_is_given_up_in_time(schema: Any) -> None:
 
 
 def test_a_limit_met_while_loading_is_an_error_of_the_grammar() -> None:
-    """Also where the engine meets it: here, while it looks for an array that has all items and is short enough."""
+    """Also if the engine reaches it: here, in a search for an array that has all items and is short enough."""
     schema = {"type": "array", "maxItems": 12, "allOf": [{"contains": {"const": i}} for i in range(14)]}
     with pytest.raises(GrammarError) as caught:
         Grammar.from_json_schema(schema)
@@ -169,7 +169,7 @@ def test_a_limit_met_while_loading_is_an_error_of_the_grammar() -> None:
 
 
 def test_remainders_of_numbers_that_are_among_others_are_not_counted() -> None:
-    """Multiples of three and not of 5, 7 or 8; and those that are multiples of eleven, which are among them."""
+    """The schema allows multiples of 3 that are none of 5, 7 or 8, and those among them that are multiples of 11."""
     either = {"anyOf": [{"multipleOf": 3}, {"multipleOf": 5}, {"multipleOf": 7}]}
     neither = {"not": {"anyOf": [{"multipleOf": 5}, {"multipleOf": 7}]}}
     no_eight = {"not": {"multipleOf": 8}}

@@ -1,4 +1,4 @@
-"""Where a schema becomes impossible to satisfy."""
+"""The error of an unsatisfiable schema names the place that makes it so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random schemas: what walks write validates, and instances are accepted exactly when the oracle says valid."""
+"""Random schemas: texts of walks are valid, and instances are accepted exactly if the oracle says valid."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_random_schemas(draft: str) -> None:
         rng, schema = random_schema(SEED, number, draft)
         check(rng, schema, report)
     assert report.wrong == []
-    # The test is about something: most are loaded, and instances are of both kinds.
+    # The test is not empty: most schemas are loaded, and there are valid and invalid instances.
     assert report.counts["loaded"] > N_SCHEMAS, (report.counts, report.refusals)
     assert report.counts["valid"] > 100 and report.counts["invalid"] > 100 and report.counts["walked"] > N_SCHEMAS
 
@@ -102,7 +102,7 @@ def test_documents_are_spelled_as_the_options_say(options: dict[str, Any], fits:
 
 
 def test_instances_of_hypothesis_jsonschema() -> None:
-    """Theirs, and theirs with something changed, are accepted exactly when the oracle says valid."""
+    """Its instances, and changed ones, are accepted exactly if the oracle says valid."""
     counts: Counter[bool] = Counter()
     wrong: list[tuple[Any, str]] = []
 
@@ -116,7 +116,7 @@ def test_instances_of_hypothesis_jsonschema() -> None:
             try:
                 strategy = hypothesis_jsonschema.from_schema(schema, allow_x00=False)
                 instance = data.draw(strategy)
-            except Exception:  # recursive references, or what it finds out to be unsatisfiable, in many ways
+            except Exception:  # recursive references, or a schema that it finds unsatisfiable, in many ways
                 assume(False)
                 raise
         try:
@@ -132,7 +132,7 @@ def test_instances_of_hypothesis_jsonschema() -> None:
                 wrong.append((schema, text))
             counts[valid] += 1
 
-    # What they draw may depend on what was drawn before, which Hypothesis takes amiss: then once more, from elsewhere.
+    # Its choices may depend on earlier ones, which Hypothesis refuses; then try again with another seed.
     for _ in range(3):
         try:
             compare()
@@ -152,7 +152,7 @@ HOLD_MAP = ("properties", "patternProperties", "dependentSchemas", "dependencies
 
 
 def pointers(schema: Any, known: Any, at: str = "") -> Iterator[str]:
-    """The JSON pointers of all keywords in a schema, given which ones its draft knows."""
+    """Yield the JSON pointers of all keywords in a schema, given the keywords of its draft."""
     if not isinstance(schema, dict):
         return
     for keyword, value in schema.items():
@@ -176,7 +176,7 @@ def escaped(name: str) -> str:
 
 
 def strewn(rng: Random, schema: Any) -> Any:
-    """The schema with annotations, keywords of other drafts and unknown ones here and there."""
+    """Return the schema with annotations, keywords of other drafts and unknown ones added here and there."""
     if isinstance(schema, list):
         return [strewn(rng, one) for one in schema]
     if not isinstance(schema, dict):
@@ -208,7 +208,7 @@ def test_the_report_has_one_row_for_each_keyword(draft: str, number: int) -> Non
     assert n_loaded > 20
 
 
-# The generator itself.
+# The generator of schemas.
 
 
 @pytest.mark.parametrize(("draft", "number"), list(zip(reversed(DRAFTS), NUMBERS, strict=True)))
@@ -264,7 +264,7 @@ def test_instances_near_a_schema_are_often_valid() -> None:
     ],
 )
 def test_what_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch, accepted: str, wrong: list[str]) -> None:
-    """On an engine that accepts one text, whatever the schema says."""
+    """The checks find an engine that accepts one text for every schema."""
 
     def made(schema: Any, **options: Any) -> earleymask.Grammar:
         return earleymask.Grammar.from_choices([accepted])

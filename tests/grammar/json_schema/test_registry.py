@@ -1,4 +1,4 @@
-"""Documents that references lead to: read once, copied, and what is wrong with a registry."""
+"""Documents of a registry are read once and copied, and mistakes in a registry are errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def accepts(matcher: Matcher, document: object) -> bool:
 
 
 def document() -> dict[str, Any]:
-    """A list of items, which the middle of a text comes to."""
+    """Return a schema that is a list of items, of which a text can reach the middle."""
     item = {"properties": {"b": {"$ref": "#/$defs/c"}}, "required": ["b"]}
     return {"items": item, "$defs": {"c": {"enum": [1, 2]}}}
 
@@ -65,13 +65,13 @@ def test_the_report_goes_over_schemas_of_unknown_drafts_that_nothing_reaches() -
         grammar = Grammar.from_json_schema(schema, registry=registry)
         rows = {row.pointer: row.why for row in grammar.report}
         assert rows["/$defs/x/$schema"] == "in a schema that nothing applies, asserts nothing"
-        assert grammar == Grammar.from_json_schema(schema)  # nothing of the registry was needed
+        assert grammar == Grammar.from_json_schema(schema)  # the schema needs nothing of the registry
 
 
 @pytest.mark.parametrize("key", [URI, URI + "#"])
 @pytest.mark.parametrize("reference", [URI, URI + "#", URI + "#/$defs/c"])
 def test_an_empty_fragment_says_nothing(key: str, reference: str) -> None:
-    """As in `referencing`."""
+    """An empty fragment is ignored, as in `referencing`."""
     contents = {"$id": "http://h/other#", "const": 1, "$defs": {"c": {"const": 1}}}
     for registry in ({key: contents}, as_registry(contents)):
         matcher = Matcher(Grammar.from_json_schema({"$ref": reference}, registry=registry), BYTES)

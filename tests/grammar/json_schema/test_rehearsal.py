@@ -1,4 +1,4 @@
-"""What is beyond reach is refused, or left out, while a schema is loaded: no text meets a limit then."""
+"""What would exceed a limit is refused or left out while the schema is loaded, so no text reaches the limit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EOS = 256
 
 
 def within(schema: Any) -> dict[str, Any]:
-    """An object in which the schema is met behind the second key only."""
+    """Return a schema of an object that needs `schema` only after the second key."""
     return {"type": "object", "properties": {"u": {"type": "null"}, "v": schema}, "required": ["u", "v"]}
 
 
@@ -82,17 +82,17 @@ def test_left_out_without_strict(name: str) -> None:
     valid = [document for document in documents if oracle.is_valid(document)]
     assert valid
     assert [document for document in valid if not accepts(grammar, document)] == []
-    assert not accepts(grammar, {"u": 1, "v": 1517})  # all else is enforced
+    assert not accepts(grammar, {"u": 1, "v": 1517})  # everything else is enforced
 
 
 @pytest.mark.parametrize(
     "schema",
     [
         within({"allOf": [{"multipleOf": 7}, {"multipleOf": 11}, {"multipleOf": 13}]}),
-        # They are told apart by their names, and never meet.
+        # Their names distinguish them, so they never apply to the same value.
         {"properties": {"u": LARGE, "v": LARGER}, "allOf": [{"required": ["v"]}]},
         within({"anyOf": [LARGE, LARGER]}),
-        # What is too much cannot come.
+        # No value can need what is too much.
         {"allOf": [within({"allOf": [LARGE, LARGER]}), {"properties": {"v": {"type": "string"}}}]},
     ],
 )
@@ -115,7 +115,7 @@ def test_bounds_of_integers_next_to_a_short_one() -> None:
     grammar = Grammar.from_json_schema(within(schema))
     for value in (0, bound - 1, bound, bound + 1, -bound, -bound - 1):
         assert accepts(grammar, {"u": None, "v": value}) == (abs(value) <= bound), value
-    # Of other numbers it is too long, and of other multiples the next one is.
+    # For other numbers this bound is too long, and for other multiples the next one is.
     for beyond in ({"not": schema}, {**schema, "multipleOf": 7}, {"allOf": [schema, {"multipleOf": 7}]}):
         with pytest.raises(earleymask.GrammarError, match=r"at #/properties/v.*(308 significant|too many) digits"):
             Grammar.from_json_schema(within(beyond))
@@ -155,7 +155,7 @@ def scan_of(schema: Any) -> tuple[Algebra, Scan]:
 
 
 def tagged(tags: list[Any], demanded: list[str], **said: Any) -> dict[str, Any]:
-    """A `oneOf` of references to objects with a member for each of the tags."""
+    """Return a `oneOf` of references to objects, each with a tag."""
     branches = [
         {"type": "object", "properties": {"kind": tag, "n": {"type": "integer"}}, "required": demanded} for tag in tags
     ]
@@ -174,7 +174,7 @@ WORDS: list[Any] = [{"const": "w0"}, *[{"type": "string", "enum": [f"w{i}", f"v{
         (tagged([*WORDS, {"enum": ["u", "v3"]}], ["kind"]), True),
         (tagged([*WORDS, {"type": "string"}], ["kind"]), True),
         (tagged([*WORDS, {"enum": ["u", 1]}], ["kind"]), False),
-        # In draft 4 there is no `const`.
+        # Draft 4 has no `const`.
         (tagged(WORDS, ["kind"], **{"$schema": "http://json-schema.org/draft-04/schema#"}), True),
         ({"allOf": [{"minProperties": i} for i in range(8)]}, True),
     ],

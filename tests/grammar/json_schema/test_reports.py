@@ -1,4 +1,4 @@
-"""What is refused of a schema, what is left out, and the report; schemas in pickles and in Lark grammars."""
+"""What a schema is refused for, what is left out of it, and the report; schemas in pickles and in Lark grammars."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_errors_have_the_rows_of_what_is_refused() -> None:
         ("/properties/a/pattern", "pattern", "refused"),
         ("/properties/b/multipleOf", "multipleOf", "refused"),
     ]
-    # With nothing else left to refuse, what is found last.
+    # With nothing else to refuse, this is found last.
     with pytest.raises(GrammarError) as caught:
         Grammar.from_json_schema({"items": schema["items"]})
     assert [row[:3] for row in caught.value.report] == [("/items/uniqueItems", "uniqueItems", "refused")]
@@ -55,7 +55,7 @@ def test_errors_have_the_rows_of_what_is_refused() -> None:
     assert [(row.pointer, f"strict=False: {row.why}") for row in caught.value.report] == [
         (row.pointer, row.why) for row in widened
     ]
-    with pytest.raises(GrammarError) as caught:  # a fault of the schema is no keyword that cannot be enforced
+    with pytest.raises(GrammarError) as caught:  # a malformed schema has no rows
         Grammar.from_json_schema({"type": "text"})
     assert caught.value.report == ()
 
@@ -102,7 +102,7 @@ def test_what_is_valid_and_not_written_has_its_row(schema: Any, narrowed: set[st
     grammar = Grammar.from_json_schema(schema)
     assert {row.pointer for row in grammar.report if row.status == "narrowed" and row.keyword} == narrowed
     assert all(row.why for row in grammar.report if row.status == "narrowed")
-    if "format" not in schema:  # the oracle does not decode Punycode either
+    if "format" not in schema:  # the oracle does not decode Punycode, either
         assert Oracle(schema).accepts(not_written)
     assert not accepts(grammar, not_written)
 
@@ -184,7 +184,7 @@ def test_a_format_of_which_some_is_left_out_is_not_negated() -> None:
     ],
 )
 def test_items_that_are_not_to_be_counted_are_a_negation(demanded: Any, why: str) -> None:
-    """With `maxContains`, and where none that is counted may be used up by another one."""
+    """With `maxContains`, or if one item must not count for two, other items must not match: a negation."""
     counted = {"contains": demanded}
     for schema in (
         {**counted, "maxContains": 1},
@@ -216,7 +216,7 @@ SETS: list[Any] = [
 
 @pytest.mark.parametrize("inner", SETS, ids=json.dumps)
 def test_branches_that_are_told_apart_are_not_negated(inner: Any) -> None:
-    """As a discriminated union of models has them, with references; where a reference stands alone, in its own way."""
+    """The branches are like those of a discriminated union of models, with references, also references alone."""
     kinds = {
         kind: {"type": "object", "properties": {"kind": {"const": kind}, "it": inner}, "required": ["kind", "it"]}
         for kind in "ab"
@@ -235,7 +235,7 @@ def test_branches_that_are_told_apart_are_not_negated(inner: Any) -> None:
         kinds["a"]["required"] = ["kind"]
         if "type" in inner:
             Grammar.from_json_schema({"$schema": uri, **either})
-    # Up to draft 7 what stands beside `$ref` says nothing, and so does not tell branches apart.
+    # Up to draft 7, keywords beside `$ref` are ignored, and so do not distinguish branches.
     beside = {
         "oneOf": [
             {"$ref": "#/definitions/it", "type": "array"},
@@ -399,7 +399,7 @@ BEHIND = {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"pattern": "^(a|b)\\1$"}}}
     ],
 )
 def test_what_demands_that_a_schema_fails_is_widened_with_it(schema: Any, document: str, pointer: str) -> None:
-    """Where something is left out, it is not known whether the schema fails."""
+    """If something is left out of a schema, it is not known whether an instance fails it."""
     grammar = Grammar.from_json_schema(schema, strict=False)
     assert accepts(grammar, document) and not Oracle(schema).accepts(document)
     assert {row.pointer: row.status for row in grammar.report}[pointer] == "widened"

@@ -1,4 +1,4 @@
-"""Sets of texts, by themselves and in schemas: what is said of lengths is put together with what else is."""
+"""Sets of texts, by themselves and in schemas: bounds of lengths combine with patterns and constants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATTERNS = ("^a", "b$", "a", "^(a|b){2,3}$", "^$", "^(?!ab)")
 
 
 def random_texts(rng: Random, depth: int) -> tuple[Texts, set[str]]:
-    """A set, and which of the words are in it."""
+    """Make a set, and return it with those of the words that are in it."""
     kind = rng.random()
     if depth == 0 or kind < 0.1:
         if kind < 0.05:

@@ -1,4 +1,4 @@
-"""The official JSON-Schema-Test-Suite: nothing is wrong, little is refused; and its runner tells the truth."""
+"""On the official JSON-Schema-Test-Suite nothing is wrong and little is refused, and its runner counts rightly."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ NARROWED = {
     "optional/format/hostname": 'labels that begin with "xn--" are not written',
     "optional/format/idn-hostname": "the same",
 }
-"""Files, of one draft or all, in which valid instances may be refused: by narrowing that is documented, and told by
+"""Files, of one draft or all, in which valid instances may be refused, by narrowing that is documented and in
 `Grammar.report`."""
 
 
 def suite_groups(draft: str) -> dict[str, list[Group]]:
     found: dict[str, list[Group]] = {}
-    for group in groups(FOLDERS[draft], draft):  # none where the folder is not there
+    for group in groups(FOLDERS[draft], draft):  # none if the folder does not exist
         found.setdefault(group.file, []).append(group)
     return found
 
@@ -71,7 +71,7 @@ def test_most_required_groups_are_right(draft: str) -> None:
     assert len(refused) <= 0.05 * len(outcomes), refused
 
 
-# The runner itself, on an engine that is a table.
+# The runner itself, with an engine that is a table.
 
 ONE = Group(
     "file",

@@ -1,4 +1,4 @@
-"""`uniqueItems` against the oracle: over all small arrays, with what says of the items what they are near it or not."""
+"""`uniqueItems` agrees with the oracle on all small arrays, whether the items are described beside it or elsewhere."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ WANTED: tuple[Any, ...] = (
     *({"const": 1}, {"const": "a"}, {"enum": [1, None, []]}, {"not": {"const": 1}}, {"contains": {}}),
     *({"contains": {"const": True}}, {"additionalProperties": {"const": 1}}, {"required": ["b"]}, {"maxItems": 0}),
 )
-"""Of `contains`: what is demanded of one item, among them what says something of its items and members in turn."""
+"""Schemas for `contains`; some are about items and members of an item."""
 
 
 def parts(rng: Random) -> list[dict[str, Any]]:
-    """What schemas say of an array, one of them that the items are unique."""
+    """Make schemas about one array, of which one says that the items are unique."""
     found: list[dict[str, Any]] = [{"uniqueItems": True}]
     if rng.random() < 0.8:
         found.append({"items": rng.choice(ITEMS)})
@@ -65,7 +65,7 @@ def parts(rng: Random) -> list[dict[str, Any]]:
 
 
 def schema_of(rng: Random) -> dict[str, Any]:
-    """The parts in one schema, or in several that apply to the same value."""
+    """Put the parts into one schema, or into several that apply to the same value."""
     schema: dict[str, Any] = {"type": "array"}
     definitions: dict[str, Any] = {}
     branches: list[Any] = []
@@ -214,7 +214,7 @@ def test_what_is_refused(schema: dict[str, Any], pointer: str, why: str) -> None
 
 
 def test_what_was_left_out_is_not_counted_on() -> None:
-    """Constants with lone surrogates are left out, and then nothing says that the items are few."""
+    """An `enum` is left out because of a lone surrogate; then the items may be any, and uniqueness is left out, too."""
     schema = {"items": {"enum": ["\ud800", "a"]}, "uniqueItems": True}
     grammar = Grammar.from_json_schema(schema, strict=False)
     assert {row.keyword: row.status for row in grammar.report if row.status == "widened"} == {

@@ -1,4 +1,4 @@
-"""Walks through masks with a real vocabulary: whatever is written is valid; and the walker finds what is wrong."""
+"""Walks through masks with a real vocabulary write valid documents, and the walker finds wrong masks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_texts_of_walks_are_valid(draft: str) -> None:
 
 @pytest.mark.parametrize(("written", "said"), [("null", "though invalid"), ("1", ""), ("12", "though invalid")])
 def test_what_is_wrong_is_found(monkeypatch: pytest.MonkeyPatch, written: str, said: str) -> None:
-    """On an engine that writes one text, whatever the schema says."""
+    """The walker finds an engine that writes one text for every schema."""
 
     def made(schema: Any, **options: Any) -> earleymask.Grammar:
         return earleymask.Grammar.from_choices([written])

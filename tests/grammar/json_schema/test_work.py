@@ -1,4 +1,4 @@
-"""How much work a schema may be, and what is kept of it."""
+"""The work for a schema is bounded, and so is what is kept of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.schema_grammars import BYTES, accepts
 
 
 def test_combinations_of_strings_are_bounded() -> None:
-    """Each of them has the one before it twice, so that all of it is far larger than what it is made of."""
+    """Each combination contains the one before it twice, so the last one is far larger than the schema."""
     definitions = {f"d{i}": {"oneOf": [{"$ref": f"#/$defs/d{i + 1}"}, {"minLength": i}]} for i in range(60)}
     for i in range(60):
         definitions[f"d{i}"]["oneOf"][1]["not"] = {"$ref": f"#/$defs/d{i + 1}"}
@@ -40,7 +40,7 @@ def test_enumerations_by_constants_are_quick(keyword: str, name: str) -> None:
 
 
 def test_oneof_of_many_objects_that_are_told_apart_is_no_work() -> None:
-    """There are no cases to be worked out: the constants, or the types, decide."""
+    """The constants or the types decide, so there are no cases to compute."""
     parts = [{"properties": {"kind": {"const": f"k{i}"}, "v": {"properties": {f"p{i}": True}}}} for i in range(100)]
     for schema in [
         {"oneOf": [{"allOf": [one, {"required": ["kind"]}]} for one in parts]},
@@ -76,7 +76,7 @@ def test_many_items_that_differ_are_no_work() -> None:
 @pytest.mark.parametrize("kind", ["integer", "number", ["string", "number"]])
 @pytest.mark.parametrize("begins", ["[1", "[-1", "[0.3", "[7, 1"])
 def test_a_number_that_must_differ_grows_no_longer_than_it_can_be_told(kind: Any, begins: str) -> None:
-    """A model that loops writes digit after digit: the mask ends that, so that nothing fails at a digit it allows."""
+    """A model that loops may write digit after digit: the mask ends the number before its comparison would fail."""
     if kind == "integer" and "." in begins:
         begins = begins.replace("0.", "")
     grammar = Grammar.from_json_schema({"type": "array", "items": {"type": kind}, "uniqueItems": True})
@@ -91,13 +91,13 @@ def test_a_number_that_must_differ_grows_no_longer_than_it_can_be_told(kind: Any
     assert len(number) == 150
     assert not matcher.mask()[ord("e")] and matcher.mask()[ord(",")]
     again = f", {'-' * ('-' in begins)}{number}]"
-    assert matcher.validate(again.encode()) == len(again) - 2  # with its last digit it would not be new
+    assert matcher.validate(again.encode()) == len(again) - 2  # with its last digit it would be a repetition
     other = f", 1{number[1:-1]}4]"
     assert matcher.validate(other.encode()) == len(other)
 
 
 def test_what_is_learned_is_forgotten_and_learned_again() -> None:
-    """Terminals that come late keep their regexes when the engine forgets."""
+    """Terminals that were added late keep their regexes when the engine forgets."""
     schema = {"properties": {f"k{i}": {"type": "string", "pattern": f"^(a|b)*a(a|b){{{i}}}$"} for i in range(8)}}
     limits = earleymask.Limits(lexer_states=600)
     grammar = Grammar.from_json_schema(schema, limits=limits)
@@ -113,7 +113,7 @@ def test_what_is_learned_is_forgotten_and_learned_again() -> None:
 
 
 def test_what_is_made_of_a_schema_is_freed_with_it() -> None:
-    # Not by the garbage collector: nothing refers to itself, but for what is kept for all grammars.
+    # Without the garbage collector: only what is kept for all grammars has reference cycles.
     schema = {
         "$id": "https://example.org/root",
         "$defs": {

@@ -1,4 +1,4 @@
-"""How documents are written: the order of keys, white space, spellings of strings."""
+"""Documents are written with the order of keys, white space and spellings of strings that the options demand."""
 
 from __future__ import annotations
 
