@@ -1,9 +1,8 @@
-"""Texts that a regular expression matches as a whole: anchors at its ends taken away.
+"""Remove the anchors at the ends of a regular expression that must match a whole text.
 
-`^[a-z]+$`, searched for in a text, is `.*^[a-z]+$.*`, and yet nothing but `[a-z]+`. Patterns of JSON Schema are
-written so. At the ends of the text it is known what `^` and `$` find, so there they can be left out together with the
-"anything" before or behind them; the rest is an ordinary regex more often than not.
-"""
+To search for `^[a-z]+$` in a text is to match `.*^[a-z]+$.*`, which only texts of `[a-z]+` do. Most patterns of JSON
+Schema have such anchors. At the ends of a text `^` and `$` always hold, and no text stands beyond them. So an anchor
+can be removed there, together with the "anything" beyond it. Most often the rest is a plain regex."""
 
 from __future__ import annotations
 
@@ -14,12 +13,12 @@ _EMPTY_TEXT = Literal("")
 
 
 def without_anchors(node: Node) -> Node:
-    """A node with the same texts, without the anchors at its ends that can be taken away."""
+    """Return a node that matches the same texts, without the anchors at its ends that can be removed."""
     return _side(_side(node, False), True)
 
 
 def few_words(node: Node, most: int) -> list[str] | None:
-    """The texts of a node, where they are written out, and as many as `most` at most; else None."""
+    """Return the texts of a node if it lists them, and if there are at most `most`; else None."""
     if isinstance(node, Literal):
         return [node.text]
     if isinstance(node, Chars):
@@ -47,7 +46,7 @@ def few_words(node: Node, most: int) -> list[str] | None:
 
 
 def _side(node: Node, last: bool) -> Node:
-    """`node`, which begins (`last`: ends) where the text does, without anchors there."""
+    """Return `node`, which begins (if `last`: ends) where the text does, without anchors there."""
     if _is_anchor(node, last):
         return _EMPTY_TEXT
     if isinstance(node, Union):
@@ -57,7 +56,7 @@ def _side(node: Node, last: bool) -> Node:
     parts = list(node.parts)
     if last:
         parts.reverse()
-    # Flatten what stands at the end: `.*(^a|b)` has its anchor in a group.
+    # Flatten the outermost part: the anchor may stand in a group, as in `.*(^a|b)`.
     while parts and isinstance(parts[0], Concat):
         inner = list(parts[0].parts)
         parts[:1] = inner[::-1] if last else inner
@@ -73,7 +72,7 @@ def _side(node: Node, last: bool) -> Node:
 
 
 def _after_anything(parts: list[Node], last: bool) -> list[Node]:
-    """`.*` and what follows it, where that begins with an anchor: without both."""
+    """Return `parts`, which begin with `.*`; if an anchor follows it, without both."""
     anything, second, rest = parts[0], parts[1], parts[2:]
     if isinstance(second, Concat):
         inner = list(second.parts)

@@ -1,17 +1,16 @@
-"""Regular expressions as data: what the syntax front ends build and `lower` reads.
+"""Regular expressions as trees: the parsers build them, and `lower` reads them.
 
-A node denotes a language of Unicode text. Case folding, flags and escapes are resolved by whoever
-builds the node, so terminals with different flags compose freely; only lookarounds keep a position,
-because whether they are supported is known once the whole terminal has been put together.
+A node denotes a language of Unicode text. The parser that builds a node resolves case folding, flags and escapes, so
+terminals with different flags can be combined. Only lookarounds keep their position in the pattern, because whether one
+is supported is not known before the whole terminal has been composed.
 
-Nodes are immutable, compare by content and hold nothing but data. The order of alternatives and the
-laziness of quantifiers are kept: a terminal with a lazy quantifier or an atomic group anywhere in it
-is matched leftmost-first, see `lower`. There is no node for the empty string, it is `Literal("")`, and none
-for the empty language, it is `Chars(())`.
+Nodes are immutable, are compared by content and hold nothing but data. The order of alternatives and the laziness of
+quantifiers are kept: a terminal with a lazy quantifier or an atomic group anywhere in it is matched leftmost-first, see
+`lower`. The empty string is `Literal("")`, and the empty language is `Chars(())`.
 
-Plain classes with slots rather than frozen dataclasses: making one of those costs three times as
-much, and a terminal makes a dozen nodes while a request waits. As compiled (`regex/ast.pxd`) they
-are extension types and their attributes read-only.
+The classes are plain ones with slots, no frozen dataclasses: to make an object of those takes three times as long, and
+the nodes of a terminal are made while a request waits. As compiled (`ast.pxd`) they are extension types with read-only
+attributes.
 """
 
 from __future__ import annotations
@@ -20,11 +19,12 @@ Ranges = tuple[tuple[int, int], ...]
 """Code points as inclusive (first, last) pairs: sorted, disjoint, not touching."""
 
 MAX_DEPTH = 400
-"""Nodes inside nodes of one terminal: bounds the recursion over them, also of the uncompiled modules."""
+"""The most levels of nodes within nodes in one terminal. This bounds the recursion over nodes, also where modules are
+not compiled. Beyond it, LimitError is raised."""
 
 
 class Node:
-    """Base of the kinds of node."""
+    """The base of all kinds of node."""
 
     __slots__ = ("_hash",)
     _hash: int
@@ -38,10 +38,10 @@ class Node:
         return type(self) is type(other) and self._fields() == other._fields()  # type: ignore[attr-defined, unused-ignore]
 
     def __hash__(self) -> int:
-        # Worked out once: the tree of a pattern or a format stands in many keys.
+        # Computed once: the tree of a pattern or a format is part of many keys.
         try:
             known = self._hash
-        except AttributeError:  # as compiled it is 0 at first
+        except AttributeError:  # in a compiled module it is 0 at first
             known = 0
         if not known:
             known = self._hash = hash((type(self).__name__, self._fields()))
@@ -52,7 +52,7 @@ class Node:
 
 
 class Chars(Node):
-    """One code point out of `ranges`. Without ranges it matches nothing at all."""
+    """Matches one code point out of `ranges`. Without ranges it matches nothing at all."""
 
     __slots__ = ("ranges",)
     ranges: Ranges
@@ -65,7 +65,7 @@ class Chars(Node):
 
 
 class Literal(Node):
-    """Exactly `text`, which may be empty."""
+    """Matches exactly `text`, which may be empty."""
 
     __slots__ = ("text",)
     text: str
@@ -78,7 +78,7 @@ class Literal(Node):
 
 
 class Concat(Node):
-    """`parts` one after the other."""
+    """Matches `parts` one after the other."""
 
     __slots__ = ("parts",)
     parts: tuple[Node, ...]
@@ -91,7 +91,7 @@ class Concat(Node):
 
 
 class Union(Node):
-    """One of `alternatives`, the earlier preferred where the terminal is matched leftmost-first."""
+    """Matches one of `alternatives`. If the terminal is matched leftmost-first, earlier ones are preferred."""
 
     __slots__ = ("alternatives",)
     alternatives: tuple[Node, ...]
@@ -104,9 +104,9 @@ class Union(Node):
 
 
 class Repeat(Node):
-    """`body` from `minimum` to `maximum` times, None meaning without end; `lazy` prefers fewer.
+    """Matches `body` from `minimum` to `maximum` times; None means without end. If `lazy`, fewer times are preferred.
 
-    One lazy Repeat gives its whole terminal the leftmost-first meaning, even where it leaves no choice (`{3}?`).
+    One lazy Repeat gives its whole terminal the leftmost-first meaning, even one without a choice (`{3}?`).
     """
 
     __slots__ = ("body", "lazy", "maximum", "minimum")
@@ -126,9 +126,9 @@ class Repeat(Node):
 
 
 class Behind(Node):
-    """Matches the empty string where the code point before it is in `chars` (or, `negative`, is not).
+    """Matches the empty string after a code point in `chars` or, if `negative`, anywhere else.
 
-    `position` is where it was written, for the error when it would look at text before the terminal.
+    `position` is the place in the pattern, for the error if it could look at text before the terminal.
     """
 
     __slots__ = ("chars", "negative", "position")
@@ -146,9 +146,10 @@ class Behind(Node):
 
 
 class Look(Node):
-    """Matches the empty string where `body` matches ahead of it (or behind; or, `negative`, does not).
+    """Matches the empty string at a place after which (or before which, unless `ahead`) `body` matches or, if
+    `negative`, does not match.
 
-    One code point behind is the business of `Behind`, which is cheaper. `position` is as there.
+    A lookbehind of one code point is a `Behind`, which is cheaper. `position` is as there.
     """
 
     __slots__ = ("ahead", "body", "negative", "position")
@@ -168,7 +169,8 @@ class Look(Node):
 
 
 class Atomic(Node):
-    """What `body` matches first, and nothing else that it could match: `(?>...)`, and possessive quantifiers."""
+    """Matches what `body` matches first, and nothing else that it could match: `(?>...)`, and possessive
+    quantifiers."""
 
     __slots__ = ("body",)
     body: Node
@@ -181,9 +183,10 @@ class Atomic(Node):
 
 
 class And(Node):
-    """What all `parts` match, each a terminal of its own: of a part with lazy quantifiers, its leftmost-first language.
+    """Matches what all `parts` match. Each part is a terminal of its own: if it has lazy quantifiers, its
+    leftmost-first language counts.
 
-    With a single part, that part as a language, whatever stands beside it.
+    With a single part, it matches the language of this part, and lazy quantifiers beside it do not change that.
     """
 
     __slots__ = ("parts",)
@@ -197,7 +200,7 @@ class And(Node):
 
 
 class Not(Node):
-    """All sequences of Unicode scalar values that `body` does not match, which is a terminal of its own as in `And`."""
+    """Matches all sequences of Unicode scalar values that `body`, a terminal of its own as in `And`, does not match."""
 
     __slots__ = ("body",)
     body: Node
@@ -210,10 +213,10 @@ class Not(Node):
 
 
 class Escaped(Node):
-    """The spellings of `body`'s texts within a JSON string, without the quotes.
+    """Matches the spellings of `body`'s texts in a JSON string, without the quotes.
 
-    `body` is a terminal of its own as in `And`. `shortest`: only the escapes that are needed, in their shortest form;
-    `ascii`: what is beyond ASCII is escaped.
+    `body` is a terminal of its own as in `And`. `shortest` allows only the escapes that are needed, in their shortest
+    form. `ascii` demands that characters beyond ASCII are escaped.
     """
 
     __slots__ = ("ascii", "body", "shortest")
@@ -231,7 +234,8 @@ class Escaped(Node):
 
 
 class Substring(Node):
-    """Any run of `chunks`, none and all of them included: `"".join(chunks[n:m])` for some n <= m. See `substring`."""
+    """Matches any run of `chunks`, also none or all of them: `"".join(chunks[n:m])` for some n <= m. See
+    `substring`."""
 
     __slots__ = ("chunks",)
     chunks: tuple[str, ...]
@@ -244,10 +248,11 @@ class Substring(Node):
 
 
 class Automaton(Node):
-    """What a deterministic automaton accepts that starts in state 0.
+    """Matches what a deterministic automaton accepts. State 0 is the first.
 
-    A state is (whether it accepts, its edges); an edge is (the characters that it reads, the state it leads to). No
-    two edges of a state read the same character. It stands in no terminal with lazy quantifiers or lookarounds.
+    A state is (whether it accepts, its edges). An edge is (the characters that it reads, the state to which it leads).
+    No two edges of a state read the same character. A terminal with an automaton has no lazy quantifiers and no
+    lookarounds.
     """
 
     __slots__ = ("states",)
@@ -261,9 +266,10 @@ class Automaton(Node):
 
 
 class Whole(Node):
-    """The root of a terminal that is a text of its own: its language is what `fullmatch` accepts of `body`.
+    """The root of a terminal that is a whole text: it matches the texts that `fullmatch` accepts for `body`.
 
-    Nothing precedes it and nothing follows it, so all lookarounds are decided, and no quantifier is preferred.
+    Nothing precedes the text and nothing follows it, so every lookaround is decided, and lazy quantifiers mean what
+    others mean.
     """
 
     __slots__ = ("body",)

@@ -10,11 +10,11 @@ from earleymask.earley._regex cimport Regexes
 cpdef load(list choices)
 cpdef node_of(list words, Regexes regexes)
 @cython.locals(
-    places=list, members=list, last=bytes, word=bytes, shared=Py_ssize_t, end=Py_ssize_t, index=Py_ssize_t,
+    forks=list, members=list, last=bytes, word=bytes, shared=Py_ssize_t, end=Py_ssize_t, index=Py_ssize_t,
 )
 cpdef trie(list words, Regexes regexes, list ends=*)
 @cython.locals(alternatives=list)
-cdef close(bytes word, list places, list members, Py_ssize_t end, node, Regexes regexes)
+cdef close(bytes word, list forks, list members, Py_ssize_t end, node, Regexes regexes)
 cdef spell(bytes word, Py_ssize_t begin, Py_ssize_t end, node, Regexes regexes)
 @cython.locals(end=Py_ssize_t, i=Py_ssize_t)
 cdef Py_ssize_t common_prefix(bytes left, bytes right) except -1

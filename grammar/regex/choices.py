@@ -1,14 +1,13 @@
-"""A list of texts as one terminal: exactly these, and nothing else.
+"""A list of texts as one terminal that matches exactly these texts.
 
-The union of so many literals would be one node with as many members, all of which a mask would go through. Instead
-a few sorted texts become a trie of regex nodes, built in one pass: a place where texts part stays open until the first
-text that does not go through it, and is closed from the inside out (Daciuk, Mihov, Watson and Watson 2000, section 3,
-for sorted words). Nodes are hash-consed, so equal ends are one node. A byte leads from node to node, and a node has as
-many members as there are ways to go on.
+A union of all the literals would be one node with as many members, and each mask would visit all of them. Instead, a
+few sorted texts become a trie of regex nodes, built in one pass: a fork, where texts begin to differ, stays open until
+the first text that does not pass through it. Then it is closed, inner forks first (Daciuk, Mihov, Watson and Watson
+2000, section 3, for sorted words). Nodes are hash-consed, so equal ends are one node. Each byte leads to one node,
+which has as many members as there are ways to continue.
 
-Cost: O(bytes) nodes and time, after sorting. Of many texts hardly any are ever come to, so they are one node that is a
-list (`Regexes.choices`), from which others are made where a text leads.
-"""
+Cost: O(bytes) nodes and time, after sorting. If there are many texts, most of them are never begun, so they are one
+node that holds the list (`Regexes.choices`). The other nodes are made as a text leads to them."""
 
 from __future__ import annotations
 
@@ -26,14 +25,17 @@ if TYPE_CHECKING:
 EPSILON = 1  # `Regexes.EPSILON`
 
 FEW = 16
-"""Texts that become a trie: what their ends have in common is found once."""
+"""The most texts that become a trie, whose common ends are found at once. More texts become a list."""
 
 
 def read(choices: Iterable[str], limits: Limits) -> list[str]:
-    """The choices, each once and in order. Raises TypeError for what is no list of texts, `GrammarError` for an empty
-    one, or where they have more characters than `limits` allow, one more counted for each."""
+    """Return the choices sorted and each once.
+
+    Raises TypeError if they are no list of texts, `GrammarError` if there are none, or if they have more characters
+    than `limits` allow; each choice counts as one character more than it has.
+    """
     if isinstance(choices, (str, bytes)):
-        raise TypeError(f"choices must be several strings, not one {type(choices).__name__}: put it into a list")
+        raise TypeError(f"choices must be a list of strings, not one {type(choices).__name__}; put it into a list")
     found: set[str] = set()
     total = 0
     for index, choice in enumerate(choices):
@@ -44,14 +46,14 @@ def read(choices: Iterable[str], limits: Limits) -> list[str]:
             raise too_long(total, limits)
         found.add(choice)
     if not found:
-        raise GrammarError("there are no choices", hint="give one at least; it may be the empty string")
+        raise GrammarError("there are no choices", hint="give at least one; it may be the empty string")
     return sorted(found)
 
 
 def load(choices: list[str]) -> Engine:
-    """The engine for the language of the choices, which `read` has read."""
+    """Return the engine for the language of the choices, which `read` has returned."""
     try:
-        words = [choice.encode() for choice in choices]  # in the order of the texts, as it is with UTF-8
+        words = [choice.encode() for choice in choices]  # sorted as the texts are: UTF-8 keeps the order
     except UnicodeEncodeError as error:
         shown = error.object if len(error.object) <= 40 else error.object[:40] + "..."
         raise GrammarError(f"the choice {shown!r} has a lone surrogate, which no text can have") from None
@@ -60,18 +62,18 @@ def load(choices: list[str]) -> Engine:
 
 
 def node_of(words: list[bytes], regexes: Regexes) -> int:
-    """The regex node of all `words`, which are sorted, different from each other, and at least one."""
+    """Return the regex node of all `words`, which are sorted and different from each other; there is at least one."""
     return trie(words, regexes) if len(words) <= FEW else regexes.choices(words)
 
 
 def trie(words: list[bytes], regexes: Regexes, ends: list[int] | None = None) -> int:
-    """The same, node by node.
+    """Return the same, as a trie of nodes.
 
-    `ends`: the node that follows each word, where that is not the end.
+    `ends` has the node that follows each word; without it, the text ends after a word.
     """
-    # Places along the last word where it parts from others: how many bytes lie before, and what goes on from there
-    # elsewhere. What is left of the word behind the last of them waits.
-    places: list[int] = []
+    # The open forks along the last word, outermost first: the number of bytes before each, and the nodes of the other
+    # words from there on. The rest of the last word after the innermost fork has no node yet.
+    forks: list[int] = []
     members: list[list[int]] = []
     last = words[0]
     for index in range(1, len(words)):
@@ -79,33 +81,33 @@ def trie(words: list[bytes], regexes: Regexes, ends: list[int] | None = None) ->
         shared = common_prefix(last, word)
         end = len(last)
         node = EPSILON if ends is None else ends[index - 1]
-        while places and places[-1] > shared:
-            node = close(last, places, members, end, node, regexes)
-            end = places.pop()
+        while forks and forks[-1] > shared:
+            node = close(last, forks, members, end, node, regexes)
+            end = forks.pop()
         node = spell(last, shared, end, node, regexes)
-        if places and places[-1] == shared:
+        if forks and forks[-1] == shared:
             members[-1].append(node)
         else:
-            places.append(shared)
+            forks.append(shared)
             members.append([node])
         last = word
     end = len(last)
     node = EPSILON if ends is None else ends[-1]
-    while places:
-        node = close(last, places, members, end, node, regexes)
-        end = places.pop()
+    while forks:
+        node = close(last, forks, members, end, node, regexes)
+        end = forks.pop()
     return spell(last, 0, end, node, regexes)
 
 
-def close(word: bytes, places: list[int], members: list[list[int]], end: int, node: int, regexes: Regexes) -> int:
-    """The node of the innermost open place; `node` is what follows `word[:end]`."""
+def close(word: bytes, forks: list[int], members: list[list[int]], end: int, node: int, regexes: Regexes) -> int:
+    """Return the node of the innermost open fork, and drop it. `node` is what follows `word[:end]`."""
     alternatives = members.pop()
-    alternatives.append(spell(word, places[-1], end, node, regexes))
+    alternatives.append(spell(word, forks[-1], end, node, regexes))
     return regexes.union(alternatives)
 
 
 def spell(word: bytes, begin: int, end: int, node: int, regexes: Regexes) -> int:
-    """`word[begin:end]`, and then `node`."""
+    """Return the node of `word[begin:end]` and then `node`."""
     if begin == end:
         return node
     literal = regexes.literal(word[begin:end])
@@ -113,7 +115,7 @@ def spell(word: bytes, begin: int, end: int, node: int, regexes: Regexes) -> int
 
 
 def common_prefix(left: bytes, right: bytes) -> int:
-    """How many bytes both begin with."""
+    """Return the length of the longest common prefix."""
     end = min(len(left), len(right))
     for i in range(end):
         if left[i] != right[i]:
@@ -122,7 +124,7 @@ def common_prefix(left: bytes, right: bytes) -> int:
 
 
 def single_terminal(name: str, node: int, regexes: Regexes) -> Engine:
-    """The engine whose sentences are what one terminal matches."""
+    """Return the engine whose sentences are the texts that one terminal matches."""
     engine = Engine(regexes)
     start = engine.add_nonterminal("start")
     engine.add_production(start, [engine.add_terminal(name, node)])

@@ -1,12 +1,11 @@
 """Sets of code points as sorted ranges, the categories of `re`, and case folding as `re` does it.
 
 A set is a tuple of inclusive (first, last) pairs, sorted, disjoint and not touching, so equal sets are equal tuples.
-Surrogates are members like all others here; what is encoded as UTF-8 later has none.
+Surrogates are code points like all others here. They are dropped later, since UTF-8 does not encode them.
 
-The categories and the case groups of non-ASCII text are the running Python's own (`unicode_tables`). The build leaves
-them in a module of strings, imported with this one: to find and open a file takes longer than all that is made of it,
-and the first grammar that says `\\w` is not to wait for that.
-"""
+The categories and the case groups of non-ASCII text are those of the running Python (`unicode_tables`). The build
+writes them into a module of strings, which is imported with this one: to find and open a file takes longer than to read
+its tables, and the first grammar with a `\\w` should not wait for that."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ try:
     from . import _unicode_data  # type: ignore[attr-defined, unused-ignore]
 
     _built = vars(_unicode_data)
-except ImportError:  # the source tree, before it was built
+except ImportError:  # the source tree before a build
     pass
 
 MAX_CODE_POINT = 0x10FFFF
@@ -34,12 +33,12 @@ ASCII_DIGIT: Ranges = ((48, 57),)
 ASCII_SPACE: Ranges = ((9, 13), (32, 32))
 ASCII_WORD: Ranges = ((48, 57), (65, 90), (95, 95), (97, 122))
 
-# The ASCII letters that match something besides their other case: dotted and dotless i, the Kelvin sign, the long s.
+# The ASCII letters that match more than their other case: dotted and dotless i, the Kelvin sign, the long s.
 _BEYOND_ASCII = {ord("i"): (0x130, 0x131), ord("k"): (0x212A,), ord("s"): (0x17F,)}
 
 
 def normalize(pairs: Iterable[tuple[int, int]]) -> Ranges:
-    """Make any (first, last) pairs into a set. O(n log n)."""
+    """Return the set of the code points in any (first, last) pairs. O(n log n)."""
     ordered = sorted(pairs)
     if len(ordered) < 2:
         return tuple(ordered)
@@ -57,7 +56,7 @@ def normalize(pairs: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def complement(ranges: Ranges) -> Ranges:
-    """All code points that are not in `ranges`."""
+    """Return the set of all code points that are not in `ranges`."""
     gaps = []
     after = 0
     for first, last in ranges:
@@ -70,7 +69,7 @@ def complement(ranges: Ranges) -> Ranges:
 
 
 def intersection(left: Ranges, right: Ranges) -> Ranges:
-    """The code points in both. O(len(left) + len(right))."""
+    """Return the set of the code points in both sets. O(len(left) + len(right))."""
     common = []
     i = j = 0
     while i < len(left) and j < len(right):
@@ -88,13 +87,13 @@ def intersection(left: Ranges, right: Ranges) -> Ranges:
 
 
 def contains(ranges: Ranges, code: int) -> bool:
-    """Is `code` in the set? O(log n)."""
+    """Tell whether `code` is in the set. O(log n)."""
     place = bisect_right(ranges, (code, MAX_CODE_POINT)) - 1
     return place >= 0 and code <= ranges[place][1]
 
 
 def category(name: str, ascii_only: bool) -> Ranges:
-    """The set of `\\d`, `\\s`, `\\w` or, in upper case, of their complements; `name` is the letter."""
+    """Return the set of `\\d`, `\\s`, `\\w` or, in upper case, its complement. `name` is the letter."""
     key = (name, ascii_only)
     ranges = _categories.get(key)
     if ranges is None:
@@ -108,10 +107,11 @@ def category(name: str, ascii_only: bool) -> Ranges:
 
 
 def fold(ranges: Ranges, ascii_only: bool) -> Ranges:
-    """Every code point that matches a member of `ranges` under IGNORECASE; with the ASCII flag only letters fold.
+    """Return the set of code points that match a member of `ranges` under IGNORECASE. With the ASCII flag, only ASCII
+    letters have another case.
 
-    `re` (3.10 to 3.13 at least) forgets capitals beyond U+FFFF that stand singly in a class, `(?i)[\\U00010400x]`; here
-    they match.
+    `re` (3.10 to 3.13 at least) ignores the case of single capitals beyond U+FFFF in a class, as in
+    `(?i)[\\U00010400x]`. Here their other case matches, too.
     """
     if not ranges:
         return ranges
@@ -142,7 +142,7 @@ def _fold_ascii(pairs: list[tuple[int, int]], first: int, last: int, ascii_only:
 
 
 def fold_char(code: int, ascii_only: bool) -> Ranges:
-    """`fold` of one code point."""
+    """Return `fold` of one code point."""
     if code < 128 or ascii_only:
         return fold(((code, code),), ascii_only)
     cases = _tables()["CASES"]
@@ -154,7 +154,7 @@ def fold_char(code: int, ascii_only: bool) -> Ranges:
 
 
 def _tables() -> dict[str, Any]:
-    """The tables of this Python: what the build left beside this file, or collected now."""
+    """Return the tables of this Python: those that the build has written, or else tables collected now."""
     global _data
     if _data is None:
         _data = _built if _built.get("MADE_FOR") == MADE_FOR else collect()
@@ -162,7 +162,7 @@ def _tables() -> dict[str, Any]:
 
 
 def _case_groups() -> tuple[list[int], dict[int, str]]:
-    """All cased code points in order, and for each the characters that match it, itself included."""
+    """Return all cased code points in order and, by code point, the characters that match it, itself included."""
     global _cases
     if _cases is None:
         groups = {}

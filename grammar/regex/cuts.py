@@ -1,18 +1,20 @@
-"""Terminals with lookarounds or atomic groups as programs of threads in groups that cuts end (`earley/_cuts`).
+"""Terminals with lookarounds or atomic groups: programs of threads in groups that cuts end (`earley/_cuts`).
 
-Two readings of a terminal:
+A terminal is read in one of two ways:
 
-- *whole*: it is a text of its own, nothing precedes and nothing follows it;
-- *within*: it is a lexeme, and text may precede and follow it. What precedes is never looked at: a lookbehind that
-  could reach there is refused. What follows is looked at as far as its lookaheads reach. The terminal then denotes a
-  union of (language, condition on how the text goes on). How far that has to look is not guessed from how the terminal
-  is written but decided, by reading on from all states in which the terminal may end, one code point of each *cell*:
-  the code points that its lookaheads do not tell apart. Texts with the same condition are one language.
+- *whole*: it is a text of its own. Nothing precedes it and nothing follows it.
+- *within*: it is a lexeme, and text may precede and follow it. The text before it is never looked at: a lookbehind that
+  could reach it is refused. The text after it is looked at as far as the lookaheads reach. The terminal then denotes a
+  union of languages, each with a condition on the following text. Texts with the same condition are one language.
 
-Where neither an atomic group nor a lazy quantifier asks for an order, parts without lookarounds
-become single atoms, counts and all.
+How far a terminal looks ahead is not estimated from the pattern but decided: from all states in which the terminal may
+end, the program reads on, one code point of each *cell* at a time. A cell is a set of code points that no lookahead of
+the terminal distinguishes.
 
-Cost: one visit a node and exit; where what follows matters, one visit of the states of the program.
+If neither an atomic group nor a lazy quantifier demands an order, parts without lookarounds become single atoms, counts
+included.
+
+Cost: one visit for each pair of node and exit; if the following text matters, one visit for each state of the program.
 """
 
 from __future__ import annotations
@@ -37,10 +39,15 @@ if TYPE_CHECKING:
     from .conditions import Definition
 
 MAX_CELLS = 256
+"""The most cells of one terminal: the following text is read for each of them. Beyond it, LimitError is raised."""
+
 MAX_AHEAD = 64
-"""Code points beyond a terminal that its lookaheads may look at: as in `_regex.pyx`."""
+"""The most code points after a terminal that its lookaheads may look at, for a message. `earley/_cuts.pyx` enforces
+it."""
 
 MAX_ENDINGS = 64
+"""The most ways through a lookbehind that may end in lookaheads: each becomes an alternative. Beyond it, LimitError is
+raised."""
 
 _CONTEXT_HINT = (
     "let the terminal end in \\b or (?!...) so that a few characters decide, or write the context into the rules"
@@ -48,27 +55,28 @@ _CONTEXT_HINT = (
 
 
 class Context(NamedTuple):
-    """One of the languages that a terminal denotes, depending on what follows it."""
+    """One of the languages that a terminal denotes, with what must follow it."""
 
     node: int
     condition: int
-    """What must follow: ANYTHING, or 2 + i for rows[i]."""
+    """What must follow: ANYTHING, or 2 + i for definitions[i]."""
     definitions: tuple[Definition, ...]
-    """Conditions as in `conditions.Conditions.read`."""
+    """The conditions of the terminal, as `Conditions.read` takes them."""
 
 
 def whole(node: Node, regexes: Regexes) -> int:
-    """The language of the texts that `node` matches as a whole."""
+    """Return the id of the language of the texts that `node` matches as a whole."""
     node = lookaheads_outside(node)
     builder = _Builder(regexes, ordered=False)
     return builder.question(builder.build(node))
 
 
 def within(node: Node, regexes: Regexes, ordered: bool) -> list[Context]:
-    """What `node` denotes as a terminal among others, see above; `ordered`: what its preferred match consumes whole.
+    """Return what `node` denotes as a terminal among others. If `ordered`, these are the texts that its preferred match
+    consumes entirely.
 
-    One Context that anything may follow where nothing is asked of what follows. Raises RegexSyntaxError for lookarounds
-    that reach too far.
+    If no lookahead looks at the following text, the result is one Context that anything may follow. Raises
+    RegexSyntaxError for lookarounds that reach too far.
     """
     node = lookaheads_outside(node)
     extent = Extent()
@@ -77,10 +85,10 @@ def within(node: Node, regexes: Regexes, ordered: bool) -> list[Context]:
     start = builder.build(node)
     if extent.first is None:
         return [Context(builder.question(start), ANYTHING, ())]
-    cells = _cells(node, looked_for=True)
+    cells = _cells(node, in_lookaheads=True)
     points = [_representative(cell) for cell in cells]
-    # One text for each kind of character that the terminal tells apart leads to all its states.
-    texts = [chr(_representative(cell)).encode() for cell in _cells(node, looked_for=False)]
+    # Texts of one character of each kind that the terminal distinguishes lead to all its states.
+    texts = [chr(_representative(cell)).encode() for cell in _cells(node, in_lookaheads=False)]
     answer = regexes.cut_followings(builder.question(start, points), texts)
     if answer is None:
         raise RegexSyntaxError(
@@ -102,7 +110,7 @@ def within(node: Node, regexes: Regexes, ordered: bool) -> list[Context]:
 
 
 def _representative(cell: Ranges) -> int:
-    """A code point of the cell that is no surrogate."""
+    """Return a code point of the cell that is no surrogate, or -1."""
     for first, last in cell:
         if first < 0xD800 or first > 0xDFFF:
             return first
@@ -111,10 +119,11 @@ def _representative(cell: Ranges) -> int:
     return -1
 
 
-def _cells(node: Node, looked_for: bool) -> list[Ranges]:
-    """The partition of Unicode by the classes in the terminal, or only by those that stand in its lookaheads."""
+def _cells(node: Node, in_lookaheads: bool) -> list[Ranges]:
+    """Return the parts into which the classes of the terminal divide Unicode. If `in_lookaheads`, only the classes in
+    its lookaheads count."""
     classes: set[Ranges] = set()
-    _collect(node, not looked_for, classes)
+    _collect(node, not in_lookaheads, classes)
     cells = [codepoints.ALL]
     for ranges in classes:
         outside = codepoints.complement(ranges)
@@ -122,13 +131,14 @@ def _cells(node: Node, looked_for: bool) -> list[Ranges]:
         cells = [half for half in halves if half and _representative(half) >= 0]
         if len(cells) > MAX_CELLS:
             raise LimitError(
-                f"a terminal with lookaheads cuts Unicode into more than {MAX_CELLS} parts; use fewer classes"
+                f"the classes of a terminal with lookaheads divide Unicode into more than {MAX_CELLS} parts; "
+                "use fewer classes"
             )
     return cells
 
 
 def _collect(node: Node, inside: bool, classes: set[Ranges]) -> None:
-    """The classes of the node; unless `inside`, those in its lookaheads."""
+    """Add the classes of the node to `classes`; unless `inside`, only those in its lookaheads."""
     if isinstance(node, Look):
         _collect(node.body, inside or node.ahead, classes)
     elif isinstance(node, (Atomic, Repeat)):
@@ -150,10 +160,10 @@ def _collect(node: Node, inside: bool, classes: set[Ranges]) -> None:
 
 
 class _Builder(Program):
-    """The program of one terminal being made."""
+    """Builds the program of one terminal."""
 
     def __init__(self, regexes: Regexes, ordered: bool) -> None:
-        # Where the next instruction stands: in whose body, and whether the order of threads matters there.
+        # For the next instruction: the group in whose body it is, and whether the order of threads matters there.
         self.owner = NONE
         self.ordered = ordered
         self.owners: list[int] = []
@@ -161,10 +171,10 @@ class _Builder(Program):
         self.regexes = regexes
         self.cuts_at_match = ordered
         self.groups: list[tuple[int, bool, int, int]] = []
-        self.oracles: dict[int, int] = {}  # node: its number
+        self.oracles: dict[int, int] = {}  # by regex node of a lookbehind: its number
         self.plains: dict[int, bool] = {}
         self.shared = Plain(regexes)
-        self.made: list[Node] = []  # kept alive: nodes are remembered by identity
+        self.made: list[Node] = []  # nodes to keep alive, since other tables identify nodes by identity
         self.program: list[tuple[int, int, int, int, int]] = []
 
     def add(self, op: int, first: object, second: int) -> int:
@@ -172,7 +182,7 @@ class _Builder(Program):
         return super().add(op, first, second)
 
     def build(self, node: Node) -> int:
-        """Where `node`, the whole terminal, is entered."""
+        """Compile `node`, the whole terminal, and return its first instruction."""
         return self.compile(node, self.match, self.match)
 
     # ---- from nodes ---------------------------------------------------------------------------------------------
@@ -199,7 +209,7 @@ class _Builder(Program):
             return self.add(BEHIND, 2 * self.oracle_of(node) + node.negative, unmoved)
         if node.negative:
             return self.group(True, unmoved, lambda done: self.compile(node.body, done, done))
-        # "It does not hold that it does not match."
+        # A positive lookahead is a double negation: it is false that the body does not match.
         return self.group(
             True,
             unmoved,
@@ -207,7 +217,8 @@ class _Builder(Program):
         )
 
     def group(self, look: bool, otherwise: int, body: Callable[[int], int]) -> int:
-        """A group that goes on at `otherwise` unless `body`, made towards what it is given, completes."""
+        """Add a group that continues at `otherwise` unless its body completes. `body` compiles the body towards the
+        instruction that it gets."""
         number = self.open_group(look)
         around = self.owner, self.ordered
         self.owner, self.ordered = number, False
@@ -230,7 +241,7 @@ class _Builder(Program):
         return len(self.groups) - 1
 
     def joined(self, parts: tuple[Node, ...]) -> tuple[Node, ...]:
-        """The parts; where order does not matter, neighbours without lookarounds as one."""
+        """Return the parts; if order does not matter, neighbours without lookarounds are joined to one."""
         if self.ordered:
             return parts
         result: list[Node] = []
@@ -253,7 +264,7 @@ class _Builder(Program):
     # ---- regexes ------------------------------------------------------------------------------------------------
 
     def plain(self, node: Node) -> bool:
-        """Whether there is neither a lookaround nor an atomic group in it."""
+        """Tell whether the node has neither a lookaround nor an atomic group in it."""
         known = self.plains.get(id(node))
         if known is None:
             if isinstance(node, (Look, Behind, Atomic)):
@@ -270,14 +281,14 @@ class _Builder(Program):
         return known
 
     def oracle(self, body: Node) -> int:
-        """The number of the regex for texts that end in `body`, which is plain."""
+        """Return the number of the regex for texts that end in `body`, which is plain."""
         anything = self.regexes.repeat(self.regexes.char_class(codepoints.ALL), 0)
         return self.numbered(self.regexes.concat([anything, self.shared.lower(body)]))
 
     def oracle_of(self, node: Look) -> int:
         if self.plain(node.body):
             return self.oracle(node.body)
-        # What such a body asks is decided when it has been read, so it can be a terminal of its own.
+        # Its lookarounds are decided when its text has been read, so the body can be a terminal of its own.
         return self.numbered(whole(Concat((Repeat(Chars(codepoints.ALL), 0, None), node.body)), self.regexes))
 
     def numbered(self, oracle: int) -> int:
@@ -288,14 +299,14 @@ class _Builder(Program):
     def question(
         self, start: int, points: Sequence[int] = (), followings: Sequence[tuple[int, ...]] = (), question: int = 0
     ) -> int:
-        """The id of the program's language; see `Regexes.cuts`."""
+        """Return the id of the program's language, see `Regexes.cuts`."""
         if not self.program:
             self.finish(start)
         oracles = list(self.oracles)
         return self.regexes.cuts(self.program, self.groups, oracles, points, followings, question, self.cuts_at_match)
 
     def finish(self, start: int) -> None:
-        """Number the instructions that are reached, `start` first, and find out which oracles are asked from where."""
+        """Number the instructions that are reached, `start` first, and find the oracles that each of them may ask."""
         order = [start]
         places = {start: 0}
         for i in order:  # grows while it is read
@@ -340,9 +351,13 @@ class _Builder(Program):
 
 
 def lookaheads_outside(node: Node) -> Node:
-    """A node with the same meaning, in which no lookbehind looks beyond the place that asks.
+    """Return a node with the same meaning, in which no lookahead within a lookbehind looks beyond the lookbehind's end.
 
-    Raises RegexSyntaxError where a lookahead in the middle of a lookbehind looks beyond its end.
+    A lookbehind is decided when its text has been read: it is a question about the text before it. `(?<=a\\b)` also
+    asks about the text after it, and is split into `(?<=a)` and `\\b`. A lookahead that ends before its lookbehind
+    does, as in `(?<=\\bab)`, is decided by then and stays.
+
+    Raises RegexSyntaxError for a lookahead in the middle of a lookbehind that looks beyond the lookbehind's end.
     """
     if isinstance(node, Look):
         body = lookaheads_outside(node.body)
@@ -369,28 +384,31 @@ def _same(parts: list[Node], others: tuple[Node, ...]) -> bool:
 
 
 def _first_beyond(body: Node) -> Look | None:
-    """A lookahead in the body of a lookbehind that may look beyond its end."""
+    """Return a lookahead in the body of a lookbehind that may look beyond the end of the body, or None."""
     extent = Extent()
     extent.walk(body, INFINITE, 0)
     return extent.first
 
 
 def _apart(node: Look) -> Look:
-    """A lookbehind whose alternatives end in lookaheads: "it was X here, and there is Y ahead", as a lookahead."""
+    """Return a lookahead for a lookbehind whose alternatives end in lookaheads: for each of them, that X precedes this
+    place and Y follows it."""
     alternatives: list[Node] = []
     for before, after in _endings(node.body):
         body: Node = before[0] if len(before) == 1 else Concat(tuple(before)) if before else Literal("")
         beyond = _first_beyond(body)
         if beyond is not None:
             raise RegexSyntaxError(
-                "a lookahead inside a lookbehind looks beyond its end", beyond.position, "put it behind the lookbehind"
+                "a lookahead inside a lookbehind looks beyond the end of the lookbehind",
+                beyond.position,
+                "put the lookahead after the lookbehind",
             )
         alternatives.append(Concat((behind(body, False, node.position), *after)))
     return Look(Union(tuple(alternatives)), True, node.negative, node.position)
 
 
 def _endings(node: Node) -> list[tuple[list[Node], list[Node]]]:
-    """The ways through a node: (what precedes, the lookaheads at the end)."""
+    """Return the ways through a node, each as (the parts before its last lookaheads, these lookaheads)."""
     if isinstance(node, Look) and node.ahead:
         return [([], [node])]
     if isinstance(node, Union):
@@ -403,11 +421,11 @@ def _endings(node: Node) -> list[tuple[list[Node], list[Node]]]:
         for before, after in ways:
             if any(widths(each)[1] for each in before):
                 longer.append(([part, *before], after))
-            else:  # what has no width can change places
+            else:  # parts without width can change places
                 longer += [([*first, *before], [*looks, *after]) for first, looks in _endings(part)]
         ways = longer
         if len(ways) > MAX_ENDINGS:
-            raise LimitError(f"a lookbehind ends in lookaheads in more than {MAX_ENDINGS} ways; put them behind it")
+            raise LimitError(f"a lookbehind ends in lookaheads in more than {MAX_ENDINGS} ways; put them after it")
     return ways
 
 
@@ -416,12 +434,11 @@ class Extent:
 
     def __init__(self) -> None:
         self.first: Look | None = None
-        """A lookahead that may look beyond the end: the first of them that is met."""
+        """The first lookahead that may look beyond the end of the terminal."""
 
     def walk(self, node: Node, before: float, after: float) -> None:
-        """`before`, `after`: code points of the terminal that surely stand there.
-
-        Refuses lookbehinds that reach out."""
+        """Visit a part of the terminal. At least `before` and `after` code points of the terminal stand before and
+        after it. Raises RegexSyntaxError for a lookbehind that may look at text before the terminal."""
         if isinstance(node, Behind):
             if before < 1:
                 raise refuse(node)
@@ -429,14 +446,10 @@ class Extent:
             if node.ahead:
                 if self.reach(node.body) > after and self.first is None:
                     self.first = node
-                # Its own lookbehinds see what stands before it, its lookaheads are part of its reach.
+                # Its lookbehinds see the text before it; its lookaheads are part of its reach.
                 self.walk_inside(node.body, before)
             elif self.reach_behind(node.body) > before:
-                raise RegexSyntaxError(
-                    "lookbehind would look at the text before the terminal, which is not supported",
-                    node.position,
-                    "put what must precede into the same terminal",
-                )
+                raise refuse(node)
         elif isinstance(node, Atomic):
             self.walk(node.body, before, after)
         elif isinstance(node, Repeat):
@@ -454,13 +467,13 @@ class Extent:
                 before += width
 
     def walk_inside(self, body: Node, before: float) -> None:
-        """Lookbehinds within a lookahead."""
+        """Visit the lookbehinds in a lookahead."""
         outer = self.first
         self.walk(body, before, INFINITE)
         self.first = outer
 
     def reach(self, node: Node) -> float:
-        """How many code points `node` looks at, at most, from its beginning on."""
+        """Return the greatest number of code points from its beginning on at which `node` looks."""
         if isinstance(node, Concat):
             furthest: float = 0
             width: float = 0
@@ -483,10 +496,12 @@ class Extent:
         return widths(node)[1]
 
     def reach_behind(self, node: Node) -> float:
-        """How many code points before its end `node` looks at, at most, with lookbehinds at its beginning."""
+        """Return the greatest number of code points before its end at which `node` looks. Lookbehinds at its beginning
+        may reach further than its own text."""
         return widths(node)[1] + self.looks_behind(node)
 
     def looks_behind(self, node: Node) -> float:
+        """Return how far lookbehinds in `node` may reach beyond its beginning."""
         if isinstance(node, Behind):
             return 1
         if isinstance(node, Look):

@@ -1,25 +1,26 @@
-"""ECMA-262 regular expressions into regex nodes, with the meaning of the `u` flag, as JSON Schema's `pattern` has them.
+"""Parse the regular expressions of ECMA-262 to regex nodes, with the meaning of the `u` flag. JSON Schema's `pattern`
+has this dialect.
 
-Written after ECMA-262, section 22.2 (Patterns), with four decisions:
+The parser follows ECMA-262, section 22.2 (Patterns), with four decisions:
 
-- the text is a sequence of Unicode scalar values; `\\uD83D\\uDE00` is one, a surrogate alone matches nothing;
-- an escaped character that need not be escaped stands for itself (`\\-`, `\\_`, `\\@`, `\\e`), as without the `u` flag
-  (Annex B.1.2): real-world patterns are full of them. What Annex B makes of broken escapes is refused all the same:
-  `\\c` without a letter, `\\x` and `\\u` without digits, `\\p` without a name, octal numbers;
-- `]` and a brace that opens no count stand for themselves, likewise (Annex B.1.2), and so does a hyphen beside `\\w` or
-  the like in a class; beside `\\p{...}`, which Annex B does not know, and before another hyphen, which flag `v` gives a
-  meaning, it is the error that it is under `u`;
-- `\\p{...}` knows what `unicode_properties` knows.
+- The text is a sequence of Unicode scalar values. `\\uD83D\\uDE00` is one of them; a lone surrogate matches nothing.
+- An escaped character that need not be escaped stands for itself (`\\-`, `\\_`, `\\@`, `\\e`), as without the `u` flag
+  (Annex B.1.2), since many real patterns have such escapes. Broken escapes are refused, although Annex B gives them a
+  meaning: `\\c` without a letter, `\\x` and `\\u` without digits, `\\p` without a name, octal numbers.
+- `]` and a brace that opens no count stand for themselves, too (Annex B.1.2). So does a hyphen beside `\\w` or the like
+  in a class. It is an error, as under `u`, beside `\\p{...}`, which Annex B does not have, and before another hyphen,
+  where flag `v` gives it a meaning.
+- `\\p{...}` has the properties of `unicode_properties`.
 
-Backreferences are refused by name. Case folding (flag `i`) is by simple case folding, as Canonicalize does under `u`.
+Backreferences are refused with their name and position. Flag `i` uses simple case folding, as Canonicalize does under
+`u`.
 """
 
 from __future__ import annotations
 
 from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
-from . import codepoints
-from . import lookaround as regex_looks
+from . import codepoints, lookaround
 from .ast import Chars, Concat, Literal, Node, Ranges, Repeat, Union
 from .python import MAX_NESTING, count
 
@@ -33,26 +34,28 @@ SPACE: Ranges = (
     (9, 13), (32, 32), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029), (0x202F, 0x202F),
     (0x205F, 0x205F), (0x3000, 0x3000), (0xFEFF, 0xFEFF),
 )  # fmt: skip
-"""WhiteSpace and LineTerminator, sections 12.2 and 12.3."""
+"""The code points of WhiteSpace and LineTerminator, sections 12.2 and 12.3."""
 LINE_ENDS: Ranges = ((10, 10), (13, 13), (0x2028, 0x2029))
 _NOT_LINE_END = codepoints.complement(LINE_ENDS)
 _CATEGORIES = {"d": codepoints.ASCII_DIGIT, "s": SPACE, "w": codepoints.ASCII_WORD}
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
 _TURKISH: Ranges = ((0x130, 0x131),)
 _EMPTY_TEXT = Literal("")
-# What no quantifier may follow. A lookahead may be repeated in Annex B, B.1.2.
+# No quantifier may follow these. A lookahead may be repeated (Annex B.1.2).
 _PLACES = ("^", "$", "\\b", "\\B", "(?<=", "(?<!")
-_HYPHEN_HINT = "a hyphen is written \\-; -- takes sets from each other under flag v alone, which is not supported"
-_BACKREFERENCE_HINT = "repeat the pattern instead of what it matched"
+_HYPHEN_HINT = "write \\- for a hyphen; flag v, under which -- subtracts a set, is not supported"
+_BACKREFERENCE_HINT = "write the pattern of the group again; it may then match another text"
 
 
 def parse(pattern: str, flags: str = "", offset: int = 0) -> Node:
-    """The node that `pattern` denotes under `flags`, letters out of "imsu"; see `parse_regex`."""
+    """Return the node that `pattern` denotes under `flags`, letters out of "imsu"; see `parse_regex`."""
     bits = 0
     for letter in flags:
         if letter == "v":
             raise RegexSyntaxError(
-                "flag 'v' (sets of strings in classes) is not supported", offset, "write unions as alternatives, and u"
+                "flag 'v' (sets of strings in classes) is not supported",
+                offset,
+                "use flag u, and alternatives in place of unions",
             )
         if letter not in _FLAGS:
             raise RegexSyntaxError(f"unknown flag {letter!r}", offset, "the flags are i, m, s and u")
@@ -65,7 +68,7 @@ def parse(pattern: str, flags: str = "", offset: int = 0) -> Node:
 
 
 class _Parser:
-    """One reading of one pattern. Invariant: `pattern[at]` is the first character not read yet."""
+    """The state of parsing one pattern. Invariant: `pattern[at]` is the first character that has not been read."""
 
     def __init__(self, pattern: str, flags: int, offset: int) -> None:
         self.pattern = pattern
@@ -107,7 +110,7 @@ class _Parser:
         return Concat(tuple(parts)) if parts else _EMPTY_TEXT
 
     def quantified(self, node: Node, quantifiable: bool) -> Node:
-        """`node` with the quantifier that follows it, if one does."""
+        """Return `node` with the quantifier that follows it, if there is one."""
         start = self.at
         bounds = self.quantifier()
         if bounds is None:
@@ -128,7 +131,7 @@ class _Parser:
         return self.braces() if char == "{" else None
 
     def braces(self) -> tuple[int, int | None] | None:
-        """`{m}`, `{m,}` or `{m,n}`; None, and nothing read, for a brace that stands for itself."""
+        """Read `{m}`, `{m,}` or `{m,n}`. Return None, and read nothing, if the brace stands for itself."""
         start = self.at
         self.at += 1
         low = self.digits()
@@ -158,12 +161,12 @@ class _Parser:
         position = self.offset + start
         if char == "^":
             if self.flags & MULTILINE:
-                return regex_looks.behind(Chars(_NOT_LINE_END), True, position)
-            return regex_looks.line_start(False, position)
+                return lookaround.behind(Chars(_NOT_LINE_END), True, position)
+            return lookaround.line_start(False, position)
         if char == "$":
             if self.flags & MULTILINE:
-                return regex_looks.ahead(Chars(_NOT_LINE_END), True, position)
-            return regex_looks.text_end(position)
+                return lookaround.ahead(Chars(_NOT_LINE_END), True, position)
+            return lookaround.text_end(position)
         if char == ".":
             return Chars(codepoints.ALL if self.flags & DOT_ALL else _NOT_LINE_END)
         if char == "[":
@@ -188,7 +191,7 @@ class _Parser:
         ):
             if self.skip(opening):
                 body = self.contents(start)
-                return (regex_looks.ahead if ahead else regex_looks.behind)(body, negative, position)
+                return (lookaround.ahead if ahead else lookaround.behind)(body, negative, position)
         if self.skip("<"):
             self.names.add(self.group_name(start))
             return self.contents(start)
@@ -209,7 +212,7 @@ class _Parser:
     def contents(self, start: int) -> Node:
         if self.depth >= MAX_NESTING:
             raise LimitError(
-                f"groups nested deeper than {MAX_NESTING} at position {self.offset + start}; take inner groups apart",
+                f"groups are nested deeper than {MAX_NESTING} at position {self.offset + start}; use fewer levels",
                 limit="nesting",
             )
         self.depth += 1
@@ -233,7 +236,7 @@ class _Parser:
         if char == "b" or char == "B":
             self.at += 1
             word = fold(codepoints.ASCII_WORD) if self.flags & IGNORE_CASE else codepoints.ASCII_WORD
-            return regex_looks.boundary(word, char == "B", self.offset + start)
+            return lookaround.boundary(word, char == "B", self.offset + start)
         ranges = self.category(start)
         if ranges is not None:
             return Chars(ranges)
@@ -244,7 +247,7 @@ class _Parser:
         return self.character(self.escaped_code(start, False))
 
     def category(self, start: int) -> Ranges | None:
-        """`\\d`, `\\P{..}` and the like; None, and nothing read, for any other escape."""
+        """Read `\\d`, `\\P{..}` and the like. Return None, and read nothing, for any other escape."""
         char = self.peek()
         ranges = _CATEGORIES.get(char.lower()) if char else None
         if ranges is not None:
@@ -272,11 +275,12 @@ class _Parser:
             raise self.error(error.args[0], start, error.args[1]) from None
         if negative:
             ranges = codepoints.complement(ranges)
-        # The complement first: `\P{Lu}` ignoring case matches "A", as it contains "a" (22.2.2.9; not so under `v`).
+        # The complement comes first: if case is ignored, `\P{Lu}` matches "A", since it contains "a" (22.2.2.9; flag
+        # `v` differs).
         return fold(ranges) if self.flags & IGNORE_CASE else ranges
 
     def escaped_code(self, start: int, in_class: bool) -> int:
-        """The code point of the escape at `start`; its backslash has been read."""
+        """Read the escape at `start`, whose backslash has been read, and return its code point."""
         if self.at >= self.end:
             raise self.error("\\ at the end of the pattern", start)
         char = self.pattern[self.at]
@@ -356,7 +360,7 @@ class _Parser:
                 if "\\p" in ends or "\\P" in ends or ends[1].startswith("-"):
                     shown = self.pattern[item : self.at]
                     raise self.error(f"bad character range {shown}: an end is a set", item, _HYPHEN_HINT)
-                # Annex B: a hyphen beside a class is a hyphen.
+                # Annex B: beside a class, a hyphen stands for itself.
                 pairs += [(code, code) for code in (first, last, ord("-")) if code >= 0]
             elif last < first:
                 raise self.error(f"bad character range {self.pattern[item : self.at]}", item)
@@ -372,7 +376,7 @@ class _Parser:
         return Chars(ranges)
 
     def class_atom(self, pairs: list[tuple[int, int]]) -> int:
-        """The code point of one member of a class, or -1 for a set, which goes to `pairs`."""
+        """Read one member of a class. Return its code point, or -1 for a set, which goes to `pairs`."""
         start = self.at
         char = self.pattern[start]
         self.at += 1
@@ -386,10 +390,11 @@ class _Parser:
 
 
 def fold(ranges: Ranges) -> Ranges:
-    """Every code point that matches a member of `ranges` under the flags `iu`: those with the same simple folding.
+    """Return the set of code points that match a member of `ranges` under the flags `iu`: they have the same simple
+    folding.
 
-    That is Python's folding but for the dotted and the dotless i, which simple folding leaves alone (tested against all
-    code points).
+    This is Python's folding, except that simple folding leaves the dotted and the dotless i alone (tested with all code
+    points).
     """
     others = codepoints.intersection(ranges, codepoints.complement(_TURKISH))
     folded = codepoints.intersection(codepoints.fold(others, False), codepoints.complement(_TURKISH))

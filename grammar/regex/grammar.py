@@ -1,7 +1,7 @@
-"""A regular expression as a grammar: the language is what `fullmatch` matches.
+"""A regular expression as a grammar: its sentences are the texts that `fullmatch` matches.
 
-A terminal of a Lark grammar with a lazy quantifier in it means what `re.match` finds first. Here a text is a sentence
-if the pattern can match all of it in any way, and lookarounds see its beginning and its end.
+In a Lark grammar, a terminal with a lazy quantifier matches what `re.match` finds first. Here, a text is a sentence if
+the pattern can match all of it in any way, and lookarounds see the beginning and the end of the text.
 """
 
 from __future__ import annotations
@@ -23,35 +23,37 @@ if TYPE_CHECKING:
     from ..source import GrammarWarning
 
 MAX_PATTERN = 1 << 20
-"""Characters of a pattern."""
+"""The most characters of a pattern. Beyond it, GrammarLimitError is raised."""
 
 MAX_NAME = 60
+"""The most characters of a pattern that are shown in the name of its terminal."""
 
 _LETTERS = {re.I: "i", re.M: "m", re.S: "s", re.X: "x", re.A: "a"}
 _MEANINGLESS = re.U | re.DEBUG
-"""Flags of `re` that change nothing here: classes are Unicode's unless `re.A` says otherwise."""
+"""The flags of `re` that change nothing here. `re.U` is the default, since classes are those of Unicode without
+`re.A`."""
 
 
 def flag_letters(flags: int) -> str:
-    """The flags of `re` as the letters that a pattern would begin with, such as "im"."""
+    """Return the letters of flags of `re`, as a pattern has them in `(?im)`."""
     letters = "".join(letter for flag, letter in _LETTERS.items() if flags & flag)
     known = _MEANINGLESS
     for flag in _LETTERS:
         known |= flag
     if flags & ~known:
-        raise ValueError(f"flags {re.RegexFlag(flags & ~known)!r} do not apply to text; I, M, S, X and A do")
+        raise ValueError(f"flags {re.RegexFlag(flags & ~known)!r} are not supported; use I, M, S, X and A only")
     return letters
 
 
 def flags_of(letters: str) -> int:
-    """The flags that `flag_letters` made letters of."""
+    """Return the flags of letters that `flag_letters` has returned."""
     return sum(int(flag) for flag, letter in _LETTERS.items() if letter in letters)
 
 
 def load(pattern: str, flags: str, dialect: str, limits: Limits) -> Engine:
-    """The engine for { w : re.fullmatch(pattern, w, flags) }; `flags` are letters."""
+    """Return the engine for { w : re.fullmatch(pattern, w, flags) }. `flags` are letters."""
     if len(pattern) > MAX_PATTERN:
-        raise GrammarLimitError(f"the pattern has {len(pattern)} characters, the limit is {MAX_PATTERN}")
+        raise GrammarLimitError(f"the pattern has {len(pattern)} characters, limit {MAX_PATTERN}; split it")
     source = SourceText(pattern)
     regexes = Regexes()
     regexes.limit_time(limits, limits.seconds)
@@ -85,5 +87,5 @@ def find_warnings(pattern: str, flags: str) -> tuple[GrammarWarning, ...]:
 
 
 def terminal_name(pattern: str) -> str:
-    """What `Matcher.expected` calls it."""
+    """Return the name of the pattern's terminal, as `Matcher.expected` shows it."""
     return f"/{pattern}/" if len(pattern) <= MAX_NAME else f"/{pattern[:MAX_NAME]}.../"

@@ -1,8 +1,8 @@
-"""Anchors, boundaries and lookarounds as nodes, and how wide nodes are; what the dialects share.
+"""Anchors, boundaries and lookarounds as nodes, and the widths of nodes. Both dialects use this.
 
-All of them are lookarounds in the end: `^` is "no code point behind", `\\Z` is "no code point ahead", `\\b` is "a word
-character behind and none ahead, or the other way round". Where a lookaround reaches out of its terminal is decided when
-the terminal is lowered, for only then all of it is known.
+Anchors and boundaries are lookarounds, too: `^` is "no code point before", `\\Z` is "no code point after", `\\b` is "a
+word character before and none after, or the other way round". Whether a lookaround looks beyond its terminal is decided
+when the terminal is lowered, since the parser of a pattern does not see the rest of the terminal.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ INFINITE = float("inf")
 
 
 def ahead(body: Node, negative: bool, position: int) -> Node:
-    """`(?=body)` or `(?!body)`."""
+    """Return the node for `(?=body)` or `(?!body)`."""
     if isinstance(body, Literal) and not body.text:
         return _NOTHING if negative else _EMPTY_TEXT
     return Look(body, True, negative, position)
 
 
 def behind(body: Node, negative: bool, position: int) -> Node:
-    """`(?<=body)` or `(?<!body)`."""
+    """Return the node for `(?<=body)` or `(?<!body)`."""
     if isinstance(body, Literal) and not body.text:
         return _NOTHING if negative else _EMPTY_TEXT
     ranges = one_code_point(body)
@@ -36,24 +36,25 @@ def behind(body: Node, negative: bool, position: int) -> Node:
 
 
 def line_start(multiline: bool, position: int) -> Node:
-    """`^`: nothing behind; or, of a line, nothing but a newline."""
+    """Return the node for `^`: no code point before it or, if `multiline`, none but a newline."""
     return Behind(Chars(codepoints.NOT_NEWLINE) if multiline else _ANY, True, position)
 
 
 def line_end(multiline: bool, position: int) -> Node:
-    """Python's `$`: nothing ahead, or a last newline; of a line, nothing but a newline."""
+    """Return the node for Python's `$`: nothing after it but perhaps a last newline; if `multiline`, no code point but
+    a newline."""
     if multiline:
         return Look(Chars(codepoints.NOT_NEWLINE), True, True, position)
     return Look(Concat((Repeat(_NEWLINE, 0, 1), text_end(position))), True, False, position)
 
 
 def text_end(position: int) -> Node:
-    """`\\Z`, and the `$` of ECMA-262: nothing ahead."""
+    """Return the node for `\\Z`, and for the `$` of ECMA-262: nothing after it."""
     return Look(_ANY, True, True, position)
 
 
 def boundary(word: Ranges, negative: bool, position: int) -> Node:
-    """`\\b` or `\\B` between members of `word` and others, or the ends of the text."""
+    """Return the node for `\\b` or, if `negative`, `\\B`, where `word` has the word characters."""
     members = Chars(word)
     alternatives: list[Node] = []
     for inside in (True, False):
@@ -66,12 +67,13 @@ def boundary(word: Ranges, negative: bool, position: int) -> Node:
 
 
 def not_in_empty_text(node: Node, position: int) -> Node:
-    """`node`, unless the text is empty: there `re` (up to Python 3.13) finds neither `\\b` nor `\\B`."""
+    """Return `node`, restricted to texts that are not empty: in the empty text, `re` (up to Python 3.13) finds neither
+    `\\b` nor `\\B`."""
     return Concat((node, Union((Behind(_ANY, False, position), Look(_ANY, True, False, position)))))
 
 
 def one_code_point(node: Node) -> Ranges | None:
-    """The set that the node matches one code point of, or None if it matches anything else."""
+    """Return the set of code points if the node matches exactly one code point, else None."""
     if type(node) is Chars:
         return node.ranges
     if type(node) is Literal and len(node.text) == 1:
@@ -81,7 +83,8 @@ def one_code_point(node: Node) -> Ranges | None:
 
 
 def widths(node: Node) -> tuple[int, float]:
-    """How many characters `node` matches at least and at most, counted as `getwidth` of Python's `re` does."""
+    """Return the least and the greatest number of characters that `node` matches, as `getwidth` of Python's `re`
+    computes them."""
     if isinstance(node, Literal):
         return len(node.text), len(node.text)
     if isinstance(node, Chars):

@@ -15,4 +15,4 @@ cdef class Emptiness:
 
     cpdef bint can_be_empty(self, Node node) except -1
     @cython.locals(part=Node)
-    cdef bint work_out(self, Node node) except -1
+    cdef bint compute(self, Node node) except -1

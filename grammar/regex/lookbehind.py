@@ -1,18 +1,17 @@
-"""Lookbehind of one code point, worked into the nodes that precede it.
+"""Lookbehind of one code point, worked into the nodes before it.
 
-What a `Behind` may look at is one code point, so all that matters of the text before a node is which of a few *cells*
-its last code point is in: the partition of Unicode by the classes that the terminal's lookbehinds name. A node together
-with the cell before it denotes a plain language, and `X(?<!c)Y` is the union over the cells of (X ending in that cell)
-(Y after that cell). Repetition of a body that begins with a lookbehind is a system of linear equations between
-languages, one for each cell, solved by Arden's rule (Arden 1961) and elimination, as an automaton is turned into an
+A `Behind` looks at one code point. So the only thing that matters of the text before a node is which *cell* its last
+code point is in: cells are the parts into which the classes of the terminal's lookbehinds divide Unicode. A node after
+a given cell denotes a plain language, and `X(?<!c)Y` is the union over the cells of (X ending in that cell) (Y after
+that cell). A repetition whose body begins with a lookbehind is a system of linear equations between languages, one for
+each cell. It is solved by Arden's rule (Arden 1961) and elimination, in the way in which an automaton is turned into an
 expression.
 
-Before the first code point of the terminal there is no cell: a lookbehind that can be asked there is refused.
+No cell precedes the first code point of the terminal. A lookbehind that can be met there is refused.
 
-Cost: linear, in practice; nothing for nodes not followed by a lookbehind. What comes after a lookbehind is needed once
-for each cell, so the result is a graph rather than a tree: nodes are made once and told apart by identity, and whoever
-walks them has to remember where it has been. MAX_NODES bounds them.
-"""
+Cost: linear in practice, and nothing for nodes that no lookbehind follows. The part after a lookbehind is needed once
+for each cell, so the result is a graph rather than a tree: each node is made once and identified by identity, and a
+function that visits the result must remember the nodes it has visited. MAX_NODES bounds their number."""
 
 from __future__ import annotations
 
@@ -24,19 +23,20 @@ from . import codepoints
 from .ast import MAX_DEPTH, Atomic, Behind, Chars, Concat, Literal, Look, Node, Ranges, Repeat, Union
 
 MAX_CELLS = 16
+"""The most cells of one terminal: a node may be needed once for each. Beyond it, LimitError is raised."""
 MAX_COPIES = 64
-"""Of a body that begins with a lookbehind and is repeated so many times."""
+"""The greatest count of a body that begins with a lookbehind: it is written out. Beyond it, LimitError is raised."""
 MAX_NODES = 1 << 20
-"""Made for one terminal, counted with their parts."""
+"""The most nodes that are made for one terminal, counted with their parts. Beyond it, LimitError is raised."""
 
 AT_START = -1
-"""In place of a cell: no code point of the terminal precedes."""
+"""Stands for a cell at the start of the terminal, where no code point precedes."""
 ANY_CELL = -2
-"""In place of a cell: it does not matter."""
+"""Stands for a cell that does not matter."""
 
 
 def without_lookbehind(node: Node) -> Node:
-    """A node for the same (`fullmatch`) language without `Behind` in it. Its parts may be shared: see above."""
+    """Return a node for the same `fullmatch` language without `Behind` in it. Its parts may be shared, see above."""
     elimination = _Elimination(cells_of(node))
     if elimination.asks(node):
         raise refuse(elimination.first_asking(node))
@@ -44,33 +44,35 @@ def without_lookbehind(node: Node) -> Node:
 
 
 def cells_of(node: Node) -> list[Ranges]:
-    """The partition of Unicode by the classes that lookbehinds in `node` name."""
+    """Return the parts into which the classes of the lookbehinds in `node` divide Unicode."""
     cells = [codepoints.ALL]
     for ranges in _behind_classes(node):
         outside = codepoints.complement(ranges)
         halves = [codepoints.intersection(cell, half) for cell in cells for half in (ranges, outside)]
         cells = [half for half in halves if half]
         if len(cells) > MAX_CELLS:
-            raise LimitError(f"lookbehinds in one terminal: their classes cut Unicode into more than {MAX_CELLS} parts")
+            raise LimitError(
+                f"the lookbehinds of a terminal divide Unicode into more than {MAX_CELLS} parts; use fewer classes"
+            )
     return cells
 
 
 def allows(behind: Behind, cell: Ranges) -> bool:
-    """Does the lookbehind hold after a code point of `cell`, one of `cells_of`?"""
+    """Tell whether the lookbehind holds after a code point of `cell`, one of `cells_of`."""
     return codepoints.contains(behind.chars.ranges, cell[0][0]) != behind.negative
 
 
-def refuse(behind: Behind) -> RegexSyntaxError:
-    """The error for a lookbehind at the start of its terminal."""
+def refuse(behind: Behind | Look) -> RegexSyntaxError:
+    """Return the error about a lookbehind that may look at text before its terminal."""
     return RegexSyntaxError(
-        "lookbehind would look at the text before the terminal, which is not supported",
+        "the lookbehind may look at the text before the terminal, which is not supported",
         behind.position,
-        "put what must precede into the same terminal",
+        "put the text that must precede into the same terminal",
     )
 
 
 def atom_ending(atom: Node, cell: Ranges) -> Node:
-    """The strings of a Chars or Literal that end in a code point of `cell`."""
+    """Return the node of those strings of a Chars or Literal that end in a code point of `cell`."""
     if isinstance(atom, Chars):
         return Chars(codepoints.intersection(atom.ranges, cell))
     assert isinstance(atom, Literal)
@@ -78,13 +80,14 @@ def atom_ending(atom: Node, cell: Ranges) -> Node:
 
 
 class Emptiness:
-    """Which nodes of one terminal may match without consuming anything, lookbehinds taken to hold."""
+    """Which nodes of one terminal may match the empty string, if all lookarounds hold."""
 
     def __init__(self) -> None:
         self.known: dict[int, bool] = {}
 
     def can_be_empty(self, node: Node) -> bool:
-        """Remembered by identity, so the node must stay alive as long as this object."""
+        """Tell whether `node` may match the empty string. Answers are kept by identity, so the node must live as long
+        as this object."""
         if isinstance(node, Literal):
             return not node.text
         if isinstance(node, Chars):
@@ -93,11 +96,11 @@ class Emptiness:
             return True
         known = self.known.get(id(node))
         if known is None:
-            known = self.work_out(node)
+            known = self.compute(node)
             self.known[id(node)] = known
         return known
 
-    def work_out(self, node: Node) -> bool:
+    def compute(self, node: Node) -> bool:
         if isinstance(node, Repeat):
             return node.minimum == 0 or self.can_be_empty(node.body)
         if isinstance(node, Atomic):
@@ -130,10 +133,10 @@ def _behind_classes(node: Node) -> set[Ranges]:
 
 
 class _Elimination:
-    """One terminal being rewritten.
+    """The state of rewriting one terminal.
 
-    Nodes are remembered by identity; `kept` keeps those alive that nothing else does. Of the nodes made here, equal
-    ones are identical (`interned`).
+    Results are kept by the identity of nodes, and `kept` keeps these nodes alive. Equal nodes that are made here are
+    identical (`interned`).
     """
 
     def __init__(self, cells: list[Ranges]) -> None:
@@ -153,9 +156,9 @@ class _Elimination:
     # ---- with the cell before -----------------------------------------------------------------------------------
 
     def after(self, node: Node, cell: int) -> Node:
-        """What `node` matches where the code point before it is in `cell`, without lookbehinds.
+        """Return a node without lookbehinds for what `node` matches after a code point in `cell`.
 
-        `cell` may be ANY_CELL where `node` does not ask.
+        `cell` may be ANY_CELL if `node` does not ask, see `asks`.
         """
         if not self.asks(node):
             cell = ANY_CELL
@@ -163,11 +166,11 @@ class _Elimination:
         result = self.results.get(key)
         if result is None:
             self.kept.append(node)
-            result = self.work_out(node, cell)
+            result = self.compute(node, cell)
             self.results[key] = result
         return result
 
-    def work_out(self, node: Node, cell: int) -> Node:
+    def compute(self, node: Node, cell: int) -> Node:
         if isinstance(node, Behind):
             return self.empty_text if allows(node, self.cells[cell]) else self.nothing
         if isinstance(node, Concat):
@@ -182,7 +185,7 @@ class _Elimination:
         return self.atom(node, node.ranges) if node.ranges else self.nothing
 
     def asks(self, node: Node) -> bool:
-        """Whether the node may meet a lookbehind before it consumes anything."""
+        """Tell whether the node asks: whether it may meet a lookbehind before it consumes anything."""
         if isinstance(node, (Chars, Literal)):
             return False
         if isinstance(node, Behind):
@@ -201,7 +204,7 @@ class _Elimination:
         return known
 
     def first_asking(self, node: Node) -> Behind:
-        """The first lookbehind that `node`, which asks, may meet before it consumes anything."""
+        """Return the first lookbehind that `node`, which asks, may meet before it consumes anything."""
         while not isinstance(node, Behind):
             if isinstance(node, Repeat):
                 node = node.body
@@ -212,7 +215,7 @@ class _Elimination:
         return node
 
     def tails_asking(self, parts: tuple[Node, ...]) -> list[bool]:
-        """For each index, whether parts[index:] ask."""
+        """Return for each index whether parts[index:] ask."""
         asks = [False] * (len(parts) + 1)
         for index in reversed(range(len(parts))):
             part = parts[index]
@@ -220,9 +223,9 @@ class _Elimination:
         return asks
 
     def sequence(self, parts: tuple[Node, ...], cell: int) -> Node:
-        """`after` of a concatenation, from its end to its start."""
+        """Return `after` of a concatenation, which is rewritten from its end to its start."""
         asks = self.tails_asking(parts)
-        # The tail is what follows `index`: a node for each cell if it asks, else `plain` reversed, for any cell.
+        # The tail is what follows `index`. If it asks, `tails` has a node for each cell; else it is `plain` reversed.
         plain: list[Node] = []
         tails: list[Node] = []
         n_cells = len(self.cells)
@@ -246,14 +249,14 @@ class _Elimination:
         return self.concat([first, *plain[::-1]])
 
     def before(self, first: Node, tails: list[Node], if_empty: Node) -> Node:
-        """`first` and then the tail for the cell it ends in, or `if_empty` if it consumes nothing."""
+        """Return `first` and then the tail for the cell in which it ends, or `if_empty` if it consumes nothing."""
         choices = [self.concat([self.ending(first, cells), tail]) for tail, cells in self.by_node(tails)]
         if self.emptiness.can_be_empty(first):
             choices.append(if_empty)
         return self.union(choices)
 
     def by_node(self, nodes: list[Node]) -> list[tuple[Node, Ranges]]:
-        """Different nodes out of one for each cell, with all the cells that have them."""
+        """Return the different nodes out of `nodes`, which has one for each cell, each with the union of its cells."""
         grouped: dict[int, tuple[Node, Ranges]] = {}
         for node, cell in zip(nodes, self.cells, strict=True):
             _, cells = grouped.get(id(node), (node, ()))
@@ -281,7 +284,8 @@ class _Elimination:
         return self.after(Concat((body,) * minimum + (rest,)), cell)
 
     def star(self, node: Repeat, cell: int) -> Node:
-        """`body*`: with V[i] for it after cell i and A[i][j] for one turn from i to j, V[i] = ε | A[i][j] V[j]."""
+        """Return `after` of `body*`. Let V[i] be `body*` after cell i, and A[i][j] one turn after cell i that ends in
+        cell j: then V[i] is the union of ε and all A[i][j] V[j]."""
         solved = self.stars.get(id(node))
         if solved is None:
             solved = self.solve([self.after(node.body, number) for number in range(len(self.cells))])
@@ -289,7 +293,7 @@ class _Elimination:
         return solved[cell]
 
     def solve(self, turns: list[Node]) -> list[Node]:
-        """V for each cell; `turns` has the body after each. Cells after which it is the same share an unknown."""
+        """Return V for each cell. `turns` has the body after each cell; cells with the same body share an unknown."""
         grouped = self.by_node(turns)
         n = len(grouped)
         a = [[self.ending(turn, cells) for _, cells in grouped] for turn, _ in grouped]
@@ -311,21 +315,21 @@ class _Elimination:
     # ---- without lookbehinds ------------------------------------------------------------------------------------
 
     def ending(self, node: Node, cells: Ranges) -> Node:
-        """The strings of `node`, which has no lookbehind, that end in a code point of `cells`."""
+        """Return the node of those strings of `node`, which has no lookbehind, that end in a code point of `cells`."""
         key = (id(node), cells)
         result = self.endings.get(key)
         if result is None:
-            result = self.work_out_ending(node, cells)
+            result = self.compute_ending(node, cells)
             self.endings[key] = result
         return result
 
-    def work_out_ending(self, node: Node, cells: Ranges) -> Node:
+    def compute_ending(self, node: Node, cells: Ranges) -> Node:
         if isinstance(node, (Chars, Literal)):
             return self.after(atom_ending(node, cells), ANY_CELL)
         if isinstance(node, Union):
             return self.union([self.ending(part, cells) for part in node.alternatives])
         if isinstance(node, Repeat):
-            # Of n turns the last that is not empty ends the string; those after it can as well come first.
+            # The last turn that is not empty ends the string. The empty turns after it may as well come first.
             least = max(node.minimum - 1, 0)
             most = None if node.maximum is None else node.maximum - 1
             return self.concat([self.repeated(node.body, least, most), self.ending(node.body, cells)])
@@ -338,7 +342,7 @@ class _Elimination:
         return self.union(choices)
 
     def intern(self, key: tuple[object, ...], node: Node, parts: Iterable[Node]) -> Node:
-        """The node made first for this key, which names its parts by identity."""
+        """Return the node that was made first for this key, which names its parts by identity."""
         known = self.interned.get(key)
         if known is not None:
             return known
@@ -360,7 +364,7 @@ class _Elimination:
         for part in parts:
             if part is self.nothing:
                 return part
-            # Long ones stay as they are: to copy the same tail for each lookbehind before it would be quadratic.
+            # A long one stays as it is: copying the same tail for each lookbehind before it would be quadratic.
             if isinstance(part, Concat) and len(part.parts) <= 16:
                 flat += part.parts
             elif part is not self.empty_text:

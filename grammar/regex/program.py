@@ -1,11 +1,12 @@
-"""Programs of threads: concatenation, alternatives and repetition as instructions, in `re`'s order of trying.
+"""Programs of threads: concatenation, alternatives and repetition as instructions, in the order in which `re` tries
+them.
 
-Instructions name their successors and are made back to front. Every node is compiled towards two exits, one for
-"nothing consumed since the turn began", one for "something consumed": after an empty turn `re` never turns again but
-goes on behind the repetition (`SRE_OP_MAX_UNTIL` in CPython's sre_lib.h). What may be empty is compiled once for each;
-counts are written out.
+Instructions name their successors, so a program is built from its end to its start. Every node is compiled towards two
+exits: one for "nothing has been consumed since the turn began" and one for "something has". This is needed because
+after an empty turn `re` makes no other turn, but continues after the repetition (`SRE_OP_MAX_UNTIL` in CPython's
+sre_lib.h). A node that may be empty is compiled once for each exit. Counts are written out.
 
-What is an atom, and what else there is besides, is for `threads` and `cuts`.
+The subclasses, in `threads` and `cuts`, define atoms and all other instructions.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from .ast import Behind, Chars, Concat, Literal, Node, Repeat, Union
 from .lookbehind import Emptiness
 
 MAX_INSTRUCTIONS = 1 << 15
+"""The most instructions of one terminal. Beyond it, LimitError is raised."""
 
-# Of `Regexes.ordered` and `Regexes.cuts`.
+# Instructions, as `Regexes.ordered` and `Regexes.cuts` take them.
 ATOM = 0
 SPLIT = 1
 JUMP = 2
@@ -28,19 +30,21 @@ GROUP = 5
 COMMIT = 6
 
 NONE = -1
-"""In place of an instruction."""
+"""Stands for an instruction where there is none."""
 
 
 class Program:
-    """Instructions of a terminal being put together.
+    """Builds the instructions of one terminal.
 
-    ATOM: `first` says what is read, `second` is the successor. SPLIT: both are successors, `first` preferred. BEHIND:
-    `first` says what is asked, `second` is the successor. MATCH: the end, instruction 0.
+    - ATOM: `first` is what is read, `second` is the successor.
+    - SPLIT: `first` and `second` are the successors, and `first` is preferred.
+    - BEHIND: `first` is the lookbehind, `second` is the successor.
+    - MATCH: the end of the program, which is instruction 0.
     """
 
     def __init__(self, what: str) -> None:
         self.what = what
-        """The kind of terminal, for an error."""
+        """What makes the terminal a program, for an error message."""
         self.ops = bytearray()
         self.first: list[Any] = []
         self.second: list[int] = []
@@ -50,29 +54,35 @@ class Program:
 
     def add(self, op: int, first: object, second: int) -> int:
         if len(self.ops) >= MAX_INSTRUCTIONS:
-            raise LimitError(f"terminal with {self.what}: more than {MAX_INSTRUCTIONS} instructions; lower its counts")
+            raise LimitError(
+                f"a terminal with {self.what} becomes more than {MAX_INSTRUCTIONS} instructions; lower its counts"
+            )
         self.ops.append(op)
         self.first.append(first)
         self.second.append(second)
         return len(self.ops) - 1
 
     def atom(self, node: Node, after: int) -> int:
-        """What reads a Chars or Literal."""
+        """Add what reads a Chars or Literal, and return its first instruction."""
         raise NotImplementedError
 
     def behind(self, node: Behind, after: int) -> int:
         raise NotImplementedError
 
     def special(self, node: Node, unmoved: int, moved: int) -> int:
-        """Where to enter a node that is not compiled as below, or NONE."""
+        """Compile a node that `compile` must not compile, and return its first instruction; NONE for other nodes."""
         return NONE
 
     def joined(self, parts: tuple[Node, ...]) -> tuple[Node, ...]:
-        """The parts of a concatenation as they are to be compiled."""
+        """Return the parts of a concatenation as they are to be compiled."""
         return parts
 
     def compile(self, node: Node, unmoved: int, moved: int) -> int:
-        """Where to enter `node`, which leaves for `moved` if it or something since the turn began has consumed."""
+        """Compile `node` and return its first instruction.
+
+        The code is entered when nothing has been consumed since the turn began. It continues at `moved` if `node`
+        consumes something, else at `unmoved`. A caller that has consumed something gives the same exit twice.
+        """
         if isinstance(node, Chars) or (isinstance(node, Literal) and node.text):
             return self.atom(node, moved)
         if isinstance(node, Literal):
@@ -99,7 +109,8 @@ class Program:
         return entry
 
     def concat(self, parts: tuple[Node, ...], unmoved: int, moved: int) -> int:
-        # Up to the first part that must consume something, a part is entered both ways; from there on, moved.
+        # Parts up to the first one that must consume something are entered in both ways; later ones only after
+        # something has been consumed.
         leading = 0
         while leading < len(parts) and self.emptiness.can_be_empty(parts[leading]):
             leading += 1
@@ -128,7 +139,7 @@ class Program:
                 entry = self.choice(node, moved, after)
                 if turn == 0:  # the later ones follow a turn that has consumed something
                     unmoved = entry if unmoved == moved else self.choice(node, unmoved, after)
-        for _ in range(node.minimum):  # counted even if they are empty
+        for _ in range(node.minimum):  # these turns count even if they are empty
             before = unmoved, entry
             unmoved, entry = self.compile(node.body, unmoved, entry), self.compile(node.body, entry, entry)
             if before == (unmoved, entry):
@@ -136,6 +147,7 @@ class Program:
         return unmoved
 
     def choice(self, node: Repeat, leave: int, again: int) -> int:
-        """Between leaving the repetition and a turn that goes on at `again`, or leaves if it was empty."""
+        """Add the choice between leaving the repetition and one more turn, which continues at `again`, or leaves if it
+        was empty."""
         turn = self.compile(node.body, leave if self.emptiness.can_be_empty(node.body) else again, again)
         return self.add(SPLIT, leave, turn) if node.lazy else self.add(SPLIT, turn, leave)

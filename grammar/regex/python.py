@@ -1,30 +1,30 @@
-"""Python `re` syntax into regex nodes: what is read here means exactly what `re` means by it.
+"""Parse Python's syntax of regular expressions to regex nodes: a pattern means here exactly what it means to `re`.
 
-A recursive descent parser in the shape of CPython's `re/_parser.py` (3.11), whose rules for literal braces, octal
-escapes, verbose blanks and "nothing to repeat" are followed to the letter; anything `re` refuses is refused here too.
-Flags and case folding are resolved while reading, so the nodes carry none.
+The parser descends recursively, as CPython's `re/_parser.py` (3.11) does, and follows its rules for literal braces,
+octal escapes, verbose blanks and "nothing to repeat" exactly. It refuses everything that `re` refuses. Flags and case
+folding are resolved while the pattern is read, so nodes have no flags.
 
-Anchors and boundaries become lookarounds (`lookaround`); whether these stay inside their terminal is for
-`lower` to decide. Backreferences and conditional groups are refused by name, with their position. `\\p{...}`,
-which `re` lacks, is read as the `regex` module does.
+Anchors and boundaries become lookarounds (`lookaround`), and `lower` decides whether these stay inside their terminal.
+Backreferences and conditional groups are refused with their name and position. `\\p{...}`, which `re` lacks, is read as
+the `regex` module reads it.
 
-Cost: some 5 µs for a pattern of 30 characters as compiled (`regex/python.pxd` gives the types).
+Cost: some 5 µs for a pattern of 30 characters as compiled (`python.pxd` has the types).
 """
 
 from __future__ import annotations
 
 from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
-from . import codepoints
-from . import lookaround as regex_looks
+from . import codepoints, lookaround
 from .ast import Atomic, Chars, Concat, Literal, Node, Ranges, Repeat, Union
 from .lookaround import one_code_point as _one_code_point
 from .lookaround import widths
 
 MAX_NESTING = 100
-"""Groups inside groups: bounds the recursion here and in everything that walks the nodes."""
+"""The most levels of groups within groups. This bounds the recursion of the parser and of all functions that visit the
+nodes. Beyond it, LimitError is raised."""
 MAX_COUNT = 2**31 - 1
-"""The largest number in a `{m,n}`."""
+"""The largest number in a `{m,n}`. Beyond it, LimitError is raised."""
 
 IGNORECASE = 1
 MULTILINE = 2
@@ -37,30 +37,30 @@ _FLAGS = {"i": IGNORECASE, "m": MULTILINE, "s": DOTALL, "x": VERBOSE, "a": ASCII
 _SIMPLE_ESCAPES = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92}
 _HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
 _BLANKS = " \t\n\r\v\f"
-# What a quantifier would find before it.
+# What precedes a quantifier.
 _NOTHING, _ATOM, _QUANTIFIED = 0, 1, 2
-# What a quantifier prefers.
+# The kinds of quantifiers.
 _GREEDY, _LAZY, _POSSESSIVE = 0, 1, 2
 
 _ANY = Chars(codepoints.ALL)
 _NOT_NEWLINE = Chars(codepoints.NOT_NEWLINE)
 _EMPTY_TEXT = Literal("")
 
-_BACKREFERENCE_HINT = "repeat the pattern instead of what it matched"
+_BACKREFERENCE_HINT = "write the pattern of the group again; it may then match another text"
 _CONDITIONAL_HINT = "write the two cases as alternatives"
 
 
 def parse(pattern: str, flags: str = "", offset: int = 0) -> Node:
-    """The node that `pattern` denotes under `flags`, letters out of "imsuxa".
+    """Return the node that `pattern` denotes under `flags`, letters out of "imsuxa".
 
-    `offset` is added to every position, in errors and in `Behind` nodes, so that they can count in a larger text.
-    Raises `RegexSyntaxError` for what is malformed or not supported, `LimitError` for nesting and counts out of bounds.
-    """
+    `offset` is added to every position, in errors and in nodes, so that positions can be those of a larger text. Raises
+    `RegexSyntaxError` for a pattern that is malformed or not supported, `LimitError` for nesting and counts out of
+    bounds."""
     bits = 0
     for letter in flags:
         if letter == "l":
             raise RegexSyntaxError(
-                "flag 'l' (locale) does not apply to text", offset, "leave it out; classes are Unicode's"
+                "flag 'l' (locale) is for bytes, not for text", offset, "remove it; classes are those of Unicode"
             )
         if letter not in _FLAGS:
             raise RegexSyntaxError(f"unknown flag {letter!r}", offset, "the flags are i, m, s, u, x and a")
@@ -77,7 +77,8 @@ def parse(pattern: str, flags: str = "", offset: int = 0) -> Node:
 
 
 def literal(text: str, ignore_case: bool = False) -> Node:
-    """Exactly `text`; with `ignore_case`, what `re.escape(text)` matches under IGNORECASE."""
+    """Return a node that matches exactly `text` or, with `ignore_case`, what `re.escape(text)` matches under
+    IGNORECASE."""
     if not ignore_case:
         return Literal(text)
     parts: list[Node] = []
@@ -95,19 +96,19 @@ def literal(text: str, ignore_case: bool = False) -> Node:
 
 
 def count(digits: str, position: int) -> int:
-    """The number of a repetition that stands at `position`."""
+    """Return the number of a repetition at `position`."""
     digits = digits.lstrip("0") or "0"
     if len(digits) > 10 or int(digits) > MAX_COUNT:
         digits = digits if len(digits) <= 20 else f"{digits[:20]}..."
         raise LimitError(
-            f"repetition count {digits} at position {position}, limit {MAX_COUNT}; leave the count open, {{n,}}",
+            f"repetition count {digits} at position {position}, limit {MAX_COUNT}; write {{n,}} without a bound",
             limit="repetitions",
         )
     return int(digits)
 
 
 class _Parser:
-    """One reading of one pattern. Invariant: `pattern[at]` is the first character not read yet."""
+    """The state of parsing one pattern. Invariant: `pattern[at]` is the first character that has not been read."""
 
     def __init__(self, pattern: str, flags: int, offset: int) -> None:
         self.pattern = pattern
@@ -124,12 +125,12 @@ class _Parser:
     # ---- structure ----------------------------------------------------------------------------------------------
 
     def alternation(self) -> Node:
-        """`a|b|c` up to the end or a closing parenthesis. Neighbours of one code point each join into one class."""
+        """Read `a|b|c` up to the end or a closing parenthesis. Neighbours of one code point each become one class."""
         first = self.sequence(self.depth == 0)
         if self.at >= self.end or self.pattern[self.at] != "|":
             return first
         alternatives: list[Node] = []
-        # Sets read but not yet in `alternatives`: neighbours that wait to be joined, the last being `single`.
+        # Sets that are read but not yet in `alternatives`: neighbours to be joined. The last of them is `single`.
         waiting: list[tuple[int, int]] = []
         n_waiting = 0
         node = first
@@ -151,10 +152,11 @@ class _Parser:
             node = self.sequence(False)
 
     def sequence(self, first: bool) -> Node:
-        """Atoms with their quantifiers, up to `|`, `)` or the end; `first`: global flags may stand here."""
+        """Read atoms with their quantifiers, up to `|`, `)` or the end. If `first`, global flags are allowed here."""
         pattern = self.pattern
         parts: list[Node] = []
-        # Characters read but not yet in `parts`. They become one Literal; a quantifier takes the last one for itself.
+        # Characters that are read but not yet in `parts`. They become one Literal; a quantifier takes the last
+        # character.
         text: list[str] = []
         state = _NOTHING
         while self.at < self.end:
@@ -195,7 +197,7 @@ class _Parser:
                 else:
                     node = parts.pop()
                 if mode == _POSSESSIVE:
-                    # `re` never goes back into a turn that was completed, either: `(?:a|ab){2}+` does not match "aba".
+                    # In `re`, each turn is atomic, too: `(?:a|ab){2}+` does not match "aba".
                     turn = node if type(node) is Chars or type(node) is Literal else Atomic(node)
                     parts.append(Atomic(Repeat(turn, minimum, maximum, False)))
                 else:
@@ -203,9 +205,9 @@ class _Parser:
                 state = _QUANTIFIED
                 continue
             elif char == "^":
-                node = regex_looks.line_start(self.flags & MULTILINE != 0, self.offset + start)
+                node = lookaround.line_start(self.flags & MULTILINE != 0, self.offset + start)
             elif char == "$":
-                node = regex_looks.line_end(self.flags & MULTILINE != 0, self.offset + start)
+                node = lookaround.line_end(self.flags & MULTILINE != 0, self.offset + start)
             elif self.flags & VERBOSE and char in _BLANKS:
                 continue
             elif self.flags & VERBOSE and char == "#":
@@ -230,12 +232,13 @@ class _Parser:
         return Concat(tuple(parts)) if parts else _EMPTY_TEXT
 
     def skip_plain(self) -> None:
-        """Go on to the next character that means something, or to the end."""
+        """Skip to the next special character, or to the end."""
         while self.at < self.end and not _is_special(self.pattern[self.at]):
             self.at += 1
 
     def skip_comment(self, last: str) -> bool:
-        """Go on behind the next `last` without a backslash before it; False, and to the end, if there is none."""
+        """Skip to the place after the next `last` that has no backslash before it. If there is none, skip to the end
+        and return False."""
         while self.at < self.end:
             char = self.pattern[self.at]
             if char == "\\" and self.at + 1 == self.end:
@@ -250,7 +253,7 @@ class _Parser:
             self.at += 1
 
     def is_count(self) -> bool:
-        """Does the brace before `at` open a count? `{}`, `{x}`, `{1` are plain text; `{,}` is a count."""
+        """Tell whether the brace before `at` opens a count. `{}`, `{x}` and `{1` are plain text; `{,}` is a count."""
         start = self.at
         self.skip_digits()
         if self.at < self.end and self.pattern[self.at] == ",":
@@ -261,7 +264,8 @@ class _Parser:
         return found
 
     def quantifier(self, start: int) -> tuple[int, int | None, int]:
-        """(minimum, maximum, what it prefers) of the quantifier at `start`, whose first character has been read."""
+        """Read the quantifier at `start`, whose first character has been read: its minimum, its maximum and its
+        kind."""
         char = self.pattern[start]
         minimum = 1 if char == "+" else 0
         maximum = 1 if char == "?" else None
@@ -291,13 +295,13 @@ class _Parser:
     # ---- one code point -----------------------------------------------------------------------------------------
 
     def character(self, code: int) -> Node:
-        """`code` itself, with its other cases under IGNORECASE."""
+        """Return the node for a code point, with its other cases under IGNORECASE."""
         if self.flags & IGNORECASE:
             return _either_case(code, self.flags & ASCII != 0)
         return Literal(chr(code))
 
     def escape(self, start: int) -> Node:
-        """The escape at `start`, outside a class; its backslash has been read."""
+        """Read the escape at `start`, outside a class. Its backslash has been read."""
         if self.at >= self.end:
             raise self.error("bad escape (end of pattern)", start)
         char = self.pattern[self.at]
@@ -315,18 +319,18 @@ class _Parser:
         return self.character(self.escaped_code(start))
 
     def place(self, char: str, position: int) -> Node:
-        """`\\b`, `\\B`, `\\A`, `\\Z`."""
+        """Return the node for `\\b`, `\\B`, `\\A` or `\\Z`."""
         if char == "A":
-            return regex_looks.line_start(False, position)
+            return lookaround.line_start(False, position)
         if char == "Z":
-            return regex_looks.text_end(position)
+            return lookaround.text_end(position)
         word = codepoints.category("w", self.flags & ASCII != 0)
         if char == "b":
-            return regex_looks.boundary(word, False, position)
-        return regex_looks.not_in_empty_text(regex_looks.boundary(word, True, position), position)
+            return lookaround.boundary(word, False, position)
+        return lookaround.not_in_empty_text(lookaround.boundary(word, True, position), position)
 
     def property(self, start: int) -> Ranges:
-        """The set of `\\p{...}` or `\\P{...}`, read up to its letter; the escape is at `start`."""
+        """Read `\\p{...}` or `\\P{...}` after its letter, and return its set. The escape is at `start`."""
         from . import unicode_properties  # tables that almost no pattern needs
 
         negative = self.pattern[self.at - 1] == "P"
@@ -351,12 +355,12 @@ class _Parser:
         return codepoints.complement(ranges) if negative else ranges
 
     def is_octal(self) -> bool:
-        """Three octal digits in a row are a character; fewer are a backreference."""
+        """Tell whether three octal digits follow: these are a character, fewer are a backreference."""
         digits = self.pattern[self.at : self.at + 3]
         return len(digits) == 3 and _all_in(digits, "01234567")
 
     def escaped_code(self, start: int) -> int:
-        """The code point that the escape at `start` stands for; its backslash has been read."""
+        """Read the escape at `start`, whose backslash has been read, and return its code point."""
         if self.at >= self.end:
             raise self.error("bad escape (end of pattern)", start)
         char = self.pattern[self.at]
@@ -388,7 +392,7 @@ class _Parser:
         return ord(char)
 
     def named_code(self, start: int) -> int:
-        """`\\N{EM DASH}`."""
+        """Read the name of a code point, as in `\\N{EM DASH}`."""
         import unicodedata  # a shared library that almost no pattern needs
 
         if self.at >= self.end or self.pattern[self.at] != "{":
@@ -406,7 +410,7 @@ class _Parser:
             raise self.error(f"undefined character name {name!r}", start) from None
 
     def char_class(self, start: int) -> Node:
-        """`[...]`, whose bracket at `start` has been read."""
+        """Read a class, `[...]`, whose bracket at `start` has been read."""
         pattern = self.pattern
         negative = self.at < self.end and pattern[self.at] == "^"
         if negative:
@@ -451,7 +455,7 @@ class _Parser:
         return Chars(ranges)
 
     def class_member(self, categories: list[tuple[int, int]]) -> int:
-        """Read one member of a class: its code point, or -1 for a category, whose ranges go to `categories`."""
+        """Read one member of a class. Return its code point, or -1 for a category, whose ranges go to `categories`."""
         start = self.at
         char = self.pattern[start]
         self.at = start + 1
@@ -470,7 +474,8 @@ class _Parser:
     # ---- groups -------------------------------------------------------------------------------------------------
 
     def group(self, start: int, first: bool) -> Node | None:
-        """What the parenthesis at `start` opens; None for a comment or for global flags, allowed where `first`."""
+        """Read the group that the parenthesis at `start` opens. Return None for a comment and for global flags, which
+        are allowed if `first`."""
         if self.at >= self.end or self.pattern[self.at] != "?":
             return self.contents(start, self.flags)
         self.at += 1
@@ -487,7 +492,7 @@ class _Parser:
         if char == "<":
             return self.behind(start)
         if char == "=" or char == "!":
-            return regex_looks.ahead(self.contents(start, self.flags), char == "!", self.offset + start)
+            return lookaround.ahead(self.contents(start, self.flags), char == "!", self.offset + start)
         if char == "(":
             raise self.error("conditional groups are not supported", start, _CONDITIONAL_HINT)
         if char == ">":
@@ -497,10 +502,10 @@ class _Parser:
         raise self.error(f"unknown extension ?{char}", start + 1)
 
     def contents(self, start: int, flags: int) -> Node:
-        """The inside of the group opened at `start`, read under `flags`, and its closing parenthesis."""
+        """Read the inside of the group opened at `start`, under `flags`, and its closing parenthesis."""
         if self.depth >= MAX_NESTING:
             raise LimitError(
-                f"groups nested deeper than {MAX_NESTING} at position {self.offset + start}; take inner groups apart",
+                f"groups are nested deeper than {MAX_NESTING} at position {self.offset + start}; use fewer levels",
                 limit="nesting",
             )
         outside = self.flags
@@ -521,7 +526,7 @@ class _Parser:
         return self.pattern[self.at - 1]
 
     def group_name(self) -> None:
-        """The `<name>` of `(?P<name>...)`: checked as `re` does, then forgotten."""
+        """Read the `<name>` of `(?P<name>...)`, and check it as `re` does. The name has no further use."""
         char = self.next_character()
         if char == "=":
             raise self.error("backreferences are not supported", self.at - 4, _BACKREFERENCE_HINT)
@@ -543,7 +548,7 @@ class _Parser:
         self.at = close + 1
 
     def behind(self, start: int) -> Node:
-        """`(?<=...)` or `(?<!...)`, read up to `(?<`."""
+        """Read `(?<=...)` or `(?<!...)` after `(?<`."""
         char = self.next_character()
         if char != "=" and char != "!":
             raise self.error(f"unknown extension ?<{char}", start + 1, "a named group is written (?P<name>...)")
@@ -553,10 +558,10 @@ class _Parser:
             raise self.error(
                 "look-behind requires fixed-width pattern", start, "write one lookbehind for each width: (?<=a)|(?<=bc)"
             )
-        return regex_looks.behind(body, char == "!", self.offset + start)
+        return lookaround.behind(body, char == "!", self.offset + start)
 
     def flag_group(self, start: int, char: str, first: bool) -> Node | None:
-        """`(?i)`, which holds to the end of the pattern, or `(?i-s:...)`, read up to and including `char`."""
+        """Read `(?i)`, which holds to the end of the pattern, or `(?i-s:...)`, after `char`."""
         added = removed = 0
         while char != ")" and char != ":" and char != "-":
             added |= self.flag(char)
@@ -566,7 +571,9 @@ class _Parser:
         if char == ")":
             if not first:
                 raise self.error(
-                    "global flags not at the start of the expression", start, "write (?i:...) around what they are for"
+                    "global flags not at the start of the expression",
+                    start,
+                    "write (?i:...) around a part of the pattern",
                 )
             self.flags |= added
             return None
@@ -594,7 +601,7 @@ class _Parser:
         return _FLAGS[char]
 
     def flag_end(self, missing: str) -> str:
-        """The next character of a flag group."""
+        """Read the next character of a flag group."""
         if self.at >= self.end:
             raise self.error(missing, self.at)
         char = self.next_character()
@@ -604,7 +611,7 @@ class _Parser:
 
 
 def _is_special(char: str) -> bool:
-    """Characters that are not simply themselves in a pattern, verbose mode aside."""
+    """Tell whether a character has a special meaning in a pattern, verbose mode aside."""
     return char in "\\[.(*+?{^$|)"
 
 
@@ -616,7 +623,7 @@ def _all_in(text: str, allowed: str) -> bool:
 
 
 def _either_case(code: int, ascii_only: bool) -> Node:
-    """`code` in any case. Remembered: a keyword asks for each of its letters."""
+    """Return the node for `code` in any case. Nodes are cached, since a keyword asks for each of its letters."""
     key = -code - 1 if ascii_only else code
     node = _cases.get(key)
     if node is None:

@@ -1,13 +1,14 @@
-"""Any run of the chunks of a text, as one terminal: what a quotation may be.
+"""Any run of the chunks of a text as one terminal, for quotations.
 
-`%regex {"substring_chunks": [...]}` and its two relatives of llguidance's grammars match `"".join(chunks[n:m])` for
-all n <= m. There are quadratically many; the suffix automaton, the smallest deterministic automaton of them all, has at
-most 2n states and 3n edges and is built in one pass (Blumer, Blumer, Haussler, Ehrenfeucht, Chen and Seiferas 1985).
-Its letters are chunks here, compared as a whole. Every state accepts: a run may end behind any chunk.
+`%regex {"substring_chunks": [...]}` and the two similar forms of llguidance's grammars match `"".join(chunks[n:m])` for
+all n <= m. There are quadratically many runs. Their suffix automaton, the smallest deterministic automaton that accepts
+them all, has at most 2n states and 3n edges and is built in one pass (Blumer, Blumer, Haussler, Ehrenfeucht, Chen and
+Seiferas 1985). Here its letters are chunks, compared as a whole. Every state accepts, since a run may end after any
+chunk.
 
-A state then becomes a regex node, from the last to the first, so that what it leads to is there: the empty string, or
-a chunk and the node that it leads to. Chunks may begin alike, so each state's are a trie (`choices.trie`); derivation
-follows all that cannot be told apart yet.
+Then each state becomes a regex node, the last state first, so that the nodes to which it leads exist: it is the empty
+string, or a chunk and the node to which the chunk leads. Several chunks of a state may have a common prefix, so they
+are made a trie (`choices.trie`); derivatives follow all chunks that fit so far.
 
 Cost: O(n log n) time for n chunks, and nodes in proportion to the bytes on the edges.
 """
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from ...earley._regex import Regexes
 
 MAX_CHUNKS = 1 << 17
+"""The most chunks of one terminal. Beyond it, LimitError is raised."""
 MAX_BYTES = 1 << 23
-"""Of all chunks together, and of what stands on the edges of the automaton."""
+"""The most bytes of all chunks together, and of all chunks on the edges of the automaton. Beyond it, LimitError is
+raised."""
 
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]+")
 
@@ -37,10 +40,11 @@ _HINT = "write one of " + ", ".join(f'{{"{field}": ...}}' for field in _FIELDS)
 
 
 def structured_regex(fields: object) -> Node:
-    """The node for what stands in `%regex {...}`, as `json.loads` reads it.
+    """Return the node for the JSON object of `%regex {...}`, as `json.loads` reads it.
 
-    Exactly one of "substring_chunks", a list of strings, "substring_words" and "substring_chars", a string each, that
-    are cut into words and into characters. Raises RegexSyntaxError, at position 0, for anything else.
+    The object must have exactly one of these fields: "substring_chunks", a list of strings; "substring_words", a string
+    that is split into words; "substring_chars", a string that is split into characters. Raises RegexSyntaxError, at
+    position 0, for anything else.
     """
     if not isinstance(fields, Mapping):
         raise RegexSyntaxError("%regex takes a JSON object", 0, _HINT)
@@ -49,28 +53,28 @@ def structured_regex(fields: object) -> Node:
             raise RegexSyntaxError(f"%regex has no field {str(name)[:40]!r}", 0, _HINT)
     present = [name for name in _FIELDS if fields.get(name) is not None]
     if len(present) != 1:
-        raise RegexSyntaxError(f"%regex has {len(present)} fields", 0, _HINT)
+        raise RegexSyntaxError(f"%regex must have one field, not {len(present)}", 0, _HINT)
     name = present[0]
     value = fields[name]
     if name == "substring_chunks":
         if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
-            raise RegexSyntaxError(f"{name} is no list", 0, "give it a list of strings")
+            raise RegexSyntaxError(f"{name} must be a list of strings", 0)
         for index, chunk in enumerate(value):
             if not isinstance(chunk, str):
-                raise RegexSyntaxError(f"{name} has something at index {index} that is no string", 0)
+                raise RegexSyntaxError(f"{name} must be a list of strings, but item {index} is none", 0)
         return Substring(tuple(value))
     if not isinstance(value, str):
-        raise RegexSyntaxError(f"{name} is no string", 0)
+        raise RegexSyntaxError(f"{name} must be a string", 0)
     return Substring(tuple(words_of(value) if name == "substring_words" else value))
 
 
 def words_of(text: str) -> list[str]:
-    """Runs of letters, digits and underscores, runs of white space, and runs of anything else, in order."""
+    """Split a text into runs of letters, digits and underscores, runs of white space, and runs of anything else."""
     return _WORDS.findall(text)
 
 
 def lower_substring(chunks: Sequence[str], regexes: Regexes) -> int:
-    """The id in `regexes` of { "".join(chunks[n:m]) : n <= m }.
+    """Return the id in `regexes` of { "".join(chunks[n:m]) : n <= m }.
 
     Raises LimitError beyond MAX_CHUNKS and MAX_BYTES, RegexSyntaxError for a lone surrogate.
     """
@@ -82,13 +86,13 @@ def lower_substring(chunks: Sequence[str], regexes: Regexes) -> int:
     if len(letters) > MAX_CHUNKS or n_bytes > MAX_BYTES:
         raise LimitError(
             f"substring: {len(letters)} chunks of {n_bytes} bytes, limits {MAX_CHUNKS} and {MAX_BYTES}; "
-            "take longer chunks or a shorter text"
+            "use longer chunks or a shorter text"
         )
     edges, lengths = suffix_automaton(letters)
     spelled = sum([sum(map(len, targets)) for targets in edges])
     if spelled > MAX_BYTES:
         raise LimitError(
-            f"substring: {spelled} bytes on the edges of its automaton, limit {MAX_BYTES}; take longer chunks"
+            f"substring: {spelled} bytes on the edges of its automaton, limit {MAX_BYTES}; use longer chunks"
         )
     nodes = [0] * len(edges)
     for state in sorted(range(len(edges)), key=lengths.__getitem__, reverse=True):
@@ -100,13 +104,13 @@ def lower_substring(chunks: Sequence[str], regexes: Regexes) -> int:
 
 
 def suffix_automaton(letters: list[bytes]) -> tuple[list[dict[bytes, int]], list[int]]:
-    """By state, 0 being the start: where each letter leads, and the length of the longest run that leads there.
+    """Return, by state, its edges and the length of the longest run that leads to it. State 0 is the start.
 
-    An edge always leads to a state with a longer run.
+    An edge leads to a state with a longer longest run.
     """
     edges: list[dict[bytes, int]] = [{}]
     lengths = [0]
-    links = [-1]  # the state of the longest end of a state's runs that also ends elsewhere
+    links = [-1]  # by state: the state of the longest suffix of its runs that also ends at other places
     last = 0
     for letter in letters:
         new = len(edges)
@@ -120,7 +124,7 @@ def suffix_automaton(letters: list[bytes]) -> tuple[list[dict[bytes, int]], list
         if state >= 0:
             target = edges[state][letter]
             if lengths[target] != lengths[state] + 1:
-                # Only some of the runs of `target` end here, too: they get a state of their own.
+                # Only some of the runs that lead to `target` also end here: these get a state of their own.
                 copy = len(edges)
                 edges.append(dict(edges[target]))
                 lengths.append(lengths[state] + 1)

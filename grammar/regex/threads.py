@@ -1,17 +1,17 @@
-"""Terminals with lazy quantifiers as ordered programs: the order in which `re` backtracks, kept.
+"""Terminals with lazy quantifiers as ordered programs, which keep the order in which `re` backtracks.
 
-`re` tries the ways of matching one after the other and takes the first that succeeds. The program lists the same ways
-in the same order, for threads that advance side by side (Pike's simulation; Cox 2010, "Regular expression matching: the
+`re` tries the ways of matching one after the other, and takes the first that succeeds. The program has the same ways in
+the same order, for threads that advance side by side (Pike's simulation; Cox 2010, "Regular expression matching: the
 virtual machine approach"). Threads that meet at an instruction have the same future, so the less preferred one is
-dropped; for that to be `re`'s order, an instruction must know all that `re` knows there:
+dropped. For this to give the result of `re`, an instruction must determine everything on which `re` decides there:
 
-- how often a repetition has turned: counts are written out;
-- whether the current turn has consumed anything (`program`);
-- the code point before, where a lookbehind asks: atoms before a lookbehind are split by the cells of
-  `lookbehind`, and the lookbehind is decided here. Then every thread can still match, and no state is a dead end.
+- how many turns of a repetition have been made: counts are written out;
+- whether the current turn has consumed anything: see `program`;
+- the code point before a lookbehind: atoms before a lookbehind are split by the cells of `lookbehind`, and the
+  lookbehind is decided here. Then every thread can still match, and no state is a dead end.
 
-Cost: a program as long as the terminal with its counts written out; bodies that may be empty double at each nesting of
-repetitions, which MAX_INSTRUCTIONS bounds.
+Cost: a program as long as the terminal with its counts written out. Bodies that may be empty double at each level of
+nested repetitions; MAX_INSTRUCTIONS bounds that.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def compile_threads(node: Node, regexes: Regexes) -> int:
-    """The id in `regexes` of { w : the way of matching a prefix of w that `re` finds first consumes all of w }."""
+    """Return the id in `regexes` of { w : the first way in which `re` matches a prefix of w consumes all of w }."""
     graph = _Graph()
     start = graph.compile(node, graph.match, graph.match)
     if graph.has_behind:
@@ -40,7 +40,7 @@ def compile_threads(node: Node, regexes: Regexes) -> int:
 
 
 class _Graph(Program):
-    """A program whose atoms and lookbehinds are nodes; `lower_atoms` makes ids of regexes of the atoms."""
+    """A program whose atoms and lookbehinds are nodes, until `lower_atoms` replaces the atoms by ids of regexes."""
 
     def __init__(self) -> None:
         super().__init__("lazy quantifiers")
@@ -56,7 +56,7 @@ class _Graph(Program):
     # ---- to a program -------------------------------------------------------------------------------------------
 
     def asking(self) -> list[bool]:
-        """For each instruction, whether a lookbehind may be met there before an atom."""
+        """Return for each instruction whether a lookbehind may be met from there before an atom."""
         before: list[list[int]] = [[] for _ in self.ops]
         for i in range(len(self.ops)):
             if self.ops[i] == SPLIT:
@@ -76,7 +76,7 @@ class _Graph(Program):
                 self.first[i] = lowered
 
     def living(self, empty: int) -> list[bool]:
-        """For each instruction, whether the match can be reached; `empty` is the id of the node without strings."""
+        """Return for each instruction whether it can reach the match. `empty` is the id of the node without strings."""
         before: list[list[int]] = [[] for _ in self.ops]
         for i in range(len(self.ops)):
             if self.ops[i] == SPLIT:
@@ -87,7 +87,8 @@ class _Graph(Program):
         return _reaching([self.match], before)
 
     def program(self, start: int, alive: list[bool]) -> list[tuple[int, int, int]]:
-        """The living instructions in a line, `start` first; an atom's successor follows it, or a jump to it does."""
+        """Return the instructions that can reach the match, `start` first. The successor of an atom, or a jump to the
+        successor, stands right after it."""
         place: dict[int, int] = {}
         line: list[tuple[int, int, int]] = []
         waiting = [self.skip_dead(start, alive)]
@@ -112,14 +113,15 @@ class _Graph(Program):
         return [(op, place[x], place[y]) if op in (SPLIT, JUMP) else (op, x, y) for op, x, y in line]
 
     def skip_dead(self, i: int, alive: list[bool]) -> int:
-        """The instruction that the living one `i` amounts to, past splits of which only one side lives."""
+        """Return the first instruction from `i` on that is no split with only one side that can reach the match. `i`
+        can reach it."""
         while self.ops[i] == SPLIT and not (alive[self.first[i]] and alive[self.second[i]]):
             i = self.first[i] if alive[self.first[i]] else self.second[i]
         return i
 
 
 def _reaching(goals: list[int], before: list[list[int]]) -> list[bool]:
-    """For each instruction, whether steps lead from it to one of `goals`; `before` has those one step before each."""
+    """Return for each instruction whether it leads to one of `goals`. `before` has the predecessors of each."""
     reaches = [False] * len(before)
     waiting = goals
     for goal in goals:
@@ -133,10 +135,10 @@ def _reaching(goals: list[int], before: list[list[int]]) -> list[bool]:
 
 
 class _Decision:
-    """The lookbehinds of `graph` being decided: its instructions once for each cell before them, where that matters.
+    """Decides the lookbehinds of `graph`: `decided` has its instructions once for each cell before them that matters.
 
-    Invariant: `states` has the instruction of `decided` for each (instruction, cell) met; those in `waiting` are to be
-    filled in.
+    Invariant: `states` has the instruction of `decided` for each (instruction, cell) that was met. Those in `waiting`
+    have no successors yet.
     """
 
     def __init__(self, graph: _Graph, cells: list[Ranges]) -> None:
@@ -149,7 +151,7 @@ class _Decision:
         self.waiting: list[tuple[int, int]] = []
 
     def run(self, start: int) -> int:
-        """Fill `decided`; returns where it starts."""
+        """Fill `decided`, and return its first instruction."""
         begin = self.state(start, AT_START)
         while self.waiting:
             i, cell = self.waiting.pop()
@@ -163,7 +165,7 @@ class _Decision:
         return begin
 
     def state(self, i: int, cell: int) -> int:
-        """The instruction of `decided` for instruction i of `graph` after a code point of `cell`."""
+        """Return the instruction of `decided` for instruction i of `graph` after a code point of `cell`."""
         graph = self.graph
         while graph.ops[i] == BEHIND:
             if cell == AT_START:
@@ -183,7 +185,7 @@ class _Decision:
         return made
 
     def atom(self, here: int, atom: Node, after: int) -> None:
-        """Let `here` match `atom`: as it is, or cut by cells if what comes after it asks."""
+        """Let `here` read `atom`: as it is, or in pieces, one for each cell, if a lookbehind may be met after it."""
         decided = self.decided
         if not self.asks[after]:
             decided.first[here] = decided.add(ATOM, atom, self.state(after, ANY_CELL))
@@ -199,7 +201,7 @@ class _Decision:
 
 
 def lower_atom(node: Node, regexes: Regexes) -> int:
-    """The id of a Chars or Literal; a Literal with a surrogate matches nothing, for no UTF-8 text has one."""
+    """Return the id of a Chars or Literal. A Literal with a surrogate matches nothing, since no UTF-8 text has one."""
     if isinstance(node, Chars):
         return regexes.char_class(node.ranges)
     assert isinstance(node, Literal)

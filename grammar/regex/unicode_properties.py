@@ -1,10 +1,10 @@
-"""What `\\p{...}` names: general categories, scripts and binary properties, as sets of code points.
+"""The properties of `\\p{...}`: general categories, scripts and binary properties, as sets of code points.
 
-General categories, cases and identifiers are those of the running Python's `unicodedata`; scripts and other binary
-properties are tables of Unicode 14 (`unicode_scripts`), for Python has none. Names are compared exactly, as ECMA-262
-wants it, or loosely, as the `regex` module does: without regard to case, blanks, hyphens and underscores.
+General categories, cases and identifiers are those of the running Python's `unicodedata`. Scripts and other binary
+properties are tables of Unicode 14 (`unicode_scripts`), since Python has none. Names are compared exactly, as ECMA-262
+demands, or loosely, as the `regex` module does: case, blanks, hyphens and underscores are then ignored.
 
-A set takes some 100 ms where all of Unicode is asked for its categories, once in a process, else microseconds.
+A set for which Python is asked about every code point takes some 100 ms, once in a process. Others take microseconds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CATEGORIES = {
 }  # fmt: skip
 _MORE_CATEGORY_NAMES = {"digit": "Nd", "punct": "P", "cntrl": "Cc", "Combining_Mark": "M"}
 
-# By name: what of `unicodedata` or `str` says so of a character.
+# By name: another name of the property, which `_of_python` or a table has.
 _BINARY = {
     "Lowercase": "Lower", "Lower": "Lower", "Uppercase": "Upper", "Upper": "Upper",
     "XID_Start": "XIDS", "XIDS": "XIDS", "XID_Continue": "XIDC", "XIDC": "XIDC",
@@ -65,12 +65,15 @@ _FIXED["space"] = _FIXED["White_Space"]
 
 
 class UnknownProperty(ValueError):
-    """There is no such property here: message and hint."""
+    """There is no such property. The arguments are a message and a hint."""
 
 
 def find(name: str, loose: bool) -> Ranges:
-    """The code points of the property that `\\p{name}` names: a category, a script (`Script=Greek`; loosely
-    `Greek`, too), what is used with it (`Script_Extensions=Greek`) or a binary property. Raises UnknownProperty."""
+    """Return the set of the property that `\\p{name}` names: a general category, a script (`Script=Greek` or, if
+    `loose`, `Greek`), the characters that are used with a script (`Script_Extensions=Greek`), or a binary property.
+
+    Raises UnknownProperty.
+    """
     key = (name, loose)
     known = _found.get(key)
     if known is None:
@@ -80,7 +83,7 @@ def find(name: str, loose: bool) -> Ranges:
 
 
 def ignoring_case(name: str, ranges: Ranges) -> Ranges:
-    """The set under IGNORECASE: what is a letter of one case stands for all cases, `(?i)\\p{Lu}`."""
+    """Return the set under IGNORECASE: each letter stands for all its cases, so `(?i)\\p{Lu}` matches "a"."""
     return codepoints.fold(ranges, False)
 
 
@@ -101,7 +104,7 @@ def _look_up(name: str, loose: bool) -> Ranges:
         else:
             raise UnknownProperty(
                 f"unknown property {kind!r} in \\p{{{name}}}",
-                "there are General_Category (gc), Script (sc) and Script_Extensions (scx)",
+                "use General_Category (gc), Script (sc) or Script_Extensions (scx)",
             )
     else:
         found = _category(name, loose)
@@ -117,8 +120,8 @@ def _look_up(name: str, loose: bool) -> Ranges:
 def _hint() -> str:
     binary = sorted({*_FIXED, *_BINARY, *_tables("PROPERTIES")})
     return (
-        f"there are the general categories ({', '.join(_CATEGORIES)} and their long names), "
-        f"scripts such as Script=Greek or Script_Extensions=Greek, and {', '.join(binary)}"
+        f"use a general category ({', '.join(_CATEGORIES)} or their long names), a script such as Script=Greek or "
+        f"Script_Extensions=Greek, or one of: {', '.join(binary)}"
     )
 
 
@@ -155,7 +158,7 @@ def _collect_runs() -> None:
 
 
 def _script(name: str, loose: bool, extended: bool = False) -> Ranges | None:
-    """The code points of a script; extended: those that are used with it, too."""
+    """Return the set of a script, or None for an unknown one. If `extended`, its `Script_Extensions`."""
     key = _key(name, loose)
     for names, data in _tables("SCRIPTS").items():
         if key in [_key(each, loose) for each in names.split()]:
@@ -195,7 +198,7 @@ def _of_python(meant: str) -> Ranges:
 
 
 def _tables(which: str) -> dict[str, str]:
-    """Names, separated by blanks, and data of each set in one of the tables of `unicode_scripts`."""
+    """Return one of the tables of `unicode_scripts`: by the names of each set, separated by blanks, its data."""
     text: str = getattr(unicode_scripts, which)
     tables = {}
     for line in text.replace("\n ", " ").strip().split("\n"):

@@ -1,9 +1,8 @@
 """Scripts and binary properties of Unicode 14 that Python's `unicodedata` does not know.
 
-Each value is a set of code points: where it begins, where it ends, where it begins again and so on, as differences in
-base 36. Data of the Unicode Character Database (Scripts.txt, ScriptExtensions.txt, DerivedCoreProperties.txt,
-emoji-data.txt).
-"""
+Each value is a set of code points, written as the differences, in base 36, between the ends of its ranges: the
+beginning of the first range, the code point after it, the beginning of the second range, and so on. The data are those
+of the Unicode Character Database (Scripts.txt, ScriptExtensions.txt, DerivedCoreProperties.txt, emoji-data.txt)."""
 
 from __future__ import annotations
 
@@ -379,4 +378,4 @@ Tirhuta: 1u9 2 h 2 3v0 1 ri5 a
 Yezidi: 170 1 e 1 3 1 1s a
 Yi: 9hd 2 5 a 2 8 67 1 14rp 5
 """
-"""By script: which code points are in `Script` or in `Script_Extensions`, and not in both."""
+"""By script: the code points that are in either `Script` or `Script_Extensions`, but not in both."""

@@ -139,8 +139,8 @@ def test_odd_characters() -> None:
     ("given_choices", "error", "message"),
     [
         ([], GrammarError, "there are no choices"),
-        ("abc", TypeError, "choices must be several strings, not one str"),
-        (b"abc", TypeError, "choices must be several strings, not one bytes"),
+        ("abc", TypeError, "choices must be a list of strings, not one str"),
+        (b"abc", TypeError, "choices must be a list of strings, not one bytes"),
         (["a", b"b"], TypeError, "choice 1 must be a str, not bytes"),
         (["a", None], TypeError, "choice 1 must be a str, not NoneType"),
         (["a", "b\ud800"], GrammarError, r"the choice 'b\\ud800' has a lone surrogate"),

@@ -112,13 +112,13 @@ def test_the_three_forms(fields: dict[str, object], chunks: list[str]) -> None:
     [
         ("abc", "%regex takes a JSON object"),
         ([], "%regex takes a JSON object"),
-        ({}, "%regex has 0 fields"),
-        ({"substring_chars": None}, "%regex has 0 fields"),
-        ({"substring_chars": "a", "substring_words": "b"}, "%regex has 2 fields"),
+        ({}, "%regex must have one field, not 0"),
+        ({"substring_chars": None}, "%regex must have one field, not 0"),
+        ({"substring_chars": "a", "substring_words": "b"}, "%regex must have one field, not 2"),
         ({"substring_lines": "a"}, "%regex has no field 'substring_lines'"),
-        ({"substring_chunks": "abc"}, "substring_chunks is no list"),
-        ({"substring_chunks": ["a", 1]}, "substring_chunks has something at index 1 that is no string"),
-        ({"substring_words": ["a"]}, "substring_words is no string"),
+        ({"substring_chunks": "abc"}, "substring_chunks must be a list of strings"),
+        ({"substring_chunks": ["a", 1]}, "substring_chunks must be a list of strings, but item 1 is none"),
+        ({"substring_words": ["a"]}, "substring_words must be a string"),
     ],
 )
 def test_what_is_refused(fields: object, message: str) -> None:

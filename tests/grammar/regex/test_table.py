@@ -25,7 +25,7 @@ REFUSED = {
     r"(?P<n>a)(?(n)b)": "conditional groups",
     "(?t)": "unknown extension",
     "(?ta)": "unknown extension",
-    r"(?<=(?=ab)a)b": "looks beyond its end",
+    r"(?<=(?=ab)a)b": "looks beyond the end of the lookbehind",
 }
 """Pattern -> what the refusal says. `t` (TEMPLATE) was never documented, and Python 3.13 has it no more."""
 
