@@ -117,7 +117,7 @@ class _Collector:
         if len(self.errors) == before:
             return
         whole = self.errors.pop()
-        if "contains itself" in whole.message:  # each terminal on the way round would say so
+        if whole is loader.terminals.cycle:  # each terminal of the cycle would have this error
             if not self.recursive:
                 self.recursive = True
                 self.errors.append(whole)

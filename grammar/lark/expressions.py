@@ -1,7 +1,7 @@
-"""The expressions of Lark grammars: one line of alternatives to one tree.
+"""Parse the expressions of Lark grammars: the alternatives of one definition become one tree.
 
-Groups are kept on an explicit stack, so the depth of a grammar's nesting is a limit that we set and not one of the
-interpreter. Nothing is looked up: names may be undefined and strings malformed.
+Open groups are on an explicit stack, so the interpreter's recursion limit does not bound their depth; `Limits.nesting`
+does. Nothing is looked up: names may be undefined and strings malformed.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from .tree import (
 )
 
 IN_LIBRARY = -1
-"""Where nodes of Lark's libraries stand: errors about them are shown where the library is imported."""
+"""The place of all nodes of Lark's libraries: errors about them are shown at the import of the library."""
 
 _DIGITS = re.compile("[+-]?[0-9]+")
 
-# Operators among the items that they are about, until the sequence is made:
+# Operators among the items of a sequence, until the sequence is made:
 _AND = Node()
 _NOT = Node()
 
 
 class ExpressionReader:
-    """Reads expressions among the lexemes of one text; `i` is the next one."""
+    """Reads expressions from the lexemes of one text. `i` is the index of the next lexeme."""
 
     __slots__ = ("has_operators", "i", "in_library", "kinds", "lexemes", "nesting", "parsed")
 
@@ -55,13 +55,14 @@ class ExpressionReader:
         self.in_library = in_library
         self.nesting: int = parsed.limits.nesting
         self.i = 0
-        self.has_operators = False  # whether there has been an `&`, or a `~` before what it negates
+        self.has_operators = False  # whether the text has had an `&` yet, or a `~` in front of an item
 
     def expression(self, rule: str | None) -> Node:
-        """Alternatives up to the end of the definition. `rule` may have aliases; None: a terminal, which may not."""
+        """Read alternatives up to the end of the definition. `rule` is its name; None for a terminal."""
         alternatives: list[Node] = []
         items: list[Node] = []
-        # What the open groups are part of, where they opened, and what a template is used with as far as it was read.
+        # The open groups, outermost first. For each: the alternatives and the items before it, the lexeme that opened
+        # it, and, if it is the use of a template, the arguments read so far.
         stack: list[tuple[list[Node], list[Node], int, list[Node]]] = []
         while True:
             lexeme = self.lexemes[self.i]
@@ -119,7 +120,7 @@ class ExpressionReader:
         return choice(alternatives)
 
     def extension(self, lexeme: str, items: list[Node], in_group: bool) -> bool:
-        """Read what goes on an expression beyond Lark; whether there is something like that."""
+        """Read a part of an expression that Lark does not have. Return whether there is one here."""
         at = self.i
         if lexeme == "&":
             items.append(_AND)
@@ -129,10 +130,10 @@ class ExpressionReader:
             self.has_operators = True
         elif lexeme[:3] == "%if" and self.kinds[at] == DIRECTIVE:
             if in_group:
-                raise self.parsed.error("a condition stands behind a whole alternative, not inside a group", at)
+                raise self.parsed.error("a condition follows a whole alternative; it cannot be inside a group", at)
             if self.kinds[at + 1] not in (BAR, LINE, NOTHING):
                 self.i += 1
-                raise self.unexpected("an alternative ends with its condition", "write `|` before the next one")
+                raise self.unexpected("the alternative should end after its condition", "write `|` before the next one")
             body = self.sequence(items[:])
             items[:] = [Guarded(body.at, body, Condition(self.place(), lexeme))]
         elif self.kinds[at] == DIRECTIVE and lexeme[-1] == "}":
@@ -146,13 +147,13 @@ class ExpressionReader:
         return True
 
     def begins_item(self, at: int) -> bool:
-        """Whether the lexeme there begins something that can be negated."""
+        """Return whether the lexeme `at` begins something that can be negated."""
         kind = self.kinds[at]
         lexeme = self.lexemes[at]
         return kind <= SPECIAL or lexeme in ("(", "[", "~") or (kind == DIRECTIVE and lexeme[-1] == "}")
 
     def put(self, node: Node, items: list[Node]) -> None:
-        """Append `node` with the operators around it. A `~` before it binds closer than what stands behind it."""
+        """Append `node` with the operators around it. A `~` in front binds closer than an operator that follows."""
         if self.has_operators:
             while items and items[-1] is _NOT:
                 items.pop()
@@ -160,7 +161,7 @@ class ExpressionReader:
         items.append(self.repeated(node))
 
     def intersection(self, items: list[Node]) -> Node:
-        """`items` with `&` between some of them, which binds closer than `|` and less close than a blank."""
+        """Return the node for `items` with `&` among them. `&` binds closer than `|` and less close than a blank."""
         parts: list[list[Node]] = [[]]
         for item in items:
             if item is _AND:
@@ -168,16 +169,16 @@ class ExpressionReader:
             else:
                 parts[-1].append(item)
         if not all(parts):
-            raise self.unexpected("something is expected on both sides of `&`", None)
+            raise self.unexpected("an expression is expected on both sides of `&`", None)
         nodes = [part[0] if len(part) == 1 else Sequence(part[0].at, part) for part in parts]
         return Intersection(nodes[0].at, nodes)
 
     def uses_template(self) -> bool:
-        """Whether the name here, with a brace behind it, is a template's: `x{2}` and `x{,2}` count."""
+        """Return whether the name here, which a brace follows, is a template. In `x{2}` and `x{,2}` it is not."""
         return self.lexemes[self.i + 2] != "," and self.kinds[self.i + 2] != NUMBER
 
     def value(self, lexeme: str, kind: int) -> Node:
-        """A name, a literal or a range."""
+        """Read a name, a literal or a range."""
         at = self.place()
         self.i += 1
         if kind == STRING:
@@ -191,8 +192,8 @@ class ExpressionReader:
             return String(at, lexeme)
         if kind == RULE:
             if lexeme[0] == "?" or lexeme[0] == "!":
-                hint = "write a blank after it if the `?` makes what is before it optional"
-                raise self.parsed.error(f"`{lexeme}`: a modifier stands only where a rule is defined", self.i - 1, hint)
+                hint = f"if `{lexeme[0]}` is an operator, write a blank after it"
+                raise self.parsed.error(f"`{lexeme}`: only the definition of a rule has modifiers", self.i - 1, hint)
             follower = self.lexemes[self.i]
             if follower[:2] == "::":
                 self.i += 1
@@ -205,7 +206,7 @@ class ExpressionReader:
         return GrammarName(at, lexeme[1:]) if lexeme[0] == "@" else SpecialToken(at, lexeme)
 
     def repeated(self, node: Node) -> Node:
-        """`node` with the operator that may follow it."""
+        """Return `node` with the operator that may follow it."""
         if self.kinds[self.i] != MARK:
             return node
         lexeme = self.lexemes[self.i]
@@ -225,11 +226,11 @@ class ExpressionReader:
         return node
 
     def place(self) -> int:
-        """Where a node stands that begins with the next lexeme."""
+        """Return the place of a node that begins with the next lexeme."""
         return IN_LIBRARY if self.in_library else self.i
 
     def sequence(self, items: list[Node]) -> Node:
-        """`items` as one node."""
+        """Return `items` as one node."""
         if self.has_operators and _AND in items:
             return self.intersection(items)
         if len(items) == 1:
@@ -237,24 +238,24 @@ class ExpressionReader:
         return Sequence(items[0].at if items else self.place(), items)
 
     def alias(self, rule: str | None, in_group: bool) -> None:
-        """`-> name` after an alternative. It names a node of Lark's trees and does not change the language."""
+        """Read `-> name` after an alternative. It names a node of Lark's trees and does not change the language."""
         at = self.i
         if rule is None:
-            raise self.parsed.error("terminals have no aliases", at, "leave out `-> name`")
+            raise self.parsed.error("terminals have no aliases", at, "remove `-> name`")
         if in_group:
-            raise self.parsed.error("an alias stands after a whole alternative, not inside a group", at)
+            raise self.parsed.error("an alias follows a whole alternative; it cannot be inside a group", at)
         if rule[0] == "_":
             raise self.parsed.error(f"`{rule}` begins with an underscore, so its alternatives have no aliases", at)
         self.i += 1
         name = self.lexemes[self.i]
         if self.kinds[self.i] != RULE or name[0] in "?!":
-            raise self.unexpected("an alias is a name in lower case", None)
+            raise self.unexpected("an alias, a name in lower case, is expected here", None)
         self.i += 1
         if self.kinds[self.i] not in (BAR, LINE, NOTHING):
-            raise self.unexpected("an alternative ends with its alias", "write `|` before the next one")
+            raise self.unexpected("the alternative should end after its alias", "write `|` before the next one")
 
     def counted(self, body: Node) -> Node:
-        """`~n` or `~n..m`."""
+        """Read `~n` or `~n..m`."""
         at = self.i
         self.i += 1
         minimum = self.number("a count, a number, is expected after `~`")
@@ -267,12 +268,12 @@ class ExpressionReader:
         return Repeat(body.at, body, minimum, maximum, f"{{{minimum},{maximum}}}")
 
     def counted_in_braces(self, body: Node) -> Node:
-        """`{n}`, `{n,}`, `{,m}` or `{n,m}`."""
+        """Read `{n}`, `{n,}`, `{,m}` or `{n,m}`."""
         at = self.i
         self.i += 1
         lexeme = self.lexemes[self.i]
         if lexeme != "," and self.kinds[self.i] != NUMBER:
-            raise self.parsed.error("only a rule can be a template", at, "counts are written {n}, {n,}, {,m} or {n,m}")
+            raise self.parsed.error("only a rule can be a template", at, "write counts as {n}, {n,}, {,m} or {n,m}")
         minimum = 0 if lexeme == "," else self.number("")
         maximum: int | None = minimum
         operator = f"{{{minimum}}}"
@@ -284,7 +285,7 @@ class ExpressionReader:
                 maximum = self.number("")
                 operator = f"{{{minimum},{maximum}}}"
             elif lexeme == ",":
-                raise self.parsed.error("`{,}` counts nothing", at, "write {n}, {n,}, {,m} or {n,m}")
+                raise self.parsed.error("`{,}` has no count", at, "write {n}, {n,}, {,m} or {n,m}")
         if self.lexemes[self.i] != "}":
             raise self.unexpected("`}` is expected here", "write {n}, {n,}, {,m} or {n,m}")
         self.i += 1
@@ -303,31 +304,33 @@ class ExpressionReader:
     def check_counts(self, minimum: int, maximum: int | None, at: int) -> None:
         if minimum < 0 or (maximum is not None and maximum < minimum):
             raise self.parsed.error(
-                f"cannot repeat from {minimum} to {maximum} times", at, "counts are not negative, the smaller one first"
+                f"cannot repeat from {minimum} to {maximum} times",
+                at,
+                "write the smaller count first, none negative",
             )
         most = self.parsed.limits.repetitions
         if max(minimum, maximum or 0) > most:
-            raise self.parsed.limit_error(f"counts go up to {most}", at, "use `*` or `+`").set_limit("repetitions")
+            raise self.parsed.limit_error(f"a count is at most {most}", at, "use `*` or `+`").set_limit("repetitions")
 
     def check_nesting(self, depth: int) -> None:
         if depth == self.nesting:
             message = f"groups are nested more than {depth} deep"
-            hint = "give inner groups names of their own"
+            hint = "make rules of the inner groups"
             raise self.parsed.limit_error(message, self.i, hint).set_limit("nesting")
 
     def check_closes(self, lexeme: str, opener: int) -> None:
         if opener < 0 or self.lexemes[opener] + lexeme not in ("()", "[]", "{}"):
-            raise self.parsed.error(f"`{lexeme}` closes nothing that is open here", self.i)
+            raise self.parsed.error(f"`{lexeme}` closes no open group", self.i)
 
     def check_argument(self, alternatives: list[Node], items: list[Node]) -> None:
         if not alternatives and not items:
-            raise self.unexpected("a template is used with something here", "write () for nothing at all")
+            raise self.unexpected("an argument of the template is expected here", "write () for an empty one")
 
     def unexpected(self, expected: str, hint: str | None) -> GrammarError:
-        """The error about the next lexeme; `expected` says what would be right."""
+        """Return the error about the next lexeme. `expected` says what should be in its place."""
         return unexpected(self.parsed, self.i, expected, hint)
 
 
 def choice(alternatives: list[Node]) -> Node:
-    """`alternatives` as one node."""
+    """Return `alternatives` as one node."""
     return alternatives[0] if len(alternatives) == 1 else Choice(alternatives[0].at, alternatives)

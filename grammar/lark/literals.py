@@ -1,12 +1,12 @@
-"""Strings and regular expressions as Lark grammars write them: the text behind the quotes and slashes.
+"""Strings and regular expressions as Lark grammars write them: the text between the quotes and slashes.
 
-Lark reads both through Python's own literals (`eval_escaping` in `load_grammar.py`), which has consequences that
-grammars rely on, or suffer from, and that are kept here:
+Lark evaluates both as Python literals (`eval_escaping` in `load_grammar.py`). Grammars rely on the consequences, or
+suffer from them, so they are the same here:
 
-- `\\n \\r \\t \\f \\x.. \\u.... \\U........` become the character itself *before* a regular expression is read, so
-  `/\\x2a/` is `/*/`; every other escape stays as it is, backslash included (`"\\d"` is a backslash and a `d`);
-- a backslash before a double quote is dropped, also the second one of `\\\\"`: `/\\\\"/` matches only a quote;
-- a raw carriage return is a line feed.
+- `\\n \\r \\t \\f \\x.. \\u.... \\U........` become the character itself *before* a regular expression is parsed, so
+  `/\\x2a/` is `/*/`. Every other escape stays as it is, with its backslash: `"\\d"` is a backslash and a `d`.
+- A backslash before a double quote is dropped, even the second one of `\\\\"`: `/\\\\"/` matches only a quote.
+- A raw carriage return is a line feed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 FLAGS = "imslux"
 
 EMPTY_STRINGS = ('""', '""i')
-"""The empty text as written. In a rule it stands for nothing at all; in a terminal it is refused."""
+"""The ways to write the empty text. In a rule it derives nothing; in a terminal it is an error."""
 
 _ESCAPE = re.compile(
     r"(?<!\\)\\+\""  # a run of backslashes of any length before a quote loses one
@@ -24,13 +24,13 @@ _ESCAPE = re.compile(
 )
 _DIGITS = {"x": 2, "u": 4, "U": 8}
 ESCAPED = frozenset('nrtfxuU\\"')
-"""What may follow a backslash in a string; before other characters the backslash is kept."""
+"""The characters that a backslash in a string escapes. Before any other character the backslash stays."""
 
 _CHARACTERS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f"}
 
 
 class LiteralError(ValueError):
-    """A malformed literal. `position` is an offset in it, quote or slash included."""
+    """A malformed literal. `position` is an offset in it; its quote or slash is at 0."""
 
     def __init__(self, message: str, position: int, hint: str | None = None) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class LiteralError(ValueError):
 
 
 def split(raw: str) -> tuple[str, str]:
-    """What stands between the quotes or slashes of a literal as written, and its flags."""
+    """Return the text between the quotes or slashes of a literal, as written, and its flags."""
     if raw[-1] == raw[0]:
         return raw[1:-1], ""
     end = raw.rindex(raw[0])
@@ -48,7 +48,7 @@ def split(raw: str) -> tuple[str, str]:
 
 
 def string_text(raw: str) -> tuple[str, str]:
-    """The text that a string literal stands for, and its flags ("i" or none)."""
+    """Return the text that a string literal means, and its flags: "i" or none."""
     body, flags = split(raw)
     if "\\" in body or "\r" in body or "\0" in body:
         body = unescape(body).replace("\\\\", "\\")
@@ -59,43 +59,43 @@ def string_text(raw: str) -> tuple[str, str]:
 
 
 def regexp_text(raw: str) -> tuple[str, str]:
-    """The pattern that a regexp literal stands for, and its flags."""
+    """Return the pattern that a regexp literal means, and its flags."""
     body, flags = split(raw)
     if "\n" in body and "x" not in flags:
         raise LiteralError(
-            "a regular expression goes over the end of the line", raw.index("\n"), "add the flag x, or write \\n"
+            "a regular expression contains a line break", raw.index("\n"), "write \\n, or add the flag x"
         )
     if "l" in flags:
-        raise LiteralError("the flag `l` needs byte patterns", raw.rindex("l"), "use the flags i, m, s, u or x")
+        raise LiteralError("the flag `l` applies to bytes only", raw.rindex("l"), "use the flags i, m, s, u or x")
     if "\\" in body or "\r" in body or "\0" in body:
         body = unescape(body)
     return body, flags
 
 
 def range_ends(first: str, last: str) -> tuple[str, str]:
-    """The two characters of `"a".."z"`, as Lark puts them into `[a-z]`: not unescaped, only checked."""
+    """Return the ends of `"a".."z"` as Lark puts them into `[a-z]`. Escapes are checked and stay as they are."""
     ends = []
     for raw in (first, last):
         body, flags = split(raw)
         if flags:
-            raise LiteralError("the ends of a range have no flags", len(raw) - 1, 'write both cases: "a".."z"|...')
+            raise LiteralError("the ends of a range cannot have flags", len(raw) - 1, 'write "a".."z" | "A".."Z"')
         if len(unescape(body)) != 1:
-            raise LiteralError("the ends of a range are single characters", 0, None)
+            raise LiteralError("each end of a range must be a single character", 0, None)
         ends.append(body)
     return ends[0], ends[1]
 
 
 def unescape(body: str) -> str:
-    """`body` with the escapes resolved that Lark resolves; see the module's docstring for the others."""
+    """Resolve the escapes in `body` that Lark resolves here; the module's docstring says which."""
     if "\0" in body:
-        raise LiteralError("a literal holds a NUL character", body.index("\0") + 1, "write \\x00")
+        raise LiteralError("the literal has a NUL character", body.index("\0") + 1, "write \\x00 for NUL")
     if "\r" in body:
         body = body.replace("\r\n", "\n").replace("\r", "\n")
     return _ESCAPE.sub(_resolve, body) if "\\" in body else body
 
 
 def source_position(body: str, position: int) -> int:
-    """Where in `body` the character stands that `unescape` has put at `position`."""
+    """Return the offset in `body` of the character that `unescape` has put at `position`."""
     shift = 0
     for match in _ESCAPE.finditer(body):
         if match.start() - shift >= position:
@@ -108,9 +108,9 @@ def source_position(body: str, position: int) -> int:
 
 
 def check_encodable(text: str, position: int) -> None:
-    """Lone surrogates have no UTF-8 form: text that holds one could never be generated."""
+    """Raise LiteralError if `text` has a lone surrogate. It has no UTF-8 form, so no text could match it."""
     if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
-        raise LiteralError("a lone surrogate cannot be part of a text", position, "write the character itself")
+        raise LiteralError("a lone surrogate is not a character", position, "write the character itself")
 
 
 def _resolve(match: re.Match[str]) -> str:
@@ -125,6 +125,6 @@ def _resolve(match: re.Match[str]) -> str:
             raise LiteralError(f"`\\{kind}` needs {_DIGITS[kind]} hexadecimal digits", match.start() + 1, None)
         number = int(escape[2:], 16)
         if number > 0x10FFFF:
-            raise LiteralError("Unicode ends at \\U0010ffff", match.start() + 1, None)
+            raise LiteralError("the last character is \\U0010ffff", match.start() + 1, None)
         return chr(number)
     return escape

@@ -8,7 +8,7 @@ from earleymask.grammar.lark.tree cimport (
 )
 
 
-# Copies of those of scan.py.
+# Copies of the constants in scan.py.
 cdef int RULE, TERMINAL, STRING, REGEXP, NUMBER, DIRECTIVE, LINE, NOTHING
 
 

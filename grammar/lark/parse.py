@@ -1,11 +1,11 @@
-"""Lark grammar text to definitions: which rules, terminals and directives there are, each with its expression tree.
+"""Parse a Lark grammar: find the rules, terminals and directives of a text, each with its expression tree.
 
-The grammar of grammars is that of Lark's loader (`RULES` in `load_grammar.py`), read by hand in one pass over the
-lexemes. Nothing is looked up here: names may be undefined and strings malformed. What stands behind a colon is read by
-`expressions`, errors are worded in `mistakes`.
+The grammar of grammars is that of Lark's loader (`RULES` in `load_grammar.py`). A hand-written parser reads it in one
+pass over the lexemes. It looks nothing up, so names may be undefined and strings malformed. `expressions` reads what
+follows a colon; `mistakes` words the errors.
 
-Beyond Lark, there is what `docs/extensions.md` lists; `x{2}`, `x{2,}`, `x{,3}` and `x{2,3}` count as `x~2`, `x~2..3`
-do, `<|name|>` is a special token, and what a template is used with may be any expression.
+Beyond Lark, texts may have what `docs/extensions.md` lists; counts in braces (`x{2}`, `x{2,}`, `x{,3}`, `x{2,3}`)
+beside `x~2` and `x~2..3`; special tokens, `<|name|>`; and any expression as the argument of a template.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from .scan import DIRECTIVE, LINE, NOTHING, NUMBER, REGEXP, RULE, STRING, TERMIN
 from .tree import DECLARED, Attribute, Attributed, Change, Definition, Import, Node, Parametric, ParsedGrammar, Sequence
 
 MAX_ERRORS = 100
-"""So many errors are looked for in one text."""
+"""At most so many errors of one text are collected, for `GrammarError.errors`. Others are not looked for."""
 
 
 def parse(text: str, name: str | None = None, limits: Limits = DEFAULT) -> ParsedGrammar:
-    """Read a whole grammar text. `name` is what errors call it, where it is not the text that the caller gave."""
+    """Parse a whole grammar text. Errors give its `name`; it is None for the text that the caller gave."""
     parsed = ParsedGrammar(text, name, limits)
     _Parser(parsed, False).grammar()
     return parsed
 
 
 def parse_inside(around: ParsedGrammar, text: str, base: int) -> ParsedGrammar:
-    """Read a grammar that is a part of another text."""
+    """Parse `text`, a grammar that is part of the text of `around`, beginning at offset `base`."""
     parsed = ParsedGrammar(text, None, around.limits, around, base)
     _Parser(parsed, False).grammar()
     return parsed
 
 
 def syntax_errors(text: str, limits: Limits) -> list[GrammarError]:
-    """The errors of a malformed text, up to MAX_ERRORS; after each, reading goes on with the next definition."""
+    """Return the syntax errors of a text, at most MAX_ERRORS. After each, parsing continues at the next definition."""
     parsed = ParsedGrammar(text, None, limits)
     parser = _Parser(parsed, False)
     errors: list[GrammarError] = []
@@ -52,19 +52,19 @@ def syntax_errors(text: str, limits: Limits) -> list[GrammarError]:
 
 
 def parse_library(text: str) -> ParsedGrammar:
-    """Read a part of one of Lark's libraries: its nodes have no place."""
+    """Parse a part of one of Lark's libraries. Its nodes have no places."""
     parsed = ParsedGrammar(text)
     _Parser(parsed, True).grammar()
     return parsed
 
 
 class _Parser(ExpressionReader):
-    """Reads the lexemes from left to right."""
+    """Parses one text from left to right."""
 
     __slots__ = ()
 
     def grammar(self) -> None:
-        """A sequence of definitions, directives and line ends."""
+        """Read a sequence of definitions, directives and line ends."""
         while True:
             lexeme = self.lexemes[self.i]
             kind = self.kinds[self.i]
@@ -99,7 +99,7 @@ class _Parser(ExpressionReader):
         if extras is not None:
             attributes, is_parametric = extras
             if params and (attributes or is_parametric):
-                raise self.parsed.error(f"template `{name}` has attributes or a value", at, "a rule has them")
+                raise self.parsed.error(f"template `{name}` has attributes or a value", at, "only plain rules do")
             if attributes:
                 tree = Attributed(place, name, attributes, tree)
             if is_parametric:
@@ -107,7 +107,7 @@ class _Parser(ExpressionReader):
         return Definition(place, name, tree, is_terminal, params)
 
     def extras(self, is_terminal: bool) -> tuple[list[Attribute], bool]:
-        """What may stand between a name and its colon: a priority, attributes, and `::_`, which gives it a value."""
+        """Read what may follow a name before its colon: a priority, attributes, and `::_`, which gives it a value."""
         attributes: list[Attribute] = []
         is_parametric = False
         while True:
@@ -123,14 +123,14 @@ class _Parser(ExpressionReader):
                     attributes += self.attributes(attributes)
                     continue
                 if lexeme != "::_":
-                    raise self.parsed.error(f"`{lexeme}` defines nothing", self.i, "write name::_ : ... for all values")
+                    raise self.parsed.error(f"`{lexeme}` cannot be defined", self.i, "write name::_ for all values")
                 is_parametric = True
                 self.i += 1
             else:
                 return attributes, is_parametric
 
     def attributes(self, before: list[Attribute]) -> list[Attribute]:
-        """`[name, name=value]`"""
+        """Read `[name, name=value]`. `before` are the attributes of the same rule that have been read."""
         attributes: list[Attribute] = []
         while self.lexemes[self.i] != "]":
             self.i += 1
@@ -139,7 +139,7 @@ class _Parser(ExpressionReader):
             if self.kinds[self.i] != RULE or name[0] in "?!":
                 raise self.unexpected("an attribute is expected here", 'write name[lazy, suffix="..."]: ...')
             if name in [attribute.name for attribute in before + attributes]:
-                raise self.parsed.error(f"`{name}` stands here twice", self.i)
+                raise self.parsed.error(f"attribute `{name}` is given twice", self.i)
             self.i += 1
             value: Node | None = None
             number = ""
@@ -160,7 +160,7 @@ class _Parser(ExpressionReader):
         return attributes
 
     def decimal(self) -> str:
-        """A number that may have a fraction, as written."""
+        """Read a number that may have a fraction. Return it as written."""
         written = self.lexemes[self.i]
         self.i += 1
         if self.lexemes[self.i] == "." and self.kinds[self.i + 1] == NUMBER:
@@ -171,9 +171,9 @@ class _Parser(ExpressionReader):
         return written
 
     def parameters(self, is_terminal: bool) -> tuple[str, ...]:
-        """`{a, b}` behind the name of a template."""
+        """Read `{a, b}` after the name of a template."""
         if is_terminal:
-            raise self.parsed.error("terminals have no parameters", self.i, "make it a rule: rules may be templates")
+            raise self.parsed.error("terminals have no parameters", self.i, "make it a rule: a rule can be a template")
         params: list[str] = []
         while self.lexemes[self.i] != "}":
             self.i += 1
@@ -181,7 +181,7 @@ class _Parser(ExpressionReader):
             if self.kinds[self.i] != RULE or name[0] in "?!":
                 raise self.unexpected("a parameter, a name in lower case, is expected here", "write name{a, b}: ...")
             if name in params:
-                raise self.parsed.error(f"parameter `{name}` stands here twice", self.i, "give each a name of its own")
+                raise self.parsed.error(f"there are two parameters `{name}`", self.i, "rename one")
             params.append(name)
             self.i += 1
             if self.lexemes[self.i] not in (",", "}"):
@@ -211,7 +211,7 @@ class _Parser(ExpressionReader):
             raise not_a_directive(self.parsed, at)
 
     def declaration(self) -> None:
-        """`%declare NAME NAME`: names that stand for something only the caller knows."""
+        """Read `%declare NAME NAME`: terminals whose meaning the caller gives."""
         while True:
             place = self.place()
             if self.kinds[self.i] == RULE:
@@ -224,7 +224,7 @@ class _Parser(ExpressionReader):
                 return
 
     def import_statement(self, at: int) -> None:
-        """`%import module.name`, `%import module.name -> alias` or `%import module (name, name)`.
+        """Read `%import module.name`, `%import module.name -> alias` or `%import module (name, name)`.
 
         A dot before the module makes it relative to this text.
         """
@@ -242,7 +242,7 @@ class _Parser(ExpressionReader):
                 self.i += 1
                 names.append((self.i, self.import_name()))
             if self.lexemes[self.i] != ")":
-                raise self.unexpected("`,` or `)` is expected here", "an import stands on one line")
+                raise self.unexpected("`,` or `)` is expected here", "write an import on one line")
             self.i += 1
             self.end_of_line()
             module = relative + ".".join(path)
@@ -255,8 +255,8 @@ class _Parser(ExpressionReader):
             self.i += 1
             alias = self.import_name()
             if alias.strip("_").isupper() != name.strip("_").isupper():
-                kind = "terminal, so its alias must be in upper case" if name.isupper() else "rule, in lower case"
-                raise self.parsed.error(f"`{name}` is a {kind}", self.i - 1)
+                kind, case = ("terminal", "upper") if name.isupper() else ("rule", "lower")
+                raise self.parsed.error(f"`{name}` is a {kind}, so its alias must be in {case} case", self.i - 1)
         self.end_of_line()
         self.parsed.imports.append(self.imported(at, relative + ".".join(path), name, alias))
 
@@ -272,17 +272,17 @@ class _Parser(ExpressionReader):
 
     def end_of_line(self) -> None:
         if self.kinds[self.i] not in (LINE, NOTHING):
-            raise self.unexpected("the line should end here", "every definition and directive has a line of its own")
+            raise self.unexpected("the line should end here", "begin each definition and directive on a new line")
 
     def recover(self) -> bool:
-        """Go to the next line that begins like a definition or a directive, after an error; False without one."""
+        """Skip to the next line that begins like a definition or a directive. Return False if there is none."""
         last = len(self.lexemes) - 1
         while self.i < last:
             kind = self.kinds[self.i]
             self.i += 1
             if kind == LINE:
                 follower = self.kinds[self.i]
-                behind = self.lexemes[self.i + 1] if follower <= TERMINAL else ""
-                if follower == DIRECTIVE or behind in (":", ".", "{", "[", "::_"):
+                second = self.lexemes[self.i + 1] if follower <= TERMINAL else ""
+                if follower == DIRECTIVE or second in (":", ".", "{", "[", "::_"):
                     return True
         return False

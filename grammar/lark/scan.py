@@ -1,49 +1,57 @@
 """The lexemes of a Lark grammar text.
 
-One pass from left to right keeps the lexical rules of Lark's own loader (`TERMINALS` in `load_grammar.py`), of
-which three surprise: a comment takes the line breaks before it along, so a commented line is no line at all; `|` at the
-beginning of a line continues the definition above it; and `?` directly before a letter is the modifier of a rule, never
-the operator. Some things are new: `<|name|>`, a special token; `%word` for any word, so that what we do not support is
-refused by its name; names, which may hold hyphens (`key-value`; `->` stays an arrow) and letters beyond ASCII; `&`, `=`
-and `@name`; and lexemes that hold something in another syntax: `%lark {...}`, `%regex {...}` and `%json {...}` up to
-the brace that closes them, `%if condition(...)` and `::value(...)`.
+One pass from left to right follows the lexical rules of Lark's own loader (`TERMINALS` in `load_grammar.py`). Three of
+them may surprise:
 
-A lexeme is a string and a kind. Where it began is asked only for an error and found by a second pass.
+- a comment includes the line breaks before it, so a commented line is no line at all;
+- `|` at the beginning of a line continues the definition above it;
+- `?` directly before a letter is the modifier of a rule, never the operator.
 
-Time is linear in the text whatever it holds. (Lark's expressions for strings and line breaks are exponential and
-quadratic on bad input.) Read by hand, as compiled (`lark/scan.pxd`), a lexeme costs a quarter of what one expression
-for all of them took in `re`.
+Lark does not have these lexemes:
+
+- `<|name|>`, a special token, `&`, `=` and `@name`;
+- `%word` for any word, so that an error can name the word;
+- names with hyphens (`key-value`; but `->` is an arrow) and with letters beyond ASCII;
+- lexemes that contain another syntax: `%lark {...}`, `%regex {...}` and `%json {...}` up to the closing brace,
+  `%if condition(...)` and `::value(...)`.
+
+A lexeme is a string and a kind. Its offset is needed only for errors; a second pass finds it.
+
+Time is linear in the text, whatever the text is. (Lark's regular expressions for strings and line breaks take
+exponential and quadratic time on bad input.) Compiled (`lark/scan.pxd`), this scanner needs a quarter of the time of a
+single regular expression in `re` for all lexemes.
 """
 
 from __future__ import annotations
 
-# Kinds of lexemes. The first five are values, or begin one.
+# Kinds of lexemes. The first five are values, or begin one. Modules compare them by `<=`.
 RULE = 0  # with modifiers, if any: ?name !name
 TERMINAL = 1
 STRING = 2  # with the `i` that may follow
 REGEXP = 3  # with its flags; it may span lines
-SPECIAL = 4  # <|name|>
+SPECIAL = 4  # <|name|>, <[5]> or @name
 NUMBER = 5  # with its sign
 DIRECTIVE = 6
 LINE = 7  # the end of a definition
-BAR = 8  # `|`, also with the line breaks before it
+BAR = 8  # `|`, with the line breaks before it, if any
 MARK = 9  # everything else
-NOTHING = 10  # END, or what END stands for
+NOTHING = 10  # END
 
 MAX_BLOCKS = 20
-"""Grammars, `%lark {...}`, within each other."""
+"""At most so many blocks `%lark {...}` within each other: the scanner recurses. A deeper one is a syntax error."""
 
 END = ""
-"""The last lexeme of every text; the second but last, too, where the text holds something that is no lexeme."""
+"""The last lexeme of every text. If something in the text is no lexeme, END stands for the rest of the text, too: then
+the last two lexemes are END."""
 
 
 def scan(text: str) -> tuple[list[str], bytearray]:
-    """The lexemes of `text`, which ends with a line break, and then END; and the kind of each."""
+    """Return the lexemes of `text`, with END as the last one, and the kind of each. `text` ends with a line break."""
     return _Scanner(text).all(None)
 
 
 def offsets(text: str) -> list[int]:
-    """Where the lexemes of `text` begin."""
+    """Return the offsets of the lexemes of `text`."""
     begins: list[int] = []
     _Scanner(text).all(begins)
     return begins
@@ -56,10 +64,10 @@ class _Scanner:
         self.text = text
         self.at = 0
         self.end = len(text)
-        self.n_open = 0  # blocks that are being read
+        self.n_open = 0  # blocks around the current place
 
     def all(self, begins: list[int] | None) -> tuple[list[str], bytearray]:
-        """All lexemes with their kinds; where they begin goes to `begins`."""
+        """Return all lexemes with their kinds. Append their offsets to `begins`, if given."""
         lexemes = []
         kinds = bytearray()
         nothing = NOTHING
@@ -75,17 +83,17 @@ class _Scanner:
             if kind == nothing:
                 if before == self.end:
                     return lexemes, kinds
-                # No lexeme fits, and everything that is left is one END: the first such place is the error. (It may be
-                # the end of the text, where the line break was escaped.)
+                # No lexeme fits here, so the rest of the text is one END, and its offset is the place of the error.
+                # (The rest may be empty, if the last line break was escaped.)
                 self.at = self.end
 
     def skip(self) -> None:
-        """Go on behind blanks, comments with the white space before them, and escaped line breaks."""
+        """Skip blanks, comments with the white space before them, and escaped line breaks."""
         while True:
             while self.peek(self.at) == " " or self.peek(self.at) == "\t":
                 self.at += 1
             begin = self.at
-            if "]" <= self.peek(begin) <= "z":  # most lexemes begin with one of these, and nothing that is skipped
+            if "]" <= self.peek(begin) <= "z":  # most lexemes begin so, and nothing that is skipped does
                 return
             at = self.space(begin)
             if self.peek(at) == "#" or (self.peek(at) == "/" and self.peek(at + 1) == "/"):
@@ -102,7 +110,7 @@ class _Scanner:
             self.at = at + 1
 
     def lexeme(self) -> int:
-        """Go on behind the lexeme that begins here; its kind, or NOTHING where none does. The frequent ones first."""
+        """Skip the lexeme that begins here. Return its kind, or NOTHING if none begins. Frequent kinds come first."""
         at = self.at
         char = self.text[at]
         if "a" <= char <= "z":
@@ -137,7 +145,7 @@ class _Scanner:
         return self.name(at) if char >= "\x80" else NOTHING
 
     def directive(self, begin: int) -> int:
-        """`%word`, with what belongs to it if it begins a block or a condition."""
+        """Read `%word`, and what follows it in a block or a condition."""
         at = begin + 1
         while "a" <= self.peek(at) <= "z":
             at += 1
@@ -153,7 +161,7 @@ class _Scanner:
         return self.ends(at, DIRECTIVE)
 
     def grammar(self, at: int) -> int:
-        """`{...}` around a grammar: up to the brace that closes it."""
+        """Read `{...}` around a grammar, up to the closing brace."""
         if self.n_open == MAX_BLOCKS:
             return NOTHING
         self.n_open += 1
@@ -175,7 +183,7 @@ class _Scanner:
                         return DIRECTIVE
 
     def json(self, at: int) -> int:
-        """`{...}`, a JSON object: up to the brace that closes it."""
+        """Read `{...}`, a JSON object, up to the closing brace."""
         depth = 0
         while at < self.end:
             char = self.text[at]
@@ -193,7 +201,7 @@ class _Scanner:
         return NOTHING
 
     def applied(self, at: int, kind: int) -> int:
-        """A word, and what stands behind it in parentheses, on the same line: `_`, `0x1f`, `and(bit_set(1), true)`."""
+        """Read a word, and parentheses that follow it on the same line: `_`, `0x1f`, `and(bit_set(1), true)`."""
         while self.peek(at) == "_" or (self.peek(at) < "\x80" and self.peek(at).isalnum()):
             at += 1
         if self.peek(at) != "(":
@@ -213,9 +221,9 @@ class _Scanner:
         return NOTHING
 
     def name(self, at: int) -> int:
-        """`_?[a-z][_a-z0-9]*`, a rule, or the same in upper case, a terminal; or letters of any script, and hyphens.
+        """Read the name of a rule, `_?[a-z][_a-z0-9]*`, or of a terminal, the same in upper case.
 
-        A name that begins with a letter without case is a rule.
+        Names may also have hyphens and letters of any script. If the first letter has no case, it is a rule.
         """
         char = self.peek(at)
         if char == "_":
@@ -228,7 +236,7 @@ class _Scanner:
         return NOTHING
 
     def name_end(self, at: int, first: str, last: str) -> int:
-        """Where the name ends that `at` is in and whose letters are from `first` to `last`, or of that case."""
+        """Return the end of the name around `at`. Its letters have the case of `first` and `last`."""
         while True:
             char = self.peek(at)
             if not _is_name(first, last, char) and not (char == "-" and _is_name(first, last, self.peek(at + 1))):
@@ -236,7 +244,7 @@ class _Scanner:
             at += 1
 
     def modified(self, at: int, first: str) -> int:
-        """A rule with its modifiers, `?` and `!` in any order; or the operator `?`, but not directly before a name."""
+        """Read a rule with its modifiers, `?` and `!` in any order; or the operator `?`, if no name follows it."""
         begin = at + 1
         second = self.peek(begin)
         if (second == "?" or second == "!") and second != first:
@@ -249,7 +257,7 @@ class _Scanner:
         return NOTHING
 
     def string(self, at: int) -> int:
-        """On one line, up to a quote without a backslash before it."""
+        """Read a string: on one line, up to a quote that no backslash escapes."""
         while at < self.end:
             char = self.text[at]
             at += 1
@@ -263,7 +271,7 @@ class _Scanner:
         return NOTHING
 
     def regexp(self, at: int) -> int:
-        """Up to a slash without a backslash before it, and flags."""
+        """Read a regular expression: up to a slash that no backslash escapes, and flags."""
         while at < self.end:
             char = self.text[at]
             at += 1
@@ -276,7 +284,7 @@ class _Scanner:
         return NOTHING
 
     def number(self, at: int, first: str) -> int:
-        """`[+-]?[0-9]+`, in the digits of any script; or one of `+` and `->`."""
+        """Read `[+-]?[0-9]+`, in digits of any script; or `+`; or `->`."""
         begin = at + 1
         at = begin
         while self.peek(at).isdecimal():
@@ -288,7 +296,7 @@ class _Scanner:
         return self.ends(at + 1, MARK) if self.peek(at) == ">" else NOTHING
 
     def special(self, at: int) -> int:
-        """`<name>`, where the name holds neither brackets nor white space."""
+        """Read `<name>`. The name has neither brackets nor white space."""
         begin = at
         while at < self.end:
             char = self.text[at]
@@ -300,17 +308,17 @@ class _Scanner:
         return NOTHING
 
     def space(self, at: int) -> int:
-        """Where the white space that begins here, line breaks included, ends."""
+        """Return the end of the white space, including line breaks, that begins at `at`."""
         while self.peek(at).isspace():
             at += 1
         return at
 
     def peek(self, at: int) -> str:
-        """The character there; NUL, which begins nothing and goes on with nothing, where the text has ended."""
+        """Return the character at `at`; beyond the text NUL, which begins no lexeme and continues no name."""
         return self.text[at] if at < self.end else "\0"
 
     def ends(self, at: int, kind: int) -> int:
-        """A lexeme of this kind ends there."""
+        """End the current lexeme at `at`. Return its kind."""
         self.at = at
         return kind
 

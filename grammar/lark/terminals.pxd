@@ -20,6 +20,7 @@ cdef class TerminalBuilder:
     cdef list _open
     cdef Py_ssize_t _pieces
     cdef Py_ssize_t _most_pieces
+    cdef readonly object cycle
 
     cpdef Regex build(self, Node tree, tuple found=*)
     cpdef Regex compose(self, Node tree, int depth)

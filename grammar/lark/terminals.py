@@ -1,15 +1,22 @@
-"""Terminals built from strings, regular expressions and other terminals, as one regex tree each.
+"""Build one regex tree for each terminal, from strings, regular expressions and other terminals.
 
-Lark builds the *text* of a regular expression (`TerminalTreeToPattern` in `load_grammar.py`) and some of its
-meanings come from that: `A: /a|b/ "c"` is `a|bc`; the alternatives of a terminal are sorted, longest first, which
-decides what a lazy quantifier beside them matches; a piece may even begin with the quantifier of the piece before it.
-So there are two ways here:
+Lark builds the *text* of a regular expression (`TerminalTreeToPattern` in `load_grammar.py`), which has consequences:
+`A: /a|b/ "c"` is `a|bc`; the alternatives of a terminal are sorted, longest first, which decides what a lazy quantifier
+beside them matches; a piece may even begin with the quantifier of the piece before it. So there are two ways here:
 
-- trees are put together directly where every piece is self-contained and nothing is lazy, the usual case: then neither
-  order nor grouping can matter;
-- otherwise the text is built exactly as Lark does, and parsed once.
+- Usually every piece means the same alone as beside others, and nothing is lazy. Then neither order nor grouping
+  matters, and the trees of the pieces are joined directly.
+- Otherwise the text is built exactly as Lark builds it, and parsed once.
 
-Flags belong to the piece they are written on, in both ways. Terminals may not be recursive.
+In both ways, flags apply only to the piece that they are written on. Terminals cannot be recursive.
+
+Lark has no `&` (intersection), `~` (complement) and `%regex {...}`, and so no text for a terminal with one of them. In
+such a terminal every piece beside an operator, and each side of one, is a language of its own: the one that Lark gives
+to that piece alone, with its lazy quantifiers and lookarounds. `Composer` joins these languages. A complement contains
+all other sequences of Unicode scalar values. `&` binds closer than `|` and less close than a sequence; `~` binds
+closest: `A "x" & ~B+ | C` is `((A "x") & ((~B)+)) | C`. The automaton of an intersection or a complement is lazy like
+any other. In the worst case it is exponential in the size of its nondeterministic parts. Whether it is empty is
+searched within a limit.
 """
 
 from __future__ import annotations
@@ -55,34 +62,36 @@ if TYPE_CHECKING:
     from ...earley.limits import Limits
 
 MAX_DEPTH = 200
-"""Of the tree of a terminal, those of the terminals in it included: some hundred terminals within each other."""
+"""At most so many levels in the tree of a terminal, including the trees of the terminals in it, because the functions
+here recurse. It allows some hundred terminals within each other. Beyond it, GrammarLimitError."""
 
 MAX_PATTERN = 1_000_000
-"""Characters of a regular expression that was put together from pieces."""
+"""At most so many characters in the text that is built for a terminal: pieces that are used often can make it grow
+exponentially. Beyond it, GrammarLimitError."""
 
-# A piece that may mean something else beside others than alone: an alternative without a group, a quantifier, a number
-# or a brace at an end that its neighbour could go on with, a global flag; or one in which the order of alternatives
-# matters.
+# Finds pieces that may mean something else beside others than alone: an alternative without a group; a quantifier, a
+# number or a brace at an end, which the neighbour could continue; a global flag. And pieces in which the order of
+# alternatives matters.
 _INTRICATE = re.compile(r"\||^[*+?{]|\\[0-9]+$|\{[0-9,]*$|\(\?[aiLmsux]+\)|[*+?}][?+]|\(\?>")
 
 
 class Context(Protocol):
-    """What the loader does for terminals: it finds named ones, and knows whose text is being read."""
+    """What this module asks of the loader: to find named terminals, and to know whose text is being read."""
 
     scope: Scope
-    """The names and the text that nodes belong to."""
+    """The scope of the nodes that are being read: their names and their text."""
 
     def find_terminal(self, node: TerminalName) -> Found:
-        """The definition of a terminal that stands inside another one."""
+        """Return the definition of a terminal that is named in another one."""
         ...
 
     def move(self, scope: Scope) -> Scope:
-        """Go on in another text; the one before is returned."""
+        """Continue in the text of another scope. Return the scope before."""
         ...
 
 
 class Pattern(NamedTuple):
-    """What Lark calls a pattern: text, flags, and whether the text is a plain string."""
+    """What Lark calls a pattern: a text, its flags, and whether it is a plain string."""
 
     text: str
     flags: str
@@ -96,24 +105,25 @@ class Pattern(NamedTuple):
 
 
 class NoText(Exception):
-    """Something in a terminal is not to be written as a regular expression, such as an intersection."""
+    """Something in a terminal, such as an intersection, has no form as the text of a regular expression."""
 
 
 class TerminalBuilder:
     """Makes the regex trees of one grammar's terminals; each named one is made once."""
 
-    __slots__ = ("_context", "_known", "_most_pieces", "_open", "_pieces")
+    __slots__ = ("_context", "_known", "_most_pieces", "_open", "_pieces", "cycle")
 
     def __init__(self, context: Context, limits: Limits) -> None:
         self._context = context
         self._most_pieces = limits.terminal_pieces
-        # Tree (None: intricate) and number of pieces of named terminals:
+        # For named terminals: the tree, None if only the text says what it means, and the number of pieces.
         self._known: dict[Found, tuple[Regex | None, int]] = {}
         self._open: list[Found] = []  # the terminals that are being read, outermost first
         self._pieces = 0
+        self.cycle: GrammarError | None = None  # the last error about a terminal that contains itself
 
     def build(self, tree: Node, found: Found | None = None) -> Regex:
-        """The regex of one terminal's expression; `found` is its definition where it has a name."""
+        """Return the regex of one terminal's expression. `found` is its definition, if it has a name."""
         if isinstance(tree, Regexp):
             text, flags = self._regexp_text(tree)
             return self._parse(text, flags, tree)
@@ -129,7 +139,7 @@ class TerminalBuilder:
         return regex
 
     def composed(self, tree: Node, depth: int) -> Regex | None:
-        """The regex of `tree` as Lark composes it; None where something in it is no text."""
+        """Return the regex of `tree` as Lark composes it; None if something in it has no text."""
         scope = self._context.scope
         n_open = len(self._open)
         try:
@@ -143,7 +153,7 @@ class TerminalBuilder:
     # The direct way.
 
     def compose(self, tree: Node, depth: int) -> Regex | None:
-        """The regex of `tree`, or None where only Lark's text says what it means."""
+        """Return the regex of `tree`, or None if only Lark's text says what it means."""
         if isinstance(tree, String):
             self._count(tree, 1)
             text, flags = self._string_text(tree)
@@ -171,7 +181,7 @@ class TerminalBuilder:
                 return None
             try:
                 return regex_syntax.parse(text, flags)
-            except RegexSyntaxError:  # it may be right beside its neighbours
+            except RegexSyntaxError:  # it may be correct together with its neighbours
                 return None
         if isinstance(tree, Elsewhere):
             outer = self._context.move(tree.scope)
@@ -209,7 +219,7 @@ class TerminalBuilder:
     # Lark's way.
 
     def pattern(self, tree: Node, depth: int) -> Pattern:
-        """What Lark's TerminalTreeToPattern makes of `tree`."""
+        """Return what Lark's TerminalTreeToPattern makes of `tree`."""
         self._check_depth(tree, depth)
         flags = ""
         if isinstance(tree, TerminalName):
@@ -245,11 +255,11 @@ class TerminalBuilder:
         else:
             raise self._not_here(tree)
         if len(text) > MAX_PATTERN:
-            raise self._limit_error(f"a terminal's pattern is longer than {MAX_PATTERN} characters", tree)
+            raise self._limit_error(f"the pattern of a terminal has more than {MAX_PATTERN} characters", tree)
         return Pattern(text, flags, False)
 
     def _sort_key(self, pattern: Pattern, tree: Node) -> tuple[float, int, int]:
-        """Lark's order of alternatives: by the longest and then the shortest text they can match, then as written."""
+        """Return the key of Lark's order: longest match first, then the shortest match, then the length as written."""
         if pattern.is_string:
             shortest: int = len(pattern.text)
             longest: float = shortest
@@ -257,12 +267,13 @@ class TerminalBuilder:
             shortest, longest = widths(self._parse(pattern.regexp(), "", tree))
         return -longest, -shortest, -len(pattern.text)
 
-    # What both need.
+    # For both ways.
 
     def _enter(self, found: Found, node: TerminalName, depth: int) -> Scope:
-        """Go into the definition of a named terminal; `_leave` with what is returned when it has been read."""
+        """Begin to read the definition of a named terminal. Give the result to `_leave` at its end."""
         if found in self._open:
-            raise self._error(f"terminal `{node.name}` contains itself", node, "only rules may be recursive")
+            self.cycle = self._error(f"terminal `{node.name}` contains itself", node, "only rules can be recursive")
+            raise self.cycle
         self._check_depth(node, depth)
         self._open.append(found)
         return self._context.move(found[0])
@@ -295,7 +306,7 @@ class TerminalBuilder:
         except LiteralError as error:
             raise self._error(error.message, node, error.hint) from error
         if first > last and first.isalnum() and last.isalnum():
-            raise self._error(f"nothing is in the range from {first!r} to {last!r}", node, "exchange its ends")
+            raise self._error(f"the range from {first!r} to {last!r} is empty", node, "exchange its ends")
         return first, last
 
     def _parse(self, pattern: str, flags: str, tree: Node) -> Regex:
@@ -310,7 +321,7 @@ class TerminalBuilder:
         self._pieces += pieces
         most = self._most_pieces
         if self._pieces > most:
-            message = f"a terminal consists of more than {most} pieces"
+            message = f"a terminal has more than {most} pieces"
             raise self._limit_error(message, node, "make it a rule").set_limit("terminal_pieces")
 
     def _check_depth(self, node: Node, depth: int) -> None:
@@ -318,20 +329,20 @@ class TerminalBuilder:
             raise self._limit_error(f"a terminal is more than {MAX_DEPTH} levels deep", node, "make it a rule")
 
     def _check_text(self, tree: Node, node: TerminalName) -> None:
-        """Refuse a name for a special token where it stands: in a rule it would be right."""
+        """Raise the error about the name `node` in a terminal, if it stands for a special token."""
         special = special_of(tree)
         if special is not None:
-            message = f"special token `{special.name}` stands inside a terminal, as `{node.name}`"
+            message = f"special token `{special.name}` cannot be inside a terminal, where it is `{node.name}`"
             raise self._error(message, node, "use it in a rule")
 
     def _not_here(self, node: Node) -> GrammarError:
         if isinstance(node, SpecialToken):
-            return self._error(f"special token `{node.name}` stands inside a terminal", node, "use it in a rule")
+            return self._error(f"special token `{node.name}` cannot be inside a terminal", node, "use it in a rule")
         assert isinstance(node, RuleName | TemplateUse)
-        return self._error(f"rule `{node.name}` stands inside a terminal", node, "terminals consist of terminals")
+        return not_a_terminal(self._context.scope, node, f"rule `{node.name}`")
 
     def regex_error(self, error: RegexSyntaxError, tree: Node) -> GrammarError:
-        """The error about a regular expression in a terminal: at the literal that causes it, where one does alone."""
+        """Return the error about a regular expression in a terminal: at its literal, if one literal alone causes it."""
         if isinstance(tree, Regexp):
             return self._at_literal(error, tree)
         behind = None
@@ -361,7 +372,7 @@ class TerminalBuilder:
         return self._error(error.message, node, error.hint, shift)
 
     def _literals(self, tree: Node, seen: set[Found]) -> Iterator[tuple[Node, Scope]]:
-        """The literals that `tree` consists of, those of other terminals once each, and the texts they stand in."""
+        """Yield the literals of `tree`, and once each those of the terminals in it, with the scopes of their texts."""
         if isinstance(tree, TerminalName):
             found = self._context.find_terminal(tree)
             if found not in seen:
@@ -389,13 +400,13 @@ class TerminalBuilder:
 
 
 class Composer:
-    """Composes one terminal in which there is something that is no text."""
+    """Composes one terminal that contains something without a text: `&`, `~` or `%regex`."""
 
     def __init__(self, builder: TerminalBuilder, context: Context) -> None:
         self.builder = builder
         self.context = context
         self.known: dict[Found, tuple[Regex, int]] = {}
-        self.n_pieces = 0  # of what has been composed, those of other terminals as often as they are used
+        self.n_pieces = 0  # of all that has been composed; those of named terminals count at each use
 
     def compose(self, tree: Node, depth: int) -> Regex:
         builder = self.builder
@@ -413,7 +424,7 @@ class Composer:
         return regex if isinstance(regex, (Chars, Literal)) else And((regex,))
 
     def inside(self, tree: Node, depth: int) -> Regex:
-        """The regex of `tree`, part by part."""
+        """Return the regex of `tree`, composed part by part."""
         if isinstance(tree, TerminalName):
             found = self.context.find_terminal(tree)
             known = self.known.get(found)
@@ -444,7 +455,7 @@ class Composer:
 
 
 def structured(scope: Scope, node: Extended) -> Regex:
-    """The regex of `%regex {...}`; the error about anything else that is no terminal."""
+    """Return the regex of `%regex {...}`. Raise the error about anything else, which cannot be part of a terminal."""
     if isinstance(node, Block) and node.raw.startswith("%regex"):
         from ..regex.substring import structured_regex
 
@@ -458,15 +469,15 @@ def structured(scope: Scope, node: Extended) -> Regex:
         raise not_a_terminal(scope, node, f"grammar `@{node.name}`")
     if isinstance(node, Indexed):
         raise not_a_terminal(scope, node, f"rule `{node.name}`")
-    raise scope.error("a condition stands inside a terminal", node, "conditions belong to rules: name::_ : ...")
+    raise scope.error("a condition cannot be inside a terminal", node, "only rules have conditions: name::_ : ...")
 
 
 def not_a_terminal(scope: Scope, node: Node, what: str) -> GrammarError:
-    return scope.error(f"{what} stands inside a terminal", node, "terminals consist of terminals")
+    return scope.error(f"{what} cannot be inside a terminal", node, "use strings, regexps and terminals there")
 
 
 def read_json(scope: Scope, node: Block, *, exact: bool = False) -> Any:
-    """The JSON value in a block. Errors are shown at their place in it. exact: decimals keep all their digits."""
+    """Return the JSON value in a block. Errors have their place in it. With `exact`, decimals keep all their digits."""
     from decimal import Decimal, InvalidOperation  # rare
 
     begin = node.raw.index("{")
@@ -476,13 +487,13 @@ def read_json(scope: Scope, node: Block, *, exact: bool = False) -> Any:
         if len(fields) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
-            raise scope.error(f"field {twice[:40]!r} stands here twice", node)
+            raise scope.error(f"this JSON object has two fields {twice[:40]!r}", node)
         return fields
 
     try:
         return json.loads(node.raw[begin:], object_pairs_hook=unique, parse_float=Decimal if exact else None)
     except json.JSONDecodeError as error:
-        raise scope.error(f"this is no JSON: {error.msg}", node, None, begin + error.pos) from None
+        raise scope.error(f"this is not JSON: {error.msg}", node, None, begin + error.pos) from None
     except RecursionError:
         raise scope.limit_error("this JSON is nested too deeply", node) from None
     except GrammarError:
@@ -492,7 +503,7 @@ def read_json(scope: Scope, node: Block, *, exact: bool = False) -> Any:
 
 
 def faulty(literals: Iterable[tuple[Node, Scope]]) -> Node | None:
-    """The first regexp that is no terminal by itself."""
+    """Return the first regexp that cannot be a terminal by itself."""
     for literal, _ in literals:
         if isinstance(literal, Regexp):
             try:
@@ -503,7 +514,7 @@ def faulty(literals: Iterable[tuple[Node, Scope]]) -> Node | None:
 
 
 def written(node: Node) -> str:
-    """How an expression is called in messages: about as it is written, shortened."""
+    """Return the name of an expression in messages: about its text, shortened."""
     if isinstance(node, Intersection):
         return " & ".join([written(part) for part in node.parts[:3]])
     if isinstance(node, Complement):

@@ -1,4 +1,4 @@
-# Makes the nodes of tree.py extension types: a third of the time to make one, and read-only from Python.
+# Makes the nodes of tree.py extension types: they take a third of the time to make, and Python cannot change them.
 
 cimport cython
 

@@ -1,7 +1,7 @@
-"""The expressions of a Lark grammar as data, before any meaning is given to them.
+"""The expressions of a Lark grammar as data, before names are looked up; and the texts that they stand in.
 
-Every node knows the index of the lexeme it began with (`at`), from which errors find line and column. Nodes are plain
-slotted classes, extension types when compiled (`lark/tree.pxd`): a grammar makes a thousand of them.
+Every node has the index of its first lexeme (`at`), from which errors compute line and column. Nodes are plain slotted
+classes and, compiled, extension types (`lark/tree.pxd`), because a grammar makes a thousand of them.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from .scan import offsets, scan
 
 
 class Node:
-    """Base of the kinds of expression. `at`: index of its first lexeme, negative in a library of Lark's."""
+    """Base of the kinds of expression. `at` is the index of its first lexeme; it is negative in Lark's libraries."""
 
     __slots__ = ("at",)
     at: int
 
 
 DECLARED = Node()
-"""The expression of what is only declared (`%declare`): nobody has said what it is."""
+"""The expression of a terminal that is only declared (`%declare`), until the caller gives its meaning."""
 
 
 class Name(Node):
-    """Base of what is said by its name."""
+    """Base of the kinds that consist of a name."""
 
     __slots__ = ("name",)
     name: str
@@ -35,7 +35,7 @@ class Name(Node):
 
 
 class Written(Node):
-    """Base of what is kept as written, for others to read."""
+    """Base of the kinds that are kept as written. Other modules parse them."""
 
     __slots__ = ("raw",)
     raw: str
@@ -46,21 +46,21 @@ class Written(Node):
 
 
 class RuleName(Name):
-    """A rule, by name; in a template also one of its parameters."""
+    """The name of a rule or, in a template, of one of its parameters."""
 
     __slots__ = ()
 
 
 class TerminalName(Name):
-    """A named terminal."""
+    """The name of a terminal."""
 
     __slots__ = ()
 
 
 class SpecialToken(Name):
-    """`<|name|>`: one special token of the vocabulary, which no text spells; `<[5,7-9]>`: one out of these ids.
+    """`<|name|>`: one special token of the vocabulary, which no text spells. `<[5,7-9]>`: a token by its id.
 
-    `name` is all of it, brackets included.
+    `name` is the token as written, with its brackets.
     """
 
     __slots__ = ()
@@ -79,7 +79,7 @@ class Regexp(Written):
 
 
 class Range(Node):
-    """`"a".."z"`: one character out of a range; both ends as written."""
+    """`"a".."z"`: one character of a range. Both ends are kept as written."""
 
     __slots__ = ("first", "last")
     first: str
@@ -92,7 +92,7 @@ class Range(Node):
 
 
 class Sequence(Node):
-    """`items` one after the other; without any, the empty string. Never exactly one: that stands for itself."""
+    """`items` one after the other; with no items, the empty string. One item alone needs no Sequence."""
 
     __slots__ = ("items",)
     items: list[Node]
@@ -114,7 +114,7 @@ class Choice(Node):
 
 
 class Repeat(Node):
-    """`body` from `minimum` to `maximum` times; None means without end. `x?` and `[x]` are 0 to 1."""
+    """`body` from `minimum` to `maximum` times; if `maximum` is None, there is no bound. `x?` and `[x]` are 0 to 1."""
 
     __slots__ = ("body", "maximum", "minimum", "operator")
     body: Node
@@ -127,11 +127,11 @@ class Repeat(Node):
         self.body = body
         self.minimum = minimum
         self.maximum = maximum
-        self.operator = operator  # as Lark writes it into a regular expression: "*", "+", "?", "{2}" or "{2,3}"
+        self.operator = operator  # as Lark puts it into a regular expression: "*", "+", "?", "{2}" or "{2,3}"
 
 
 class TemplateUse(Node):
-    """`name{x, y}`: a template with what stands for its parameters."""
+    """`name{x, y}`: the use of a template, with the arguments for its parameters."""
 
     __slots__ = ("arguments", "name")
     name: str
@@ -144,17 +144,17 @@ class TemplateUse(Node):
 
 
 class Extended(Node):
-    """Base of what is in no grammar of Lark's, and rare: read by the modules that are imported for it."""
+    """Base of the kinds that Lark does not have. They are rare, so the modules that read them are imported lazily."""
 
     __slots__ = ()
 
     def children(self) -> list[Node]:
-        """The expressions of the same text that it holds."""
+        """Return the expressions of the same text that it contains."""
         return []
 
 
 class Around(Extended):
-    """Base of what says something about one expression, `body`."""
+    """Base of the kinds that modify one expression, `body`."""
 
     __slots__ = ("body",)
     body: Node
@@ -168,7 +168,7 @@ class Around(Extended):
 
 
 class Intersection(Extended):
-    """`x & y`: what all of `parts` match. It is a terminal, also within a rule."""
+    """`x & y`: the texts that all `parts` match. It is a terminal, also within a rule."""
 
     __slots__ = ("parts",)
     parts: list[Node]
@@ -188,7 +188,7 @@ class Complement(Around):
 
 
 class Block(Extended):
-    """`%word {...}` as written: something in another syntax, or another grammar."""
+    """`%word {...}` as written: another grammar, or something in another syntax."""
 
     __slots__ = ("raw",)
     raw: str
@@ -199,7 +199,7 @@ class Block(Extended):
 
 
 class GrammarName(Extended):
-    """`@name`: a grammar that the caller gives. `name` is without the `@`."""
+    """`@name`: a grammar that the caller gives. `name` does not include the `@`."""
 
     __slots__ = ("name",)
     name: str
@@ -210,7 +210,7 @@ class GrammarName(Extended):
 
 
 class Indexed(Extended):
-    """`name::value`: a rule for a value. `value` as written, without the colons."""
+    """`name::value`: a rule that is used with a value. `value` is kept as written, without the colons."""
 
     __slots__ = ("name", "value")
     name: str
@@ -223,7 +223,7 @@ class Indexed(Extended):
 
 
 class Guarded(Around):
-    """`body %if condition`: an alternative for some values only."""
+    """`body %if condition`: an alternative that exists for some values only."""
 
     __slots__ = ("condition",)
     condition: Condition
@@ -235,7 +235,7 @@ class Guarded(Around):
 
 
 class Condition(Written):
-    """What stands behind `%if`, as written, with the `%if`."""
+    """A condition as written, beginning with `%if`."""
 
     __slots__ = ()
 
@@ -247,7 +247,11 @@ class Parametric(Around):
 
 
 class Attribute(Node):
-    """`name` or `name=value` before a rule's colon. `value`: a literal or a terminal, or None; `number`: as written."""
+    """`name` or `name=value` in the brackets before a rule's colon.
+
+    The value is a literal or a terminal (`value`), or a number as written (`number`); if there is none, these are None
+    and "".
+    """
 
     __slots__ = ("name", "number", "value")
     name: str
@@ -297,7 +301,7 @@ class Definition(Node):
 
 
 class Change(Node):
-    """`%override` or `%extend` (`operator`) and the definition behind it."""
+    """`%override` or `%extend` (`operator`) and the definition that follows."""
 
     __slots__ = ("definition", "operator")
     operator: str
@@ -310,9 +314,9 @@ class Change(Node):
 
 
 class Import(Node):
-    """`%import module.name -> alias`; several names make several of these.
+    """`%import module.name -> alias`. An import of several names is several of these.
 
-    `module` is dotted, and begins with a dot where it is relative to the importing text.
+    `module` is a dotted name. It begins with a dot if it is relative to the importing text.
     """
 
     __slots__ = ("alias", "module", "name")
@@ -328,7 +332,7 @@ class Import(Node):
 
 
 class ParsedGrammar:
-    """The definitions and directives of one text, in its order, and the way back into the text."""
+    """The definitions and directives of one text, in order, with the places of their lexemes in the text."""
 
     __slots__ = (
         "_base",
@@ -352,20 +356,20 @@ class ParsedGrammar:
         around: ParsedGrammar | None = None,
         base: int = 0,
     ) -> None:
-        """With `around`, `text` is a part of that one's, from offset `base` on."""
+        """If `around` is given, `text` is a part of its text, beginning at offset `base`."""
         self.limits = limits
         self.source: SourceText = SourceText(text, name) if around is None else around.source
         self._inner: str | None = None if around is None else text
         self._base = base
         self.lexemes, self.kinds = scan(text + "\n")
-        self.definitions: list[Definition] = []  # also those that are only declared
+        self.definitions: list[Definition] = []  # including terminals that are only declared
         self.changes: list[Change] = []
         self.ignored: list[Node] = []
         self.imports: list[Import] = []
         self._offsets: list[int] | None = None
 
     def offset(self, at: int) -> int:
-        """Where lexeme `at` begins in the text. Found for all of them at once, when first asked."""
+        """Return the offset of lexeme `at` in the text. The first call finds the offsets of all lexemes."""
         text = self.source.text if self._inner is None else self._inner
         if self._offsets is None:
             self._offsets = offsets(text + "\n")
@@ -382,14 +386,14 @@ class ParsedGrammar:
 
 
 def contents(tree: Node) -> Node:
-    """The alternatives in a rule's whole expression, whatever else that says about the rule."""
+    """Return the alternatives in the expression of a rule, without its attributes and its value."""
     while isinstance(tree, (Attributed, Parametric)):
         tree = tree.body
     return tree
 
 
 def with_contents(tree: Node, alternatives: Node) -> Node:
-    """The same expression with other alternatives."""
+    """Return the expression `tree` of a rule with other alternatives: attributes and value stay."""
     if isinstance(tree, Parametric):
         return Parametric(tree.at, with_contents(tree.body, alternatives))
     if isinstance(tree, Attributed):

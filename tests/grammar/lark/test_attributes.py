@@ -101,7 +101,7 @@ ERRORS = {
     "no value": ('start[stop]: "a"', 1, 7, "`stop` takes a string"),
     "a number": ('start[stop=3]: "a"', 1, 7, "`stop` takes a string"),
     "both": ('start[stop="x", suffix="y"]: "a"', 1, 17, "one of `stop` and `suffix`"),
-    "twice": ('start[lazy, lazy]: "a"', 1, 13, "`lazy` stands here twice"),
+    "twice": ('start[lazy, lazy]: "a"', 1, 13, "attribute `lazy` is given twice"),
     "empty": ('start[stop=""]: "a"', 1, 12, "`stop` is empty"),
     "can be empty": ('start[stop=/x*/]: "a"', 1, 12, "`stop` matches the empty text"),
     "matches nothing": ('start[stop=A]: "a"\nA: "a" & "b"', 1, 12, "`stop` matches nothing"),

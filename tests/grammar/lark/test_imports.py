@@ -392,7 +392,7 @@ def test_declared_names_are_what_the_caller_says() -> None:
         ("start: X\n%declare X", {"X": "Y"}, "terminal `Y` is not defined"),
         ("start: X\n%declare X", {"X": '"x"\nstart: "y"'}, "must be one expression"),
         ("start: X\n%declare X", {"X": '"x'}, "does not end on its line"),
-        ("start: A\nA: X\n%declare X", {"X": "<|x|>"}, "special token `<|x|>` stands inside a terminal"),
+        ("start: A\nA: X\n%declare X", {"X": "<|x|>"}, "special token `<|x|>` cannot be inside a terminal"),
     ],
 )
 def test_declared_names_without_meaning(text: str, declared: dict[str, str], message: str) -> None:

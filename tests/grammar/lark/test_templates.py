@@ -69,14 +69,14 @@ REFUSED = {
     "argument not defined, unused": ('start: "a"\nz: t{yy}\nt{x}: x', 2, 6, "rule `yy` is not defined", None),
     "undefined in a template": ('start: "a"\nt{x}: x yy', 2, 9, "rule `yy` is not defined", None),
     "no template": ('start: y{"a"}\ny: "b"', 1, 8, "`y` is a rule and no template", "leave out the braces"),
-    "argument twice": ('start: t{"a", "b"}\nt{x, x}: x', 2, 6, "parameter `x` stands here twice", None),
+    "argument twice": ('start: t{"a", "b"}\nt{x, x}: x', 2, 6, "there are two parameters `x`", None),
     "shadows a rule": ('start: t{"a"}\nt{x}: x\nx: "b"', 2, 1, "parameter `x` of `t` has the name of a rule", None),
     "terminal": ('start: A\nA{x}: x', 2, 2, "terminals have no parameters", None),
-    "in a terminal": ('start: A\nA: t{"a"}\nt{x}: x', 2, 4, "rule `t` stands inside a terminal", None),
+    "in a terminal": ('start: A\nA: t{"a"}\nt{x}: x', 2, 4, "rule `t` cannot be inside a terminal", None),
     "use of a terminal": ('start: A{"a"}\nA: "a"', 1, 9, "only a rule can be a template", None),
     "never closed": ('start: t{"a"\nt{x}: x', 1, 9, "`{` is never closed", None),
-    "empty argument": ('start: t{"a",}\nt{x, y}: x y', 1, 14, "a template is used with something here", "()"),
-    "empty": ("start: t{}\nt{x}: x", 1, 10, "a template is used with something here", None),
+    "empty argument": ('start: t{"a",}\nt{x, y}: x y', 1, 14, "an argument of the template is expected", "()"),
+    "empty": ("start: t{}\nt{x}: x", 1, 10, "an argument of the template is expected", None),
     "upper case parameter": ('start: t{"a"}\nt{X}: X', 2, 3, "a parameter, a name in lower case", None),
 }  # fmt: skip
 
