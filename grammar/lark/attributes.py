@@ -1,17 +1,17 @@
 """Rules with attributes: `name[lazy]: body`, `name[suffix="..."]: body`, `name[capture, max_tokens=20]: body`.
 
-Three of them make the rule one terminal, of the language of its body without ignored text:
+Three attributes make the rule one terminal. Its language is made from that of its body, without ignored text:
 
-- `lazy`: the texts of the body that have no shorter one at their beginning, T minus T Sigma+;
-- `suffix=S`, `stop=S`: a text of the body and then S, where S ends nowhere before. With B the body, that is B S minus
-  Sigma* S Sigma+. The two differ in what a capture of the rule holds.
+- `lazy`: the texts of the body that do not begin with a shorter one. With T the body, that is T minus T Sigma+.
+- `suffix=S` and `stop=S`: a text of the body followed by S, such that S ends nowhere earlier. With B the body, that is
+  B S minus Sigma* S Sigma+. They differ in whether a capture of the rule includes S.
 
-Each literal and terminal of the body is a language of its own, as it is in a rule; rules in it are read as their
-expressions, so they must not contain themselves.
+Each literal and terminal in the body is a language of its own, as in a rule. The names of rules in the body stand for
+their expressions, so these rules must not contain themselves.
 
-The others do not change the language: `capture` and `stop_capture` name texts for `Matcher.captures`, `max_tokens`
-bounds lexemes, `temperature` is for whoever samples. What has one of the last two is one terminal, too: either by one
-of the three above, or because the body is a single one.
+The other attributes do not change the language. `capture` and `stop_capture` name texts for `Matcher.captures`,
+`max_tokens` bounds the tokens of a text, and the caller's sampler may use `temperature`. A rule with one of the last
+two must be one terminal, too: by one of the three attributes above, or because its body is a single terminal.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ from .tree import (
 if TYPE_CHECKING:
     from .protocols import GrammarLoader
 
-OF_LANGUAGE = ("lazy", "stop", "suffix")
+OF_LANGUAGE = ("lazy", "stop", "suffix")  # these change the language
 BESIDE = ("capture", "stop_capture", "max_tokens", "temperature")
 
 MAX_TOKENS = 2**31 - 1
-"""The most that `max_tokens` takes, as much as counts may be."""
+"""The largest value of `max_tokens`. It is also the largest count in a grammar. A larger value is an error."""
 
 _ANY = RegexRepeat(Chars(ALL), 0, None)
 _MORE = RegexRepeat(Chars(ALL), 1, None)
 
 
 def append(loader: GrammarLoader, node: Attributed, symbols: list[int]) -> None:
-    """Append the symbol that a rule with attributes is."""
+    """Append the symbol of a rule with attributes."""
     symbol = loader.extended.get(node)
     if symbol is None:
         symbol = loader.extended[node] = _Attributes(loader, node).symbol()
@@ -88,7 +88,7 @@ class _Attributes:
         for attribute in node.attributes:
             self.read(attribute)
         if self.end_capture is not None and self.end is None:
-            raise self.error("`stop_capture` stands in a rule without `stop` and `suffix`", self.named("stop_capture"))
+            raise self.error("`stop_capture` needs `stop` or `suffix` in the same rule", self.named("stop_capture"))
 
     def error(self, message: str, at: Node, hint: str | None = None) -> GrammarError:
         return self.loader.scope.error(message, at, hint)
@@ -108,7 +108,7 @@ class _Attributes:
             if attribute.value is None:
                 raise self.error(f"`{name}` takes a string, a regexp or a terminal", attribute, f'write {name}="..."')
             if self.end is not None:
-                raise self.error("a rule has one of `stop` and `suffix`", attribute)
+                raise self.error("a rule can have only one `stop` or `suffix`", attribute)
             self.end = attribute
         elif name == "capture":
             bare = attribute.value is None and not attribute.number
@@ -129,11 +129,11 @@ class _Attributes:
             self.of_terminal = attribute
         else:
             raise self.error(
-                f"there is no attribute `{name}`", attribute, f"there are {', '.join(OF_LANGUAGE + BESIDE)}"
+                f"there is no attribute `{name}`", attribute, f"the attributes are {', '.join(OF_LANGUAGE + BESIDE)}"
             )
 
     def text(self, attribute: Attribute) -> str:
-        """The name that an attribute gives."""
+        """Return the name that an attribute gives."""
         if not isinstance(attribute.value, String):
             raise self.error(f"`{attribute.name}` takes a name in quotes", attribute, f'write {attribute.name}="..."')
         try:
@@ -143,7 +143,7 @@ class _Attributes:
             raise self.error(message, attribute.value) from error
 
     def symbol(self) -> int:
-        """The symbol of the rule: a terminal, or, where something is captured, a rule around what it is made of."""
+        """Return the symbol of the rule: a terminal, or a rule if something is captured or the body is no terminal."""
         loader = self.loader
         model = loader.model
         node = self.node
@@ -173,7 +173,7 @@ class _Attributes:
         return symbol
 
     def single(self) -> Regex:
-        """The regex of a body that is one terminal."""
+        """Return the regex of a body that must be one terminal."""
         loader = self.loader
         tree = self.node.body
         if isinstance(tree, TerminalName):
@@ -183,16 +183,16 @@ class _Attributes:
             assert self.of_terminal is not None
             name = self.of_terminal.name
             raise self.error(
-                f"`{name}` stands in a rule that is not a single terminal",
+                f"`{name}` needs a rule that is a single terminal",
                 self.of_terminal,
-                f"write its body as a terminal, NAME: ..., and {self.node.name}[{name}=...]: NAME",
+                f"define its body as a terminal, NAME: ..., and write {self.node.name}[{name}=...]: NAME",
             )
         regex: Regex = loader.terminals.build(tree)
         return regex
 
 
 def shortest(body: Regex, end: Regex | None) -> Regex:
-    """The texts of the body that go no further than they must; those up to `end`, if there is one."""
+    """Return the texts of the body that cannot be cut off earlier or, if `end` is given, that first end with it."""
     if end is None:
         return And((body, Not(Concat((body, _MORE)))))
     return And((Concat((body, end)), Not(Concat((_ANY, end, _MORE)))))
@@ -203,37 +203,37 @@ class _Body:
 
     def __init__(self, loader: GrammarLoader) -> None:
         self.loader = loader
-        self.open: list[Found] = []  # rules that are being read
+        self.open: list[Found] = []  # the rules that are being read, outermost first
         self.known: dict[Found, tuple[Regex, int]] = {}  # regex and pieces of rules that have been read
         self.n_pieces = 0
 
     def attributed(self, node: Attributed, depth: int) -> Regex:
-        """The language of a rule with attributes that stands in another one."""
+        """Return the language of a rule with attributes within another one."""
         inner = _Attributes(self.loader, node)
         if inner.beside is not None:
             raise inner.error(
-                f"`{inner.beside.name}` stands in a rule that is part of one terminal",
+                f"`{inner.beside.name}` cannot be in a rule that is part of a terminal",
                 inner.beside,
-                "use the rule outside of rules with `lazy`, `stop` and `suffix`",
+                "use the rule outside of rules with `lazy`, `stop` or `suffix`",
             )
         return shortest(*self.parts(inner, depth))
 
     def parts(self, attributes: _Attributes, depth: int) -> tuple[Regex, Regex | None]:
-        """Its body, as a regex of its own whatever it stands beside, and what ends its text."""
+        """Return the regex of its body, and of what ends its text, or None."""
         node = attributes.node
         before = self.n_pieces
         body = self.compose(node.body, depth)
-        self.count(node, self.n_pieces - before)  # it will stand there twice
+        self.count(node, self.n_pieces - before)  # `shortest` uses it twice
         return body, None if attributes.end is None else self.stop(attributes.end)
 
     def stop(self, attribute: Attribute) -> Regex:
-        """What ends the text of a rule: it must match something, and not the empty text."""
+        """Return the regex of what ends the text of a rule. It must match something, but not the empty text."""
         assert attribute.value is not None
         scope = self.loader.scope
         name = attribute.name
         if isinstance(attribute.value, String) and attribute.value.raw in EMPTY_STRINGS:
             raise scope.error(
-                f"`{name}` is empty", attribute.value, "a text ends at EOS anyway; to ask for a token, write <|name|>"
+                f"`{name}` is empty", attribute.value, "remove it; to require a token after the rule, write <|name|>"
             )
         regex = self.loader.terminals.build(attribute.value)
         regexes = self.loader.model.new_regexes()
@@ -243,7 +243,7 @@ class _Body:
                 raise scope.error(f"`{name}` matches nothing", attribute.value)
             if regexes.is_nullable(stop):
                 raise scope.error(
-                    f"`{name}` matches the empty text", attribute.value, "let it match one character or more"
+                    f"`{name}` matches the empty text", attribute.value, "make it match at least one character"
                 )
         except RegexSyntaxError as error:
             raise scope.error(error.message, attribute.value, error.hint) from error
@@ -279,7 +279,7 @@ class _Body:
             return self.terminal(tree)
         if isinstance(tree, Block) and tree.raw.startswith("%regex"):
             return self.terminal(tree)
-        what = "something else than text"
+        what = "something that is not text"
         if isinstance(tree, SpecialToken):
             what = f"special token `{tree.name}`"
         elif isinstance(tree, TemplateUse):
@@ -287,7 +287,7 @@ class _Body:
         elif isinstance(tree, Extended):
             return structured(loader.scope, tree)  # says what it is
         raise loader.scope.error(
-            f"{what} stands in a rule with attributes, which is one terminal", tree, "use it in a rule around this one"
+            f"{what} cannot be in a rule that attributes make a terminal", tree, "use it in a rule around this one"
         )
 
     def terminal(self, tree: Node) -> Regex:
@@ -305,12 +305,13 @@ class _Body:
             return known[0]
         if found in self.open:
             raise loader.scope.error(
-                f"rule `{node.name}` contains itself, and stands in a rule with attributes",
+                f"rule `{node.name}` contains itself, and is used in a rule with attributes",
                 node,
-                "such a rule is one terminal: only rules without attributes may be recursive",
+                "a rule with these attributes is one terminal, and a terminal cannot be recursive",
             )
         if definition.params:
-            raise loader.scope.error(f"`{node.name}` is a template", node, "it cannot stand in a rule with attributes")
+            message = f"template `{node.name}` cannot be in a rule that attributes make a terminal"
+            raise loader.scope.error(message, node, "use it in a rule around this one")
         before = self.n_pieces
         self.open.append(found)
         outer = loader.move(scope)

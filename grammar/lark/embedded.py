@@ -1,11 +1,11 @@
-"""Grammars within a grammar: `%lark {...}` and `%json {...}`, in place, and `@name`, which the caller gives.
+"""Grammars within a grammar: `%lark {...}` and `%json {...}` in the text, and `@name`, which the caller gives.
 
-An embedded grammar has its own names, its own `start` rule and its own `%ignore`: what it ignores may stand between its
-own lexemes, before its first and after its last one, and nowhere else; what the grammar around it ignores may stand
-before and behind it. All of them are one context-free grammar, so nothing has to be decided where one begins or ends.
+An embedded grammar has its own names, its own `start` rule and its own `%ignore`. The text that it ignores may be
+before, between and after its own lexemes, and nowhere else. The text that the grammar around it ignores may be before
+and after it. All of them become one context-free grammar, so the parser need not decide where one begins or ends.
 
-The engine ignores text everywhere or nowhere. So, with an embedded grammar, ignored text gets productions: in a grammar
-that ignores something, each lexeme is followed by a list of ignored ones, and its start rule is preceded by one.
+The engine ignores text everywhere or nowhere. So if there is an embedded grammar, ignored text gets productions: in a
+grammar that ignores something, a list of ignored lexemes follows each lexeme, and one precedes the start rule.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from .protocols import GrammarLoader
 
 MAX_EMBEDDED = 50
-"""Grammars within each other."""
+"""At most so many grammars within each other: they are read recursively. Beyond it, GrammarLimitError."""
 
 
 class _Part(NamedTuple):
-    """One grammar: the symbols from `begin` to `end` are its own, as far as they are not of one within it."""
+    """One grammar. The symbols from `begin` to `end` are its own, except for those of grammars within it."""
 
     loader: GrammarLoader
     begin: int
     end: int
-    symbol: int  # what stands for it
+    symbol: int  # stands for it in other grammars; -1 for the outermost grammar
     start: int  # its start rule
 
 
@@ -48,18 +48,18 @@ class Embedded:
         self.model = model
         self.parts: list[_Part] = []  # inner ones before outer ones
         self.known: dict[object, int] = {}  # symbols of grammars, by block or name
-        self.uses: dict[tuple[GrammarLoader, int], int] = {}  # what stands for a grammar in another one
+        self.uses: dict[tuple[GrammarLoader, int], int] = {}  # helpers, by the grammar that uses it and its symbol
         self.depth = 0
-        self.schemas: list[tuple[str, Any, str]] = []  # where they stand, what they are, their options
+        self.schemas: list[tuple[str, Any, str]] = []  # their places, the schemas, their options
 
     def symbol(self, loader: GrammarLoader, node: Block | GrammarName) -> int:
-        """The symbol that stands for an embedded grammar in the grammar of `loader`."""
+        """Return the symbol that stands for an embedded grammar in the grammar of `loader`."""
         key: object = node if isinstance(node, Block) else (id(loader.modules), node.name)
         symbol = self.known.get(key)
         if symbol is None:
             scope = loader.scope
             if self.depth == MAX_EMBEDDED:
-                raise scope.limit_error(f"more than {MAX_EMBEDDED} grammars stand within each other", node)
+                raise scope.limit_error(f"more than {MAX_EMBEDDED} grammars are within each other", node)
             name = node.raw[:5] if isinstance(node, Block) else f"@{node.name}"
             symbol = self.known[key] = self.model.rule(name, (scope, node))
             self.depth += 1
@@ -71,13 +71,13 @@ class Embedded:
                 else:
                     self.named(loader, node, symbol)
             except GrammarError as error:
-                # What is about the embedded grammar as a whole is shown where that stands.
+                # An error about the embedded grammar as a whole has the place of that grammar.
                 if error.line is None and not isinstance(error, GrammarLimitError):
                     raise scope.error(error.message, node, error.hint) from error
                 raise
             self.depth -= 1
         use = self.uses.get((loader, symbol))
-        if use is None:  # each grammar's own, since what it ignores may follow
+        if use is None:  # one for each grammar that uses it, because what that grammar ignores may follow
             use = self.uses[loader, symbol] = self.model.helper("grammar")
             self.model.produce(use, (symbol,))
         return use
@@ -113,7 +113,7 @@ class Embedded:
             self.model.produce(symbol, (self.terminal(given, scope, node),))
 
     def schema(self, given: Any, options: str, loader: GrammarLoader, node: Block | GrammarName) -> int:
-        """The symbol for the documents of a JSON Schema, with options as a grammar keeps them."""
+        """Return the symbol for the documents of a JSON Schema, with options as a grammar keeps them."""
         from ..json_schema.grammar import embed
 
         scope = loader.scope
@@ -132,7 +132,7 @@ class Embedded:
         return self.model.made(name, make, (scope, node))
 
     def terminal(self, grammar: GivenGrammar, scope: Any, node: GrammarName) -> int:
-        """The terminal that a grammar without rules is."""
+        """Return the terminal for a grammar without rules."""
         name = f"@{node.name}"
         if grammar.kind == "regex":
             from ..regex import parse_regex, whole_text
@@ -146,7 +146,7 @@ class Embedded:
             texts = json.loads(grammar.source)
             return self.model.terminal(name, Union(tuple([Literal(text) for text in texts])), (scope, node))
         raise scope.error(
-            f"grammar `{name}` was made from {grammar.kind}, which cannot stand in another grammar",
+            f"grammar `{name}` was made from {grammar.kind}, which cannot be used in another grammar",
             node,
             "give a grammar in Lark's syntax, a JSON Schema, a regular expression or choices",
         )
@@ -154,7 +154,7 @@ class Embedded:
     # Ignored text.
 
     def lay_out(self, top: GrammarLoader, start: int) -> int:
-        """Give ignored text its productions; the start symbol from now on."""
+        """Add the productions of ignored text. Return the new start symbol."""
         model = self.model
         n_symbols = len(model.kinds)
         parts = [*self.parts, _Part(top, 0, n_symbols, -1, start)]
@@ -186,7 +186,7 @@ class Embedded:
         return start
 
     def ignored(self, loader: GrammarLoader) -> int | None:
-        """The symbol of a list of ignored lexemes, or None where nothing is ignored."""
+        """Return the symbol of a list of ignored lexemes, or None if the grammar ignores nothing."""
         trees: list[Node] = loader.parsed.ignored
         if not trees:
             return None
@@ -200,7 +200,7 @@ class Embedded:
         return many
 
     def followed(self, part: int, many: int, wrapped: dict[int, int]) -> int:
-        """A lexeme with the ignored ones behind it; other symbols stay."""
+        """Return the symbol of a lexeme with ignored ones after it. Other symbols stay as they are."""
         if self.model.kinds[part] not in (TERMINAL, SPECIAL) or part == many:
             return part
         symbol = wrapped.get(part)
@@ -220,14 +220,14 @@ def _by_name(error: GrammarError) -> str | None:
 
 
 def shown_place(scope: Any, node: Block | GrammarName) -> str:
-    """Where in the text a grammar is embedded, as messages say it."""
+    """Return the place of an embedded grammar, as messages say it."""
     error = scope.error("", node)
     source = "" if error.source is None else f"in {error.source}, "
     return f"{source}line {error.line}, column {error.column}"
 
 
 def block_loader(loader: GrammarLoader, node: Block) -> GrammarLoader:
-    """A loader for the grammar in `%lark {...}`, whose places are those of the text around it."""
+    """Return a loader for the grammar in `%lark {...}`. Its places are places in the text around it."""
     scope = loader.scope
     begin = node.raw.index("{") + 1
     around, at = scope.place(node)

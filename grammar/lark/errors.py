@@ -1,8 +1,8 @@
-"""All errors of a Lark grammar that can be told at once, for those who asked for the first.
+"""Collect the errors of a Lark grammar after loading it has failed.
 
-A grammar without faults pays nothing for this: only when loading has failed, the text is read once more, more slowly,
-and what is wrong is collected. Malformed definitions hide what they define, so names are looked at only where the
-syntax is right; whether there is a sentence, only where everything else is.
+Loading stops at the first error. Then the text is read again, more slowly, and all errors are collected, so grammars
+without errors pay nothing for this. Malformed definitions hide the names that they define; so names are checked only if
+the syntax is correct, and whether there is a sentence only if everything else is.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .tree import (
 
 
 def explained(error: GrammarError, text: str, start: str, options: Options) -> GrammarError:
-    """The error to raise in place of `error`, which loading `text` met first: it says all that can be told."""
+    """Return the error to raise in place of `error`, the first that loading `text` has met."""
     if isinstance(error, GrammarLimitError):
         return error
     if is_gbnf(text):
@@ -41,11 +41,11 @@ def explained(error: GrammarError, text: str, start: str, options: Options) -> G
 
 
 def all_errors(first: GrammarError, text: str, start: str, modules: Modules) -> GrammarError:
-    """The error that loading `text` raises: with `first`, which it met, all others that can be found."""
+    """Return an error with all errors of `text` that can be found. `first` is among them."""
     errors = syntax_errors(text, modules.limits)
     if not errors and first.source is None:
         collector = _Collector(text, modules)
-        with suppress(EarleymaskError):  # a limit; what was found until then is right
+        with suppress(EarleymaskError):  # a limit was reached; the errors collected before are correct
             collector.collect(start)
         errors = collector.errors
     known = {_key(error): error for error in errors if not isinstance(error, GrammarLimitError)}
@@ -63,12 +63,12 @@ def _order(error: GrammarError) -> tuple[str, int, int]:
 
 
 class _Collector:
-    """Reads what loading reads, and goes on after each error."""
+    """Reads what loading reads, and continues after each error."""
 
     def __init__(self, text: str, modules: Modules) -> None:
         self.errors: list[GrammarError] = []
         self.recursive = False
-        self.told: set[Found] = set()  # terminals whose errors have been collected
+        self.checked: set[Found] = set()  # terminals whose errors have been collected
         self.loader = LarkLoader(modules.parse(text), modules)
 
     def collect(self, start: str) -> None:
@@ -105,10 +105,10 @@ class _Collector:
                 self.attempt(partial(self.loader.check_names, alone))
 
     def check_terminal(self, found: Found) -> None:
-        """The errors in one terminal: of each of its names and literals, or the one that it has as a whole."""
-        if found in self.told:
+        """Collect the errors of each name and literal in a terminal, or, if they have none, the error of the whole."""
+        if found in self.checked:
             return
-        self.told.add(found)
+        self.checked.add(found)
         loader = self.loader
         scope, definition = found
         loader.enter(scope, None)
@@ -131,19 +131,19 @@ class _Collector:
                 inner = where.own(leaf.name)
                 if inner is None or inner[1].tree is DECLARED:
                     self.attempt(partial(loader.find_terminal, leaf))
-                elif special_of(inner[1].tree) is not None:  # right where it is defined
+                elif special_of(inner[1].tree) is not None:  # correct in its definition, but not here
                     self.attempt(partial(loader.terminals.build, leaf))
                 else:
-                    told = told or inner in self.told
+                    told = told or inner in self.checked
                     self.check_terminal(inner)
             else:
                 loader.enter(where, None)
                 self.attempt(partial(loader.terminals.build, leaf))
-        if len(self.errors) == before and not told:  # it is wrong as a whole only
+        if len(self.errors) == before and not told:  # only the whole is wrong
             self.errors.append(whole)
 
     def is_failed(self, leaf: Node, scope: Scope) -> bool:
-        """Whether the error of a name has been told where it should be defined."""
+        """Return whether the name's own definition or import is an error, which has been collected."""
         return isinstance(leaf, (RuleName, TemplateUse, TerminalName)) and leaf.name in scope.failed
 
     def attempt(self, step: Callable[[], object]) -> None:
@@ -156,7 +156,7 @@ class _Collector:
 
 
 def leaves(tree: Node, scope: Scope) -> Iterator[tuple[Node, Scope]]:
-    """The names, literals and uses of templates in `tree`, in order, with whose text they stand in."""
+    """Yield the names, literals and uses of templates in `tree`, in order, with the scopes of their texts."""
     if isinstance(tree, Sequence):
         for item in tree.items:
             yield from leaves(item, scope)

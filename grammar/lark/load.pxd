@@ -1,4 +1,4 @@
-# Types for load.py as compiled: C calls between the methods that read every node of a grammar.
+# Types for load.py as compiled: C calls between the methods that every node of a grammar passes.
 
 cimport cython
 

@@ -1,12 +1,12 @@
 """From a Lark grammar text to a compiled engine.
 
-The names of the text are collected first (`scope`); then rules are turned into productions as they are reached
-from the start symbol, and terminals into regexes as rules use them. What nothing reaches is only checked for undefined
-names, as Lark does, so a part of a grammar that is not used costs next to nothing. The same string or regexp is one
-terminal wherever it stands, a named one if there is one.
+`scope` collects the names of the text. Then, beginning at the start symbol, each rule that is reached becomes
+productions, and each terminal that a rule uses becomes a regex. In the other definitions only undefined names are
+errors, as in Lark, so unused parts of a grammar cost next to nothing. Equal strings and regexps are one terminal, which
+has the name of the definition that consists of them, if there is one.
 
 Modifiers (`?rule`, `!rule`, `_rule`), aliases and priorities shape Lark's trees or choose among them. They are checked
-and have no other effect: the language is the same.
+and have no other effect, because they do not change the language.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ if TYPE_CHECKING:
 
 
 def load(text: str, start: str, options: Options = NO_OPTIONS) -> tuple[Engine, Kept | None]:
-    """The engine for the language of rule `start` in the grammar `text`, and what is needed to read it again."""
+    """Return the engine for the language of rule `start` in the grammar `text`, and what is needed to read it again."""
     return loaded(text, start, Modules(options))
 
 
 def load_again(text: str, start: str, kept: Kept | None, limits: Limits = DEFAULT) -> tuple[Engine, Kept | None]:
-    """The same for a text that has been loaded before, without looking for what it imports."""
+    """Load a text again: its imports mean what they meant the first time, and nothing is looked for."""
     return loaded(text, start, Modules.restored(kept, limits))
 
 
@@ -71,8 +71,10 @@ def loaded(text: str, start: str, modules: Modules) -> tuple[Engine, Kept | None
 
 
 def schemas_within(text: str, start: str, kept: Kept | None, limits: Limits) -> list[tuple[str, Any, str]]:
-    """The JSON Schemas within a grammar that has been loaded from the same text before: where they stand, what they
-    are, and their options as grammars keep them."""
+    """Return the JSON Schemas within a grammar that has been loaded from the same text before.
+
+    Each is a tuple of its place, the schema, and its options as grammars keep them.
+    """
     modules = Modules.restored(kept, limits)
     loader = LarkLoader(modules.parse(text), modules)
     loader.load(start)
@@ -80,28 +82,28 @@ def schemas_within(text: str, start: str, kept: Kept | None, limits: Limits) -> 
 
 
 class LarkLoader:
-    """Resolves the names of one grammar and fills a model with it."""
+    """Resolves the names of one grammar and fills a model."""
 
     def __init__(
         self, parsed: ParsedGrammar, modules: Modules, module: Module | None = None, around: LarkLoader | None = None
     ) -> None:
-        """`module` and `around`, the loader of the grammar around it: of a grammar within another one."""
+        """A grammar within another one has its `module`, and `around`, the loader of that other one."""
         self.parsed = parsed
         self.modules = modules
         self.top = Scope(modules, modules.top(parsed) if module is None else module)
         self.model: Model = Model(self, modules.limits) if around is None else around.model
         self.terminals = TerminalBuilder(self, modules.limits)
         self.templates = Templates(self)
-        self.scope: Scope = self.top  # whose text is being read
-        self.symbols = self.top.symbols  # of `scope`: by rule or terminal name
-        self.environment: Environment | None = None  # within a template
-        self.literals: dict[str, int] = {}  # symbols by literal as written, or by special token
-        # Beyond Lark: symbols, by what they stand for; whether a rule with a value is being read; the grammars within
-        # this one and around it, once there are any.
+        self.scope: Scope = self.top  # the scope of the text that is being read
+        self.symbols = self.top.symbols  # those of `scope`
+        self.environment: Environment | None = None  # the arguments of the template that is being read, if any
+        self.literals: dict[str, int] = {}  # symbols, by literal as written or by special token
+        # For what Lark does not have: symbols, by what they stand for; whether a rule with a value is being read; the
+        # grammars within this one and around it, if there are any.
         self.extended: dict[object, int] = {}
         self.has_value = False
         self.embedded: Embedded | None = None if around is None else around.embedded
-        # Rules that have a symbol and no productions yet:
+        # Rules that have a symbol. They get their productions in this order.
         self.pending: list[tuple[int, Definition, Scope, Environment | None]] = []
 
     def load(self, start: str) -> Engine:
@@ -109,8 +111,8 @@ class LarkLoader:
         start_symbol = self.read_rules(start)
         if self.modules.unused:
             raise GrammarError(
-                f"nothing uses `@{min(self.modules.unused)}`, which the argument grammars= gives",
-                hint="write `@name` where the grammar of that name belongs",
+                f"the text does not use `@{min(self.modules.unused)}`, which grammars= gives",
+                hint="write `@name` in the text, or remove the name from grammars=",
             )
         if self.embedded is not None:
             start_symbol = self.embedded.lay_out(self, start_symbol)
@@ -119,7 +121,7 @@ class LarkLoader:
         return compile_model(self.model, start_symbol)
 
     def read(self, start: str) -> int:
-        """The same of a grammar within another one, up to its start symbol."""
+        """Read a grammar within another one. Return its start symbol."""
         self.top.collect()
         return self.read_rules(start)
 
@@ -136,18 +138,18 @@ class LarkLoader:
         self.top.collect()
         if self.modules.unbound:
             raise GrammarError(
-                f"nothing declares `{min(self.modules.unbound)}`, which the argument declared= speaks of",
-                hint="write `%declare NAME` for it",
+                f"the text does not declare `{min(self.modules.unbound)}`, which declared= gives",
+                hint="write `%declare NAME` in the text, or remove the name from declared=",
             )
 
     def enter(self, scope: Scope, environment: Environment | None) -> None:
-        """Go on in the text of `scope`."""
+        """Continue in the text of `scope`, with the arguments of a template or without."""
         self.scope = scope
         self.symbols = scope.symbols
         self.environment = environment
 
     def move(self, scope: Scope) -> Scope:
-        """The same within a rule or terminal; the scope before is returned."""
+        """Continue in the text of `scope`, within the same definition. Return the scope before."""
         before = self.scope
         self.scope = scope
         self.symbols = scope.symbols
@@ -170,20 +172,20 @@ class LarkLoader:
             raise GrammarError(message, hint=hint).set_option("start")
         definition = found[1]
         if definition.is_terminal:
-            raise GrammarError("the start symbol is a terminal", hint="add a rule that consists of it")
+            raise GrammarError("the start symbol is a terminal", hint=f"add a rule for it: `start: {start}`")
         if definition.params:
             raise GrammarError(f"the start rule `{start}` is a template", hint=f"add a rule that uses {start}{{...}}")
         return self.rule_symbol(RuleName(definition.at, start))
 
     def find(self, node: RuleName | TerminalName | TemplateUse) -> Found:
-        """What a name in a rule means."""
+        """Return the meaning of a name in a rule."""
         found = self.scope.resolve(node.name)
         if found is None:
             raise self.scope.undefined(node)
         return found
 
     def find_terminal(self, node: TerminalName) -> Found:
-        """What a name in a terminal means."""
+        """Return the meaning of a name in a terminal."""
         found = self.scope.own(node.name)
         if found is None:
             raise self.scope.undefined(node)
@@ -199,7 +201,7 @@ class LarkLoader:
             name = definition.name
             if definition.params:
                 raise self.scope.error(
-                    f"`{node.name}` is a template", node, f"use it with something: {node.name}{{...}}"
+                    f"`{node.name}` is a template and needs arguments", node, f"write {node.name}{{...}}"
                 )
             symbol = scope.symbols.get(name)
             if symbol is None:
@@ -226,7 +228,7 @@ class LarkLoader:
         return symbol
 
     def named_symbol(self, found: Found, tree: Node) -> int:
-        """The symbol of the terminal `found`, whose expression is `tree`."""
+        """Return the symbol of the terminal `found`, whose expression is `tree`."""
         scope, definition = found
         special = special_of(tree)
         if special is not None:
@@ -268,19 +270,19 @@ class LarkLoader:
         return self.model.token_ids(node.name, ranges, (), negated, (self.scope, node))
 
     def unbound(self, node: TerminalName) -> GrammarError:
-        hint = f"say what it is: declared={{{node.name!r}: '<|name|>'}}, or a regular expression, '/.../'"
+        hint = f"give its meaning: declared={{{node.name!r}: '<|name|>'}}, or a regular expression, '/.../'"
         return self.scope.error(f"`{node.name}` is only declared", node, hint).set_option("declared")
 
-    # What the start rule does not reach.
+    # Definitions that the start rule does not reach.
 
     def check_unreached(self) -> None:
-        """Check the names in definitions of the text that have not been read."""
+        """Check the names in the definitions of the text that have not been read."""
         for definition in self.top.definitions.values():
             if definition.tree is not DECLARED and (definition.is_terminal or definition.name not in self.symbols):
                 self.check_names(definition)
 
     def check_names(self, definition: Definition) -> None:
-        """Raise the error about the first undefined name in a definition of the text."""
+        """Raise the error about an undefined name in a definition of the text, if there is one."""
         stack = [definition.tree]
         params = definition.params
         while stack:
@@ -312,9 +314,9 @@ class LarkLoader:
     # Productions.
 
     def define(self, lhs: int, tree: Node) -> None:
-        """Add the productions that make `lhs` derive `tree`."""
+        """Add the productions with which `lhs` derives `tree`."""
         if isinstance(tree, Repeat) and tree.maximum is None and tree.minimum <= 1:
-            # The rule is a list and nothing else: it can be its own helper.
+            # The rule is only a list: it needs no helper rule.
             alternatives = self.alternatives(tree.body)
             nullable = not tree.minimum or () in alternatives
             repeat_into(self.model, lhs, alternatives, nullable)
@@ -323,7 +325,7 @@ class LarkLoader:
             self.model.produce(lhs, rhs)
 
     def alternatives(self, tree: Node) -> Alternatives:
-        """The sequences of symbols that `tree` stands for, groups within choices laid open."""
+        """Return the sequences of symbols that `tree` stands for. A choice directly within a choice is flattened."""
         if isinstance(tree, Choice):
             flat: list[Symbols] = []
             for alternative in tree.alternatives:
@@ -335,13 +337,13 @@ class LarkLoader:
         return (self.sequence(tree),)
 
     def sequence(self, tree: Node) -> Symbols:
-        """The symbols that `tree` becomes within an alternative."""
+        """Return the symbols that `tree` becomes within an alternative."""
         symbols: list[int] = []
         self.append(tree, symbols)
         return tuple(symbols)
 
     def append(self, tree: Node, symbols: list[int]) -> None:
-        """Append what `tree` becomes to `symbols`. The frequent kinds come first."""
+        """Append to `symbols` what `tree` becomes. Frequent kinds come first."""
         if isinstance(tree, String):
             if tree.raw not in EMPTY_STRINGS:
                 symbols.append(self.literal_symbol(tree))
@@ -373,10 +375,10 @@ class LarkLoader:
         else:
             symbols.append(self.literal_symbol(tree))
 
-    # Beyond Lark. Each module is imported when a grammar first needs it.
+    # What Lark does not have. The modules are imported lazily, because few grammars need them.
 
     def append_extended(self, tree: Extended, symbols: list[int]) -> None:
-        """Append what an expression that Lark does not know becomes to `symbols`."""
+        """Append to `symbols` what an expression that Lark does not have becomes."""
         if isinstance(tree, (Intersection, Complement)) or (isinstance(tree, Block) and tree.raw[:6] == "%regex"):
             symbols.append(self.composed_symbol(tree))
         elif isinstance(tree, Attributed):
@@ -396,7 +398,7 @@ class LarkLoader:
             parametric.append(self, tree, symbols)
 
     def composed_symbol(self, tree: Extended) -> int:
-        """The symbol of an expression that is one terminal, though it stands in a rule."""
+        """Return the symbol of an expression in a rule that is one terminal, such as an intersection."""
         symbol = self.extended.get(tree)
         if symbol is None:
             regex = self.terminals.build(tree)
@@ -404,10 +406,10 @@ class LarkLoader:
         return symbol
 
     def inner(self, parsed: ParsedGrammar, modules: Modules, module: Module) -> LarkLoader:
-        """The loader of a grammar within this one. It fills the same model."""
+        """Return a loader for a grammar within this one. It fills the same model."""
         return LarkLoader(parsed, modules, module, self)
 
-    # What the model says. `origin`: the scope and the node that a symbol was made for.
+    # The model reports through these. `origin` is the scope and the node that a symbol was made for.
 
     def error(self, message: str, origin: tuple[Scope, Node], hint: str | None = None) -> GrammarError:
         return origin[0].error(message, origin[1], hint)
@@ -430,7 +432,7 @@ def can_start(definition: Definition) -> bool:
 
 
 def literal_key(tree: Node) -> str | None:
-    """What makes two terminals the same one: how their only literal is written; None if they are more than one."""
+    """Return the text of a terminal that is a single literal, by which equal ones are found; None for any other."""
     if isinstance(tree, (String, Regexp)):
         return tree.raw
     if isinstance(tree, Range):

@@ -1,9 +1,14 @@
-"""The texts that a Lark grammar imports: where they are looked for, and how a grammar is read again without looking.
+"""Find the texts that a Lark grammar imports, and keep them so that the grammar can be read again without files.
 
-`%import a.b.X` means the text `a/b.lark`; with a dot before it, relative to the importing one. As in Lark, it is looked
-for in the import paths, then beside the importing file if it is relative, then among the files that come with Lark. No
-file is read unless the caller named a path: grammar text comes from strangers. What was found is kept as text, with
-which import found which text, so that a grammar can be pickled and read again where there are no files.
+`%import a.b.X` means the text `a/b.lark`; with a dot in front, it is relative to the importing text. As in Lark, the
+text is looked for in the import paths, then, if it is relative, beside the importing file, then among the files that
+come with Lark. Apart from those, no file is read unless the caller has named a path, because grammar texts may come
+from anybody. A grammar keeps the texts, and which import found which text. So it can be pickled, and read again where
+the files are not there.
+
+Lark's own files (`common`, `unicode`, `python`, `lark`) are read from the installed package `lark`, without importing
+it. A file is cut into definitions when something is first imported from it. A definition is parsed at its first use,
+because `common` has some forty and a grammar uses two or three. Both are kept for the process.
 """
 
 from __future__ import annotations
@@ -23,12 +28,13 @@ from .tree import Definition, Import, ParsedGrammar
 _GRAMMAR_NAME = re.compile(r"@([\w-]+)")
 
 MAX_CHAIN = 100
-"""Texts that import each other in a row: they are read recursively."""
+"""At most so many texts in a row, each imported by the one before: they are read recursively. Beyond it,
+GrammarLimitError."""
 
 EXTENSION = ".lark"
 
 Loader = Callable[[str], "str | None"] | Mapping[str, str]
-"""From the dotted name of a module to its text; None or a KeyError where there is none."""
+"""Maps the dotted name of a module to its text. If there is none, the result is None or a KeyError."""
 
 
 class GivenGrammar(Protocol):
@@ -49,7 +55,7 @@ class GivenGrammar(Protocol):
 
 
 class Options(NamedTuple):
-    """What the caller of `Grammar.from_lark` says beside the text. The first three only serve to find texts."""
+    """The options of `Grammar.from_lark`, without the start rule. The first three only help to find texts."""
 
     import_paths: tuple[Any, ...] = ()
     loader: Loader | None = None
@@ -63,7 +69,7 @@ NO_OPTIONS = Options()
 
 
 class Imported(NamedTuple):
-    """An imported text as a grammar keeps it. `library`: the name of the file of Lark's that it was, or ""."""
+    """An imported text as a grammar keeps it. `library` is its name if it is one of Lark's own files, otherwise ""."""
 
     name: str
     text: str
@@ -71,13 +77,13 @@ class Imported(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What a grammar was made from beside its text: enough to read it again where there are no files.
+    """What a grammar was made from beside its text: enough to read it again without files.
 
     Attributes:
-        declared: what declared names stand for.
-        texts: what was imported, counted from 1; 0 is the grammar itself.
-        links: which import meant which text, as (importing text, module as written, imported text).
-        grammars: what the caller gave for `@name`: texts and grammars.
+        declared: the meanings of declared terminals.
+        texts: the imported texts. In `links` they count from 1, and 0 is the grammar itself.
+        links: (importing text, module as written, imported text) for each import.
+        grammars: the texts and grammars that the caller gave for `@name`.
     """
 
     declared: tuple[tuple[str, str], ...] = ()
@@ -86,7 +92,7 @@ class Kept(NamedTuple):
     grammars: tuple[tuple[str, str | GivenGrammar], ...] = ()
 
     def parts(self) -> list[str]:
-        """What a fingerprint is made of. Where a text was found makes no difference."""
+        """Return the parts of a fingerprint. The places where texts were found are not among them."""
         parts = [part for pair in sorted(self.declared) for part in pair]
         parts += [imported.text for imported in self.texts]
         for name, given in sorted(self.grammars):
@@ -97,9 +103,9 @@ class Kept(NamedTuple):
 def options_of(
     import_paths: Iterable[Any], loader: Any, source_path: Any, declared: Any, grammars: Any = None
 ) -> Options:
-    """The arguments of `Grammar.from_lark`, checked."""
+    """Check the arguments of `Grammar.from_lark` and return them as options."""
     if isinstance(import_paths, (str, bytes, os.PathLike)):
-        raise TypeError("import_paths must be a list of folders, not one")
+        raise TypeError("import_paths must be a list of folders, not a single folder")
     paths = tuple(import_paths)
     for path in paths:
         if not callable(path) and not isinstance(path, (str, os.PathLike)):
@@ -119,7 +125,7 @@ def options_of(
 
 
 class Module:
-    """One text: what it is called in messages, what was read in it, and what relative imports in it are relative to."""
+    """One text: its name in messages, its parsed content, and the places that its relative imports start from."""
 
     __slots__ = ("base", "index", "library", "name", "package", "parsed")
 
@@ -134,28 +140,28 @@ class Module:
     ) -> None:
         self.index = index
         self.name = name
-        self.parsed = parsed  # None: a library
+        self.parsed = parsed  # None for a library
         self.library = library
-        self.base = base  # a folder, or what a loader of Lark's uses for one
-        self.package = package  # the same for our loaders
+        self.base = base  # the folder of relative imports, or what a loader function of Lark's uses in its place
+        self.package = package  # the dotted name, as a tuple, from which `Options.loader` resolves relative imports
 
 
 class Modules:
-    """Finds the texts that one grammar imports; each is read once."""
+    """Finds the texts that one grammar imports. Each is read once."""
 
     def __init__(self, options: Options, kept: Kept | None = None) -> None:
-        """With `kept`, nothing is looked for."""
+        """If `kept` is given, texts come from it, and nothing is looked for."""
         self.options = options
         self.limits = options.limits
         self.kept = kept
         self.texts: list[Imported] = []
         self.links: dict[tuple[int, str], Module] = {}
-        self.declared = dict(options.declared)  # what the caller says that declared names are
-        self.unbound = set(self.declared)  # those that no text has declared so far
-        self.unused = {name for name, _ in options.grammars}  # those that no text names so far
+        self.declared = dict(options.declared)  # the caller's meanings of declared terminals
+        self.unbound = set(self.declared)  # names in `declared` that no text has declared yet
+        self.unused = {name for name, _ in options.grammars}  # names in `grammars` that no text has used yet
         self.n_scopes = 0
-        self._known: dict[Any, Module] = {}  # by where it was found
-        self._size = 0  # characters of all texts
+        self._known: dict[Any, Module] = {}  # by the place where it was found
+        self._size = 0  # characters in all texts
 
     @classmethod
     def restored(cls, kept: Kept | None, limits: Limits) -> Modules:
@@ -164,7 +170,7 @@ class Modules:
         return cls(Options(declared=kept.declared, grammars=kept.grammars, limits=limits), kept)
 
     def parse(self, text: str, name: str | None = None) -> ParsedGrammar:
-        """Read one of the texts that the grammar consists of. `name` is what errors call it."""
+        """Parse one of the texts of the grammar. Errors give its `name`."""
         self._size += len(text)
         if self._size > self.limits.source_characters:
             raise too_long(self._size, self.limits)
@@ -174,7 +180,7 @@ class Modules:
         return parsed
 
     def _note_used(self, parsed: ParsedGrammar) -> None:
-        """Grammars that a text names, in blocks as well, and those that the texts given for them name."""
+        """Note which of the caller's grammars a text uses, also in its blocks and in the texts given for grammars."""
         given = dict(self.options.grammars)
         texts = [lexeme for lexeme in parsed.lexemes if lexeme[:1] == "@" or lexeme[:5] == "%lark"]
         for text in texts:  # grows while it is read
@@ -186,7 +192,7 @@ class Modules:
                         texts.append(grammar)
 
     def top(self, parsed: ParsedGrammar) -> Module:
-        """The grammar itself."""
+        """Return the module of the grammar itself."""
         path = self.options.source_path
         module = Module(0, path, parsed, base=None if path is None else os.path.dirname(path))
         if path is not None:
@@ -194,7 +200,7 @@ class Modules:
         return module
 
     def find(self, importer: Module, node: Import) -> Module:
-        """The text that an import in `importer` means. Raises ModuleError."""
+        """Return the module that an import in `importer` means. Raises ModuleError."""
         key = (importer.index, node.module)
         known = self.links.get(key)
         if known is None:
@@ -203,7 +209,7 @@ class Modules:
         return known
 
     def to_keep(self) -> Kept | None:
-        """What the grammar needs to be read again; None where its text is all."""
+        """Return what the grammar needs, beside its text, to be read again; None if it needs nothing else."""
         options = self.options
         if not self.links and not options.declared and not options.grammars:
             return None
@@ -215,7 +221,7 @@ class Modules:
         for importer, module, found in self.kept.links:
             if (importer, module) == (index, name):
                 return self._add(found, *self.kept.texts[found - 1])
-        raise ModuleError(f"the text of `{name}` was not kept")
+        raise ModuleError(f"the grammar has not kept the text of `{name}`")
 
     def _found(self, importer: Module, name: str) -> Module:
         relative = name[0] == "."
@@ -267,7 +273,7 @@ class Modules:
                     base = os.path.dirname(joined)
                     key = os.path.realpath(joined)
                     text = None if key in self._known else _read(joined, self.limits)
-                else:  # a folder in a package, which only a loader of that package can open
+                else:  # a folder in a package, which only the loader function of that package can open
                     continue
             except OSError:
                 continue
@@ -279,7 +285,7 @@ class Modules:
     def _add(
         self, key: Any, name: str, text: object, of_lark: str, base: Any = None, package: tuple[str, ...] = ()
     ) -> Module:
-        """A text that was found, read."""
+        """Parse a text that was found, and return its module."""
         if key in self._known:
             return self._known[key]
         if not isinstance(text, str):
@@ -297,17 +303,17 @@ class Modules:
         options = self.options
         file = os.path.join(*path) + EXTENSION
         if path[0] in LIBRARIES and len(path) == 1 and not relative:
-            return ModuleError("the package `lark`, which brings the libraries, is not installed")
+            return ModuleError("the package `lark`, which contains the libraries, is not installed", "pip install lark")
         if options.import_paths or options.loader is not None or (relative and importer.base is not None):
             return ModuleError(f"there is no `{file}` to import from")
-        hint = "import_paths=, source_path= or loader= say where texts to import are"
+        hint = "to import a text of your own, give import_paths=, source_path= or loader="
         if relative:
-            return ModuleError(f"`{file}` is not looked for: no file may be read", hint)
-        return ModuleError(f"there is no library `{name}`", f"there are {', '.join(LIBRARIES)}; {hint}")
+            return ModuleError(f"`{file}` cannot be imported: reading files is not allowed", hint)
+        return ModuleError(f"there is no library `{name}`", f"the libraries are {', '.join(LIBRARIES)}; {hint}")
 
 
 class ModuleError(LookupError):
-    """A text cannot be imported; the message says why."""
+    """A text cannot be imported. The message says why."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -316,7 +322,7 @@ class ModuleError(LookupError):
 
 
 def _folder(joined: Any) -> Any:
-    """The folder of what a loader of Lark's says it read: a path, or a package's name and a path in it."""
+    """Return the folder of a file that a loader function of Lark's has read: a path, or a package and a path in it."""
     if isinstance(joined, str):
         return os.path.dirname(joined)
     if hasattr(joined, "pkg_name") and hasattr(joined, "path"):
@@ -341,7 +347,7 @@ _libraries: dict[str, Library] = {}
 
 
 class Library:
-    """One of the files. Definitions are made when first asked for; nodes in them have no place."""
+    """One of Lark's files. A definition is parsed at its first use; its nodes have no places."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
@@ -361,7 +367,7 @@ class Library:
         return [*self.texts, *self._definitions]
 
     def definition(self, name: str) -> Definition | None:
-        """The definition of `name`; None if the library has none of its own."""
+        """Return the definition of `name`; None if the library does not define it itself."""
         known = self._definitions.get(name)
         if known is None and name in self.texts:
             (known,) = parse_library(self.texts[name]).definitions
@@ -370,7 +376,7 @@ class Library:
 
 
 def library(name: str) -> Library | None:
-    """One of the libraries; None if there is none of that name, or the package `lark` is not installed."""
+    """Return one of the libraries; None if there is none of that name, or if the package `lark` is not installed."""
     known = _libraries.get(name)
     if known is None and name in LIBRARIES:
         spec = find_spec("lark")

@@ -1,7 +1,7 @@
-"""`name::_ : ... %if condition` and `name::value`: rules that have a 64-bit value, as a Lark grammar writes them.
+"""Rules that have a 64-bit value, as a Lark grammar writes them: `name::_ : ... %if condition` and `name::value`.
 
-The functions are those of llguidance's parametric grammars, and mean the same. `p` is the present value, `[x:y]` its
-bits from x on and before y, `_` all of them.
+The functions are those of llguidance's parametric grammars, and mean the same. In the code, `p` is the current value.
+`[x:y]` are its bits from x up to and without y, `_` all bits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .scope import Found
 
 MAX_NESTING = 50
-"""Conditions within each other."""
+"""At most so many conditions within each other: they are read recursively. Beyond it, GrammarLimitError."""
 
 BITS = 64
 
@@ -32,7 +32,7 @@ Test = Callable[[int], bool]
 
 
 def append(loader: GrammarLoader, node: Parametric | Guarded | Indexed, symbols: list[int]) -> None:
-    """Append what one of these becomes to `symbols`."""
+    """Append to `symbols` what one of these becomes."""
     if isinstance(node, Parametric):
         outer = loader.has_value
         loader.has_value = True
@@ -41,9 +41,9 @@ def append(loader: GrammarLoader, node: Parametric | Guarded | Indexed, symbols:
     elif isinstance(node, Guarded):
         if not loader.has_value:
             raise loader.scope.error(
-                "a condition stands in a rule without a value",
+                "a condition needs a rule with a value",
                 node.condition,
-                "write name::_ : ... for a rule with one",
+                "write name::_ : ... to give the rule a value",
             )
         holds = _Reader(loader, node.condition, node.condition.raw, 3).condition()
         symbols.append(parameters(loader).condition(holds))
@@ -61,11 +61,11 @@ def parameters(loader: GrammarLoader) -> Parameters:
 
 
 def call(loader: GrammarLoader, node: Indexed) -> int:
-    """The symbol of a rule for a value."""
+    """Return the symbol of a rule that is used with a value."""
     found = loader.find(RuleName(node.at, node.name))
     if not isinstance(found[1].tree, Parametric):
         raise loader.scope.error(
-            f"rule `{node.name}` has no value", node, f"write {node.name} alone, or define {node.name}::_"
+            f"rule `{node.name}` has no value", node, f"write {node.name} alone, or define it as {node.name}::_"
         )
     place = RuleName(node.at + 1 if node.at >= 0 else node.at, node.name)
     value, is_constant = _Reader(loader, place, node.value, 2).value()
@@ -88,7 +88,7 @@ def rule_symbol(loader: GrammarLoader, found: Found) -> int:
 
 
 class _Reader:
-    """Reads one value or condition, from offset `at` of `text` on, which stands at `node`."""
+    """Reads one value or condition from `text`, the text of `node`, beginning at offset `at`."""
 
     def __init__(self, loader: GrammarLoader, node: Node, text: str, at: int) -> None:
         self.scope = loader.scope
@@ -124,10 +124,10 @@ class _Reader:
 
     def end(self) -> None:
         if self.tokens[self.i][0]:
-            raise self.error("this cannot go on here")
+            raise self.error("nothing more is expected here")
 
     def value(self) -> tuple[Value, bool]:
-        """The function from the present value to the new one, and whether it is always the same."""
+        """Return the function from the current value to the new one, and whether its result is always the same."""
         name = self.tokens[self.i][0]
         if name[:1].isdigit():
             constant = self.number(1 << BITS, "a value")
@@ -136,10 +136,10 @@ class _Reader:
         if name != "_" and name not in VALUES:
             raise self.error(
                 f"there is no function `{name}`" if name else "a value is expected here",
-                f"there are numbers, _, {', '.join(VALUES)}",
+                f"a value is a number, _, or one of {', '.join(VALUES)}",
             )
         if not self.has_value:
-            raise self.error(f"`{name}` stands in a rule without a value", "give a number: name::0x0")
+            raise self.error(f"`{name}` needs a rule with a value", "write a number: name::0x0")
         self.i += 1
         if name == "_":
             self.end()
@@ -152,7 +152,7 @@ class _Reader:
 
     def condition(self) -> Test:
         if not self.tokens[self.i][0]:
-            raise self.error("a condition is expected after `%if`", f"there are true, {', '.join(TESTS)}")
+            raise self.error("a condition is expected after `%if`", f"the conditions are true, {', '.join(TESTS)}")
         test = self.test()
         self.end()
         return test
@@ -160,7 +160,7 @@ class _Reader:
     def test(self) -> Test:
         name = self.tokens[self.i][0]
         if name != "true" and name not in TESTS:
-            raise self.error(f"there is no condition `{name}`", f"there are true, {', '.join(TESTS)}")
+            raise self.error(f"there is no condition `{name}`", f"the conditions are true, {', '.join(TESTS)}")
         self.depth += 1
         if self.depth > MAX_NESTING:
             raise self.scope.limit_error(f"conditions are nested more than {MAX_NESTING} deep", self.node)
@@ -176,7 +176,10 @@ class _Reader:
         return test
 
     def arguments(self, kinds: str) -> list[Any]:
-        """What stands in parentheses: `k` the number of a bit, `n` of bits, `v` a value, `b` bits, `c` a condition."""
+        """Read arguments in parentheses, of these kinds.
+
+        `k` is the number of a bit, `n` a number of bits, `v` a value, `b` bits, `c` a condition.
+        """
         self.expect("(")
         arguments: list[Any] = []
         for kind in kinds:
@@ -205,17 +208,17 @@ class _Reader:
         self.expect(":")
         last = self.number(BITS + 1, "the end of some bits")
         if last <= first:
-            raise self.error(f"no bits are in [{first}:{last}]", "write [first:end], the end exclusive", self.i - begin)
+            raise self.error(f"[{first}:{last}] has no bits", "write [first:end], end exclusive", self.i - begin)
         self.expect("]")
         return first, (1 << (last - first)) - 1
 
     def number(self, limit: int, what: str) -> int:
         token = self.tokens[self.i][0]
         if not token[:1].isdigit():
-            raise self.error(f"{what} is expected here", "numbers are written 12 or 0x1f")
+            raise self.error(f"{what} is expected here", "write a number as 12 or 0x1f")
         number = int(token, 0 if token[:2] == "0x" else 10) if len(token) <= 20 else limit
         if number >= limit:
-            raise self.error(f"{what} is less than {limit}")
+            raise self.error(f"{what} must be less than {limit}")
         self.i += 1
         return number
 

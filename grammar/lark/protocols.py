@@ -1,6 +1,6 @@
 """What the modules that read parts of a Lark grammar ask of the loader.
 
-`load` imports those modules. They name the loader by this protocol, and so do not import `load` in turn.
+`load` imports those modules. They use this protocol as the type of the loader, so they need not import `load`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class GrammarLoader(Context, Protocol):
-    """The loader of one grammar: `load.LarkLoader`, which says what each of these is."""
+    """The loader of one grammar. `load.LarkLoader` explains its members."""
 
     parsed: ParsedGrammar
     modules: Modules

@@ -1,16 +1,17 @@
-"""What the names in a Lark grammar mean: definitions, imports, `%override`, `%extend` and `%declare`.
+"""Resolve the names in a Lark grammar: definitions, imports, `%override`, `%extend` and `%declare`.
 
-Lark copies what is imported into one table, under mangled names. Here every import of a text is a `Scope`: the
-definitions in it, the scopes of what it imports in turn, and the way back to the importing one. Three rules of Lark's
-follow from its table and are kept:
+Lark copies all imports into one table, under mangled names. Here each imported text has a `Scope`: its definitions, the
+scopes of its own imports, and a link to the scope of the importing text. Three rules of Lark's follow from its table,
+and hold here, too:
 
-- A name that is imported belongs to the importer. Where the imported text uses it, the importer's definition is meant:
-  `%override` changes what imported rules do.
-- Inside terminals it is the other way round: they were put together before they were imported. Only `%extend`, which
-  adds to the definition itself, reaches them.
-- What was imported along has names, too: `a__b__name` is `name` in the text `a.b`, `_a__b__name` is `_name`.
+- An imported name belongs to the importing text. If the imported text uses that name, the definition in the importing
+  text is meant, so `%override` changes imported rules that use it.
+- Terminals are composed before they are imported, so `%override` does not change an imported terminal that contains the
+  name. Only `%extend` does, because it adds to the definition itself.
+- A definition that an imported rule brings along has a name, too: `a__b__name` is `name` in the text `a.b`, and
+  `_a__b__name` is `_name`.
 
-Two imports of one text by the same text are one scope; imports by different texts are different ones.
+If a text imports another one twice, that is one scope. If two texts import it, that is two scopes.
 """
 
 from __future__ import annotations
@@ -46,25 +47,28 @@ if TYPE_CHECKING:
     from ..model.model import Symbols
 
 MAX_CHANGES = 10_000
-"""`%override` and `%extend` in one text."""
+"""At most so many `%override` and `%extend` in one text. Between definitions the changes that remain are copied, so the
+time grows with the square of their number. Beyond it, GrammarLimitError."""
+
+_REPLACE = "write `%override` to replace a definition"
 
 Found = tuple["Scope", Definition]
-"""A definition and where it stands."""
+"""A definition, and the scope that it is in."""
 
 
 class Template(NamedTuple):
-    """A template given to another one, by name."""
+    """A template that is the argument of another one."""
 
     scope: Scope
     definition: Definition
 
 
 Environment = dict[str, "Symbols | Template"]
-"""What the parameters of a template stand for: a symbol, nothing at all, or another template."""
+"""What each parameter of a template stands for: one symbol, no symbol, or another template."""
 
 
 class Elsewhere(Node):
-    """An expression out of another text than what it stands in: `scope` is where its names and places belong."""
+    """An expression from another text than the one around it. Its names and places belong to `scope`."""
 
     __slots__ = ("scope", "tree")
     scope: Scope
@@ -80,12 +84,12 @@ class Scope:
     """The names of one text as one other text imports it.
 
     Attributes:
-        definitions: by name, those of this text as `%override` and `%extend` leave them.
-        imported: by alias.
-        exported: by name here, the alias under which the importer knows it.
+        definitions: the definitions of this text, after `%override` and `%extend`, by name.
+        imported: the imports of this text, by alias.
+        exported: the aliases that the importing text has given to names of this text, by name.
         children: the scopes of the imported texts, by module as written.
-        symbols: of the model, by name as used in this text.
-        at: in a library, the lexeme of `parent` that errors are shown at.
+        symbols: symbols of the model, by name as used in this text.
+        at: for a library, the lexeme of `parent` at which errors are shown.
     """
 
     __slots__ = (
@@ -116,13 +120,13 @@ class Scope:
         self.exported: dict[str, str] = {}
         self.children: dict[str, Scope] = {}
         self.symbols: dict[str, int] = {}
-        self.extended: dict[str, Choice] = {}  # what `%extend` has made, by name
-        self.failed: set[str] = set()  # names whose definition or import is an error; only where several are looked for
+        self.extended: dict[str, Choice] = {}  # the alternatives of definitions that `%extend` has changed, by name
+        self.failed: set[str] = set()  # names whose definition or import is an error, if all errors are collected
 
     # Looking up.
 
     def resolve(self, name: str) -> Found | None:
-        """What `name` means in a rule of this text."""
+        """Return the meaning of `name` in a rule of this text."""
         if self.parent is not None:
             alias = self.exported.get(name)
             if alias is not None:
@@ -130,7 +134,7 @@ class Scope:
         return self.own(name)
 
     def own(self, name: str) -> Found | None:
-        """What `name` means in a terminal of this text, and to those who import it."""
+        """Return the meaning of `name` in a terminal of this text, and for texts that import it."""
         definition = self.definitions.get(name)
         if definition is None and self.library is not None:
             definition = self.library.definition(name)
@@ -146,7 +150,7 @@ class Scope:
         return self._mangled(name) if "__" in name and self.children else None
 
     def _mangled(self, name: str) -> Found | None:
-        """The definition that Lark calls `name` after importing what it stands in."""
+        """Return the definition that has the mangled name `name` in Lark."""
         for child, inner in self._within(name):
             if inner in child.exported:  # its name is the alias
                 continue
@@ -156,7 +160,10 @@ class Scope:
         return None
 
     def _hand_down(self, name: str) -> None:
-        """Let the text whose definition Lark calls `name` mean this text's by it, as if it had been imported."""
+        """Replace the definition that has the mangled name `name` in Lark by this text's definition of `name`.
+
+        The text that defines it then uses this text's definition, as if it had been imported by name.
+        """
         for child, inner in self._within(name):
             if child.own(inner) is not None:
                 child.exported[inner] = name
@@ -165,7 +172,7 @@ class Scope:
                 return
 
     def _within(self, name: str) -> Iterator[tuple[Scope, str]]:
-        """The imported texts of which Lark may call something `name`, and what it is called there."""
+        """Yield the imported texts whose prefix the mangled `name` has, each with the name that remains."""
         underscore = "_" if name[0] == "_" else ""
         rest = name[len(underscore) :]
         for module, child in self.children.items():
@@ -174,13 +181,13 @@ class Scope:
                 yield child, underscore + rest[len(prefix) :]
 
     def names(self) -> list[str]:
-        """The names that can be used here, for hints."""
+        """Return the names that can be used here, for hints."""
         return [*self.definitions, *self.imported, *(self.library.names() if self.library else ())]
 
     # Filling.
 
     def collect(self, errors: list[GrammarError] | None = None) -> None:
-        """Read the imports, definitions and changes of the text. With `errors`, up to MAX_ERRORS go there."""
+        """Read the imports, definitions and changes of the text. Append up to MAX_ERRORS errors to `errors`."""
         imports = self.parsed.imports if self.parsed is not None else self.library.imports if self.library else ()
         for node in imports:
             self._try(self._import, node, errors)
@@ -201,7 +208,7 @@ class Scope:
                 self._try(self._check_params, definition, errors)
 
     def _changed(self, changes: list[Change], end: int, errors: list[GrammarError] | None) -> list[Change]:
-        """Make the changes that stand before `end`; the others are left."""
+        """Apply the changes before lexeme `end`. Return the others."""
         n_made = 0
         while n_made < len(changes) and changes[n_made].at < end:
             self._try(self._change, changes[n_made], errors)
@@ -222,7 +229,8 @@ class Scope:
     def _import(self, node: Import) -> None:
         before = self.imported.get(node.alias)
         if before is not None and (before.module, before.name) != (node.module, node.name):
-            raise self.error(f"`{node.alias}` is imported twice, from different places", node)
+            message = f"`{node.alias}` is imported twice, from different places"
+            raise self.error(message, node, "give one an alias: -> name")
         child = self.children.get(node.module)
         if child is None:
             child = self.children[node.module] = self._child(node)
@@ -242,10 +250,10 @@ class Scope:
             raise self.error(
                 f"`{module.name}` imports itself: {' -> '.join([*names, module.name or ''])}",
                 node,
-                "put what both need into a text of its own",
+                "move what both need into a third text",
             )
         if len(chain) > MAX_CHAIN:
-            raise self.limit_error(f"more than {MAX_CHAIN} texts import each other in a row", node)
+            raise self.limit_error(f"more than {MAX_CHAIN} texts in a row import each other", node)
         self.modules.n_scopes += 1
         most = self.modules.limits.imports
         if self.modules.n_scopes > most:
@@ -257,19 +265,19 @@ class Scope:
     def _define(self, definition: Definition) -> None:
         name = definition.name
         if name in self.definitions:
-            raise self.error(f"`{name}` is defined more than once", definition, "`%override` defines it anew")
+            raise self.error(f"`{name}` is defined more than once", definition, _REPLACE)
         if name in self.imported:
-            raise self.error(f"`{name}` is imported and defined as well", definition, "`%override` defines it anew")
+            raise self.error(f"`{name}` is both imported and defined", definition, _REPLACE)
         if definition.is_terminal:
             tree = definition.tree
             if isinstance(tree, Sequence) and not tree.items:
-                raise self.error(f"terminal `{name}` has no content", definition, "a rule may be empty")
+                raise self.error(f"terminal `{name}` is empty", definition, "only a rule can be empty")
         if definition.tree is DECLARED:
             definition = self._bound(definition)
         self.definitions[name] = definition
 
     def _bound(self, definition: Definition) -> Definition:
-        """A declared name with what the caller says it is, if anything."""
+        """Return the definition of a declared terminal, with the meaning that the caller gives, if any."""
         name = definition.name
         text = self.modules.declared.get(name)
         if text is None:
@@ -286,15 +294,15 @@ class Scope:
         for param in definition.params:
             if self.own(param) is not None:
                 message = f"parameter `{param}` of `{definition.name}` has the name of a rule"
-                raise self.error(message, definition, "give it another name")
+                raise self.error(message, definition, "rename the parameter")
 
     def _change(self, node: Change) -> None:
         operator, definition = node.operator, node.definition
         name = definition.name
         found = self.own(name)
         if found is None:
-            hint = did_you_mean(name, self.names()) or "only what was imported, or defined above, can be changed"
-            raise self.error(f"there is no `{name}` that `{operator}` could change", definition, hint)
+            hint = did_you_mean(name, self.names()) or "define or import it above this line"
+            raise self.error(f"there is no `{name}` for `{operator}` to change", definition, hint)
         owner, before = found
         if operator == "%override":
             if owner is not self and name not in self.imported:
@@ -303,53 +311,53 @@ class Scope:
             return
         added, problem = self._added(before.tree, definition.tree)
         if problem:
-            raise self.error(f"`{name}` {problem}", definition, "%override defines it anew")
+            raise self.error(f"`{name}` {problem}", definition, _REPLACE)
         if definition.params != before.params:
             params = f"the parameters {', '.join(before.params)}" if before.params else "no parameters"
-            raise self.error(f"`{name}` has {params}", definition, "`%extend` needs the same ones")
+            raise self.error(f"`{name}` has {params}", definition, "write the same after `%extend`")
         if before.tree is DECLARED:
-            raise self.error(f"`{name}` is only declared: there is nothing to extend", definition, "define it")
+            raise self.error(f"`{name}` is only declared and cannot be extended", definition, "define it")
         owner.extend(before, [each if owner is self else Elsewhere(each.at, self, each) for each in added])
 
     def _added(self, before: Node, tree: Node) -> tuple[list[Node], str]:
-        """The alternatives that `%extend` adds to a definition; or why it cannot."""
+        """Return the alternatives that `%extend` adds to a definition, and "", or the reason why it cannot."""
         if isinstance(before, Parametric) != isinstance(tree, Parametric):
-            return [], "has a value, name::_, in one of its definitions only"
+            return [], "has a value, name::_, in its definition or in `%extend`, but not in both"
         if isinstance(tree, Parametric):
-            # Each by itself, since each has a condition of its own.
+            # One by one, because each alternative has its own condition.
             tree = tree.body
             added = tree.alternatives if isinstance(tree, Choice) else [tree]
         else:
             added = [tree]
         if isinstance(tree, Attributed):
-            return [], "has its attributes where it is defined, and not where it is extended"
+            return [], "cannot be given attributes by `%extend`, only by its definition"
         return added, ""
 
     def extend(self, definition: Definition, added: list[Node]) -> None:
-        """Put `added` before the alternatives of a definition of this text, as Lark does."""
+        """Put `added` before the alternatives of a definition of this text. Lark uses that order, too."""
         name = definition.name
         before = contents(definition.tree)
         choice = self.extended.get(name)
         if choice is not None and choice is before:
             choice.alternatives[:0] = added
             return
-        # A new definition: what was read of an imported text serves other grammars, too.
+        # A new definition, because other grammars may share what was read of an imported text.
         alternatives = before.alternatives if isinstance(before, Choice) else [before]
         choice = self.extended[name] = Choice(definition.at, [*added, *alternatives])
         tree = with_contents(definition.tree, choice)
         self.definitions[name] = Definition(definition.at, name, tree, definition.is_terminal, definition.params)
 
-    # What is said about the text.
+    # Errors about the text.
 
     def missing(self, node: Import) -> GrammarError:
-        """The error about an import of what is not there. As in Lark, it is none unless the name is used."""
+        """Return the error about an imported name that does not exist. As in Lark, only its use is an error."""
         child = self.children[node.module]
         kind = "library" if child.library is not None else "module"
         message = f"{kind} `{node.module}` has no `{node.name}`"
         return self.error(message, node, did_you_mean(node.name, child.names()))
 
     def undefined(self, node: RuleName | TerminalName | TemplateUse) -> GrammarError:
-        """The error about a name that means nothing here."""
+        """Return the error about a name without a meaning here."""
         imported = self.imported.get(node.name)
         if imported is not None:
             return self.missing(imported)
@@ -385,7 +393,7 @@ class Scope:
         return parsed.limit_error(message, at, hint)
 
     def place(self, node: Node) -> tuple[ParsedGrammar, int]:
-        """The text and lexeme that `node` is about: in a library, where it was imported."""
+        """Return the text and the lexeme of `node`; for a node of a library, those of the import."""
         scope, at = self, node.at
         while scope.parsed is None:
             assert scope.parent is not None
@@ -394,7 +402,7 @@ class Scope:
 
 
 def special_of(tree: Node) -> SpecialToken | None:
-    """The special token that a terminal with this expression is a name for, if it is."""
+    """Return the special token that a terminal with this expression stands for; None if it does not."""
     if isinstance(tree, Elsewhere):
         tree = tree.tree
     return tree if isinstance(tree, SpecialToken) else None

@@ -1,4 +1,4 @@
-"""Templates: a rule for each different list of symbols that one is used with."""
+"""Templates: each different list of arguments makes one rule."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ if TYPE_CHECKING:
     from .protocols import GrammarLoader
 
 MAX_SHOWN_NAME = 80
-"""Characters of the name of a used template, which names what it is used with."""
+"""The rule for a use of a template is named with its arguments, `name{a,b}`. A name of more than so many characters
+becomes `name{...}`."""
 
 
 class Templates:
-    """The templates of one grammar, as they are used."""
+    """The uses of templates in one grammar."""
 
     __slots__ = ("known", "loader")
 
     def __init__(self, loader: GrammarLoader) -> None:
         self.loader = loader
-        self.known: dict[object, int] = {}  # symbols, by template and what it is used with
+        self.known: dict[object, int] = {}  # symbols, by template and arguments
 
     def symbol(self, node: TemplateUse) -> int:
-        """The rule that a template is for what it is used with."""
+        """Return the symbol of the rule that a use of a template makes."""
         loader = self.loader
         found = self.find(node)
         arguments = [self.argument(argument) for argument in node.arguments]
@@ -36,9 +37,9 @@ class Templates:
             most = loader.modules.limits.template_uses
             if len(self.known) == most:
                 raise loader.scope.limit_error(
-                    f"templates are used in more than {most} different ways, here `{node.name}`",
+                    f"templates have more than {most} different lists of arguments, here for `{node.name}`",
                     node,
-                    "let a template that uses itself come to an end, or use itself with the same again",
+                    "a template that uses itself should do so with the same arguments",
                 ).set_limit("template_uses")
             scope, definition = found
             name = self.shown(definition.name, arguments)
@@ -47,7 +48,7 @@ class Templates:
         return symbol
 
     def find(self, node: TemplateUse) -> Found:
-        """The template that is used, which may itself be what a parameter stands for."""
+        """Return the template that is used. A parameter may stand for it."""
         loader = self.loader
         value = loader.environment.get(node.name) if loader.environment is not None else None
         if value is None:
@@ -55,25 +56,25 @@ class Templates:
         elif isinstance(value, Template):
             found = value
         else:
-            raise loader.scope.error(f"what `{node.name}` stands for is no template", node)
+            raise loader.scope.error(f"the argument for `{node.name}` is not a template", node)
         self.check(node, found[1])
         return found
 
     def check(self, node: TemplateUse, definition: Definition) -> None:
-        """Raise the error about a use of something else, or with too few or too many arguments."""
+        """Raise an error if what is used is no template, or if the number of arguments is wrong."""
         scope = self.loader.scope
         params = definition.params
         if not params:
-            raise scope.error(f"`{node.name}` is a rule and no template", node, "leave out the braces")
+            raise scope.error(f"`{node.name}` is a rule, not a template", node, "remove the braces")
         if len(node.arguments) != len(params):
             raise scope.error(
-                f"template `{node.name}` is used with {len(node.arguments)} of its {len(params)} parameters",
+                f"wrong number of arguments for template `{node.name}`: {len(node.arguments)} instead of {len(params)}",
                 node,
-                f"its definition begins with {definition.name}{{{', '.join(params)}}}",
+                f"it is defined as {definition.name}{{{', '.join(params)}}}: ...",
             )
 
     def argument(self, node: Node) -> Symbols | Template:
-        """What a parameter stands for: one symbol at most, so that no argument can grow."""
+        """Return what a parameter stands for: a template, or at most one symbol, so that arguments cannot grow."""
         loader = self.loader
         if isinstance(node, RuleName):
             name = node.name
@@ -86,19 +87,19 @@ class Templates:
         return one(loader.model, loader.sequence(node))
 
     def parameter(self, node: RuleName) -> Symbols:
-        """What a parameter of the template that is being read stands for."""
+        """Return the symbols for a parameter of the template that is being read."""
         environment = self.loader.environment
         assert environment is not None
         value = environment[node.name]
         if isinstance(value, Template):
             name = value.definition.name
             raise self.loader.scope.error(
-                f"`{node.name}` stands for the template `{name}` here", node, f"use {node.name}{{...}}"
+                f"`{node.name}` is the template `{name}` here and needs arguments", node, f"write {node.name}{{...}}"
             )
         return value
 
     def shown(self, name: str, arguments: list[Symbols | Template]) -> str:
-        """`name{a,b}`, as Lark calls it, shortened."""
+        """Return the name `name{a,b}` that Lark gives to a use, or a shorter one."""
         parts = []
         for argument in arguments:
             if isinstance(argument, Template):

@@ -1,7 +1,7 @@
-"""What is legal in a Lark grammar but hardly meant, or costs more than its author may think.
+"""Find what is legal in a Lark grammar but probably not meant, or what costs more than its author may think.
 
-Only what can be told truly is told: every warning holds for all texts. Found when somebody asks (`Grammar.warnings`,
-`earleymask check`), by reading the grammar once more.
+A warning is given only if it is certainly true. Warnings are found when `Grammar.warnings` is first read, or by
+`earleymask check`, by reading the grammar once more.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ...earley.limits import Limits
     from ..source import GrammarWarning
 
-# How special tokens of models in use are written: <|im_end|>, <s>, </s>, <eos>, <start_of_turn>, [INST], [/INST].
+# Special tokens as current models write them: <|im_end|>, <s>, </s>, <eos>, <start_of_turn>, [INST], [/INST].
 _LIKE_SPECIAL = re.compile(
     r"<\|[^|<>\s]+\|>|</?s>|<(?:bos|eos|pad|unk|mask|start_of_turn|end_of_turn)>|\[/?(?:INST|TOOL_CALLS|AVAILABLE_TOOLS)\]"
 )
@@ -48,7 +48,7 @@ _BLANKS = (b" ", b"\n", b"\t")
 
 
 def find_warnings(text: str, start: str, kept: Kept | None, limits: Limits) -> tuple[GrammarWarning, ...]:
-    """The warnings about a grammar that has been loaded from the same text before, in the order of the text."""
+    """Return the warnings about a grammar that has been loaded from the same text before, in the order of the text."""
     modules = Modules.restored(kept, limits)
     loader = LarkLoader(modules.parse(text), modules)
     loader.load(start)
@@ -71,7 +71,7 @@ def ordered(warnings: list[GrammarWarning]) -> tuple[GrammarWarning, ...]:
 
 
 class _Finder:
-    """Looks through one grammar that has been loaded."""
+    """Looks through one loaded grammar."""
 
     def __init__(self, loader: LarkLoader) -> None:
         self.loader = loader
@@ -94,7 +94,7 @@ class _Finder:
         self.model.warn(message, (self.top, node))
 
     def unused(self, start: str) -> None:
-        """Rules and templates that the start rule does not reach, and terminals that nothing uses."""
+        """Warn of rules and templates that the start rule does not reach, and of terminals that nothing uses."""
         symbols = self.top.symbols
         for alias, node in self.top.imported.items():
             if self.top.own(alias) is None:
@@ -126,7 +126,7 @@ class _Finder:
                 names.add(leaf.name)
 
     def terminals(self) -> None:
-        """Terminals that can be empty, and white space that is ignored."""
+        """Warn of terminals that can be empty, and of ignored white space."""
         for symbol, node in self.nodes.items():
             kind = self.model.kinds[symbol]
             name = self.model.names[symbol]
@@ -134,18 +134,18 @@ class _Finder:
             if self.regexes.is_nullable(node):
                 self.model.warn(
                     f"terminal `{name}` can match the empty text, which Lark refuses; "
-                    "let it match one character or more, and write `?` or `*` where it is used",
+                    "make it match at least one character, and write `?` or `*` where it is used",
                     origin,
                 )
             if kind == IGNORED and any(self.regexes.matches(node, blank) for blank in _BLANKS):
                 self.model.warn(
-                    f"`{name}` lets white space without end stand between any two lexemes, and a model may go on "
-                    "writing it; where that matters, put the blanks that are wanted into the rules",
+                    f"`{name}` allows white space without end between any two lexemes, and a model may not stop "
+                    "writing it; if that matters, put the blanks that you want into the rules",
                     origin,
                 )
 
     def cycles(self) -> None:
-        """Rules that derive themselves and nothing else, and rules that recur on both sides."""
+        """Warn of rules that can derive just themselves, and of rules that are recursive at both ends."""
         for component in cycles(self.model, self.nullable):
             rules = [symbol for symbol in component if self.model.kinds[symbol] == RULE]
             if self.model.parameters is not None and not self.model.parameters.calls.keys().isdisjoint(component):
@@ -154,7 +154,7 @@ class _Finder:
                 names = " and ".join(f"`{self.model.names[symbol]}`" for symbol in rules[:3])
                 what = "each other" if len(rules) > 1 else "itself"
                 self.model.warn(
-                    f"{names} can stand for {what} with nothing beside it: a text of it has endless readings",
+                    f"{names} can derive just {what}, so a text can be parsed in infinitely many ways",
                     self.model.origins[rules[0]],
                 )
         for symbol, alternatives in enumerate(self.model.productions):
@@ -162,13 +162,13 @@ class _Finder:
                 if any(len(rhs) > 1 and rhs[0] == symbol and rhs[-1] == symbol for rhs in alternatives):
                     name = self.model.names[symbol]
                     self.model.warn(
-                        f"an alternative of `{name}` begins and ends with `{name}`: three in a row have two readings; "
-                        "masks are the same, but take longer than with a list",
+                        f"an alternative of `{name}` begins and ends with `{name}`, so three in a row can be parsed in "
+                        "two ways; masks are the same, but take longer than with a list",
                         self.model.origins[symbol],
                     )
 
     def walk(self, definition: Definition) -> None:
-        """Look at every expression of a definition of the text."""
+        """Look at the expressions of a definition, except for those that Lark does not have."""
         in_rule = not definition.is_terminal
         stack = [definition.tree]
         while stack:
@@ -187,7 +187,7 @@ class _Finder:
                     self.repeated(node)
 
     def literals(self, tree: Node) -> None:
-        """Look at every string and regular expression of an expression of the text."""
+        """Look at all strings and regular expressions in `tree`."""
         stack = [tree]
         while stack:
             node = stack.pop()
@@ -210,31 +210,31 @@ class _Finder:
     def says_nothing(self, definition: Definition, tree: Choice) -> None:
         for alternative in tree.alternatives:
             if isinstance(alternative, RuleName) and alternative.name == definition.name:
-                self.warn(f"this alternative of `{definition.name}` says nothing: it is the rule itself", alternative)
+                self.warn(f"this alternative of `{definition.name}` is the rule itself and has no effect", alternative)
 
     def neighbours(self, items: list[Node]) -> None:
         for first, second in pairwise(items):
             shown = endless_leaf(first)
             if shown is not None and shown == endless_leaf(second):
                 self.warn(
-                    f"two repetitions of `{shown}` without end stand side by side: which of them takes how many is "
-                    "open, and so a text with any of them has several readings",
+                    f"two unbounded repetitions of `{shown}` follow each other: each can take any part, so a text can "
+                    "be parsed in several ways",
                     second,
                 )
 
     def repeated(self, node: Repeat) -> None:
         if self.is_nullable(node.body):
-            self.warn("what is repeated here can be empty: a text has endless readings", node)
+            self.warn("what is repeated here can be empty, so a text can be parsed in infinitely many ways", node)
         elif is_endless(node.body):
-            self.warn("a repetition without end of a repetition without end: a text has several readings", node)
+            self.warn("an unbounded repetition of an unbounded repetition: a text can be parsed in several ways", node)
 
     def like_special(self, node: String) -> None:
         text, _ = string_text(node.raw)
         match = _LIKE_SPECIAL.search(text)
         if match:
             self.warn(
-                f"`{match[0]}` in a string is text, and never the special token of that name; "
-                + (f"for the token, write {match[0]} without quotes" if match[0][0] == "<" else "a token is no string"),
+                f"`{match[0]}` in a string is text, never the special token of that name"
+                + (f"; for the token, write {match[0]} without quotes" if match[0][0] == "<" else ""),
                 node,
             )
 
@@ -255,7 +255,7 @@ class _Finder:
                 break
 
     def is_nullable(self, tree: Node) -> bool:
-        """Whether an expression of the text can be empty. False where it is not known."""
+        """Return whether an expression is known to match the empty text."""
         if isinstance(tree, Sequence):
             return all(self.is_nullable(item) for item in tree.items)
         if isinstance(tree, Choice):
@@ -274,7 +274,7 @@ def is_endless(node: Node) -> bool:
 
 
 def endless_leaf(node: Node) -> str | None:
-    """How the name or literal is written that `node` repeats without end; None for anything else."""
+    """Return the name or literal, as written, that `node` repeats without a bound; None if it does not do that."""
     if not isinstance(node, Repeat) or node.maximum is not None:
         return None
     body = node.body

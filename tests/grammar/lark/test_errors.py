@@ -71,7 +71,7 @@ REFUSED_BY_BOTH = {
     "both modifiers of an inlined rule": ('start: _x\n!?_x: "a"', 2, 1, "cannot have the modifier `?`", "remove"),
     "the same the other way round": ('start: _x\n?!_x: "a"', 2, 1, "cannot have the modifier `?`", "remove"),
     "modifier and a blank": ('? start: "a"', 1, 1, "but there is `?`", "blank"),
-    "empty terminal": ('start: A\n\nA:', 3, 1, "terminal `A` has no content", None),
+    "empty terminal": ('start: A\n\nA:', 3, 1, "terminal `A` is empty", None),
     "recursive terminal": ('start: A\nA: "x" B\nB: "y" | A', 3, 10, "terminal `A` contains itself", "rules"),
     "rule in a terminal": ('start: A\nA: "x" start', 2, 8, "rule `start` cannot be inside a terminal", None),
     "rule ignored": ('start: "a"\n%ignore start', 2, 9, "rule `start` cannot be inside a terminal", None),

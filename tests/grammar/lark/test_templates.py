@@ -60,15 +60,15 @@ def test_arguments_may_be_expressions() -> None:
 
 # name: (grammar, line, column, message, hint)
 REFUSED = {
-    "too few": ('start: t{"a"}\nt{x, y}: x y', 1, 8, "`t` is used with 1 of its 2 parameters", "t{x, y}"),
-    "too many": ('start: t{"a", "b"}\nt{x}: x', 1, 8, "`t` is used with 2 of its 1 parameters", None),
-    "wrong number where nothing reaches": ('start: "a"\ny: t{"a", "b"}\nt{x}: x', 2, 4, "`t` is used with 2", None),
-    "wrong number in a template": ('start: u{"a"}\nu{x}: t{x, x}\nt{x}: x', 2, 7, "`t` is used with 2", None),
+    "too few": ('start: t{"a"}\nt{x, y}: x y', 1, 8, "`t`: 1 instead of 2", "t{x, y}"),
+    "too many": ('start: t{"a", "b"}\nt{x}: x', 1, 8, "`t`: 2 instead of 1", None),
+    "wrong number where nothing reaches": ('start: "a"\ny: t{"a", "b"}\nt{x}: x', 2, 4, "`t`: 2 instead of 1", None),
+    "wrong number in a template": ('start: u{"a"}\nu{x}: t{x, x}\nt{x}: x', 2, 7, "`t`: 2 instead of 1", None),
     "not defined": ('start: tt{"a"}\nttt{x}: x', 1, 8, "template `tt` is not defined", "did you mean ttt?"),
     "argument not defined": ("start: t{yy}\nt{x}: x", 1, 10, "rule `yy` is not defined", None),
     "argument not defined, unused": ('start: "a"\nz: t{yy}\nt{x}: x', 2, 6, "rule `yy` is not defined", None),
     "undefined in a template": ('start: "a"\nt{x}: x yy', 2, 9, "rule `yy` is not defined", None),
-    "no template": ('start: y{"a"}\ny: "b"', 1, 8, "`y` is a rule and no template", "leave out the braces"),
+    "no template": ('start: y{"a"}\ny: "b"', 1, 8, "`y` is a rule, not a template", "remove the braces"),
     "argument twice": ('start: t{"a", "b"}\nt{x, x}: x', 2, 6, "there are two parameters `x`", None),
     "shadows a rule": ('start: t{"a"}\nt{x}: x\nx: "b"', 2, 1, "parameter `x` of `t` has the name of a rule", None),
     "terminal": ('start: A\nA{x}: x', 2, 2, "terminals have no parameters", None),
@@ -97,8 +97,8 @@ def test_templates_that_stand_alone_are_refused() -> None:
     for text, message in (
         ('start: t\nt{x}: x "a"', "`t` is a template"),
         ('start: t{"a"}\nt{x}: x u\nu{x}: x', "`u` is a template"),
-        ("start: t{u}\nt{x}: x\nu{x}: x", "`x` stands for the template `u` here"),
-        ('start: t{"a"}\nt{x}: x{"b"}', "what `x` stands for is no template"),
+        ("start: t{u}\nt{x}: x\nu{x}: x", "`x` is the template `u` here"),
+        ('start: t{"a"}\nt{x}: x{"b"}', "the argument for `x` is not a template"),
         ('t{x}: x "a"', "the start rule `t` is a template"),
     ):
         with pytest.raises(GrammarError, match=message):
@@ -116,7 +116,8 @@ def test_templates_that_stand_alone_are_refused() -> None:
 )
 def test_growing_templates_come_to_a_limit(text: str) -> None:
     begun = time.process_time()
-    with pytest.raises(LimitError, match="templates are used in more than 10000 different ways, here `grow`") as caught:
+    message = "templates have more than 10000 different lists of arguments, here for `grow`"
+    with pytest.raises(LimitError, match=message) as caught:
         Grammar.from_lark(text)
     assert isinstance(caught.value, GrammarError) and caught.value.line == 2
     assert time.process_time() - begun < 10

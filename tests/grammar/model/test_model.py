@@ -54,7 +54,7 @@ def test_unproductive_alternatives_are_dropped_with_a_warning() -> None:
     grammar = Grammar.from_lark('start: "a" | x "b"\n  | y\nx: "c" x | x\ny: z z\nz: "d" | x')
     assert [str(warning) for warning in grammar.warnings] == [
         "line 3, column 1: rule `x` can never come to an end; the alternatives that use it were dropped",
-        "line 3, column 12: this alternative of `x` says nothing: it is the rule itself",
+        "line 3, column 12: this alternative of `x` is the rule itself and has no effect",
     ]
     assert we_accept(grammar, "a") and we_accept(grammar, "dd") and not we_accept(grammar, "cb")
 
@@ -113,7 +113,7 @@ def test_warnings_about_grammars_that_look_at_what_follows() -> None:
         (2, "an alternative of `sum` begins and ends with `sum`"),
         (4, "terminal `B` can match the empty text"),
         (5, "terminal `C` is not used"),
-        (6, "`ignored 1` lets white space without end stand between any two lexemes"),
+        (6, "`ignored 1` allows white space without end between any two lexemes"),
     ]
 
 
