@@ -44,7 +44,7 @@ _EMPTY_TEXT = Literal("")
 # No quantifier may follow these. A lookahead may be repeated (Annex B.1.2).
 _PLACES = ("^", "$", "\\b", "\\B", "(?<=", "(?<!")
 _HYPHEN_HINT = "write \\- for a hyphen; flag v, under which -- subtracts a set, is not supported"
-_BACKREFERENCE_HINT = "write the pattern of the group again; it may then match another text"
+_BACKREFERENCE_HINT = "repeat the pattern of the group; it may then match another text"
 
 
 def parse(pattern: str, flags: str = "", offset: int = 0) -> Node:

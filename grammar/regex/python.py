@@ -46,7 +46,7 @@ _ANY = Chars(codepoints.ALL)
 _NOT_NEWLINE = Chars(codepoints.NOT_NEWLINE)
 _EMPTY_TEXT = Literal("")
 
-_BACKREFERENCE_HINT = "write the pattern of the group again; it may then match another text"
+_BACKREFERENCE_HINT = "repeat the pattern of the group; it may then match another text"
 _CONDITIONAL_HINT = "write the two cases as alternatives"
 
 
