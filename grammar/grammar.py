@@ -409,9 +409,9 @@ class Grammar:
         """Return the arguments with which `_unpickle` makes this grammar again."""
         content = (self.kind, self.source, self.start, self.fingerprint)
         if self._engine.limits != DEFAULT:
-            return *content, self.options, self._kept, self._engine.limits
+            return *content, self.options, self._kept and self._kept.plain(), self._engine.limits
         if self._kept is not None:
-            return *content, self.options, self._kept
+            return *content, self.options, self._kept.plain()
         return (*content, self.options) if self.options else content
 
 
@@ -428,14 +428,16 @@ def _unpickle(
     start: str,
     fingerprint: str,
     options: str = "",
-    kept: Kept | None = None,
+    plain: tuple[Any, ...] | None = None,
     limits: Limits = DEFAULT,
 ) -> Grammar:
     """Make a grammar again from the source and the imported texts that its pickle has kept."""
     if kind == "lark":
         from .lark.load import load_again
+        from .lark.modules import Kept
 
-        engine, kept = load_again(source, start, kept, limits)
+        before = None if plain is None else Kept.from_plain(plain)
+        engine, kept = load_again(source, start, before, limits)
         grammar = Grammar._make("lark", source, start, engine, None, kept=kept, limits=limits)
     elif kind == "gbnf":
         grammar = Grammar.from_gbnf(source, start=start, limits=limits)

@@ -91,6 +91,16 @@ class Kept(NamedTuple):
     links: tuple[tuple[int, str, int], ...] = ()
     grammars: tuple[tuple[str, str | GivenGrammar], ...] = ()
 
+    def plain(self) -> tuple[Any, ...]:
+        """Return the same in plain tuples for pickles, which then do not depend on the name of this module."""
+        return self.declared, tuple([tuple(text) for text in self.texts]), self.links, self.grammars
+
+    @classmethod
+    def from_plain(cls, plain: tuple[Any, ...]) -> Kept:
+        """Return what `plain` has made tuples of."""
+        declared, texts, links, grammars = plain
+        return cls(declared, tuple([Imported(*text) for text in texts]), links, grammars)
+
     def parts(self) -> list[str]:
         """Return the parts of a fingerprint. The places where texts were found are not among them."""
         parts = [part for pair in sorted(self.declared) for part in pair]

@@ -21,7 +21,6 @@ searched within a limit.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -478,7 +477,8 @@ def not_a_terminal(scope: Scope, node: Node, what: str) -> GrammarError:
 
 def read_json(scope: Scope, node: Block, *, exact: bool = False) -> Any:
     """Return the JSON value in a block. Errors have their place in it. With `exact`, decimals keep all their digits."""
-    from decimal import Decimal, InvalidOperation  # rare
+    import json
+    from decimal import Decimal, InvalidOperation
 
     begin = node.raw.index("{")
 

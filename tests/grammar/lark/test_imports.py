@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import pickletools
 import re
 import subprocess
 import sys
@@ -197,7 +198,20 @@ def test_the_text_of_a_library_of_another_version_is_kept() -> None:
     content = grammar.__reduce__()[1]
     assert isinstance(content, tuple)
     with pytest.raises(ValueError, match="incompatible version"):  # the text differs
-        _unpickle(*content[:5], older)
+        _unpickle(*content[:5], older.plain())
+    assert _unpickle(*content).imports == grammar.imports
+
+
+def test_pickles_name_no_module_of_the_loader() -> None:
+    """So that modules can be renamed, and older pickles still be read."""
+    grammar = Grammar.from_lark(
+        "start: INT X @a\n%import common.INT\n%declare X",
+        declared={"X": "/x/"},
+        grammars={"a": "start: INT\n%import common.INT"},
+    )
+    named = {name for _, name, _ in pickletools.genops(pickle.dumps(grammar)) if isinstance(name, str)}
+    assert {name for name in named if name.startswith("earleymask")} == {"earleymask.grammar.grammar"}
+    assert pickle.loads(pickle.dumps(grammar)) == grammar
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------
