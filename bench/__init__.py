@@ -1,8 +1,8 @@
-"""Benches: `python -m bench.latency`, in the root of the repository.
+"""The benches. Run them in the root of the repository, for example `python -m bench.latency`.
 
-`-m` puts that root on `sys.path`, and there the folder `earleymask/` hides the installed package of that name, which
-has `trie`, `grammar` and so on inside. The root is taken off again, so that what is measured is what is installed;
-`tests/` is put on, for the real vocabularies that the tests use too.
+`-m` puts the root on `sys.path`, where the folder `earleymask/` hides the installed package of that name, which has
+`trie`, `grammar` and so on inside. So the root is removed again, and the installed package is measured. `tests/` is
+added, because the real vocabularies are loaded by a module of the tests.
 """
 
 import sys

@@ -1,8 +1,8 @@
-"""The fixed work whose instructions are counted: `instructions.py` runs it under valgrind.
+"""The fixed work whose instructions are counted; `instructions.py` runs it under valgrind.
 
-    python -m bench.instruction_work FILE       FILE: what `job()` says, as JSON
+    python -m bench.instruction_work FILE       reads the job, which `job()` makes, as JSON
 
-`mark()` ends one phase and begins the next. Only what is between two marks is counted for a phase.
+`mark()` ends one phase and begins the next. A phase has the instructions between its two marks.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ from .texts import families
 
 PHASES = ("vocabulary", "grammars", "cold masks", "second masks", "warm masks", "recurring masks", "accepts")
 MARKER = "getppid"
-"""A function of libc that nothing else calls here: valgrind writes its counts down whenever it is entered."""
+"""A function of libc that nothing else calls here. Whenever it is called, valgrind writes its counts to a file."""
 N_TOKENS = 120
+"""The tokens of each text that are followed."""
 N_RECURRING = 200
+"""The masks that are filled at one position."""
 
 
 def job() -> dict[str, Any]:
-    """What is the same in each run and need not be counted: the tokens of the vocabulary and of the texts."""
+    """Return the input of the work, which is not counted: the tokens of the vocabulary and of the texts."""
     vocabulary, encode = vocabularies.load("made-up")
     kinds = [*families.FIRST, *families.SECOND.values()]
     texts = {kind: list(encode(families.generate(kind, 1, 2000)))[:N_TOKENS] for kind in kinds}
@@ -37,11 +39,12 @@ def job() -> dict[str, Any]:
 
 
 def mark() -> None:
+    """End a phase and begin the next."""
     os.getppid()
 
 
 def work(pieces: list[bytes], eos: int, texts: dict[str, list[int]]) -> None:
-    """One phase after the other, as `PHASES` names them."""
+    """Run the phases in the order of `PHASES`."""
     second = families.SECOND.values()
     mark()
     vocabulary = Vocabulary.from_tokens(pieces, eos_token_id=eos)

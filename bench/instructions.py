@@ -1,15 +1,15 @@
-"""Instructions that a fixed work takes, compared with what is committed: a regression that no busy machine hides.
+"""Count the instructions of a fixed work and compare them with the committed counts.
 
-    python -m bench.instructions             compare with bench/instructions.json; 1 where a phase takes more or less
+    python -m bench.instructions             compare with bench/instructions.json; exit code 1 if a phase differs
     python -m bench.instructions --update    write bench/instructions.json instead
 
-Counted by `valgrind --tool=callgrind`, which simulates the processor: the same build gives the same counts within a
-fraction of a percent, whatever else the machine does. `instruction_work.py` says what the phases are. Counts include
-Python's own and depend on the versions of Python, numpy and the compiler, and on the processor that libraries choose
-their code for: where these are others than those of the committed counts, a wide tolerance holds that still finds what
-has become several times slower. A phase that takes much *less* also fails, so that the gain is written down.
+`valgrind --tool=callgrind` simulates the processor, so the same build gives the same counts within a fraction of a
+percent, even on a busy machine. `instruction_work.py` defines the phases. Counts include those of Python, and depend on
+the versions of Python, numpy and the compiler, and on the processor for which libraries choose their code. If any of
+these differ from those of the committed counts, a wide tolerance applies, which still finds a phase that has become
+much slower. A phase that takes much *less* also fails, so that the new count is committed.
 
-Without valgrind the check is skipped, by name. It counts release builds alone.
+The check is skipped without valgrind, and for debug builds; it says so.
 """
 
 from __future__ import annotations
@@ -34,16 +34,22 @@ from . import ROOT, instruction_work
 
 EXPECTED = ROOT / "bench" / "instructions.json"
 TOLERANCE = 0.05
+"""The share by which the count of a phase may differ."""
 WIDE_TOLERANCE = 0.5
-"""Where the counts come from another compiler, Python, numpy or processor."""
+"""The same, if the committed counts are of another compiler, Python, numpy or processor."""
 SLACK = 50_000
-"""Instructions that may differ in any phase: what a small phase owes to Python's own moods is no small share of it."""
+"""The instructions by which any phase may differ. In a small phase, the variation of Python itself is a large share."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.instructions", description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--update", action="store_true", help="write the expectations")
-    parser.add_argument("--tolerance", type=float, default=TOLERANCE, help="share by which a phase may differ (0.05)")
+    parser.add_argument("--update", action="store_true", help="write bench/instructions.json")
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        default=TOLERANCE,
+        help="the share by which a phase may differ (default: %(default)s)",
+    )
     options = parser.parse_args(arguments)
     why_not = reason_to_skip()
     if why_not:
@@ -58,14 +64,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def reason_to_skip() -> str:
-    """Empty where the check can be made."""
+    """Return why the check cannot be made; empty if it can."""
     if shutil.which("valgrind") is None:
         return "valgrind is not installed"
     return "this is a debug build" if is_debug() else ""
 
 
 def environment() -> dict[str, str]:
-    """What counts depend on beside our sources."""
+    """Return what the counts depend on besides our sources."""
     compiler = shutil.which(os.environ.get("CC", "cc"))
     built_by = ""
     if compiler:
@@ -89,7 +95,7 @@ def _version_or_nothing(package: str) -> str:
 
 
 def count() -> dict[str, int]:
-    """Instructions of each phase."""
+    """Return the number of instructions of each phase."""
     with tempfile.TemporaryDirectory() as folder:
         job = Path(folder) / "job.json"
         job.write_text(json.dumps(instruction_work.job()), encoding="ascii")
@@ -111,13 +117,13 @@ def count() -> dict[str, int]:
             check=False,
         )
         if run.returncode != 0:
-            raise RuntimeError(f"valgrind ended with {run.returncode}:\n{run.stderr[-4000:]}")
-        # The first dump is written at the first mark, and holds how Python came up; the one of the end has no number.
+            raise RuntimeError(f"valgrind ended with exit code {run.returncode}:\n{run.stderr[-4000:]}")
+        # The dump of the first mark has the start of Python. The dump of the process's end has no number.
         dumps = sorted(Path(folder).glob("counts.*"), key=lambda dump: int(dump.suffix[1:]))
         counts = [_total(dump) for dump in dumps[1:]]
     phases = instruction_work.PHASES
     if len(counts) != len(phases):
-        raise RuntimeError(f"{len(counts)} dumps for {len(phases)} phases: was {instruction_work.MARKER} called?")
+        raise RuntimeError(f"{len(counts)} counts for {len(phases)} phases: who else called {instruction_work.MARKER}?")
     return dict(zip(phases, counts, strict=True))
 
 
@@ -128,7 +134,7 @@ def _total(dump: Path) -> int:
 
 
 def report(expected: Mapping[str, Any], found: Mapping[str, Any], tolerance: float) -> bool:
-    """Prints the comparison; whether every phase is within the tolerance."""
+    """Print the comparison. Return whether each phase is within the tolerance."""
     others = [
         f"{name} {found['environment'].get(name)}, not {was}"
         for name, was in expected["environment"].items()
@@ -136,9 +142,7 @@ def report(expected: Mapping[str, Any], found: Mapping[str, Any], tolerance: flo
     ]
     if others:
         tolerance = max(tolerance, WIDE_TOLERANCE)
-        print(
-            f"instruction counts: tolerance {tolerance:.0%}, since they were committed elsewhere ({'; '.join(others)})"
-        )
+        print(f"instruction counts: tolerance {tolerance:.0%}, because the environment differs ({'; '.join(others)})")
     good = True
     for phase in {**expected["instructions"], **found["instructions"]}:
         was, now = expected["instructions"].get(phase), found["instructions"].get(phase)
@@ -152,7 +156,7 @@ def report(expected: Mapping[str, Any], found: Mapping[str, Any], tolerance: flo
             f"{phase:16} {was or 0:>15,} -> {now or 0:>15,}  {change:>8}{'' if fine else '  <-- beyond the tolerance'}"
         )
     if not good:
-        print("If the change is meant: python -m bench.instructions --update, and say in the commit why.")
+        print("If the change is intended, run python -m bench.instructions --update and give the reason in the commit.")
     return good
 
 

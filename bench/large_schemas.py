@@ -1,9 +1,9 @@
-"""How long JSON Schemas of up to 2 MB take to the first mask, over a vocabulary of 131,072 tokens.
+"""Measure how long JSON Schemas of up to 2 MB take to the first mask, with a vocabulary of 131,072 tokens.
 
     python -m bench.large_schemas [--repeat 5] [--order any]
 
-Engines in turn, time of the thread, the least of all repetitions. Each time the schema is as it comes from a request:
-nothing is remembered but what the vocabulary has learned about terminals.
+The engines take turns. The table shows the least CPU time of all repetitions. Each repetition reads the schema anew;
+only what the vocabulary has learned about terminals is kept.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def nested(number: int) -> dict[str, Any]:
 
 
 def schemas() -> dict[str, Any]:
-    """By what they are."""
+    """Return the schemas, by what they are made of."""
     return {
         "5,000 definitions": {
             "$ref": "#/$defs/tool0",
@@ -77,28 +77,30 @@ def schemas() -> dict[str, Any]:
 
 
 def first_mask(engine: Engine, schema: Any, order: str) -> int | None:
-    """Nanoseconds; None where the engine refuses the schema."""
+    """Return the nanoseconds from the schema to its first mask; None if the engine refuses the schema."""
     start = time.thread_time_ns()
     try:
         session = engine.open_schema(schema, order)
         session.fill()
         taken = time.thread_time_ns() - start
         return None if session.error() else taken
-    except Exception:  # each engine has its own
+    except Exception:  # each engine has errors of its own
         return None
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.large_schemas", description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--repeat", type=int, default=5, help="how many times (%(default)s)")
-    parser.add_argument("--order", choices=("any", "schema"), default="schema", help="of keys (%(default)s)")
-    parser.add_argument("--vocabulary", default="tekken", choices=vocabularies.NAMES, help="(%(default)s)")
+    parser.add_argument("--repeat", type=int, default=5, help="repetitions (default: %(default)s)")
+    parser.add_argument(
+        "--order", choices=("any", "schema"), default="schema", help="the order of keys (default: %(default)s)"
+    )
+    parser.add_argument("--vocabulary", default="tekken", choices=vocabularies.NAMES, help="(default: %(default)s)")
     parser.add_argument("--engines", nargs="+", default=ENGINES, choices=(*ENGINES, "xgrammar"))
     given = parser.parse_args(arguments)
     vocabulary, _ = vocabularies.load(given.vocabulary)
     found, missing = engines(vocabulary, given.engines)
     for name, why in missing.items():
-        print(f"{name} is left out: {why}", file=sys.stderr)
+        print(f"{name} is not measured: {why}", file=sys.stderr)
     print("| schema | MB |", *[f"{engine.name} |" for engine in found])
     print("| --- | --: |", *["--: |" for _ in found])
     for what, schema in tqdm(schemas().items(), unit="schema"):

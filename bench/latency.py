@@ -1,21 +1,20 @@
-"""How long a mask takes: earleymask, llguidance and xgrammar on three families of grammars and real vocabularies.
+"""Measure masks of earleymask, llguidance and xgrammar on three families of grammars and real vocabularies.
 
-    python -m bench.latency              all of it, some minutes; writes bench/results/latency.{json,md,png}
+    python -m bench.latency              everything, in some minutes; writes bench/results/latency.{json,md,png}
     python -m bench.latency --quick      a smoke test on tiny texts and a made-up vocabulary; writes nothing
-    python -m bench.latency --heldout    the grammars written after tuning instead; writes bench/results/heldout.*
+    python -m bench.latency --heldout    the grammars that were written after tuning; writes bench/results/heldout.*
 
-Cases: `json` is where constrained decoding has been tuned for years (long strings, few terminals); `language` has many
-terminals allowed at most places, names, comments and ignored white space; `sql` has dozens of keywords that are also
-names, where exact and greedy lexing part. `texts/families.py` names what a second request brings. A seed and a size
-name a text.
+The cases are texts of three grammars. `json` has long strings and few terminals; engines have been tuned for it for
+years. `language` has many terminals that are allowed at most places, names, comments and ignored white space. `sql` has
+dozens of keywords that are also names, where exact and greedy lexing differ. `texts/families.py` has the grammars of
+the second requests. A seed and a size determine a text.
 
-Each case runs in fresh processes (`requests.py`), which follow the text with earleymask and llguidance in lockstep, and
-whose times are pooled. One more process follows it with xgrammar too, which is too slow for more, and checks every mask
-(`harness/checks.py`); that disturbs times, so those of xgrammar are taken in another one. The exit code is 1 where a
-mask is wrong.
+Each case runs in fresh processes (`requests.py`) that follow the text with earleymask and llguidance in lockstep; their
+times are pooled. xgrammar, which is slow, takes part in two more processes. One of them checks all masks
+(`harness/checks.py`), which disturbs times; the other one measures xgrammar. The exit code is 1 if a mask is wrong.
 
-Other parts: which way masks take (`ways.py`), masks at a recurring position (`recurring.py`), what is prepared for a
-vocabulary and what that saves (`preparing.py`), a long output (`long_output.py`), growing vocabularies (`scaling.py`).
+The other parts: the way in which each mask was found (`ways.py`), masks at a recurring position (`recurring.py`), what
+`prepare` costs and saves (`preparing.py`), a long output (`long_output.py`), growing vocabularies (`scaling.py`).
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ VOCABULARIES = ("llama3", "tekken")
 PARTS = ("requests", "profile", "recurring", "prepare", "long", "scaling")
 RESULTS = ROOT / "bench" / "results"
 
-# Every n-th mask only, where all of them would take minutes: xgrammar needs up to a second for some.
+# Of these texts xgrammar fills every n-th mask only. It needs up to a second for some, and minutes for all.
 STRIDES: dict[str, dict[str, int]] = {
     "language": {"xgrammar": 16},
     "script": {"xgrammar": 16},
@@ -58,13 +57,13 @@ STRIDES: dict[str, dict[str, int]] = {
 
 @dataclass
 class Plan:
-    """What is measured."""
+    """The measurements of a run."""
 
     kinds: Sequence[str] = families.FIRST
     engines: Sequence[str] = ENGINES
     seed: int = 1
     size: int = 8000
-    """Characters of a text, or a little more."""
+    """The least number of characters of a text."""
     processes: int = 10
     strides: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: STRIDES)
     max_asked: int = checks.MAX_ASKED
@@ -73,11 +72,11 @@ class Plan:
     long_tokens: int = long_output.N_TOKENS
     sizes: Sequence[int] = scaling.SIZES
     repeats: int = scaling.REPEATS
-    """Processes for each size of a vocabulary."""
+    """The processes for each size of a vocabulary."""
 
 
 class Loaded:
-    """A vocabulary, its tokenizer, and the file that gives it to other processes."""
+    """A vocabulary, its tokenizer, and the file from which other processes load the vocabulary."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
@@ -101,7 +100,7 @@ class Loaded:
 
 
 def run(names: Sequence[str], plan: Plan) -> Record:
-    """All cases, one after the other; the record that is written as JSON."""
+    """Run all cases, one after the other, and return the record that is written as JSON."""
     record: Record = {"environment": environment.environment(), "missing_engines": {}, "cases": []}
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
@@ -133,7 +132,7 @@ def run(names: Sequence[str], plan: Plan) -> Record:
 
 
 def _requests(loaded: Loaded, kind: str, plan: Plan, missing: dict[str, str]) -> Record:
-    """The pooled requests of one case, and its checks."""
+    """Return the pooled requests of a case, and its checks."""
     second = families.second(kind)
     text = families.generate(kind, plan.seed, plan.size)
     second_text = families.generate(second, plan.seed, min(plan.size, 1500))
@@ -200,13 +199,13 @@ def _long(loaded: Loaded, plan: Plan) -> Record:
 
 
 def _scaling(plan: Plan, folder: Path) -> Record:
-    """By text, the figures of each size."""
+    """Return the figures of each size, by text."""
     found: Record = {kind: [] for kind in plan.kinds}
     jobs: dict[str, dict[str, Any]] = {}
     for size in tqdm(sorted(plan.sizes), desc="sizes of the vocabulary", leave=False):
         loaded = Loaded(f"united-{size}", folder)
         for kind in plan.kinds:
-            # Every size has the ids of the smallest, so that all follow the same tokens.
+            # Each size has the ids of the smallest, so all follow the same tokens.
             if kind not in jobs:
                 jobs[kind] = loaded.job(kind, families.generate(kind, plan.seed, min(plan.size, 4000)))
             job = jobs[kind] | {"vocabulary": str(loaded.file)}
@@ -240,7 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _that_matter(arguments: Sequence[str]) -> list[str]:
-    """Without `--output` and its folder, which say nothing about the results."""
+    """Return the arguments without `--output` and its folder, which do not matter for the results."""
     kept = list(arguments)
     while "--output" in kept:
         at = kept.index("--output")
@@ -249,9 +248,9 @@ def _that_matter(arguments: Sequence[str]) -> list[str]:
 
 
 def _verdict(record: Record) -> int:
-    """0 where every check held; otherwise 1, after saying what did not."""
+    """Print which engines were missing and which masks failed their check. Return 1 if there are such masks, else 0."""
     for name, why in record["missing_engines"].items():
-        print(f"{name} was left out: {why}", file=sys.stderr)
+        print(f"{name} was not measured: {why}", file=sys.stderr)
     failed = [case for case in record["cases"] if "checks" in case and not case["checks"]["clean"]]
     for case in failed:
         print(f"\nmasks that failed their check: {case['kind']}, {case['vocabulary']['name']}", file=sys.stderr)
@@ -262,31 +261,31 @@ def _verdict(record: Record) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.latency", description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--quick", action="store_true", help="tiny texts, a made-up vocabulary, nothing written")
-    parser.add_argument("--heldout", action="store_true", help="the grammars that were written after tuning")
+    parser.add_argument("--quick", action="store_true", help="tiny texts and a made-up vocabulary; writes nothing")
+    parser.add_argument("--heldout", action="store_true", help="measure the grammars that were written after tuning")
     parser.add_argument(
-        "--thorough", action="store_true", help="let xgrammar decide about every token in dispute (minutes more)"
+        "--thorough", action="store_true", help="ask xgrammar about every differing token (takes minutes more)"
     )
     parser.add_argument("--vocabularies", nargs="+", choices=vocabularies.NAMES)
     parser.add_argument("--texts", nargs="+", choices=(*families.FIRST, *families.HELD_OUT))
     parser.add_argument("--engines", nargs="+", choices=ENGINES)
-    parser.add_argument("--parts", nargs="+", choices=PARTS, help="what is measured (all; --quick: all but scaling)")
+    parser.add_argument(
+        "--parts", nargs="+", choices=PARTS, help="what to measure (default: all; --quick: all but scaling)"
+    )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--size", type=int, help="characters of each text, or a little more (8,000; --quick: 300)")
-    parser.add_argument("--processes", type=int, help="fresh processes that are pooled (10; --quick: 2)")
-    parser.add_argument("--long-tokens", type=int, help="of a long output (100,000; --quick: 500)")
-    parser.add_argument("--output", type=Path, help="folder for the results (bench/results; --quick: none)")
+    parser.add_argument("--size", type=int, help="the least characters of each text (default: 8,000; --quick: 300)")
+    parser.add_argument("--processes", type=int, help="fresh processes that are pooled (default: 10; --quick: 2)")
+    parser.add_argument("--long-tokens", type=int, help="tokens of a long output (default: 100,000; --quick: 500)")
+    parser.add_argument("--output", type=Path, help="folder for the results (default: bench/results; --quick: none)")
     options = parser.parse_args(arguments)
     narrowed = [name for name in ("parts", "texts", "engines", "vocabularies") if getattr(options, name)]
     if narrowed and options.output is None and not options.quick:
         parser.error(
-            f"--{narrowed[0]} measures a part, which would replace the whole of what is in bench/results: "
-            "name a folder with --output"
+            f"--{narrowed[0]} measures a part, which must not replace the whole results in bench/results; "
+            "name another folder with --output"
         )
     options.engines = options.engines or list(ENGINES)
     options.texts = options.texts or list(families.HELD_OUT if options.heldout else families.FIRST)
-    if not options.texts:
-        parser.error("there are no held-out grammars yet: see bench/grammars/heldout")
     options.vocabularies = options.vocabularies or (["small"] if options.quick else list(VOCABULARIES))
     options.size = options.size or (300 if options.quick else 8000)
     options.processes = options.processes or (2 if options.quick else 10)

@@ -1,10 +1,10 @@
-"""How long a grammar of 50 rules takes from its text to the first mask, over a vocabulary of 131,072 tokens.
+"""Measure how long a grammar of 50 rules takes from its text to the first mask, with a vocabulary of 131,072 tokens.
 
     python -m bench.loading [--repeat 500]
 
-The vocabulary is tekken, prepared as a server would (`earleymask.prepare`). The text is read anew each time: what is
-there from before is the code, and what the vocabulary has learned about terminals. *Hot* is one after the other;
-*cold*, after 32 MB have been written, which leaves nothing in the caches of most processors.
+The vocabulary is tekken, prepared as in a server (`earleymask.prepare`). Each repetition reads the text anew; only what
+the vocabulary has learned about terminals is kept. *Hot*: one repetition right after the other. *Cold*: 32 MB are
+written before each, which empties the caches of most processors.
 """
 
 from __future__ import annotations
@@ -25,12 +25,15 @@ from .harness.measure import no_garbage_collection
 
 GRAMMAR = ROOT / "bench" / "grammars" / "fifty.lark"
 EVICTED_BYTES = 32 << 20
+"""The bytes that are written to empty the processor's caches."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.loading", description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--repeat", type=int, default=500, help="how many times (500)")
-    parser.add_argument("--vocabulary", default="tekken", help="one of bench.vocabularies (tekken)")
+    parser.add_argument("--repeat", type=int, default=500, help="repetitions (default: %(default)s)")
+    parser.add_argument(
+        "--vocabulary", default="tekken", help="a name from bench.harness.vocabularies (default: %(default)s)"
+    )
     options = parser.parse_args(arguments)
     vocabulary, _ = vocabularies.load(options.vocabulary)
     earleymask.prepare(vocabulary)
@@ -43,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def measure(vocabulary: earleymask.Vocabulary, repeat: int, evicted: int) -> tuple[list[int], list[int]]:
-    """Nanoseconds from the text to the grammar, and to the first mask; `evicted` bytes are written before each time."""
+    """Return the nanoseconds from the text to the grammar, and to the first mask. Write `evicted` bytes before each."""
     text = GRAMMAR.read_text(encoding="utf-8")
     row = np.empty(n_words(vocabulary), np.int32)
     expected = row.copy()

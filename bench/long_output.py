@@ -1,10 +1,10 @@
-"""A long output: does a mask at the end cost what one at the beginning does, and what does the matcher keep?
+"""Measure whether masks take longer at the end of a long output, and how much memory the matcher keeps.
 
     python -m bench.long_output [--tokens 100000] [--texts json language sql] [--vocabulary llama3]
 
-One matcher follows one text of at least so many tokens, a mask at each. Its last tenth is its first tenth over again,
-since masks differ a hundredfold between the places of a text, and other text would compare other places. Reported: the
-masks of both, and what `Matcher.stats()` and the system say of memory at the end of each.
+One matcher follows a text of at least so many tokens, and fills a mask at each. The last tenth of the text repeats the
+first tenth: masks at different places of a text differ a hundredfold, so only equal text can be compared. The report
+has the masks of both tenths, and the memory at the end of each, by `Matcher.stats()` and the system.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from .harness.measure import no_garbage_collection
 from .texts import families
 
 N_TOKENS = 100_000
+"""The least number of tokens of a long output."""
 
 
 class Job(TypedDict):
@@ -35,7 +36,7 @@ class Job(TypedDict):
     kind: str
     tokens: list[int]
     tenth: int
-    """How many tokens at the end are those of the beginning."""
+    """The number of tokens at the beginning, and of those at the end that repeat them."""
 
 
 def work(job: Job) -> Record:
@@ -72,12 +73,12 @@ def work(job: Job) -> Record:
 
 
 def job(vocabulary: Vocabulary, encode: vocabularies.Encode, file: Path, kind: str, n_tokens: int) -> Job:
-    """At least `n_tokens` tokens of a text whose last tenth is its first tenth again. It is not closed at the end."""
+    """Make a job: at least `n_tokens` tokens of an unfinished text whose last tenth repeats the first."""
     join = JOINS[kind]
     sample = families.generate(kind, 3, 5000)
     tenth = n_tokens * len(sample) // len(vocabularies.spelled(vocabulary, encode, sample)) // 10
     tokens: list[int] = []
-    while len(tokens) < n_tokens:  # a sample says only about how many characters a token has
+    while len(tokens) < n_tokens:  # the sample only estimates the characters of a token
         tenth = tenth * max(n_tokens + n_tokens // 50, len(tokens)) // (len(tokens) or n_tokens) + 1
         repeated, between = families.generate(kind, 1, tenth), families.generate(kind, 2, 8 * tenth)
         tokens = vocabularies.spelled(vocabulary, encode, join(repeated, between, repeated))
@@ -85,7 +86,7 @@ def job(vocabulary: Vocabulary, encode: vocabularies.Encode, file: Path, kind: s
     return {"vocabulary": str(file), "kind": kind, "tokens": tokens, "tenth": repeats}
 
 
-# How texts become one text.
+# How several texts become one.
 JOINS: dict[str, Callable[..., str]] = {
     "json": lambda *texts: "[" + ",\n".join(text[1:-1] for text in texts),
     "language": lambda *texts: "".join(texts),

@@ -1,18 +1,24 @@
-"""MaskBench: real JSON Schemas with instances, for earleymask and, interleaved, for installed peers.
+"""Run MaskBench, real JSON Schemas with instances, for earleymask and, interleaved, for installed peers.
 
-    python -m bench.maskbench --data ../shared/data/maskbench-open.jsonl.gz --limit 300
+    python -m bench.maskbench --data PATH --limit 300
 
-The protocol is that of guidance-ai/jsonschemabench: an instance is serialised with
-`json.dumps(data, ensure_ascii=False)`, cut into tokens, and followed token by token: compute the mask, see that the
-token is in it, accept it; at the end EOS must be allowed. A valid instance that is refused is a *validation error*, an
-invalid one that is accepted whole an *invalidation error*, a refused schema a *compile error*; a schema passes without
-any. TTFM is the time from the schema in memory to its first mask, TBM that of each further mask.
+The protocol is that of guidance-ai/jsonschemabench. An instance is written by `json.dumps(data, ensure_ascii=False)`,
+cut into tokens, and followed token by token: compute the mask, check that it allows the token, accept the token. At the
+end the mask must allow EOS. There are three kinds of error; a schema passes if it has none:
 
-All engines stand at the same token and fill their masks one after the other; who begins changes from schema to schema.
-So each finds the processor's caches as the other engines and the tokenizer have left them. `--first-masks` measures
-TTFM without that: each engine in turn opens a block of schemas, one after the other, and fills their first masks.
-`--data` is a file with one JSON object a line (`name`, `schema`, `tests`: `valid`, `data`), gzipped or not, or a folder
-with one such object a file, as the public data set has them.
+- *compile error*: the schema is refused.
+- *validation error*: a valid instance is refused.
+- *invalidation error*: an invalid instance is accepted to its end.
+
+TTFM is the time from the schema in memory to its first mask, TBM the time of each further mask.
+
+At each token, the engines fill their masks one after the other; the engine that begins changes from schema to schema.
+So each finds the processor's caches as the other engines and the tokenizer left them. `--first-masks` measures TTFM
+without that effect: each engine in turn has a block of schemas to itself, and fills their first masks one after the
+other.
+
+`--data` is a file with a JSON object on each line (`name`, `schema`, `tests`: `valid`, `data`), gzipped or not, or a
+folder with such an object in each file, as in the public data set.
 """
 
 from __future__ import annotations
@@ -42,14 +48,15 @@ from .harness.measure import no_garbage_collection
 RESULTS = ROOT / "bench" / "results"
 ENGINES = ("earleymask", "llguidance", "xgrammar")
 BLOCK = 50
-"""Schemas that one engine opens in turn with `--first-masks`."""
+"""The schemas of a block with `--first-masks`."""
 MAX_LISTED = 40
-"""Errors of one kind that the Markdown lists; the JSON beside it has all."""
+"""The errors of one kind that the Markdown lists; the JSON file beside it has all."""
 REASON_CHARS = 110
+"""The characters of a reason that a table shows."""
 
 
 Given = tuple[str, Any, list[Mapping[str, Any]]]
-"""Name, schema and tests of a case as they are read."""
+"""The name, schema and tests of a case, as they are read."""
 
 
 @dataclass
@@ -57,18 +64,18 @@ class Case:
     name: str
     schema: Any
     tests: list[tuple[bool, list[int]]]
-    """Whether the instance is valid, and the tokens of its text."""
+    """For each instance, whether it is valid, and the tokens of its text."""
 
 
 @dataclass
 class Score:
-    """What one engine did."""
+    """The results of one engine."""
 
     ttfm_ns: list[int] = field(default_factory=list)
     tbm_ns: list[int] = field(default_factory=list)
     passing: int = 0
     compile_errors: dict[str, str] = field(default_factory=dict)
-    """Name of the schema -> reason."""
+    """The reason by the name of the schema."""
     validation_errors: list[str] = field(default_factory=list)
     invalidation_errors: list[str] = field(default_factory=list)
 
@@ -87,7 +94,7 @@ def read(data: Path) -> Iterator[Given]:
 
 
 def spread(cases: list[Any], limit: int | None) -> list[Any]:
-    """At most `limit` of them, evenly from all: files may be sorted."""
+    """Return at most `limit` cases, evenly spread over all, because a file may be sorted."""
     if limit is None or limit >= len(cases):
         return cases
     return [cases[i * len(cases) // limit] for i in range(limit)]
@@ -96,7 +103,7 @@ def spread(cases: list[Any], limit: int | None) -> list[Any]:
 def tokenised(
     name: str, schema: Any, tests: Sequence[Mapping[str, Any]], encode: Callable[[str], list[int]]
 ) -> tuple[Case, int]:
-    """A case with its instances as tokens, and how many were left out: texts that are no UTF-8, or not spelled."""
+    """Return a case with its instances as tokens, and how many instances could not be encoded or spelled."""
     case, left_out = Case(name, schema, []), 0
     for test in tests:
         try:
@@ -107,7 +114,7 @@ def tokenised(
 
 
 def opened(name: str, schema: Any, engine: Engine, score: Score, order: str) -> Session | None:
-    """One engine with its first mask filled, or None for a schema that it refuses."""
+    """Return a session of an engine with its first mask filled; None if the engine refuses the schema."""
     start = time.perf_counter_ns()
     try:
         session = engine.open_schema(schema, order)
@@ -115,7 +122,7 @@ def opened(name: str, schema: Any, engine: Engine, score: Score, order: str) -> 
         taken = time.perf_counter_ns() - start
         if session.error():
             raise ValueError(session.error())
-    except Exception as error:  # each engine has its own
+    except Exception as error:  # each engine has errors of its own
         score.compile_errors[name] = str(error)
         return None
     score.ttfm_ns.append(taken)
@@ -123,7 +130,7 @@ def opened(name: str, schema: Any, engine: Engine, score: Score, order: str) -> 
 
 
 def run(case: Case, found: Sequence[Engine], scores: Mapping[str, Score], order: str, eos: int) -> None:
-    """One case with all engines; the first of `found` begins."""
+    """Run a case with all engines; the first of `found` begins."""
     sessions: dict[str, Session] = {}
     wrong: set[str] = set()
     for engine in found:
@@ -152,7 +159,7 @@ def run(case: Case, found: Sequence[Engine], scores: Mapping[str, Score], order:
 def follow(
     sessions: Mapping[str, Session], tokens: Sequence[int], eos: int, times: Mapping[str, list[int]], first: bool
 ) -> dict[str, str]:
-    """Where each engine refused the text; "" where it accepted it whole. `first`: the first mask was timed already."""
+    """Return where each engine refused the text; "" if it accepted all. `first`: the first mask was timed already."""
     verdicts = dict.fromkeys(sessions, "")
     live = dict(sessions)
     for at, token in enumerate([*tokens, eos]):
@@ -167,7 +174,7 @@ def follow(
                 if allowed and at < len(tokens):
                     allowed = bool(session.accept(token))
                 why = session.error()
-            except Exception as error:  # an engine that gives up says so in its own way
+            except Exception as error:  # engines give up with various errors
                 allowed, why = False, str(error)
             if not allowed:
                 verdicts[name] = f"token {at} of {len(tokens)}{f': {shortened(why)}' if why else ''}"
@@ -176,13 +183,14 @@ def follow(
 
 
 def shortened(reason: str) -> str:
-    """The first line of a reason, as far as a table takes it."""
+    """Return the first line of a reason, at most `REASON_CHARS` of it."""
     line = next(iter(reason.strip().splitlines()), "")
     return line if len(line) <= REASON_CHARS else line[: REASON_CHARS - 3] + "..."
 
 
 def kind_of(reason: str) -> str:
-    """A reason, the first of several, without what belongs to one schema: alike ones are counted together."""
+    """Return the first reason of an error without what is specific to its schema, so that like reasons can be
+    counted."""
     lines = [line for line in reason.splitlines() if line.strip()]
     if lines and re.fullmatch(r"\d+ errors in the (grammar|schema)", lines[0]):
         del lines[0]
@@ -198,7 +206,7 @@ def summary(score: Score, n: int, only_first: bool = False) -> Record:
         "compile_errors": len(score.compile_errors),
         "ttfm_us": distribution(score.ttfm_ns),
         "compile_errors_by_reason": dict(Counter(map(kind_of, score.compile_errors.values())).most_common()),
-        # Without the schemas, which engines quote.
+        # Shortened, because engines quote the schema.
         "compile_errors_listed": {name: shortened(why) for name, why in score.compile_errors.items()},
     }
     if only_first:
@@ -232,7 +240,7 @@ ROWS: tuple[tuple[str, str, Callable[[Record], str]], ...] = (
         for name, key in (("p50", "median"), ("p90", "p90"), ("p99", "p99"), ("max", "max"))
     ),
 )
-"""Title, what of an engine's summary it needs, and what it shows of it."""
+"""The rows of the table: a title, the entry of the summary that the row needs, and how to show it."""
 
 
 def _number(figures: Record, key: str) -> str:
@@ -244,7 +252,7 @@ def markdown(record: Record) -> str:
     names = list(record["engines"])
     what = f"{record['instances']:,} instances"
     if record["only_first"]:
-        what = f"first masks alone, blocks of {BLOCK} with each engine in turn"
+        what = f"first masks only, in blocks of {BLOCK} with each engine in turn"
     versions = ", ".join(f"{name} {version}" for name, version in where["versions"].items())
     lines = [
         "# MaskBench",
@@ -286,7 +294,7 @@ def follow_all(
     scores: Mapping[str, Score],
     order: str,
 ) -> tuple[int, int]:
-    """Every instance of every schema. Returns how many instances there were, and how many more were left out."""
+    """Follow each instance of each schema. Return the number of instances, and of those that could not be encoded."""
     n_instances = n_left_out = 0
     for number, given in enumerate(tqdm(cases, unit="schema")):
         case, left_out = tokenised(*given, spell)
@@ -297,7 +305,7 @@ def follow_all(
 
 
 def first_masks(cases: Sequence[Given], found: Sequence[Engine], scores: Mapping[str, Score], order: str) -> None:
-    """The first mask of every schema; each engine in turn has a block of them to itself."""
+    """Fill the first mask of each schema. Each engine in turn has a block of schemas to itself."""
     for start in tqdm(range(0, len(cases), BLOCK), unit=f" blocks of {BLOCK}"):
         for engine in rotated(found, start // BLOCK):
             for name, schema, _ in cases[start : start + BLOCK]:
@@ -315,7 +323,7 @@ def measured(
     vocabulary, encode = vocabularies.load(vocabulary_name)
     found, missing = engines(vocabulary, engine_names)
     for name, why in missing.items():
-        print(f"{name} is left out: {why}", file=sys.stderr)
+        print(f"{name} is not measured: {why}", file=sys.stderr)
     scores = {engine.name: Score() for engine in found}
     cases = spread(list(read(data)), limit)
     n_instances = n_left_out = 0
@@ -339,18 +347,27 @@ def measured(
     }
 
 
+def _command(arguments: Sequence[str]) -> str:
+    """Return the command that makes a record, with names of files in place of their paths."""
+    return " ".join(["python -m bench.maskbench", *(Path(each).name if "/" in each else each for each in arguments)])
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.maskbench", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True, metavar="PATH", help="a .jsonl(.gz) file or a folder")
-    parser.add_argument("--limit", type=int, metavar="N", help="N schemas only, evenly from all")
-    parser.add_argument("--order", choices=("any", "schema"), default="schema", help="of keys (%(default)s)")
-    parser.add_argument("--vocabulary", default="tekken", choices=vocabularies.NAMES, help="(%(default)s)")
+    parser.add_argument("--limit", type=int, metavar="N", help="run N schemas only, evenly spread over all")
+    parser.add_argument(
+        "--order", choices=("any", "schema"), default="schema", help="the order of keys (default: %(default)s)"
+    )
+    parser.add_argument("--vocabulary", default="tekken", choices=vocabularies.NAMES, help="(default: %(default)s)")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=ENGINES)
-    parser.add_argument("--first-masks", action="store_true", help="only these, one schema right after the other")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="the Markdown; a .json goes beside it")
+    parser.add_argument(
+        "--first-masks", action="store_true", help="measure first masks only, one schema right after the other"
+    )
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the Markdown here, and the JSON beside it")
     given = parser.parse_args(arguments)
     record = measured(given.data, given.vocabulary, given.engines, given.order, given.limit, given.first_masks)
-    record["command"] = " ".join(["python -m bench.maskbench", *(sys.argv[1:] if arguments is None else arguments)])
+    record["command"] = _command(sys.argv[1:] if arguments is None else arguments)
     text = markdown(record)
     output = given.output or RESULTS / f"maskbench-{'first-masks-' if given.first_masks else ''}{given.order}.md"
     output.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
-"""What `earleymask.prepare` costs, and what it saves the first request of a process.
+"""Measure what `earleymask.prepare` costs, and what it saves the first request of a process.
 
-Each process does nothing before: it loads the vocabulary, prepares it in one of `WAYS`, reads a grammar and follows the
-beginning of its text, without peers and without any grammar before. What is prepared is built, or taken from a file
-that another process wrote; or nothing is, and the first masks make what they need.
+Each process is new. It loads the vocabulary, prepares it in one of `WAYS`, reads its first grammar and follows the
+beginning of a text, without peers. The parts are built, or read from a file that another process wrote, or not
+prepared, so that the first masks make what they need.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from .harness.measure import no_garbage_collection
 
 WAYS = ("built", "file", "none")
 N_PROCESSES = 4
+"""The processes for each way and grammar."""
 REPEATS = 5
+"""The later calls of `prepare` that are timed in a process."""
 
 
 class Job(TypedDict):
@@ -30,18 +32,21 @@ class Job(TypedDict):
     way: str
     """One of `WAYS`."""
     folder: str
-    """Of the file, which `file` reads, and writes where there is none."""
+    """The folder of the file. The way "file" reads the file, or writes it if it is missing."""
     kind: str
     tokens: list[int]
 
 
 def work(job: Job) -> Record:
-    """Nanoseconds of the first call of `prepare` and of later ones that do all of it again, from grammar text to
-    session, of each mask; the bytes that the process grew by at that call; the parts."""
+    """Run one process.
+
+    Returns the nanoseconds of the first call of `prepare`, of later calls that do everything again, from grammar text
+    to session, and of each mask; the bytes by which the first call made the process grow; and the counts of parts.
+    """
     vocabulary = vocabularies.load_saved(job["vocabulary"])
     engine = Earleymask(vocabulary, prepare=False)
     folder = job["folder"] if job["way"] == "file" else None
-    # Read from the pickle or made anew, the trie is part of a vocabulary and not of what is prepared.
+    # The trie is part of the vocabulary and not of what is prepared, so it is made before the timing.
     trie = vocabulary.trie
     found: Record = {"prepare_ns": 0, "again_ns": 0, "parts": {}}
     before = memory.resident_bytes()
@@ -74,7 +79,8 @@ def work(job: Job) -> Record:
 
 
 def measured(file: Path, folder: Path, texts: Mapping[str, Sequence[int]], n_processes: int = N_PROCESSES) -> Record:
-    """The vocabulary in `file`, whose prepared file goes to `folder`, with the first tokens of `texts` by grammar."""
+    """Measure the vocabulary in `file` with the first tokens of `texts`, by grammar. Its parts are saved in
+    `folder`."""
     job = {"vocabulary": str(file), "folder": str(folder)}
     first = next(iter(texts))
     written = children.run("bench.preparing", {**job, "way": "file", "kind": first, "tokens": []})
@@ -83,7 +89,7 @@ def measured(file: Path, folder: Path, texts: Mapping[str, Sequence[int]], n_pro
         "file_bytes": sum(path.stat().st_size for path in folder.iterdir()),
         "first_masks": {},
     }
-    # Turn by turn, so that what disturbs the machine for a while disturbs all ways alike.
+    # The ways take turns, so that a disturbance of the machine affects all of them.
     found: dict[tuple[str, str], list[Record]] = {(kind, way): [] for kind in texts for way in WAYS}
     for _ in tqdm(range(n_processes), desc="prepared or not", unit="turn", leave=False):
         for (kind, way), results in found.items():

@@ -1,8 +1,8 @@
-"""What a mask costs where the matcher has just been: a batch of 1,000 at one position, beside copies of a bitmask.
+"""Measure masks at a position that recurs: a batch of 1,000 masks at one position, beside copies of a bitmask.
 
-The three loops are the same but for the call in them: `fill_bitmask(row)`, a copy of one bitmask into another, and a
-copy of a single word, which is what a call costs. Positions are spread evenly over the text, which has been followed to
-its end before. Each time is the least of several batches, divided by the batch.
+Three loops differ only in their call: `fill_bitmask(row)`, a copy of one bitmask into another, and a copy of a single
+word, which has the cost of a call alone. Positions are spread evenly over the text, which has been followed to its end
+before. Each time is that of the fastest of several batches, divided by the size of a batch.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ from .harness.figures import distribution
 from .harness.measure import no_garbage_collection
 
 BATCH = 1000
+"""The masks of a batch."""
 REPEATS = 7
+"""The batches at a position."""
 N_POSITIONS = 25
+"""The positions of a text, about."""
 LONG_NS = 100_000_000
-"""A batch that takes longer is not repeated: it is far from any copy, and stands for itself."""
+"""A batch that takes longer than this is not repeated: it is far slower than copies."""
 ALLOWED = 1.5
-"""Copies that a mask may take, beside the call."""
+"""The target: a mask may take the time of so many copies, plus that of the call."""
 
 
 class Job(TypedDict):
@@ -66,7 +69,7 @@ def work(job: Job) -> dict[str, Any]:
 
 
 def floor(vocabulary: Vocabulary, batch: int) -> tuple[float, float]:
-    """Nanoseconds of copying one bitmask, and of the same call with a single word."""
+    """Return the nanoseconds of copying one bitmask, and of the same call with a single word."""
     source, target = new_row(vocabulary), new_row(vocabulary)
     copies = partial(np.copyto, target, source)
     calls = partial(np.copyto, target[:1], source[:1])

@@ -1,11 +1,10 @@
-"""The requests of one fresh process, followed by several engines in lockstep: what `latency.py` pools.
+"""Run the requests of one fresh process, which several engines follow in lockstep; `latency.py` pools them.
 
-1. *cold*: the first request of the process, a grammar that nobody has met, the whole text. Its first tokens are the
-   cold start.
-2. *second*: another grammar of the same family, the first tokens of its text.
-3. *warm*: the first text again, by a new matcher of the same grammar.
+1. *cold*: the first request of the process, with a new grammar and the whole text. Its first tokens are the cold start.
+2. *second*: another grammar of the same family, with the first tokens of its text.
+3. *warm*: the first text again, with a new matcher of the same grammar.
 
-The vocabulary and what each engine makes of it are ready before the first grammar is read, and are timed apart.
+Each engine prepares the vocabulary before the first grammar is read. That time is measured separately.
 """
 
 from __future__ import annotations
@@ -26,21 +25,24 @@ class Job(TypedDict):
     """The file of a saved vocabulary."""
     engines: list[str]
     number: int
-    """Of the process: who begins changes with it."""
+    """The number of the process; the engine that begins changes with it."""
     kind: str
     tokens: list[int]
     second_kind: str
     second_tokens: list[int]
     strides: dict[str, dict[str, int]]
-    """By grammar and engine; 1 where nothing is said."""
+    """The strides by grammar and engine; 1 for others."""
     check: bool
-    """Whether masks are compared, which takes longer and disturbs what is timed."""
+    """Whether masks are compared, which takes longer and disturbs the times."""
     max_asked: int
 
 
 def work(job: Job) -> dict[str, Any]:
-    """Tracks by engine of each request, the nanoseconds to its sessions, checks, counters, memory, and
-    how often the system put the process aside for another (each costs whoever is timed some milliseconds)."""
+    """Run the requests of one process.
+
+    Returns the tracks of each request by engine, the nanoseconds to its sessions, checks, counters, memory, and how
+    often the system ran another process instead, which adds some milliseconds to the call that is being timed.
+    """
     before, start = memory.resident_bytes(), time.perf_counter_ns()
     vocabulary = vocabularies.load_saved(job["vocabulary"])
     ready_ns = {"vocabulary": time.perf_counter_ns() - start}

@@ -1,8 +1,8 @@
-"""How a warm mask grows with the vocabulary: real vocabularies united and cut to 32, 64, 128 and 256 thousand ids.
+"""Measure how warm masks grow with the vocabulary: 32, 64, 128 and 256 thousand ids of a union of real vocabularies.
 
-A warm mask may grow as its bitmask does, eightfold over these sizes. All follow the same tokens, those into which the
-smallest one cuts a text: once, then again by a new matcher of the same grammar, whose masks are reported. Of several
-processes the one in the middle is.
+A warm mask may grow like its bitmask, eightfold over these sizes. With each size, the same tokens are followed, those
+into which the smallest vocabulary cuts a text: once, then again with a new matcher of the same grammar. The report has
+the masks of the second time, from the process whose median is in the middle of several.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from .harness.measure import floor_ns, no_garbage_collection
 
 SIZES = (32_000, 64_000, 128_000, 256_000)
 REPEATS = 3
+"""The processes for each size."""
 
 
 class Job(TypedDict):
@@ -53,5 +54,5 @@ def work(job: Job) -> Record:
 
 
 def middle(results: Sequence[Record]) -> Record:
-    """Of the results of several processes, the one whose warm median is the median of theirs."""
+    """Return the result whose warm median is the median of those of all processes."""
     return sorted(results, key=lambda result: float(result["warm_us"]["median"]))[(len(results) - 1) // 2]

@@ -1,8 +1,8 @@
-"""Which way each mask took, and what the ways cost: the profile of a text.
+"""Measure the profile of a text: in which way each mask was found, and what the ways take.
 
-`Matcher.stats()` counts masks by the way they were found (`masks_known`, `masks_new_part`, ...). Here it is read after
-each mask, so that every time has its way. Reading it disturbs the processor's caches, so times are a little above those
-of `requests.py`; what matters are the shares.
+`Matcher.stats()` counts masks by the way in which they were found (`masks_known`, `masks_new_part`, ...). This bench
+reads it after each mask, so that each time has its way. Reading it disturbs the processor's caches, so times are a
+little above those of `requests.py`; compare the shares only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .harness.figures import Record, distribution
 from .harness.measure import no_garbage_collection
 
 PREFIX = "masks_"
-# What the counters of `Matcher.stats()` are called in tables; others go by their own names.
+# The names of the counters of `Matcher.stats()` in tables. Others have their own names there.
 NAMES = {
     "masks_known": "whole position known",
     "masks_union_known": "known union of answers",
@@ -36,8 +36,10 @@ class Job(TypedDict):
 
 
 def work(job: Job) -> Record:
-    """The profile of a process's first request, and of the same text again; by how much the process, which holds
-    nothing but earleymask, has grown since before its vocabulary was loaded."""
+    """Profile the first request of a process, then the same text again.
+
+    Returns also by how much the process, which has no other engine, has grown since before it loaded the vocabulary.
+    """
     before = memory.resident_bytes()
     engine = Earleymask(vocabularies.load_saved(job["vocabulary"]))
     loaded = memory.resident_bytes()
@@ -51,7 +53,7 @@ def work(job: Job) -> Record:
 
 
 def profile(session: Session, tokens: Sequence[int]) -> Record:
-    """By way: the distribution of its masks' times, and their sum in microseconds."""
+    """Return for each way the distribution of the times of its masks, and their sum in microseconds."""
     times: dict[str, list[int]] = {}
     before = session.stats()
     with no_garbage_collection():
@@ -71,5 +73,5 @@ def profile(session: Session, tokens: Sequence[int]) -> Record:
 
 
 def _way(before: dict[str, int], after: dict[str, int]) -> str:
-    """The counter that went up; "masks" where the engine does not tell them apart."""
+    """Return the counter that was incremented; "masks" if the engine does not distinguish ways."""
     return next((name for name in after if name.startswith(PREFIX) and after[name] > before.get(name, 0)), "masks")

@@ -1,20 +1,22 @@
 """The engines that are compared, each behind the same two calls: fill a bitmask row, accept a token.
 
-`engines(vocabulary)` readies every engine that is installed for one vocabulary: that is done once for a model. Each has
-read a trivial grammar and filled one mask then, so that nobody's first call of all is in what is timed.
-`Engine.open(grammar)` is what a request costs before its first mask: grammar text in, session out, with every cache of
-compiled grammars off. `Session.again()` is the next request with the same grammar object. A `Session` holds plain
-callables, so that what is timed is one call into the engine's own Python binding:
+- `engines(vocabulary)` prepares each installed engine for a vocabulary, which a server does once per model. Each then
+  reads a trivial grammar and fills one mask, so that the first call of a process is not timed.
+- `Engine.open(grammar)` is the work of a request before its first mask: from grammar text to a session, without a cache
+  of compiled grammars.
+- `Session.again()` is the next request with the same grammar object.
+
+A `Session` holds plain callables, so that one call into the engine's own Python binding is timed:
 
 - earleymask: `Matcher.fill_bitmask(row)`, `Matcher.accept(token)`;
-- llguidance: `LLMatcher.unsafe_compute_mask_ptr(address, n_bytes)`, `LLMatcher.consume_token(token)`. Its usual entry
-  `llguidance.numpy.fill_next_token_bitmask` wraps that in about a microsecond of Python, which is left out;
-- xgrammar: `GrammarMatcher.fill_next_token_bitmask(bitmask)`, `GrammarMatcher.accept_token(token)`; its compiler may
-  use one thread, as everybody here.
+- llguidance: `LLMatcher.unsafe_compute_mask_ptr(address, n_bytes)`, `LLMatcher.consume_token(token)`. The usual
+  function `llguidance.numpy.fill_next_token_bitmask` would add about a microsecond of Python;
+- xgrammar: `GrammarMatcher.fill_next_token_bitmask(bitmask)`, `GrammarMatcher.accept_token(token)`. Its compiler uses
+  one thread, as the other engines do.
 
-All three write into the same kind of preallocated int32 row. Settings are the engines' defaults but for llguidance's
-`no_forcing`: without it, a forced text is given as the one token that its tokenizer would choose, which is not the mask
-of the grammar and cannot be compared. Its `allow_initial_skip` is Lark's meaning of `%ignore`.
+All three write into the same kind of preallocated int32 row. Settings are the engines' defaults, with two exceptions
+for llguidance. Without `no_forcing`, it replaces a forced text by the one token that its tokenizer would choose, which
+is not the mask of the grammar and cannot be compared. `allow_initial_skip` gives `%ignore` Lark's meaning.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ __all__ = [
 
 
 def engines(vocabulary: Vocabulary, names: Sequence[str]) -> tuple[list[Engine], dict[str, str]]:
-    """Those of `names` that are installed, ready for this vocabulary; and why the others are missing."""
+    """Return those of `names` that are installed, ready for a vocabulary, and why the others are missing."""
     makers: dict[str, Callable[[Vocabulary], Engine]] = {
         "earleymask": Earleymask,
         "llguidance": LLGuidance,

@@ -46,12 +46,12 @@ class LLGuidance:
         return session
 
     def open_schema(self, schema: Any, order: str) -> Session:
-        # It knows the schema's order alone. As `%json` in a grammar, because options stand there.
+        # llguidance writes keys in the schema's order only. The options have to be in a grammar, hence `%json`.
         return self.open(f"{LLGUIDANCE_OPTIONS}start: %json {json.dumps(schema)}\n")
 
 
 class _LLGuidanceTokens:
-    """What `llguidance.TokenizerWrapper` asks a tokenizer for."""
+    """The attributes and methods of a tokenizer that `llguidance.TokenizerWrapper` uses."""
 
     bos_token_id = None
 

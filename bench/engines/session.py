@@ -1,4 +1,4 @@
-"""What every engine offers to the benches: a `Session` follows one text, an `Engine` opens sessions."""
+"""The interface of an engine in the benches: an `Engine` opens sessions, a `Session` follows one text."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ Row = NDArray[np.int32]
 
 @dataclass
 class Session:
-    """One text being followed by one engine."""
+    """An engine that follows a text."""
 
     row: Row
-    """Where `fill` writes: bit `t % 32` of word `t // 32` is token `t`."""
+    """The bitmask that `fill` writes: bit `t % 32` of word `t // 32` is token `t`."""
     fill: Callable[[], object]
     accept: Callable[[int], bool]
     error: Callable[[], str]
-    """Why the engine gave up; empty while it has not."""
+    """Returns why the engine gave up; empty if it has not."""
     stats: Callable[[], dict[str, int]]
-    """The engine's own counters since the session began; empty for peers."""
+    """Returns the engine's counters since the session began; empty for peers."""
     again: Callable[[], Session] | None = None
-    """Another session from the start, with all that was learned of the grammar; this one is over then."""
+    """Begins another session of the same grammar object, with all that was learned of it, and ends this one."""
     walk: Callable[[Row], object] | None = None
-    """Fills a row by the engine's slow reference; where the engine has one."""
+    """Fills a row by the engine's slow reference; None if the engine has none."""
     grammar_stats: Callable[[], dict[str, int]] | None = None
-    """What is kept with the grammar; where the engine tells."""
+    """Returns the counters of the grammar; None if the engine has none."""
     allows: Callable[[int], bool] | None = None
-    """Whether one token may come next, not by way of a mask; where the engine can tell and take it back."""
+    """Tells whether one token may come next, without a mask; None if the engine cannot undo a token."""
 
 
 class Engine(Protocol):
@@ -48,13 +48,13 @@ class Engine(Protocol):
     """A grammar of one letter, in this engine's syntax."""
 
     def grammar(self, kind: str) -> str:
-        """The grammar `kind` in this engine's syntax."""
+        """Return the grammar `kind` in this engine's syntax."""
 
     def open(self, grammar: str) -> Session:
-        """From grammar text to a session whose first mask can be filled."""
+        """Read a grammar and return a session whose first mask can be filled."""
 
     def open_schema(self, schema: Any, order: str) -> Session:
-        """The same from a JSON Schema in memory; `order` of keys: "schema" or "any", where the engine has a choice."""
+        """Do the same with a JSON Schema in memory. `order` of keys: "schema" or "any", if the engine has a choice."""
 
 
 def n_words(vocabulary: Vocabulary) -> int:
@@ -62,11 +62,11 @@ def n_words(vocabulary: Vocabulary) -> int:
 
 
 def new_row(vocabulary: Vocabulary) -> Row:
-    """A bitmask row, its memory touched, so that no first mask pays for the system's zeroing of pages."""
+    """Make a bitmask row and touch its memory, so that the first mask does not wait for the system to provide it."""
     return np.full(n_words(vocabulary), -1, np.int32)
 
 
 def grammar_file(kind: str, syntax: str) -> Path:
-    """The file of a grammar in a syntax ("lark" or "ebnf"); those written after tuning lie in `heldout/`."""
+    """Return the file of a grammar in a syntax ("lark" or "ebnf"); held-out ones are in `heldout/`."""
     file = GRAMMARS / f"{kind}.{syntax}"
     return file if file.exists() else GRAMMARS / "heldout" / f"{kind}.{syntax}"

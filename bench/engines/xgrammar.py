@@ -23,7 +23,7 @@ class XGrammar:
         self.module: Any = importlib.import_module("xgrammar")
         self.version = importlib.metadata.version("xgrammar")
         self.vocabulary = vocabulary
-        # It never allows a token without bytes, so special tokens need no other mark.
+        # xgrammar never allows a token without bytes, so special tokens need no mark.
         tokens = [vocabulary.token_bytes(i) for i in range(vocabulary.size)]
         info = self.module.TokenizerInfo(tokens, stop_token_ids=list(vocabulary.eos_token_ids))
         self.compiler = self.module.GrammarCompiler(info, max_threads=1, cache_enabled=False)
@@ -35,7 +35,7 @@ class XGrammar:
         return self._session(self.compiler.compile_grammar(grammar))
 
     def open_schema(self, schema: Any, order: str) -> Session:
-        # Its strict mode means that properties that a schema does not name are forbidden, which JSON Schema does not.
+        # The strict mode would forbid properties that a schema does not name, which JSON Schema allows.
         compiled = self.compiler.compile_json_schema(json.dumps(schema), strict_mode=False, any_order=order == "any")
         return self._session(compiled)
 

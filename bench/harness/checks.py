@@ -1,15 +1,16 @@
-"""Whether the masks that are timed are right, at each position where earleymask filled one.
+"""Check that the masks that are timed are right, at each position where earleymask filled one.
 
-- It must allow the token that the text goes on with.
-- Its mask must equal its own merged walk's, the reference, bit for bit.
-- Its mask is compared with llguidance's bit by bit. The two differ where llguidance's lexer is greedy: it then refuses
-  tokens that the grammar allows. So the differing tokens are put to xgrammar, which parses character by character and
-  decides; without it they count as undecided.
-- Its mask is compared with xgrammar's wherever xgrammar filled one, and llguidance decides between the two if it can.
+- The mask must allow the next token of the text.
+- The mask must equal that of the merged walk, the reference, bit by bit.
+- The mask is compared with llguidance's, bit by bit. They differ where llguidance's lexer is greedy: it then refuses
+  tokens that the grammar allows. xgrammar, which parses character by character, decides about each differing token.
+  Without xgrammar, the token counts as undecided.
+- The mask is compared with xgrammar's, where xgrammar filled one. llguidance decides about differing tokens, if
+  present.
 
-A mask that differs from the walk, or a token in which earleymask stands alone against a peer, or against both, is a
-finding and fails the bench. All of this disturbs the processor's caches and teaches the walk's automata, so it is done
-in processes whose times of earleymask and llguidance are not reported.
+The bench fails if a mask refuses the next token or differs from the walk's, if both peers disagree with earleymask
+about a token, or if one does and the other is missing. The checks disturb the processor's caches and extend the
+automata of the walk, so they run in processes whose times of earleymask and llguidance are not reported.
 """
 
 from __future__ import annotations
@@ -26,18 +27,20 @@ OURS = "earleymask"
 GREEDY = "llguidance"
 EXACT = "xgrammar"
 MAX_EXAMPLES = 20
+"""The differing tokens that are listed."""
 MAX_ASKED = 1000
-"""Tokens put to xgrammar at one position; of more, about that many are taken at even distances. In `ORDER BY`, which
-also reads as `... OR DER ...`, fifty thousand tokens can differ, and each costs 40 µs."""
+"""The tokens that xgrammar is asked about at one position; if more differ, about so many are taken at even distances.
+In `ORDER BY`, which can also be read as `... OR DER ...`, fifty thousand tokens can differ, and each question takes 40
+µs."""
 
 
 @dataclass
 class Checks:
-    """How the masks of earleymask compared. Counts of positions, then of (position, token) pairs."""
+    """The results of the comparisons: counts of positions, then of pairs of a position and a token."""
 
     positions: int = 0
     text_refused: int = 0
-    """Positions where earleymask did not allow the token that the text goes on with."""
+    """Positions where earleymask did not allow the next token of the text."""
     with_walk: int = 0
     equal_walk: int = 0
     with_llguidance: int = 0
@@ -45,19 +48,19 @@ class Checks:
     with_xgrammar: int = 0
     equal_xgrammar: int = 0
     unchecked: int = 0
-    """Positions where no peer had a mask."""
+    """Positions where no peer filled a mask."""
     greedy_tokens: int = 0
-    """Allowed by earleymask, refused by llguidance; each that was asked about is allowed by xgrammar."""
+    """Tokens that earleymask allows and llguidance refuses; xgrammar allows each that it was asked about."""
     too_wide_tokens: int = 0
-    """The other way round."""
+    """Tokens that llguidance allows and earleymask refuses; xgrammar refuses each that it was asked about."""
     not_asked_tokens: int = 0
-    """How many of these two were not put to xgrammar, because too many differed at one position."""
+    """The tokens among these two that xgrammar was not asked about, because too many differed at one position."""
     xgrammar_alone_tokens: int = 0
-    """earleymask and llguidance agree against xgrammar."""
+    """Tokens about which xgrammar disagrees with both others."""
     undecided_tokens: int = 0
-    """earleymask against one peer, and no other peer to ask."""
+    """Tokens about which one peer disagrees with earleymask, and the other is missing."""
     wrong_tokens: int = 0
-    """earleymask against both."""
+    """Tokens about which both peers disagree with earleymask."""
     examples: list[str] = field(default_factory=list)
 
     def note(self, position: int, token: bytes, allowed: bool, what: str) -> None:
@@ -72,25 +75,28 @@ class Checks:
 
 @dataclass
 class Checker:
-    """Compares at every position; `measure.follow` calls `at` after each round of masks."""
+    """Makes the comparisons; `measure.follow` calls `at` after each round of masks."""
 
     sessions: Mapping[str, Session]
     tokens: Sequence[int]
-    """The text that is followed."""
+    """The tokens of the text that is followed."""
     token_bytes: Sequence[bytes]
-    """Of every id of the vocabulary."""
+    """The bytes of each id of the vocabulary."""
     max_asked: int = MAX_ASKED
     checks: Checks = field(default_factory=Checks)
 
     def at(self, position: int, filled: Sequence[str], live: Sequence[str]) -> None:
-        """`filled`: the engines whose rows hold the mask of this position; `live`: those that stand at it."""
+        """Compare at a position. `filled`: the engines that filled a mask there; `live`: those that still follow the
+        text."""
         if OURS not in filled:
             return
         self.checks.positions += 1
         ours = self.sessions[OURS].row
         if position < len(self.tokens) and not has(ours, self.tokens[position]):
             self.checks.text_refused += 1
-            self.checks.note(position, self.token_bytes[self.tokens[position]], False, "the text goes on with it")
+            self.checks.note(
+                position, self.token_bytes[self.tokens[position]], False, "it is the next token of the text"
+            )
         if GREEDY not in filled and EXACT not in filled:
             self.checks.unchecked += 1
         self._with_walk(position, ours)
@@ -115,7 +121,7 @@ class Checker:
             self.checks.note(position, self.token_bytes[token], has(ours, token), "the walk differs")
 
     def _with_greedy(self, position: int, ours: Row, exact_is_here: bool) -> tuple[set[int], set[int]]:
-        """The tokens that differ, and those of them that were put to the exact engine."""
+        """Return the tokens that differ, and those of them that the exact engine was asked about."""
         checks, asked = self.checks, set[int]()
         checks.with_llguidance += 1
         differing = differences(ours, self.sessions[GREEDY].row, len(self.token_bytes))
@@ -127,7 +133,7 @@ class Checker:
             mine = has(ours, token)
             if ask is None:
                 checks.undecided_tokens += 1
-                checks.note(position, self.token_bytes[token], mine, "llguidance differs, nobody decides")
+                checks.note(position, self.token_bytes[token], mine, "llguidance differs, and xgrammar is missing")
             elif token in asked and ask(token) != mine:
                 checks.wrong_tokens += 1
                 checks.note(position, self.token_bytes[token], mine, "both peers differ")
@@ -155,15 +161,16 @@ class Checker:
                 checks.xgrammar_alone_tokens += 1
             else:
                 checks.undecided_tokens += 1
-                checks.note(position, self.token_bytes[token], mine, "xgrammar differs, nobody decides")
+                checks.note(position, self.token_bytes[token], mine, "xgrammar differs, and llguidance is missing")
 
 
 def has(row: Row, token: int) -> bool:
+    """Tell whether a bitmask allows a token."""
     return bool(int(row[token >> 5]) >> (token & 31) & 1)
 
 
 def differences(row: Row, other: Row, size: int) -> list[int]:
-    """The tokens below `size` in which two bitmasks differ."""
+    """Return the tokens below `size` in which two bitmasks differ."""
     words: NDArray[np.uint32] = (row ^ other).view(np.uint32)
     found: list[int] = []
     for word in np.flatnonzero(words):

@@ -1,9 +1,9 @@
-"""Work in a fresh process: `run("bench.requests", job)` gives what `bench.requests.work(job)` returns there.
+"""Run work in a fresh process: `run("bench.requests", job)` returns what `bench.requests.work(job)` returns there.
 
-    python -m bench.harness.children MODULE      a job as JSON on the standard input, the result as JSON on the output
+    python -m bench.harness.children MODULE      reads the job as JSON from stdin, writes the result as JSON to stdout
 
-A figure that depends on what the process has met before (caches of the engines, of the allocator, of the system) is
-measured in processes that did nothing else. The process keeps to one core, so that it is not moved about.
+A figure may depend on what its process did before, through caches of the engines, the allocator and the system. Such
+figures are measured in processes that did nothing else. A process stays on one core.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .. import ROOT
 
 
 def run(module: str, job: Mapping[str, Any]) -> Any:
-    """What `work(job)` of the module returns in a process of its own. Job and result are what JSON can say."""
+    """Call `work(job)` of a module in a new process and return its result. Both must be values of JSON."""
     command = [sys.executable, "-m", "bench.harness.children", module]
     done = subprocess.run(command, input=json.dumps(job), stdout=subprocess.PIPE, text=True, cwd=ROOT, check=False)
     if done.returncode != 0:
-        raise RuntimeError(f"{module}: its process ended with {done.returncode}; its messages are above")
+        raise RuntimeError(f"{module}: its process ended with exit code {done.returncode}; see its messages above")
     return json.loads(done.stdout)
 
 
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def keep_to_one_core() -> None:
-    """The last one: interrupts are often served by the first."""
+    """Stay on the last core, because the first one often serves the interrupts."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 

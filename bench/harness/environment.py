@@ -1,4 +1,4 @@
-"""Where and when something was measured."""
+"""Describe where and when results were measured."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .figures import Record
 
 
 def environment() -> Record:
+    """Return the machine, its load, the revision and the versions of everything that is measured."""
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "revision": revision(),
@@ -38,6 +39,8 @@ def _versions(names: Iterable[str]) -> dict[str, str]:
 
 
 def revision() -> str:
+    """Return the commit, and whether the working tree differs from it."""
+
     def git(*arguments: str) -> str:
         return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=True).stdout
 

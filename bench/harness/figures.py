@@ -1,4 +1,4 @@
-"""From times to figures: distributions, and the points of a curve that draw one again."""
+"""Figures of times: distributions, and the points of their cumulative curves."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 
 Record = dict[str, Any]
-"""What JSON can say."""
+"""An object of JSON."""
 
 CURVE_PERCENT = [0.0, *range(1, 100), 99.2, 99.4, 99.6, 99.8, 99.9, 99.95, 99.99, 100.0]
 
 
 def write_json(record: Record, file: Path) -> None:
-    """One line of JSON: for programs, beside a table for people."""
+    """Write a record as one line of JSON, for programs; people read the table beside it."""
     file.write_text(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
 def distribution(times_ns: Sequence[int]) -> Record:
-    """Count, mean and quantiles, in microseconds; quantiles are times that were seen, not interpolated ones."""
+    """Return the count, mean and quantiles in microseconds. Quantiles are measured times, not interpolated."""
     if not len(times_ns):
         return {"n": 0}
     times = np.asarray(times_ns, np.float64) / 1000
@@ -31,7 +31,7 @@ def distribution(times_ns: Sequence[int]) -> Record:
 
 
 def curve(times_ns: Sequence[int]) -> list[float]:
-    """Microseconds at each of `CURVE_PERCENT` of the cumulative distribution."""
+    """Return the quantiles in microseconds at each of `CURVE_PERCENT`."""
     if not len(times_ns):
         return []
     times = np.percentile(np.asarray(times_ns) / 1000, CURVE_PERCENT, method="inverted_cdf")
@@ -39,6 +39,6 @@ def curve(times_ns: Sequence[int]) -> list[float]:
 
 
 def ratio(ours: Record, theirs: Record, figure: str) -> float | None:
-    """Ours divided by theirs; None where one has no such figure."""
+    """Return our figure divided by theirs; None if one of them is missing."""
     mine, other = ours.get(figure), theirs.get(figure)
     return None if mine is None or not other else float(mine) / float(other)

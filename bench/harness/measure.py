@@ -1,10 +1,10 @@
 """Follow one text with several engines at once, and time each mask and each accepted token.
 
-All engines stand at the same position, fill their mask one after the other, and only then go on to the next token: what
-disturbs the machine disturbs all of them alike. Who begins changes from position to position, because the first one
-finds the caches of the processor as the one before left them.
+At each position, every engine fills its mask, one after the other, before any accepts the next token, so that a
+disturbance of the machine affects all of them. The engine that begins changes from position to position, because each
+finds the processor's caches as the engine before it left them.
 
-What the masks say is compared in `checks.py`, outside the timed calls, and in processes of their own.
+`checks.py` compares the masks, outside the timed calls, and in processes of its own.
 """
 
 from __future__ import annotations
@@ -22,26 +22,27 @@ from tqdm import tqdm
 from ..engines import Engine, Session
 
 OnMasks = Callable[[int, Sequence[str], Sequence[str]], None]
-"""Called with a position, the engines that filled a mask there, and those still following."""
+"""Called with a position, the engines that filled a mask there, and the engines that still follow the text."""
 
 
 @dataclass
 class Track:
-    """What one engine did on one text. Times are in nanoseconds."""
+    """The times of one engine on one text, in nanoseconds."""
 
     positions: list[int] = field(default_factory=list)
-    """Where a mask was filled: all positions, or every n-th of a slow engine. Parallel to `fill_ns` and `n_allowed`."""
+    """Where a mask was filled: at all positions, or at every n-th for a slow engine. Parallel to `fill_ns`,
+    `n_allowed`."""
     fill_ns: list[int] = field(default_factory=list)
     n_allowed: list[int] = field(default_factory=list)
     accept_ns: list[int] = field(default_factory=list)
-    """One for each token accepted."""
+    """One for each accepted token."""
     gave_up_at: int | None = None
     reason: str = ""
 
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Python's collector stops whoever happens to allocate; keep it out of the timed calls."""
+    """Keep Python's garbage collector, which stops whatever allocates, out of the timed calls."""
     gc.collect()
     gc.disable()
     try:
@@ -53,8 +54,10 @@ def no_garbage_collection() -> Iterator[None]:
 def open_all(
     engines: Sequence[Engine], kind: str, first: int = 0
 ) -> tuple[dict[str, Session], dict[str, int], dict[str, str]]:
-    """A session of each engine for the grammar `kind`; the nanoseconds from grammar text to session; and why engines
-    refused it. Number `first` begins."""
+    """Open a session of each engine for the grammar `kind`, beginning with engine number `first`.
+
+    Returns the sessions, the nanoseconds from grammar text to session, and the errors of engines that refused it.
+    """
     sessions: dict[str, Session] = {}
     times: dict[str, int] = {}
     refused: dict[str, str] = {}
@@ -65,7 +68,7 @@ def open_all(
             start = time.perf_counter_ns()
             try:
                 session = engine.open(grammar)
-            except Exception as error:  # a peer that cannot read a grammar is a result too
+            except Exception as error:  # that a peer cannot read a grammar is a result, too
                 if engine.name == "earleymask":
                     raise
                 refused[engine.name] = str(error).splitlines()[0]
@@ -84,10 +87,10 @@ def follow(
     on_masks: OnMasks | None = None,
     label: str = "",
 ) -> dict[str, Track]:
-    """Lead all sessions through `tokens`, and one mask further. An engine with stride n fills every n-th mask only.
+    """Follow `tokens` with all sessions; fill a mask before each token and after the last one.
 
-    Number `first` begins at position 0. An engine that refuses a token of the text is dropped there, and its track says
-    where and why.
+    An engine with stride n fills every n-th mask only. Engine number `first` begins at position 0. An engine that
+    refuses a token of the text stops there, and its track says where and why.
     """
     strides = strides or {}
     tracks = {name: Track() for name in sessions}
@@ -130,7 +133,7 @@ def follow(
 
 
 def floor_ns(n_words: int, repeats: int = 2000) -> int:
-    """Median nanoseconds of copying one bitmask under this bench's timer: no mask can be had for less."""
+    """Return the median nanoseconds of copying one bitmask under the same timer: the least that a mask can take."""
     source, target = np.zeros(n_words, np.int32), np.zeros(n_words, np.int32)
     times = []
     for _ in range(repeats):

@@ -1,4 +1,4 @@
-"""What things take: resident memory of the process, and what the engine says of itself."""
+"""Resident memory of the process, and the counters of the engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..engines import Session
 
 
 def resident_bytes() -> int:
-    """Memory of this process that is in RAM; 0 where the system does not tell (it is Linux that does)."""
+    """Return the resident memory of this process; 0 on systems without /proc."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -19,7 +19,7 @@ def resident_bytes() -> int:
 
 
 def counters(vocabulary: Any, sessions: Mapping[str, Session]) -> dict[str, dict[str, int]]:
-    """`stats()` of the vocabulary, the grammar and the matcher of earleymask."""
+    """Return `stats()` of the vocabulary, the grammar and the matcher of earleymask."""
     session = sessions.get("earleymask")
     return {
         "vocabulary": _numbers(getattr(vocabulary, "stats", None)),

@@ -1,7 +1,10 @@
-"""The requests of several fresh processes, pooled into the figures of one case.
+"""Pool the requests of several fresh processes into the figures of one case.
 
-Phases of a case: `cold`, the first 100 masks of the first request; `whole`, all masks of that request, so fresh
-processes are counted in; `second`, the first 100 masks of a request with another grammar; `warm`, the first text again.
+The phases of a case:
+- `cold`: the first 100 masks of the first request.
+- `whole`: all masks of the first request, so those of a fresh process are among them.
+- `second`: the first 100 masks of a request with another grammar.
+- `warm`: the first text again.
 """
 
 from __future__ import annotations
@@ -13,14 +16,16 @@ from typing import Any
 from .figures import Record, curve, distribution
 
 N_FIRST = 100
+"""The masks that count as the first ones of a request."""
 PHASES = {"cold": "cold", "whole": "cold", "second": "second", "warm": "warm"}
-"""Which request a phase is taken from."""
-# Masks by how many tokens they allow: a lexeme nearly forced, a choice of lexemes, free text. Upper bounds, inclusive.
+"""The request from which the figures of a phase are taken."""
 BREADTHS = {"at most 100": 100, "101 to 10,000": 10_000, "more": 1 << 32}
+"""Classes of masks by the number of tokens that they allow, with upper bounds: a lexeme that is nearly forced, a choice
+of lexemes, free text."""
 
 
 def engine_figures(results: Sequence[Mapping[str, Any]], name: str, strides: Mapping[str, int]) -> Record:
-    """All phases of one engine; `strides` by request."""
+    """Return the figures of all phases of an engine. `strides` has the stride of each request."""
     phases: Record = {}
     for phase, request in PHASES.items():
         parts = [result["requests"][request] for result in results]
@@ -44,7 +49,7 @@ def _phase(tracks: Sequence[Mapping[str, Any]], open_ns: Sequence[int], first: i
                 fills.append(ns)
                 breadths[next(key for key, bound in BREADTHS.items() if n_allowed <= bound)].append(ns)
         accepts += track["accept_ns"][:first]
-    # From grammar text to session, and from session to mask; the other engines' sessions are opened in between.
+    # The time to the session plus that from session to mask: other engines open their sessions in between.
     first_masks = [opened + track["fill_ns"][0] for opened, track in zip(open_ns, tracks, strict=True)]
     gave_up = [track for track in tracks if track["gave_up_at"] is not None]
     return {
@@ -60,7 +65,7 @@ def _phase(tracks: Sequence[Mapping[str, Any]], open_ns: Sequence[int], first: i
 
 
 def added(counts: Iterable[Mapping[str, Any]]) -> Record:
-    """The checks of several requests together."""
+    """Add up the checks of several requests."""
     total: Record = {}
     for checks in counts:
         for name, value in checks.items():

@@ -1,9 +1,9 @@
 """The vocabularies of the benches, each with the tokenizer that cuts the texts.
 
 load("llama3")       -> (Vocabulary, Encode): a real vocabulary with its own tokenizer
-load("small")        -> one made up for smoke tests, without downloads
-load("made-up")      -> a larger one of that kind, for counting instructions
-load("united-65536") -> the first 65,536 ids of three real vocabularies put together, for scaling
+load("small")        -> a made-up vocabulary for smoke tests, which needs no other package
+load("made-up")      -> a larger made-up vocabulary, for counting instructions
+load("united-65536") -> the first 65,536 ids of the union of three real vocabularies, for scaling
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNITED = ("tekken", "llama4", "deepseek")
 
 
 def load(name: str) -> tuple[Vocabulary, Encode]:
-    """The vocabulary of this name and its tokenizer; an `ImportError` or a skipped test where its package is absent."""
+    """Return a vocabulary and its tokenizer. Without its package, raise an `ImportError` or skip the test."""
     if name == "small":
         return _of_pieces(_small_pieces())
     if name == "made-up":
@@ -36,12 +36,14 @@ def load(name: str) -> tuple[Vocabulary, Encode]:
         return united(int(name.removeprefix("united-")))
     encoder = _real().load_encoder(name)
     if encoder.prefix:
-        raise ValueError(f"{name}: its tokenizer adds {encoder.prefix!r} to a text; the benches want texts as they are")
+        raise ValueError(
+            f"{name}: its tokenizer adds {encoder.prefix!r} to each text, so it cannot be used in the benches"
+        )
     return _real().load(name), encoder.encode
 
 
 def save(vocabulary: Vocabulary, path: Path) -> None:
-    """For another process, which `load_saved` gives it to without its tokenizer."""
+    """Save a vocabulary for another process, which calls `load_saved` and needs no tokenizer."""
     path.write_bytes(pickle.dumps(vocabulary))
 
 
@@ -52,7 +54,7 @@ def load_saved(path: str | Path) -> Vocabulary:
 
 
 def spelled(vocabulary: Vocabulary, encode: Encode, text: str) -> list[int]:
-    """The ids of a text, which must spell it."""
+    """Return the ids of a text, and check that they spell it."""
     tokens = list(encode(text))
     if b"".join(map(vocabulary.token_bytes, tokens)) != text.encode():
         raise AssertionError("the tokenizer's ids do not spell the text")
@@ -60,9 +62,12 @@ def spelled(vocabulary: Vocabulary, encode: Encode, text: str) -> list[int]:
 
 
 def united(size: int) -> tuple[Vocabulary, Encode]:
-    """The first `size` ids of the real vocabularies `UNITED` put together: all bytes, then their tokens in turns, each
-    once. Tokenizers number tokens as they learned them, frequent ones first, so a smaller one is much like what a small
-    tokenizer is."""
+    """Return the first `size` ids of the union of the vocabularies `UNITED`: all bytes, then their tokens in turns,
+    each once.
+
+    Tokenizers number tokens in the order in which they learned them, frequent ones first, so the beginning of the union
+    resembles the vocabulary of a small tokenizer.
+    """
     pieces = _united_pieces()
     if len(pieces) + 1 < size:
         raise ValueError(f"{', '.join(UNITED)} together have {len(pieces) + 1:,} ids, not {size:,}")
@@ -81,7 +86,7 @@ def _united_pieces() -> tuple[bytes, ...]:
 
 
 def longest_match(pieces: Sequence[bytes]) -> Encode:
-    """A tokenizer that takes the longest token that fits; `pieces[i]` is the token `i`."""
+    """Make a tokenizer that takes the longest token that fits; `pieces[i]` is the token `i`."""
     ids = {piece: i for i, piece in enumerate(pieces)}
     longest = max(map(len, pieces))
 
@@ -103,18 +108,20 @@ def _of_pieces(pieces: Sequence[bytes]) -> tuple[Vocabulary, Encode]:
 
 
 def _distinct(tokens: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Every byte, then these tokens; each once, none of them empty."""
+    """Return all bytes, then these tokens without empty ones, each once."""
     return tuple(dict.fromkeys(token for token in chain((bytes([byte]) for byte in range(256)), tokens) if token))
 
 
 def _small_pieces() -> tuple[bytes, ...]:
-    """Every byte, the words of the texts with and without a blank before them, and runs of punctuation and space."""
+    """Return all bytes, the words of the texts with and without a space before them, and runs of punctuation and
+    space."""
     spoken = [*_words(), "SELECT", "FROM", "return"]
     return _distinct(piece.encode() for piece in [*spoken, *(f" {word}" for word in spoken), *_runs(range(2))])
 
 
 def _made_up_pieces() -> tuple[bytes, ...]:
-    """What a tokenizer would learn of the words: beginnings and ends of them, capitals, pairs; 16,000 or so."""
+    """Return some 16,000 tokens as a tokenizer might learn them: words, their beginnings and ends, in capitals,
+    pairs."""
     spoken = _words()
     parts = [part for word in spoken for n in range(2, len(word)) for part in (word[:n], word[-n:])]
     cased = [form for word in [*spoken, *parts] for form in (word, word.capitalize(), word.upper())]

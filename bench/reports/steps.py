@@ -1,7 +1,4 @@
-"""The steps of the design: what was predicted of each before the engine was written, and what the bench finds.
-
-Each figure is taken from where the bench has it; one that the last results lack says so.
-"""
+"""The steps of the design: what was predicted for each before the engine was written, and what the bench measures."""
 
 from __future__ import annotations
 
@@ -10,12 +7,12 @@ from collections.abc import Callable, Iterator
 from ..harness.figures import Record
 
 Row = tuple[str, str, str]
-LACKING = "not among the last results"
+LACKING = "not in the last results"
 TEXTS = {"json": "JSON", "language": "language", "sql": "SQL"}
 
 
 def steps(record: Record, vocabulary: str) -> Iterator[Row]:
-    """Step, predicted, measured; times in microseconds where nothing else is said."""
+    """Yield each step with what was predicted and what was measured."""
     cases = {
         case["kind"]: case
         for case in record["cases"]
@@ -23,7 +20,7 @@ def steps(record: Record, vocabulary: str) -> Iterator[Row]:
     }
 
     def each(figure: Callable[[Record], str]) -> str:
-        """The figure of each text that the results have it of."""
+        """Show a figure of each text for which the results have it."""
         found = []
         for kind, case in cases.items():
             try:
@@ -45,7 +42,7 @@ def steps(record: Record, vocabulary: str) -> Iterator[Row]:
     )
     yield "parts per regex, seen before / first time, median", "JSON 1.6 / 12 µs, language 3.5 / 18 µs", each(_parts)
     yield (
-        "everything remembered, all positions, median / p99",
+        "text seen before, all positions, median / p99",
         "JSON 0.3 / 10 µs, language 1.1 / 62 µs",
         each(lambda case: _times(_masks(case, "warm"), "median", "p99")),
     )
@@ -56,14 +53,14 @@ def steps(record: Record, vocabulary: str) -> Iterator[Row]:
     )
     prepared = record.get("prepare", {}).get(vocabulary)
     yield (
-        "what the vocabulary brings (string, numbers, families, class quotient, white space)",
+        "parts prepared for the vocabulary (strings, numbers, families, quotient, white space)",
         "made in 28 ms",
         f"made in {prepared['built']['again_ms']:.0f} ms" if prepared else LACKING,
     )
 
 
 def _skeletons(case: Record) -> str:
-    """After the first request: rows that were worked out, and skeletons."""
+    """Show the rows that were computed in the first request, and the skeletons after it."""
     return f"{case['counters']['matcher']['rows_made']:,} → {case['counters']['grammar']['skeletons']:,}"
 
 

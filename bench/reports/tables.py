@@ -1,4 +1,4 @@
-"""The report of a record in Markdown, and its files."""
+"""Write the report of a record, in Markdown, with its tables."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .targets import PEER, fraction, kept_bytes, megabytes, targets
 MASK_FIGURES = ("mean", "median", "p99", "p99.9", "max")
 PHASES = {
     "cold": f"Cold: the first {N_FIRST} masks of the first request of a process",
-    "whole": "Whole texts, fresh processes counted in",
-    "second": f"Second request: another grammar of the family, its first {N_FIRST} masks",
-    "warm": "Warm: the first text again, a new matcher of the same grammar",
+    "whole": "Whole: all masks of the first request of a process",
+    "second": f"Second request: the first {N_FIRST} masks with another grammar of the family",
+    "warm": "Warm: the first text again, with a new matcher of the same grammar",
 }
 CHECKS = {
     "positions": "masks",
-    "text_refused": "masks without the text's next token",
+    "text_refused": "masks that refuse the next token of the text",
     "with_walk": "compared with the merged walk",
     "equal_walk": "equal to the merged walk's, bit by bit",
     "with_llguidance": "compared with llguidance",
@@ -31,15 +31,15 @@ CHECKS = {
     "unchecked": "compared with no peer",
     "greedy_tokens": "tokens that llguidance alone refuses (greedy lexing)",
     "too_wide_tokens": "tokens that llguidance alone allows",
-    "not_asked_tokens": "of these two, not put to xgrammar",
-    "xgrammar_alone_tokens": "tokens in which xgrammar stands alone",
-    "undecided_tokens": "tokens against one peer, the other not there",
-    "wrong_tokens": "tokens against both peers",
+    "not_asked_tokens": "tokens of these two rows that xgrammar was not asked about",
+    "xgrammar_alone_tokens": "tokens about which xgrammar alone differs",
+    "undecided_tokens": "tokens about which one peer differs, and the other is missing",
+    "wrong_tokens": "tokens about which both peers differ",
 }
 
 
 def write(record: Record, folder: Path, name: str) -> str:
-    """`name`.json, .md and .png in the folder; gives the Markdown."""
+    """Write `name`.json, .md and .png into the folder, and return the Markdown."""
     folder.mkdir(parents=True, exist_ok=True)
     plot = f"{name}.png" if any("engines" in case for case in record["cases"]) else None
     if plot:
@@ -58,12 +58,12 @@ def markdown(record: Record, plot: str | None) -> str:
         f"{where['date']}, revision {where['revision']}. {where['processor']}, {where['cores']} cores, "
         f"{where['system']}, Python {where['python']}; {versions}. Load average at the start "
         f"{where['load'][0]}, at the end {record['load_at_end'][0]}.",
-        "Times in microseconds, one thread on one core, all engines at the same position before any goes on to the "
-        "next token. earleymask and llguidance are pooled over fresh processes; xgrammar is measured in one more, a "
-        "stride of n meaning that only every n-th of its masks was filled (it accepts every token). *First mask*: from "
-        "grammar text to the first filled mask, tokenizer data ready, no cached grammars; of the warm text, from "
-        "compiled grammar. "
-        f"How it is measured: `docs/performance.md`. Written by `{record['command']}`.",
+        "Times are in microseconds, of one thread on one core. All engines fill their mask at a position before any "
+        "accepts the next token. The times of earleymask and llguidance are pooled over fresh processes; xgrammar is "
+        "measured in one more. A stride of n means that the engine filled every n-th mask only; it accepts every "
+        "token. *First mask*: from grammar text to the first filled mask, with tokenizer data ready and without cached "
+        "grammars; of a warm text, from the compiled grammar. "
+        f"`docs/performance.md` describes the method. Written by `{record['command']}`.",
     ]
     if plot:
         parts.append(f"![Cumulative distribution of mask times]({plot})")
@@ -75,10 +75,10 @@ def markdown(record: Record, plot: str | None) -> str:
     if "scaling" in record:
         parts += ["## Vocabularies from 32 to 256 thousand ids", _scaling(record["scaling"])]
     parts.append(
-        "llguidance lexes greedily, so it refuses some texts of these grammars: in SQL, `ORDER` may also be `OR` and a "
-        "name `DER`, and `orders` the end of a condition and `OR ders`. It also ends a text at its last lexeme, "
-        "without the white space that may follow. xgrammar has no lexer and decides in such places: every token in "
-        f"dispute, or at a position with more than {MAX_ASKED:,} of them a part (`--thorough` asks about all)."
+        "llguidance lexes greedily, so it refuses some tokens that these grammars allow: in SQL, `ORDER` may also be "
+        "`OR` and a name `DER`, and `orders` the end of a condition and `OR ders`. It also ends a text after its last "
+        "lexeme, without the white space that may follow. xgrammar has no lexer, so it decides about the tokens that "
+        f"differ: about each, or at a position with more than {MAX_ASKED:,} of them about a part (`--thorough`: all)."
     )
     return "\n\n".join(parts) + "\n"
 
@@ -87,10 +87,10 @@ def _vocabulary(record: Record, name: str, cases: Sequence[Record]) -> Iterable[
     yield f"Copying one bitmask under the same timer takes {cases[0]['vocabulary']['floor_us']:.2f} µs."
     met = reached(record, name)
     if met:
-        yield "### Targets, as ratios to llguidance where nothing else is said"
+        yield "### Targets (ratios are to llguidance)"
         yield met
     if "prepare" in record:
-        yield "### What is prepared for the vocabulary, and the first masks with and without"
+        yield "### What `prepare` costs, and the first masks with and without it"
         yield prepared(record["prepare"][name])
     followed = [case for case in cases if "engines" in case]
     if followed:
@@ -99,21 +99,21 @@ def _vocabulary(record: Record, name: str, cases: Sequence[Record]) -> Iterable[
             yield _phase(followed, phase)
         yield from _give_ups(followed)
         aside = ", ".join(f"{case['kind']} {case['interruptions']:,}" for case in followed)
-        yield f"How often the system put the pooled processes aside, which p99.9 and max show: {aside}."
-        yield "### Median by the number of tokens allowed, µs (masks), whole texts"
+        yield f"Involuntary context switches of the pooled processes, which show in p99.9 and max: {aside}."
+        yield "### Whole texts: median by the number of allowed tokens, µs (masks)"
         yield _breadths(followed)
     profiled = [case for case in cases if "profile" in case]
     if profiled:
-        yield "### Which way masks take: the first request of a process, and the same text again"
+        yield "### Ways in which masks were found: in the first request of a process, and in the same text again"
         yield profile(profiled)
     recurring = [case for case in cases if "recurring" in case]
     if recurring:
-        yield f"### Recurring position: µs of one in a batch of {recurring[0]['recurring']['batch']:,}"
+        yield f"### Masks at a recurring position, µs of one in a batch of {recurring[0]['recurring']['batch']:,}"
         yield _recurring(recurring)
     if followed:
-        yield "### Counters of earleymask, one process, after the first request (after the warm one)"
+        yield "### Counters of earleymask in one process, after the first request (and after the warm one)"
         yield _counters(followed)
-        yield "### What the process holds once its engines are ready"
+        yield "### Memory and time for preparing the engines"
         yield _ready(followed)
         yield "### Checks of earleymask's masks"
         yield table(
@@ -182,11 +182,11 @@ def _give_ups(cases: Sequence[Record]) -> Iterable[str]:
                     lines.append(
                         f"- {name} gave up on {request} at token {figures['gave_up_at']:,}: {figures['reason']}"
                     )
-    yield "\n".join(lines) if lines else "Every engine followed every text to its end."
+    yield "\n".join(lines) if lines else "Each engine followed each text to its end."
 
 
 def profile(cases: Sequence[Record]) -> str:
-    """Masks and time by way; shares are of the text's time."""
+    """Return the table of masks and times by way. A share is that of the time of all masks of a text."""
     rows = []
     for case in cases:
         for phase in ("cold", "warm"):
@@ -200,13 +200,13 @@ def profile(cases: Sequence[Record]) -> str:
 
 
 def reached(record: Record, vocabulary: str) -> str:
-    """The targets; empty where the record has figures for none."""
+    """Return the table of targets; empty if the record has no figure for any."""
     rows = [(t.figure, t.text, t.target, t.reached, t.verdict) for t in targets(record, vocabulary)]
     return table(("figure", "text", "target", "reached", "met"), rows, left=2) if rows else ""
 
 
 def prepared(figures: Record) -> str:
-    """What `prepare` costs, and the first masks of a process after it and without."""
+    """Return the tables of what `prepare` costs, and of the first masks of a process with and without it."""
     ways = {"built": "built", "file": "from the file", "none": "not prepared"}
     costs = [
         (ways[way], *(f"{figures[way][call]:.1f} ms" for call in ("first_ms", "again_ms")), kept)
@@ -220,9 +220,10 @@ def prepared(figures: Record) -> str:
         for first in (us(masks["first_mask_us"]["median"]),)
     ]
     return (
-        f"{figures['parts']:,} parts; the file has {megabytes(figures['file_bytes'])}. Medians; *first call* of a "
-        "process: with the list of terminals read and the vocabulary's fingerprint worked out.\n\n"
-        + table(("prepared", "first call", "without these two", "the process grows by"), costs)
+        f"{figures['parts']:,} parts; the file has {megabytes(figures['file_bytes'])}. Medians. The *first call* of a "
+        "process also reads the list of terminals and computes the vocabulary's fingerprint; a *later call* only "
+        "prepares everything again.\n\n"
+        + table(("prepared", "first call", "later call", "the process grows by"), costs)
         + f"\n\nThe first {N_FIRST} masks of a process that has read no grammar before, µs:\n\n"
         + table(("text", "prepared", "processes", "mean", "max", "grammar to first mask, median"), rows, left=2)
     )
@@ -243,12 +244,21 @@ def _recurring(cases: Sequence[Record]) -> str:
         ]
         cells = [f"{value:.3f}" for value in numbers]
         rows.append((case["kind"], *cells, f"{figures['within_bound']} of {mask['n']}"))
-    header = ("text", "mask, median", "p90", "max", "copy of a bitmask", "of one word", "bound", "positions within")
+    header = (
+        "text",
+        "mask, median",
+        "p90",
+        "max",
+        "copy of a bitmask",
+        "copy of a word",
+        "bound",
+        "positions within the bound",
+    )
     return table(header, rows)
 
 
 def _counters(cases: Sequence[Record]) -> str:
-    """One column for each text; counters are those of `Vocabulary.stats()`, `Grammar.stats()` and `Matcher.stats()`."""
+    """Return the counters of `Vocabulary.stats()`, `Grammar.stats()` and `Matcher.stats()`, a column for each text."""
     rows: list[tuple[str, ...]] = []
     for owner in ("matcher", "grammar", "vocabulary"):
         seen: list[tuple[Mapping[str, int], Mapping[str, int]]] = [
@@ -272,7 +282,7 @@ def _ready(cases: Sequence[Record]) -> str:
                 else ["", ""]
             )
         rows.append((case["kind"], *cells))
-    return table(("text", "vocabulary", "made in ms", "earleymask", "in ms", PEER, "in ms"), rows)
+    return table(("text", "vocabulary", "loaded in ms", "earleymask", "ready in ms", PEER, "ready in ms"), rows)
 
 
 def _long(texts: Mapping[str, Record]) -> str:

@@ -1,6 +1,7 @@
-"""What was set out to be reached, and what was.
+"""Targets and results.
 
-Ratios are ours divided by llguidance's of the same phase, both pooled over the same processes.
+A ratio is a figure of earleymask divided by that of llguidance in the same phase; both are pooled over the same
+processes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from ..harness.figures import Record, ratio
 from ..texts import families
 
 PEER = "llguidance"
-# By family, phase and figure: at most this ratio to the peer. Figures without a line here have no target.
+# The greatest ratio to the peer, by family, phase and figure. Other figures have no target.
 RATIOS: dict[str, list[tuple[str, str, str, float]]] = {
     "json": [
         ("whole", "mask_us", "median", 1 / 2),
@@ -38,9 +39,11 @@ NAMES = {
     ("whole", "accept_us"): "`accept`",
 }
 SAME = 1.1
-"""Medians of two stretches of a text that differ by less than this are called equal: texts vary as much."""
+"""Two medians count as equal up to this ratio: those of two parts of a text differ as much."""
 MAX_CACHE_BYTES = 100_000_000
+"""The target for the memory of vocabulary, trie, caches and grammar together."""
 MAX_MATCHER_BYTES = 1_000_000
+"""The target for the memory of a matcher."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class Target:
     target: str
     reached: str
     met: bool | None
-    """None where there is no target."""
+    """None if there is no target."""
 
     @property
     def verdict(self) -> str:
@@ -58,7 +61,7 @@ class Target:
 
 
 def targets(record: Record, vocabulary: str) -> Iterator[Target]:
-    """Those that the record has figures for."""
+    """Yield the targets for which the record has figures."""
     cases = [case for case in record["cases"] if case["vocabulary"]["name"] == vocabulary]
     for case in cases:
         yield from _recurring(case)
@@ -109,16 +112,16 @@ def _long(kind: str, figures: Record) -> Iterator[Target]:
     name = f"{figures['tokens']:,} tokens: mask median, last tenth to first"
     yield Target(name, kind, "equal", f"× {reached:.2f}", reached <= SAME)
     first, last = figures["memory"][0], figures["memory"][-1]
-    name = f"{figures['tokens']:,} tokens: live matcher, all history kept"
+    name = f"{figures['tokens']:,} tokens: memory of the matcher, with its history"
     yield Target(name, kind, "1 MB", megabytes(kept_bytes(last)), kept_bytes(last) < MAX_MATCHER_BYTES)
     if last["tokens"] > first["tokens"]:
         each = (last.get("text_bytes", 0) - first.get("text_bytes", 0)) / (last["tokens"] - first["tokens"])
-        name = f"{figures['tokens']:,} tokens: of it, for each token of history"
+        name = f"{figures['tokens']:,} tokens: memory for each token of history"
         yield Target(name, kind, "none", f"{each:.1f} bytes", None)
 
 
 def kept_bytes(stats: Mapping[str, int]) -> int:
-    """What a matcher says that it keeps: for its text, and what calls left behind."""
+    """Return the memory of a matcher by its own counters: for its text, and the scratch memory of its calls."""
     return stats.get("text_bytes", 0) + stats.get("walk_bytes", 0)
 
 
@@ -130,19 +133,19 @@ def _scaling(kind: str, sizes: list[Record]) -> Target:
 
 
 def _memory(case: Record) -> Iterator[Target]:
-    """Of the process that holds nothing else: all that it grew by. Of the matcher: what it says of itself."""
+    """Yield the growth of a process that does nothing else, and the memory of the matcher by its own counters."""
     if "profile" in case:
         total = case["profile"]["resident_bytes"]["end"]
-        name = "vocabulary, trie, caches, grammar"
+        name = "memory of vocabulary, trie, caches, grammar"
         yield Target(name, case["kind"], "100 MB", megabytes(total), 0 < total <= MAX_CACHE_BYTES)
     if "counters_warm" in case:
         kept = kept_bytes(case["counters_warm"]["matcher"])
-        name = f"{case['text']['tokens']:,} tokens: live matcher"
+        name = f"{case['text']['tokens']:,} tokens: memory of the matcher"
         yield Target(name, case["kind"], "1 MB", megabytes(kept), kept < MAX_MATCHER_BYTES)
 
 
 def fraction(value: float) -> str:
-    """0.02 as 1/50, 1.5 as × 1.50."""
+    """Show 0.02 as 1/50, and 1.5 as × 1.50."""
     if value > 0.95:
         return f"× {value:.2f}"
     return f"1/{1 / value:,.0f}" if value < 0.1 else f"1/{1 / value:.1f}".removesuffix(".0")

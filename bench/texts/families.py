@@ -1,10 +1,10 @@
-"""Families of grammars: what a first request brings, and what a second one of the same family brings.
+"""Families of grammars: the grammar of a first request, and that of a second request of the same family.
 
     json      recursive JSON                  then records   JSON of a fixed shape
     language  a small programming language    then script    another small language
     sql       SELECT                          then changes   CREATE, INSERT, UPDATE, DELETE
 
-`generate(kind, seed, size)` makes the text of any of them, whichever module its generator is in.
+`generate(kind, seed, size)` makes a text of any of them.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ HELD_OUT = tuple(heldout_texts.FAMILIES)
 
 
 def generate(kind: str, seed: int, size: int) -> str:
-    """A sentence of the grammar `kind` of at least `size` characters. A kind, a seed and a size name a text."""
+    """Return a sentence of the grammar `kind` of at least `size` characters, the same for the same arguments."""
     return GENERATORS[kind](Random(f"{kind} {seed}"), size)
 
 
 def family(kind: str) -> str:
-    """The family of a first grammar or a held-out one."""
+    """Return the family of a first grammar or a held-out one."""
     return heldout_texts.FAMILIES.get(kind, kind)
 
 
 def second(kind: str) -> str:
-    """The other grammar of the family of `kind`."""
+    """Return the second grammar of the family of `kind`."""
     return SECOND[family(kind)]

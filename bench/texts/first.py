@@ -1,11 +1,11 @@
-"""Texts for the benches: seeded, varied, sentences of the grammars in `grammars/`.
+"""Texts for the first grammar of each family: seeded sentences of `json`, `language` and `sql`.
 
-`generate(kind, seed, size)` returns JSON, a program or SQL queries: whole documents, functions or queries until there
-are `size` characters. Everything comes from one `random.Random`, so a seed and a size name a text, whose SHA-256 stands
-in the results: a change here that changes texts makes older results incomparable.
+`generate(kind, seed, size)` returns JSON, a program or SQL queries: whole documents, functions or queries, until there
+are `size` characters. One `random.Random` makes all choices, so a seed and a size determine a text. Its SHA-256 is in
+the results. A change here that changes texts makes older results incomparable.
 
-Texts imitate what models write: layout varies, strings hold prose, escapes and several scripts, names are snake_case
-and camelCase, comments stand between statements.
+The texts imitate what models write: layout varies, strings hold prose, escapes and several scripts, names are
+snake_case and camelCase, comments stand between statements.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .words import ADJECTIVES, FIRST_NAMES, FOREIGN, GLUE, LAST_NAMES, NOUNS, SQ
 
 
 def generate(kind: str, seed: int, size: int) -> str:
-    """A sentence of the grammar `kind` ("json", "language" or "sql") of at least `size` characters."""
+    """Return a sentence of the grammar `kind` ("json", "language" or "sql") of at least `size` characters."""
     return GENERATORS[kind](Random(f"{kind} {seed}"), size)
 
 
@@ -36,7 +36,7 @@ def sentence(random: Random, n_words: int) -> str:
 
 
 def name(random: Random) -> str:
-    """A name as programs have them; never a keyword, which may only begin or end one of its words."""
+    """Return a name as in programs. It is never a keyword, but a word of it may begin or end with one."""
     words = [
         random.choice(pool) for pool in random.choice(((NOUNS,), (ADJECTIVES, NOUNS), (VERBS, NOUNS), (NOUNS, NOUNS)))
     ]
@@ -132,7 +132,7 @@ def _json_person(random: Random) -> Any:
 
 
 def _json_text(random: Random, size: int) -> str:
-    """An array of documents, each in a layout of its own."""
+    """Return an array of documents, each in a layout of its own."""
     documents: list[str] = []
     length = 0
     while length < size:
@@ -158,7 +158,7 @@ def _quoted(random: Random) -> str:
 
 
 class _Program:
-    """One program being written; `names` are the variables that it has so far."""
+    """A program that is being written; `names` are its variables so far."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -180,7 +180,8 @@ class _Program:
         return f"{self.operand(depth)}{space}{operator}{space}{self.operand(depth)}"
 
     def operand(self, depth: int) -> str:
-        """What needs no parentheses under any operator; comparisons, for one, do not chain."""
+        """Return an expression that needs no parentheses under any operator; a comparison, which does not chain,
+        would."""
         random = self.random
         shape = random.random()
         if depth == 0 or shape < 0.4:
@@ -264,7 +265,7 @@ def _language_text(random: Random, size: int) -> str:
 
 
 class _Query:
-    """SELECT statements over tables made up for one text, in one case of keywords."""
+    """SELECT statements over made-up tables, with all keywords in the same case."""
 
     def __init__(self, random: Random) -> None:
         self.random = random

@@ -1,11 +1,11 @@
-"""Texts for the grammars of `grammars/heldout/`, written after tuning has stopped; see the README there.
+"""Texts for the grammars of `grammars/heldout/`, which were written after tuning had stopped; see the README there.
 
     features  places on a map (GeoJSON)           of the family json
     cells     cells of a notebook (Python)        of the family language
     upsert    MERGE and INSERT ... ON CONFLICT    of the family sql
 
-They are written like those of `first.py` and share its words. `GENERATORS` maps the name of a grammar to its generator;
-`FAMILIES` the name to the family whose second grammar serves as its second request.
+They are written like the texts of `first.py`, with the same words. `GENERATORS` has the generator of each grammar,
+`FAMILIES` the family whose second grammar is used for its second request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .words import ADJECTIVES, FIRST_NAMES, FOREIGN, LAST_NAMES, NOUNS, UPSERT_K
 
 
 class _Map:
-    """Places around one point, with coordinates of so many digits."""
+    """Makes places around one point; `digits` is the number of digits of their coordinates."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -108,7 +108,7 @@ def _features_text(random: Random, size: int) -> str:
 
 
 class _Cells:
-    """One notebook being written; `names` are the variables and modules that it has so far."""
+    """A notebook that is being written; `names` are its variables and modules so far."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -144,7 +144,7 @@ class _Cells:
         return random.choice((f"0x{random.getrandbits(16):x}", f"{random.randrange(1, 900)}_000", "1e-6", "0b1010"))
 
     def listed(self, items: list[str], left: str, right: str, indent: str) -> str:
-        """Items in brackets, on one line or on one line each."""
+        """Return items in brackets, all on one line or each on its own."""
         if items and self.random.random() < 0.2:
             lines = "".join(f"{indent}    {item},{self.remark()}\n" for item in items)
             return f"{left}\n{lines}{indent}{right}"
@@ -154,7 +154,7 @@ class _Cells:
         return f"  # {sentence(self.random, 4)}" if self.random.random() < 0.15 else ""
 
     def operand(self, depth: int, indent: str) -> str:
-        """What needs no parentheses under any operator."""
+        """Return an expression that needs no parentheses under any operator."""
         random = self.random
         shape = random.random()
         if depth <= 0 or shape < 0.35:
@@ -257,7 +257,7 @@ def _cells_text(random: Random, size: int) -> str:
 
 
 class _Upsert:
-    """Statements that bring the rows of `source` into `target`, over columns made up for one statement."""
+    """Writes a statement that puts the rows of `source` into `target`, with made-up columns."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -292,7 +292,7 @@ class _Upsert:
         return "DEFAULT" if self.random.random() < 0.06 else self.literal()
 
     def value(self, depth: int, of: str) -> str:
-        """An expression over the columns of `of`, the table or alias that goes before their dot."""
+        """Return an expression over the columns of `of`, which is a table or an alias."""
         random = self.random
         shape = random.random()
         if depth == 0 or shape < 0.45:
@@ -396,7 +396,7 @@ def _upsert_text(random: Random, size: int) -> str:
     while sum(map(len, parts)) < size:
         text = _Upsert(random).statement()
         if random.random() < 0.3:
-            # Nothing else is in capitals: not the strings, and not the names.
+            # Only keywords are in capitals, neither strings nor names are.
             text = re.sub("[A-Z]{2,}", lambda word: word[0].lower(), text)
         parts.append(text)
     return "".join(parts).rstrip("\n")

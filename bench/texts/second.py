@@ -1,7 +1,7 @@
 """Texts for the second grammar of each family: seeded sentences of `records`, `script` and `changes`.
 
-A server does not meet one grammar: these are what a second request brings. They are written like those of `first.py`
-and share its words, so that the second request differs in its grammar and not in what its strings say.
+They are written like the texts of `first.py`, with the same words, so that a second request differs in its grammar and
+not in the contents of its strings.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _records_text(random: Random, size: int) -> str:
 
 
 class _Script:
-    """One script being written; `names` are the variables that it has so far."""
+    """A script that is being written; `names` are its variables so far."""
 
     def __init__(self, random: Random) -> None:
         self.random = random

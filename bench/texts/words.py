@@ -1,4 +1,4 @@
-"""The words that the generated texts are made of. Order matters: a seed picks words by their place here."""
+"""The words of the generated texts. Their order matters: a seed selects words by their index."""
 
 
 def _words(text: str) -> tuple[str, ...]:
