@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -55,7 +56,7 @@ def fill_bitmasks(matchers: Sequence[Matcher], rows: npt.NDArray[np.int32] | tor
     for row, matcher in enumerate(matchers):
         first_row.setdefault(id(matcher), row)
     errors: dict[int, Exception] = {}
-    pending = iter(list(first_row.values()))  # shared by the workers; `next` on a list's iterator is atomic
+    pending = deque(first_row.values())  # shared by the workers: `popleft` is safe in threads, also without a GIL
     n_helpers = min(threads, len(first_row)) - 1
     helpers = []
     if n_helpers > 0:
@@ -162,10 +163,14 @@ def _check_vocabulary(matchers: Sequence[Matcher]) -> None:
 
 
 def _fill(
-    matchers: Sequence[Matcher], words: npt.NDArray[np.int32], pending: Iterator[int], errors: dict[int, Exception]
+    matchers: Sequence[Matcher], words: npt.NDArray[np.int32], pending: deque[int], errors: dict[int, Exception]
 ) -> None:
     """Fill rows until none is pending. If a row fails, clear it and record its error."""
-    for row in pending:
+    while True:
+        try:
+            row = pending.popleft()
+        except IndexError:
+            return
         try:
             matchers[row].fill_bitmask(words[row])
         except Exception as error:  # an error of any kind must not stop the other rows
