@@ -1,4 +1,4 @@
-"""What this build was compiled as, for the other extensions."""
+"""Whether this is a debug build, for the other extensions."""
 
 cdef extern from *:
     # 1 in a debug build, else 0: a constant of the C compiler, so `if DEBUG: self.check()` costs nothing in a release.

@@ -1,6 +1,6 @@
-"""What this build was compiled as, for Python: tests run against both variants and say which one they met."""
+"""Whether this is a debug build, for Python: tests run against both variants and report which one it was."""
 
 
 def is_debug() -> bool:
-    """Whether checks and internal invariants were compiled in (`EARLEYMASK_DEBUG=1` at build time)."""
+    """Return whether checks and internal invariants were compiled in (`EARLEYMASK_DEBUG=1` at build time)."""
     return DEBUG

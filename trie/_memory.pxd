@@ -1,10 +1,10 @@
-# Memory for the core: that of libc, but that in a debug build a test may have it run out.
+# Memory for the core, from libc. In a debug build a test can make it run out.
 
 from libc cimport stdlib
 
 from ._build cimport DEBUG
 
-# Whether the allocation at hand is to fail.
+# Whether the allocation that asks must fail.
 cdef bint refused() noexcept nogil
 
 
@@ -20,7 +20,7 @@ cdef inline void* realloc(void* memory, size_t n_bytes) noexcept nogil:
     return NULL if DEBUG and refused() else stdlib.realloc(memory, n_bytes)
 
 
-# The same memory, cut down to so many bytes where that can be had.
+# The same memory, cut down to so many bytes if libc can do that, else as it is.
 cdef inline void* shrunk(void* memory, size_t n_bytes) noexcept nogil:
     cdef void* less = realloc(memory, n_bytes)
     return memory if less is NULL else less

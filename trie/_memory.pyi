@@ -1,7 +1,7 @@
 """Memory that runs out when a test says so, in debug builds."""
 
 def run_out(after: int | None, *, lasting: bool = False) -> None:
-    """From now on `after` allocations succeed and the next one fails, all later ones if `lasting`; None: none fails.
+    """Let the next `after` allocations succeed and the one after them fail; with `lasting`, all later ones fail too.
 
-    For tests. Raises RuntimeError in a release build, where nothing would ever fail.
+    With None, no allocation fails. For tests. Raises RuntimeError in a release build, where nothing would ever fail.
     """

@@ -1,7 +1,7 @@
-"""Memory that runs out when a test says so, in debug builds. A release asks libc straight away (see the pxd)."""
+"""Memory that runs out when a test says so, in debug builds. A release build calls libc directly (see the pxd)."""
 
-cdef long long LEFT = -1            # allocations before the one that fails; below 0: none does
-cdef bint LASTING = False           # all after it fail as well
+cdef long long LEFT = -1            # allocations before the one that fails; negative: none fails
+cdef bint LASTING = False           # all allocations after it fail as well
 
 
 cdef bint refused() noexcept nogil:
@@ -17,12 +17,12 @@ cdef bint refused() noexcept nogil:
 
 
 def run_out(after, *, lasting=False) -> None:
-    """From now on `after` allocations succeed and the next one fails, all later ones if `lasting`; None: none fails.
+    """Let the next `after` allocations succeed and the one after them fail; with `lasting`, all later ones fail too.
 
-    For tests. Raises RuntimeError in a release build, where nothing would ever fail.
+    With None, no allocation fails. For tests. Raises RuntimeError in a release build, where nothing would ever fail.
     """
     global LEFT, LASTING
     if not DEBUG:
-        raise RuntimeError("memory runs out on demand in a debug build alone (EARLEYMASK_DEBUG=1)")
+        raise RuntimeError("memory runs out on demand in a debug build only: build with EARLEYMASK_DEBUG=1")
     LEFT = -1 if after is None else after
     LASTING = lasting

@@ -1,7 +1,7 @@
-"""A token trie with bytes merged into classes: the tables that masks of whole parts of the trie are made from.
+"""A token trie with bytes merged into classes: the tables from which masks of whole parts of the trie are made.
 
-Two nodes of the trie are merged where the paths to them have equal classes, byte by byte. Where all bytes of each class
-act alike, as most do within an identifier or a string, walking the quotient does the work of walking the trie.
+Two nodes of the trie are merged if the paths to them have equal classes, byte by byte. If all bytes of a class act alike,
+as most bytes do within an identifier or a string, walking the quotient does the work of walking the trie.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
@@ -11,8 +11,8 @@ from ._trie cimport TokenTrie
 cdef enum:
     NO_NODE = 0xFFFFFFFF            # no such node, no such bitmap; as an argument of `child` the root
     MAX_CLASSES = 255               # so that 0xFF is no class
-    MAX_BITMAPS = 64                # 16 KB each with 131,072 ids
-    MAX_WIDE = 256                  # 8 bits of `wide_of`
+    MAX_BITMAPS = 64                # nodes with a bitmap; one takes 16 KB with 131,072 ids
+    MAX_WIDE = 256                  # lists in `wide`: their numbers have 8 bits in `wide_of`
 
 
 cdef class Quotient:
@@ -29,21 +29,21 @@ cdef class Quotient:
     cdef uint8_t* classes           # class of the edge into this node
     cdef uint32_t* token_starts     # n_nodes + 1: the tokens that end here are tokens[token_starts[i]:token_starts[i + 1]]
     cdef uint32_t* tokens           # ascending within a node; of duplicates only the representative, as in the trie
-    cdef uint32_t* member_starts    # n_nodes + 1: merged here are members[member_starts[i]:member_starts[i + 1]], never none
+    cdef uint32_t* member_starts    # n_nodes + 1: members[member_starts[i]:member_starts[i + 1]] are merged here; at least one
     cdef uint32_t* members          # indexes of trie nodes, ascending within a node
     cdef uint32_t* sizes            # trie nodes in the subtrees of all members: the sum of their skips
-    cdef uint32_t* bitmap_of        # index of the bitmap of the tokens that end here, or NO_NODE; the fullest nodes have one
+    cdef uint32_t* bitmap_of        # index of the bitmap of the tokens that end here, or NO_NODE; the nodes with most tokens have one
     cdef uint32_t* bitmaps          # bitmap k is bitmaps[k * trie.n_words:(k + 1) * trie.n_words]
     cdef readonly uint32_t n_bitmaps
 
     # By trie node.
     cdef uint32_t* parents          # NO_NODE for children of the root
-    cdef uint32_t* quotient_of      # the quotient node that it was merged into
-    cdef uint8_t* wide_of           # which list of `wide` holds its children, 0: none, go from sibling to sibling
+    cdef uint32_t* quotient_of      # the quotient node into which it was merged
+    cdef uint8_t* wide_of           # which list of `wide` holds its children; 0: none, go from sibling to sibling
     cdef uint32_t* wide             # children by byte, or NO_NODE: wide[wide_of[i] << 8 | byte]; list 0 is the root's
     cdef readonly uint32_t n_wide   # lists in `wide`
 
-    # The child of a TRIE node (NO_NODE: of the root) by this byte, or NO_NODE.
+    # Return the child of a TRIE node (NO_NODE: of the root) by this byte, or NO_NODE.
     cdef uint32_t child(self, uint32_t node, uint32_t byte) noexcept nogil
     cdef size_t n_bytes(self)
 

@@ -7,30 +7,30 @@ import numpy.typing as npt
 from ._trie import TokenTrie
 
 def default_classes() -> bytes:
-    """The partition of bytes that a quotient is made with unless told otherwise: a value for each byte, bytes with
-    equal values being one class."""
+    """Return the classes of a quotient that is made without `class_of`: a value for each byte; bytes with equal values
+    are one class."""
 
 class Quotient:
-    """A token trie whose nodes are merged where the paths to them have equal classes of bytes, immutable and shared
-    freely between threads.
+    """A token trie in which nodes are merged if the paths to them have equal classes of bytes. Immutable; threads may
+    share it.
 
-    `class_of` has a value for each of the 256 bytes; those with equal values are one class, at most 255 in all
-    (`ValueError`). With `arrays`, as `arrays()` gave them for an equal trie and perhaps read from a file, nothing is
-    grouped anew; they are compared with the trie, and `VocabularyError` is raised where they are not its quotient.
+    `class_of` has a value for each of the 256 bytes; bytes with equal values are one class. More than 255 classes are
+    a `ValueError`. `arrays` is what `arrays()` gave for an equal trie, perhaps read from a file: nothing is grouped
+    again, the arrays are compared with the trie, and `VocabularyError` is raised if they are not its quotient.
 
-    The C side, described in `_quotient.pxd`, serves what makes masks. What is here serves tests and the curious.
+    Masks are made from the C side, described in `_quotient.pxd`. The methods here are for tests, and for saving.
     """
 
     trie: Final[TokenTrie]
-    """What was merged."""
+    """The trie whose nodes were merged."""
     n_classes: Final[int]
     """Byte classes, numbered in order of their smallest bytes."""
     n_nodes: Final[int]
     """Nodes, the root not counted, in depth-first order, siblings in order of class."""
     n_bitmaps: Final[int]
-    """Nodes of so many tokens that they have a bitmap."""
+    """Nodes that have a bitmap because many tokens end there."""
     n_wide: Final[int]
-    """Nodes of the trie with so many children that these are listed by byte, the root among them."""
+    """Nodes of the trie whose children are listed by byte because there are many; the root is one of them."""
 
     def __init__(
         self,
@@ -40,17 +40,16 @@ class Quotient:
         arrays: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> None: ...
     def find_child(self, node: int | None, byte: int) -> int | None:
-        """The child of a node of the trie, or with None of its root, by this byte; None where there is none."""
+        """Return the child of a node of the trie (None: of its root) by this byte; None if there is none."""
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What has to be kept to make this quotient again: `class_of` (uint8, 256 of them), `members` (uint32, one for
-        each node of the trie) and `member_starts` (uint32, n_nodes + 1): the trie's nodes in node i are
-        `members[member_starts[i]:member_starts[i + 1]]`, ascending. Read-only copies."""
+        """Return what must be saved to make this quotient again, as read-only copies: `class_of` (uint8, 256 of them),
+        `members` (uint32, one for each node of the trie) and `member_starts` (uint32, n_nodes + 1): the trie's nodes in
+        node i are `members[member_starts[i]:member_starts[i + 1]]`, ascending."""
 
     def tables(self) -> dict[str, npt.NDArray[np.unsignedinteger[Any]]]:
-        """Read-only copies of all tables of `_quotient.pxd` but `wide`, by their names there. `bitmaps` has a row for
-        each bitmap, `class_bytes` one for each class; 0xFFFFFFFF stands for none in `bitmap_of` and `parents`."""
+        """Return read-only copies of all tables of `_quotient.pxd` except `wide`, by their names there. `bitmaps` has a
+        row for each bitmap, `class_bytes` one for each class; 0xFFFFFFFF means none in `bitmap_of` and `parents`."""
 
     def check(self) -> None:
-        """Raise `AssertionError` where an invariant of the tables does not hold; debug builds call it after
-        building."""
+        """Raise `AssertionError` if an invariant of the tables does not hold; debug builds call this after building."""

@@ -1,20 +1,20 @@
 # cython: language_level=3
-"""Building the class quotient of a token trie, and looking into it from Python. The tables are in `_quotient.pxd`.
+"""Builds the class quotient of a token trie and shows it to Python. The tables are in `_quotient.pxd`.
 
-Within a lexeme like an identifier or a string most bytes act alike. Merge the nodes of the trie whose paths have equal
-classes of bytes, and what is left is small: 274,520 nodes of Llama 3 become 21,775. An automaton that never tells bytes
-of one class apart walks the quotient in place of the trie, and each node stands for all that were merged into it.
+Within a lexeme such as an identifier or a string, most bytes act alike. If the nodes of the trie whose paths have equal
+classes of bytes are merged, few remain: 274,520 nodes of Llama 3 become 21,775. An automaton that does not distinguish
+the bytes of a class walks the quotient in place of the trie; each node stands for all nodes that were merged into it.
 
-The classes are what the terminals of grammars tell apart most often: lower case, upper case, digits, each other ASCII
+The classes follow what the terminals of grammars distinguish most often: lower case, upper case, digits, each other ASCII
 byte by itself, and the bytes of UTF-8 by what may follow them (the Unicode Standard, table 3-7: E0, ED, F0 and F4
-restrict the byte after them, to A0-BF, 80-9F, 90-BF and 80-8F).
+restrict the byte after them to A0-BF, 80-9F, 90-BF and 80-8F).
 
 A quotient node is a group of trie nodes. The build goes depth first: it gathers the children of all members of a group
-and deals them out by class, a counting sort that keeps their order; each hand is a group one level deeper. Every trie
-node is dealt once. A quotient never changes once built, so threads share it without locks.
+and deals them out by class, with a counting sort that keeps their order; each hand is a group one level deeper. Every trie
+node is dealt once. A quotient never changes once it is built, so threads share it without locks.
 
-It can be saved (`arrays`) and taken up again: which members make which node is all that is kept, everything else
-follows. Comparing that with the trie costs one pass, and whatever passes is the quotient that the build would find.
+A quotient can be saved (`arrays`) and loaded. Only the members of each node are saved; everything else follows from them.
+Loading compares them with the trie in one pass: only the quotient that the build would find passes.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
@@ -29,11 +29,12 @@ from ._trie cimport MAX_TOKEN_BYTES, node_byte, node_depth, node_skip, node_t, n
 from .errors import VocabularyError
 
 cdef enum:
-    # PERF: 4,096 words are OR-ed in 0.30 us, bits of ascending ids written in 0.45 ns each, both in cache: they meet at 700
-    # tokens, words / 6. A little more, since a bitmap also takes memory: 20 of them in tekken, 25 in Llama 3.
+    # A node has a bitmap if its tokens are at least a fifth of the words of a bitmap.
+    # PERF: OR-ing 4,096 words takes 0.30 us, writing the bits of ascending ids 0.45 ns each, both in cache: equal at 700
+    # tokens, a sixth of the words. A fifth, because a bitmap also takes memory: 20 nodes of tekken have one, 25 of Llama 3.
     BITMAP_WORDS_PER_TOKEN = 5
     LEAST_BITMAP_TOKENS = 64
-    LEAST_WIDE = 24                 # children; going from sibling to sibling does for fewer
+    LEAST_WIDE = 24                 # a node with fewer children has no list: going from sibling to sibling is fast enough
 
 cdef struct Group:
     uint32_t begin      # dealt[begin:] up to the next group are the trie nodes that make one quotient node
@@ -41,7 +42,7 @@ cdef struct Group:
     uint8_t edge        # class of the edges into them
 
 cdef struct Hands:
-    uint32_t* found     # children of the group at hand, in the order of the trie
+    uint32_t* found     # children of the current group, in the order of the trie
     uint32_t* dealt     # trie nodes that wait for their quotient node, group by group
     Group* groups       # the last one is the next quotient node
     uint32_t n_found, n_dealt, n_groups
@@ -53,7 +54,7 @@ def default_classes():
         range(0x61, 0x7B),      # a-z
         range(0x41, 0x5B),      # A-Z
         range(0x30, 0x3A),      # 0-9
-        range(0x80, 0x90),      # continuation bytes, told apart where E0, ED, F0 and F4 do
+        range(0x80, 0x90),      # continuation bytes, divided where E0, ED, F0 and F4 divide them
         range(0x90, 0xA0),
         range(0xA0, 0xC0),
         range(0xC2, 0xE0),      # first of two bytes
@@ -76,7 +77,7 @@ cdef class Quotient:
     def __cinit__(self, TokenTrie trie not None, class_of=None, *, arrays=None):
         self.trie = trie
         if arrays is not None and class_of is not None:
-            raise TypeError("Quotient: the classes are among the arrays; give one of the two")
+            raise TypeError("Quotient: give class_of or arrays, not both: the arrays contain the classes")
         if arrays is not None:
             self._take(arrays)
         else:
@@ -112,7 +113,7 @@ cdef class Quotient:
         for byte in range(256):
             c = numbers.setdefault(class_of[byte], len(numbers))
             if c >= MAX_CLASSES:
-                raise ValueError(f"class_of: more than {MAX_CLASSES} classes; where all bytes differ, use the trie itself")
+                raise ValueError(f"class_of: more than {MAX_CLASSES} classes; if all bytes differ, use the trie itself")
             if c == self.n_classes:
                 self.n_classes += 1
                 self.class_first[c] = <uint8_t>byte
@@ -121,8 +122,8 @@ cdef class Quotient:
         return 0
 
     cdef int _allocate(self) except -1:
-        """Room for as many nodes as the trie has; link the nodes of the trie to their parents."""
-        cdef uint32_t path[MAX_TOKEN_BYTES + 1]     # path[1:depth + 1]: the trie nodes down to the one at hand
+        """Allocate room for as many nodes as the trie has; link the nodes of the trie to their parents."""
+        cdef uint32_t path[MAX_TOKEN_BYTES + 1]     # path[1:depth + 1]: the trie nodes down to node i
         cdef uint32_t n = self.trie.n_nodes, i, depth
         self.members = <uint32_t*>_allocated(n, sizeof(uint32_t))
         self.member_starts = <uint32_t*>_allocated(<size_t>n + 1, sizeof(uint32_t))
@@ -146,7 +147,7 @@ cdef class Quotient:
         cdef Group group
         cdef Hands hands
         memset(&hands, 0, sizeof(hands))
-        # No trie node is found twice at a time, or dealt twice: n places are enough.
+        # `found` never has a trie node twice, nor has `dealt`: n places are enough.
         hands.found = <uint32_t*>malloc((<size_t>n + 1) * sizeof(uint32_t))
         hands.dealt = <uint32_t*>malloc((<size_t>n + 1) * sizeof(uint32_t))
         hands.groups = <Group*>malloc((<size_t>n + 1) * sizeof(Group))
@@ -177,7 +178,7 @@ cdef class Quotient:
         return 0
 
     cdef int _take(self, arrays) except -1:
-        """Take the nodes from what `arrays` gave, or refuse it."""
+        """Take the nodes from arrays that `arrays` gave; refuse arrays that do not fit the trie."""
         cdef const uint32_t[::1] members, member_starts
         cdef const char* wrong
         try:
@@ -188,7 +189,7 @@ cdef class Quotient:
         if members.shape[0] != self.trie.n_nodes or not 1 <= member_starts.shape[0] <= <Py_ssize_t>self.trie.n_nodes + 1:
             raise VocabularyError(
                 f"saved quotient: {members.shape[0]:,} nodes merged into {member_starts.shape[0] - 1:,}, for a token trie "
-                f"of {self.trie.n_nodes:,} nodes; it is of another vocabulary or damaged: build it anew"
+                f"of {self.trie.n_nodes:,} nodes; it belongs to another vocabulary or is damaged: build it anew"
             )
         self._allocate()
         self.n_nodes = <uint32_t>member_starts.shape[0] - 1
@@ -198,17 +199,17 @@ cdef class Quotient:
         with nogil:
             wrong = self._recognize()
         if wrong is not NULL:
-            raise VocabularyError(f"saved quotient: {wrong.decode()}; it is of another vocabulary or damaged: build it anew")
+            raise VocabularyError(f"saved quotient: {wrong.decode()}; it belongs to another vocabulary or is damaged: build it anew")
         return 0
 
     cdef const char* _recognize(self) noexcept nogil:
-        """Find `quotient_of`, `depths` and `classes` from the members, or say why this is no quotient of the trie.
+        """Find `quotient_of`, `depths` and `classes` from the members, or return why this is no quotient of the trie.
 
-        Only one partition of the trie has equal paths of classes within its nodes and different ones between them, and
-        only one order of these is depth first and by class. What passes here is therefore what `_group` finds.
+        In only one partition of the trie are the paths of classes equal within each node and different between any two,
+        and only one order of its nodes is depth first and by class. So members that pass here are those that `_group` finds.
         """
         cdef const node_t* nodes = self.trie.nodes
-        cdef uint32_t path[MAX_TOKEN_BYTES + 1]     # path[1:depth + 1]: the quotient nodes down to the one at hand
+        cdef uint32_t path[MAX_TOKEN_BYTES + 1]     # path[1:depth + 1]: the quotient nodes down to node q
         cdef uint32_t n = self.trie.n_nodes, q, i, begin, end, member, parent, depth, before = 0
         cdef uint8_t edge
         path[0] = NO_NODE
@@ -251,7 +252,7 @@ cdef class Quotient:
     # -- what follows from them ----------------------------------------------------------------------------------------
 
     cdef int _complete(self) except -1:
-        """Hand back the memory that was allocated for the worst, and work out everything else."""
+        """Free the memory that was allocated for the worst case, and compute everything else."""
         cdef uint32_t path[MAX_TOKEN_BYTES + 1]     # path[1:before + 1]: the nodes whose subtrees are open
         cdef uint32_t q, i, depth, before = 0, size
         self.member_starts = <uint32_t*>shrunk(self.member_starts, (<size_t>self.n_nodes + 1) * sizeof(uint32_t))
@@ -277,7 +278,7 @@ cdef class Quotient:
         return 0
 
     cdef int _list_tokens(self) except -1:
-        """`tokens` and `token_starts`: the ids in ascending order, dealt to their nodes by a counting sort."""
+        """Make `tokens` and `token_starts`: deal the ids, in ascending order, to their nodes by a counting sort."""
         cdef uint32_t n_tokens = self.trie.n_tokens, i, q, token, end = 0
         cdef uint32_t* node_of = <uint32_t*>malloc((<size_t>n_tokens + 1) * sizeof(uint32_t))     # by token id + 1
         if node_of is NULL:
@@ -308,7 +309,7 @@ cdef class Quotient:
         return 0
 
     cdef int _make_bitmaps(self) except -1:
-        """A bitmap for each of the nodes where the most tokens end."""
+        """Make a bitmap for each node at which many tokens end; for at most MAX_BITMAPS nodes."""
         cdef uint32_t n_words = self.trie.n_words, n = MAX_BITMAPS + 1, q, i
         cdef uint32_t least = max(LEAST_BITMAP_TOKENS, n_words // BITMAP_WORDS_PER_TOKEN)
         cdef uint32_t* bitmap
@@ -333,7 +334,7 @@ cdef class Quotient:
         return 0
 
     cdef int _index_children(self) except -1:
-        """`wide` and `wide_of`: children by byte, for the root and the trie nodes that have the most of them."""
+        """Make `wide` and `wide_of`: children by byte, for the root and the trie nodes with most children."""
         cdef uint32_t n = self.trie.n_nodes, n_wide = MAX_WIDE + 1, least = LEAST_WIDE, i, parent
         cdef uint16_t* n_children = <uint16_t*>calloc(<size_t>n + 1, sizeof(uint16_t))
         if n_children is NULL:
@@ -342,7 +343,7 @@ cdef class Quotient:
             for i in range(n):
                 if self.parents[i] != NO_NODE:
                     n_children[self.parents[i]] += 1
-            while n_wide > MAX_WIDE:        # ends, since no node has more than 256 children
+            while n_wide > MAX_WIDE:        # this ends because no node has more than 256 children
                 n_wide = 1
                 for i in range(n):
                     n_wide += n_children[i] >= least
@@ -430,7 +431,7 @@ cdef class Quotient:
         cdef uint32_t n = self.n_nodes, q, i, member, parent, byte, n_tokens = 0, n_in_bitmap
         cdef const uint32_t* bitmap
         cdef const node_t* nodes = self.trie.nodes
-        cdef const char* wrong = self._recognize()     # finds again what is there
+        cdef const char* wrong = self._recognize()     # computes the same tables once more
         if wrong is not NULL:
             raise AssertionError(f"quotient: {wrong.decode()}. This is a bug in earleymask.")
         for q in range(n):
@@ -465,7 +466,7 @@ def _restored(trie, arrays):
 
 
 cdef object _array(const void* data, size_t n, size_t item_size):
-    """A read-only copy as a numpy array of unsigned integers."""
+    """Return a read-only copy as a numpy array of unsigned integers."""
     import numpy
 
     return numpy.frombuffer((<const char*>data)[:n * item_size], f"u{item_size}")
@@ -485,7 +486,7 @@ cdef void _free_hands(Hands* hands) noexcept nogil:
 
 
 cdef inline void _gather(Hands* hands, const node_t* nodes, uint32_t i, uint32_t end) noexcept nogil:
-    """Find the siblings in nodes[i:end], of which i is the first."""
+    """Append the siblings in nodes[i:end] to `found`; i is the first of them."""
     while i < end:
         hands.found[hands.n_found] = i
         hands.n_found += 1
@@ -495,8 +496,8 @@ cdef inline void _gather(Hands* hands, const node_t* nodes, uint32_t i, uint32_t
 cdef inline void _deal(
     Hands* hands, const node_t* nodes, const uint8_t* class_of, uint32_t n_classes, uint32_t depth
 ) noexcept nogil:
-    """Make groups of what was found, by class. The smallest class is dealt last, so that its group is the next node."""
-    cdef uint32_t at[256]       # by class: how many there are, then where the next one goes
+    """Deal `found` into groups by class. The smallest class comes last, so that its group is the next node."""
+    cdef uint32_t at[256]       # by class: first how many were found, then where the next one goes
     cdef uint32_t i, c, n
     if hands.n_found == 0:
         return

@@ -7,10 +7,10 @@ One node is one `uint64_t`:
     bits 20..41   token    id of the token spelled by the path to this node, plus 1; 0: no token ends here
     bits 42..63   skip     nodes in this subtree, itself included: `nodes[i + skip]` is the next sibling or uncle
 
-12 bits of depth hold the longest token of the vocabularies we test (Llama 3 and DeepSeek: 128 bytes) thirty times over;
-22 bits hold ids and nodes of vocabularies ten times as large (Llama 4: 202,048 ids, 420,757 nodes; Gemma: 262,144 ids).
-Eight bytes a node in one array, because the mask walk reads all four fields of every node it comes by: one load
-instead of four from four arrays.
+12 bits of depth suffice for tokens thirty times as long as the longest that we test (Llama 3 and DeepSeek: 128 bytes).
+22 bits suffice for vocabularies ten times as large as those (Llama 4: 202,048 ids, 420,757 nodes; Gemma: 262,144 ids).
+A node is one word because the mask walk reads all four fields of every node that it visits: this takes one load instead
+of four from four arrays.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -27,22 +27,22 @@ cdef enum:
 
 
 cdef inline uint32_t node_byte(node_t node) noexcept nogil:
-    """The byte on the edge into this node."""
+    """Return the byte on the edge into this node."""
     return <uint32_t>(node & 0xFF)
 
 
 cdef inline uint32_t node_depth(node_t node) noexcept nogil:
-    """Length of the path to this node in bytes, 1 or more."""
+    """Return the length of the path to this node in bytes, 1 or more."""
     return <uint32_t>(node >> DEPTH_SHIFT) & 0xFFF
 
 
 cdef inline uint32_t node_token(node_t node) noexcept nogil:
-    """Token id PLUS ONE, so that 0 means that no token ends here."""
+    """Return the token id PLUS ONE; 0 means that no token ends here."""
     return <uint32_t>(node >> TOKEN_SHIFT) & 0x3FFFFF
 
 
 cdef inline uint32_t node_skip(node_t node) noexcept nogil:
-    """Nodes in this subtree, itself included; never 0."""
+    """Return the number of nodes in this subtree, itself included; never 0."""
     return <uint32_t>(node >> SKIP_SHIFT)
 
 
@@ -60,7 +60,7 @@ cdef class TokenTrie:
     cdef uint32_t* token_offsets    # owned; n_tokens + 1 of them; token t is token_buffer[token_offsets[t]:token_offsets[t + 1]],
                                     # empty for what is not text
     cdef public object learned      # what the layers above remember about this vocabulary, None at first; not part of
-                                    # the trie's value: not pickled, may be dropped at any time
+                                    # the trie's value: not pickled, may be replaced by None at any time
 
     cdef int _copy_tokens(self, list tokens) except -1
     cdef int _build(self, list order) except -1

@@ -3,13 +3,13 @@ from typing import Any, Final
 NO_TOKEN: Final = -1
 
 class TokenTrie:
-    """The text tokens of one vocabulary as a flat prefix trie, immutable and shared freely between threads.
+    """The text tokens of one vocabulary as a flat prefix trie. Immutable; threads may share it.
 
-    `tokens[t]` holds the bytes of token `t`; `b""` stands for every id that is not text (gaps, special tokens, padding)
-    and is not in the trie. Raises `VocabularyError` for a token of more than 4,095 bytes, more than 4,194,303 ids or
-    more than 4,194,303 nodes.
+    `tokens[t]` is the bytes of token `t`; `b""` stands for an id that is not text (gaps, special tokens, padding) and
+    is not in the trie. Raises `VocabularyError` for a token of more than 4,095 bytes, more than 4,194,303 ids or more
+    than 4,194,303 nodes.
 
-    The mask walk reads the C side, described in `_trie.pxd`. What is here serves tests and the curious.
+    The mask walk reads the C side, described in `_trie.pxd`. The methods here are for tests.
     """
 
     n_nodes: Final[int]
@@ -26,22 +26,21 @@ class TokenTrie:
     """Bytes of the longest text token; 0 without any."""
     learned: Any
     """What the layers above remember about this vocabulary, None at first. Not part of the trie's value: it is not
-    pickled, and may be dropped at any time."""
+    pickled, and may be replaced by None at any time."""
 
     def __init__(self, tokens: list[bytes]) -> None: ...
     def token_bytes(self, token_id: int) -> bytes:
-        """The bytes of a token, `b""` where it is not text."""
+        """Return the bytes of a token, `b""` if it is not text."""
 
     def node(self, index: int) -> tuple[int, int, int, int]:
-        """(byte, depth, token id or `NO_TOKEN`, skip) of a node. Depth 1 is a token's first byte; `index + skip` is the
-        next node that is not below this one."""
+        """Return (byte, depth, token id or `NO_TOKEN`, skip) of a node. Depth 1 is a token's first byte; `index + skip`
+        is the next node that is not below this one."""
 
     def packed_nodes(self) -> bytes:
-        """A copy of all nodes, 8 bytes each in machine order: `numpy.frombuffer(..., numpy.uint64)`."""
+        """Return a copy of all nodes, 8 bytes each in machine order: `numpy.frombuffer(..., numpy.uint64)`."""
 
     def duplicate_pairs(self) -> list[tuple[int, int]]:
-        """(representative, duplicate) for every id spelled like a smaller one; the trie holds the representative."""
+        """Return (representative, duplicate) for each id spelled like a smaller id, which is in the trie."""
 
     def check(self) -> None:
-        """Raise `AssertionError` where an invariant of the layout does not hold; debug builds call it after
-        building."""
+        """Raise `AssertionError` if an invariant of the layout does not hold; debug builds call this after building."""

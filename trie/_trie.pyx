@@ -1,12 +1,12 @@
 # cython: language_level=3
-"""Building the token trie, and looking into it from Python. The layout of a node is in `_trie.pxd`.
+"""Builds the token trie and shows it to Python. The layout of a node is in `_trie.pxd`.
 
-Sorted by their bytes, the tokens come in the order in which a depth-first walk of their trie meets them. So the trie is
-written in one pass over the sorted tokens: each one shares some first bytes with the token before it, closes the nodes
-below those and appends one node for each of its other bytes. A node's `skip` is filled in when the node is closed.
+Tokens that are sorted by their bytes come in the order in which a depth-first walk of their trie meets them. So one pass
+over the sorted tokens writes the trie: each token shares its first bytes with the token before it. The nodes of that token
+after the shared bytes are closed, which fills in their `skip`; then one node is appended for each byte that is not shared.
 
-Time is that of the sort; memory is 8 bytes a node plus a copy of the token bytes. A trie never changes once built, so
-threads share it without locks; `learned` alone belongs to the layers above, and so does the lock for it.
+Sorting takes most of the time. The memory is 8 bytes a node and a copy of the token bytes. A trie never changes once it is
+built, so threads share it without locks, except for `learned`: the layers above own it and lock it.
 
 Not here: where token bytes come from (`vocabulary` and the modules beside it), walking the trie under a grammar (`earley/`).
 """
@@ -21,7 +21,7 @@ from ._memory cimport malloc, shrunk
 
 from .errors import VocabularyError
 
-NO_TOKEN = -1       # Python side only: what `node()` gives where no token ends
+NO_TOKEN = -1       # `node()` gives it if no token ends at the node
 
 
 cdef class TokenTrie:
@@ -56,7 +56,7 @@ cdef class TokenTrie:
             if length > MAX_TOKEN_BYTES:
                 raise VocabularyError(
                     f"token {token_id}: {length:,} bytes, limit {MAX_TOKEN_BYTES:,} (12 bits of depth in a trie node); "
-                    "give b'' for it to leave it out of every mask, or name it in special_token_ids"
+                    "give b'' for it to exclude it from every mask, or name it in special_token_ids"
                 )
             total += length
         if total > 0xFFFFFFFF:
@@ -84,14 +84,14 @@ cdef class TokenTrie:
 
     cdef int _build(self, list order) except -1:
         """Write nodes and duplicates; `order` is all ids sorted by their bytes, equal ones by id."""
-        cdef uint32_t open_node[MAX_TOKEN_BYTES + 1]    # open_node[d]: the last node of depth d; open are 1 .. length of `before`
+        cdef uint32_t open_node[MAX_TOKEN_BYTES + 1]    # open_node[d]: the last node of depth d; depths 1 to before_length are open
         cdef unsigned char* before = NULL               # the token before this one in byte order
         cdef unsigned char* data
         cdef uint32_t before_length = 0, length, shared, depth, token_id, representative = 0, n = 0
         cdef uint64_t most = min(self.token_offsets[self.n_tokens], <uint64_t>MAX_NODES)
         cdef Py_ssize_t i
 
-        # Room for the most that there can be: only pages that are written are taken, and the rest is handed back.
+        # Allocate room for as many nodes as there can be: only pages that are written to are used, and the rest is freed.
         self.nodes = <node_t*>malloc((<size_t>most + 1) * sizeof(node_t))
         self.duplicates = <uint32_t*>malloc((2 * <size_t>self.n_text_tokens + 1) * sizeof(uint32_t))
         if self.nodes is NULL or self.duplicates is NULL:
@@ -104,7 +104,7 @@ cdef class TokenTrie:
             if length == 0:
                 continue
             shared = _shared_prefix(before, before_length, data, length)
-            if shared == length:        # sorted, so it is the token before it once more
+            if shared == length:        # the same bytes as the token before it
                 self.duplicates[2 * self.n_duplicates] = representative
                 self.duplicates[2 * self.n_duplicates + 1] = token_id
                 self.n_duplicates += 1
@@ -203,7 +203,7 @@ cdef class TokenTrie:
 cdef inline uint32_t _shared_prefix(
     const unsigned char* a, uint32_t a_length, const unsigned char* b, uint32_t b_length
 ) noexcept nogil:
-    """How many first bytes `a` and `b` have in common."""
+    """Return how many first bytes `a` and `b` have in common."""
     cdef uint32_t i = 0, shorter = min(a_length, b_length)
     while i < shorter and a[i] == b[i]:
         i += 1

@@ -1,9 +1,9 @@
 """Token bytes of mistral-common's tokenizers: `MistralTokenizer`, and the `Tekkenizer` or `SentencePieceTokenizer`
 inside it.
 
-Tekken is byte-level BPE over raw bytes with its special tokens in front (ids 0 to 999). A Tekkenizer gives the bytes
-of every id by a public method. The SentencePiece one keeps its model private but has no public way to tell byte
-pieces from text.
+Tekken is byte-level BPE over raw bytes with its special tokens in front (ids 0 to 999). A `Tekkenizer` gives the bytes
+of every id by a public method. A `SentencePieceTokenizer` has no public way to distinguish byte pieces from text, so
+its private model is read.
 """
 
 from __future__ import annotations

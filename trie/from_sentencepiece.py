@@ -1,8 +1,8 @@
 """Token bytes of a SentencePiece model.
 
 Control pieces (`<s>`, `</s>`, `[INST]`), the unknown piece and EOS are special: no text is encoded to a control
-piece, and the unknown piece stands for text that is lost. Unused pieces are never text. Everything else is text,
-user-defined symbols included, with `▁` as a space.
+piece, and the unknown piece stands for text that is lost. Unused pieces are never text. All other pieces are text,
+including user-defined symbols; in them, `▁` is a space.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def read_sentencepiece(model: sentencepiece.SentencePieceProcessor | str | os.Pa
         if model.is_control(token_id) or model.is_unknown(token_id):
             special_ids.add(token_id)
             names[token_id] = piece
-    eos_id = model.eos_id()  # -1 where the model has none
+    eos_id = model.eos_id()  # -1 if the model has none
     return TokenSource(tokens, frozenset(special_ids), (eos_id,) if eos_id >= 0 else (), names)
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_tiktoken"]
 
-END_OF_TEXT = "<|endoftext|>"  # what tiktoken itself calls `eot_token`; others name their EOS differently
+END_OF_TEXT = "<|endoftext|>"  # `eot_token` of tiktoken; other vocabularies name their EOS differently
 
 
 def read_tiktoken(encoding: tiktoken.Encoding) -> TokenSource:
@@ -36,7 +36,7 @@ def _special_id(encoding: tiktoken.Encoding, name: str) -> int:
     token_id: int = encoding.encode_single_token(name)
     if encoding.is_special_token(token_id):
         return token_id
-    # There is an ordinary token of the same spelling, which `encode_single_token` prefers.
-    # PERF: not the way for all names, `encode` builds a regex each time: 12 s for Llama 3's 256 of them.
+    # `encode_single_token` prefers an ordinary token with the same spelling, and there is one.
+    # PERF: used for such names only, because `encode` builds a regex at each call: 12 s for the 256 names of Llama 3.
     (token_id,) = encoding.encode(name, allowed_special={name})
     return token_id

@@ -1,13 +1,13 @@
 """Token bytes of `transformers` tokenizers, fast and slow, and of a bare `tokenizers.Tokenizer`.
 
-How a token is spelled is read from the decoder (and, where there is none, from the pre-tokenizer), never guessed from
-the tokenizer's name. A decoder that makes a token's text depend on its neighbours (WordPiece, CTC, a `</w>` suffix)
-has no bytes per token, so that tokenizer is refused by the decoder's name.
+The decoder says how a token is spelled, or the pre-tokenizer if there is no decoder; the tokenizer's name is never used
+to guess. A decoder that makes a token's text depend on its neighbours (WordPiece, CTC, a `</w>` suffix) gives no bytes
+per token, so the tokenizer is refused, and the message names the decoder.
 
-Added tokens are text unless they are declared special (`special=True`). Those that the model has no spelling of are
-written as they stand, since that is how the tokenizer finds them in text.
+Added tokens are text unless they are declared special (`special=True`). If the model has no spelling of an added token,
+its content is its text, because this is how the tokenizer finds it.
 
-Neither library is imported: what is needed is asked of the objects given.
+Neither library is imported: everything needed is read from the objects given.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["read_transformers"]
 
 Spell = Callable[[str], bytes]
 WAY_OUT = "give the bytes of each token to Vocabulary.from_tokens instead"
-N_CHECKED = 512  # tokens of a slow tokenizer whose spelling is compared with its own decoder: a few milliseconds
+N_CHECKED = 512  # so many tokens of a slow tokenizer are compared with its own decoder: a few milliseconds
 
 
 def read_transformers(tokenizer: Any) -> TokenSource:
@@ -44,7 +44,7 @@ def read_transformers(tokenizer: Any) -> TokenSource:
         return _read_slow(tokenizer)
     raise VocabularyError(
         f"from_transformers: expected a tokenizer of transformers or tokenizers, got {type(tokenizer).__name__}; "
-        "from_tiktoken, from_mistral and from_sentencepiece read other kinds, from_tokens takes bare bytes"
+        "from_tiktoken, from_mistral and from_sentencepiece read other kinds, from_tokens takes the bytes of each token"
     )
 
 
@@ -53,14 +53,14 @@ def read_transformers(tokenizer: Any) -> TokenSource:
 
 @dataclass(frozen=True)
 class Spelling:
-    """How one tokenizer writes bytes: `model` spells the model's own tokens, `added` those that were added."""
+    """How one tokenizer writes bytes: `model` for the model's own tokens, `added` for tokens that were added."""
 
     model: Spell
     added: Spell
 
 
 def _read_fast(backend: Any, tokenizer: Any | None) -> TokenSource:
-    """`tokenizer` is the transformers object around `backend`, None for a bare one."""
+    """Read a backend; `tokenizer` is the transformers object around it, or None."""
     spelling = _fast_spelling(backend)
     vocabulary: dict[str, int] = backend.get_vocab(with_added_tokens=True)
     added: dict[int, Any] = backend.get_added_tokens_decoder()
@@ -79,7 +79,7 @@ def _read_fast(backend: Any, tokenizer: Any | None) -> TokenSource:
 
 
 def _fast_spelling(backend: Any) -> Spelling:
-    """How the backend's decoder spells each token; refuses decoders that look at neighbours."""
+    """Return how the backend's decoder spells each token; refuse decoders that look at neighbours."""
     model, name = backend.model, type(backend.model).__name__
     for affix in "continuing_subword_prefix", "end_of_word_suffix":
         if getattr(model, affix, None):
@@ -103,7 +103,7 @@ def _fast_spelling(backend: Any) -> Spelling:
         )
     if steps[0]["type"] == "ByteLevel" and all(step["type"] in ("ByteLevel", "Fuse") for step in steps):
         return Spelling(from_byte_level, lambda content: content.encode("utf-8", "surrogatepass"))
-    # A model with byte fallback writes bytes as `<0x0A>`, also where its decoder forgets to read them back.
+    # A model with byte fallback writes bytes as `<0x0A>`, even if its decoder does not read them back.
     return _piecewise(steps, byte_fallback=bool(getattr(model, "byte_fallback", False)))
 
 
@@ -122,7 +122,7 @@ def _piecewise(steps: Iterable[dict[str, Any]], byte_fallback: bool) -> Spelling
         elif kind == "Fuse":
             fused = True
         elif kind == "Strip" and fused:
-            pass  # takes the dummy prefix from the start of the whole text; no token loses anything
+            pass  # removes the dummy prefix at the start of the whole text; the bytes of tokens stay
         else:
             raise _refused(
                 f"a decoder with the step {json.dumps(step, ensure_ascii=False)}",
@@ -152,7 +152,7 @@ def _state(part: Any, what: str) -> dict[str, Any] | None:
 
 
 def _flat(state: dict[str, Any] | None, inner: str) -> Iterator[dict[str, Any]]:
-    """The steps of a decoder or pre-tokenizer, nested sequences opened."""
+    """Yield the steps of a decoder or pre-tokenizer, those of nested sequences one by one."""
     if state is None:
         return
     if state["type"] == "Sequence":
@@ -169,7 +169,7 @@ def _read_slow(tokenizer: Any) -> TokenSource:
     added: dict[int, Any] = tokenizer.added_tokens_decoder
     largest = max([*tokenizer.get_vocab().values(), *added], default=-1)
     written = [_written(tokenizer, token_id, added) for token_id in range(largest + 1)]
-    # Tokenizers around tiktoken (Qwen 1) give bytes for ordinary tokens, so what they give as text is special.
+    # Tokenizers around tiktoken (Qwen 1) give ordinary tokens as bytes, and special ones as text.
     is_bytes = any(isinstance(token, bytes) for token in written)
     spell = str.encode if is_bytes else _slow_spelling(tokenizer)
     special_ids = {token_id for token_id, token in added.items() if token.special}
@@ -194,7 +194,7 @@ def _read_slow(tokenizer: Any) -> TokenSource:
 
 
 def _written(tokenizer: Any, token_id: int, added: dict[int, Any]) -> str | bytes | None:
-    """The token as its tokenizer writes it, None for a gap."""
+    """Return the token as its tokenizer writes it, None for a gap."""
     if token_id in added:
         return str(added[token_id].content)
     try:
@@ -218,13 +218,15 @@ def _slow_spelling(tokenizer: Any) -> Spell:
 
 
 def _piece_kind(tokenizer: Any, token: str) -> str:
-    """What the SentencePiece model inside a slow tokenizer, if there is one, says of a token (its ids may be
-    shifted)."""
+    """Return what kind of token the SentencePiece model in a slow tokenizer says this is; "text" without a model.
+
+    The tokenizer's ids may be shifted against the model's, so the token is looked up by its piece.
+    """
     model: Any = getattr(tokenizer, "sp_model", None)
     if model is None:
         return "text"
     piece_id = model.piece_to_id(token)
-    if model.id_to_piece(piece_id) != token:  # the tokenizer's own: unknown to the model
+    if model.id_to_piece(piece_id) != token:  # a token of the tokenizer that the model does not know
         return "text"
     if model.is_unused(piece_id):
         return "unused"
@@ -234,9 +236,10 @@ def _piece_kind(tokenizer: Any, token: str) -> str:
 
 
 def _compare_with_decoder(tokenizer: Any, written: list[str | bytes | None], source: TokenSource) -> None:
-    """Refuse a slow tokenizer that joins its tokens in a way of its own (CLIP's `</w>`, CPM's spaces).
+    """Refuse a slow tokenizer that joins its tokens in its own way (CLIP's `</w>`, CPM's spaces).
 
-    Compared without outer spaces, which decoders drop, and without byte pieces, which older ones write as `<0x0A>`.
+    Spaces at both ends are not compared, because decoders drop them, nor are byte pieces, because older decoders write
+    them as `<0x0A>`.
     """
     chosen = [
         token_id
@@ -266,11 +269,10 @@ def _compare_with_decoder(tokenizer: Any, written: list[str | bytes | None], sou
 def _with_roles(
     tokens: list[bytes], special_ids: set[int], names: dict[int, str], tokenizer: Any | None
 ) -> TokenSource:
-    """Add what the transformers object itself says: EOS, and its special tokens (`pad_token`, ...) that are not added
-    tokens.
+    """Add what the transformers object says: EOS, and special tokens (`pad_token`, ...) that are no added tokens.
 
-    An added token is what its own `special` says: transformers 5 also lists the user-defined symbols of SentencePiece
-    models among `all_special_tokens`, and those are text.
+    Whether an added token is special, its own `special` says: transformers 5 also lists the user-defined symbols of
+    SentencePiece models among `all_special_tokens`, and those are text.
     """
     eos_id = getattr(tokenizer, "eos_token_id", None)
     if tokenizer is not None:

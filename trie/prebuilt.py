@@ -1,19 +1,18 @@
-"""Files of what was worked out once for a vocabulary, so that the next process need not do it again.
+"""Files that keep what was computed for a vocabulary, so that the next process loads it instead.
 
-A file holds named numpy arrays and nothing else; nothing in it is run, and it is never a pickle. Its name is the
-beginning of the vocabulary's fingerprint, and the whole of it stands inside:
+A file holds named numpy arrays and nothing else: it is no pickle, and nothing in it is executed. Its name is the first
+half of the vocabulary's fingerprint, and the header has the whole fingerprint:
 
     bytes   0..15   MAGIC, which ends in the version of the format
-           16..23   bytes of the file in all
+           16..23   bytes of the whole file
            24..27   CRC-32 of everything from byte 28 on
            28..31   bytes of the header
-           32..     the header, JSON: the fingerprint; of each array its name, type, shape and offset
+           32..     the header, JSON: the fingerprint; the name, type, shape and offset of each array
                     the arrays, each at a multiple of 64 bytes, in the byte order of the machine
 
-All is read at once, and the arrays are views of that: 10 MB take 0.3 ms to read and 2.3 ms to check (an .npz of the
-same takes 4 ms). The checksum finds damage and not malice: the folder must be one that only its owner writes to, and
-whoever takes up arrays that say where to look in memory has to hold them against the vocabulary all the same, as
-`Quotient` does.
+`load` reads the file at once, and the arrays are views of it: 10 MB take 0.3 ms to read and 2.3 ms to check (an .npz of
+the same arrays takes 4 ms). The checksum finds damage, not malice. So only its owner may write to the folder, and code
+that uses loaded arrays as indexes must first compare them with the vocabulary, as `Quotient` does.
 """
 
 from __future__ import annotations
@@ -39,18 +38,18 @@ __all__ = ["VERSION", "load", "path_of", "save"]
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 VERSION = 1
-"""Raised with every change of the format or of what a saved array means; files of other versions are refused."""
-MAGIC = b"earleymask\r\n\x1a\x00" + struct.pack("<H", VERSION)  # line ends show where a transfer changed them
+"""Increased with every change of the format or of the meaning of an array; files of other versions are refused."""
+MAGIC = b"earleymask\r\n\x1a\x00" + struct.pack("<H", VERSION)  # a transfer that changes line ends changes these, too
 PREAMBLE = struct.Struct("<16sQII")  # MAGIC, size, checksum, size of the header
-CHECKED = 28  # from here on by the checksum; what stands before is compared itself
+CHECKED = 28  # the checksum is over the bytes from here on; the bytes before are compared one by one
 ALIGNMENT = 64
 WAY_OUT = "; delete it or save it anew"
-"""Ends the messages about files that `load` has read and refuses."""
+"""The end of the message if `load` has read a file and refuses it."""
 TYPES = ("u1", "u2", "u4", "u8", "i4", "i8")
 
 
 def path_of(folder: str | os.PathLike[str], fingerprint: str) -> Path:
-    """Where `save` puts, and `load` looks for, what belongs to the vocabulary of this fingerprint."""
+    """Return the path of the file for the vocabulary with this fingerprint."""
     if len(fingerprint) != 64 or set(fingerprint) - set("0123456789abcdef"):
         raise ValueError(f"expected the fingerprint of a vocabulary, 64 hex digits, got {fingerprint!r}")
     return Path(folder) / f"{fingerprint[:32]}.earleymask"
@@ -59,8 +58,9 @@ def path_of(folder: str | os.PathLike[str], fingerprint: str) -> Path:
 def save(folder: str | os.PathLike[str], fingerprint: str, arrays: Arrays) -> Path:
     """Write the arrays (of unsigned integers, int32 or int64) to the vocabulary's file, and return its path.
 
-    The folder is made if need be. A file of that name is replaced at once: whoever loads at that moment gets the old
-    one or the new one, and so it is with several who save. Raises `OSError` where that fails, and leaves no rest.
+    The folder is created if it does not exist. An existing file is replaced atomically: a process that loads at that
+    moment gets the old file or the new one, also if several processes save. Raises `OSError` if the file cannot be
+    written; then no partial file is left.
     """
     path = path_of(folder, fingerprint)
     data = _packed(fingerprint, arrays)
@@ -78,10 +78,10 @@ def save(folder: str | os.PathLike[str], fingerprint: str, arrays: Arrays) -> Pa
 
 
 def load(folder: str | os.PathLike[str], fingerprint: str) -> dict[str, npt.NDArray[Any]] | None:
-    """The arrays saved for this vocabulary, which cannot be written to; None where there is no file.
+    """Return the arrays that were saved for this vocabulary, read-only; None if there is no file.
 
-    Raises `VocabularyError`, which names the file, where it cannot be read, is damaged, of another version or byte
-    order, or of another vocabulary. It can be replaced by saving anew.
+    Raises `VocabularyError`, which names the file, if the file cannot be read, is damaged, or was made by another
+    version, for another byte order or for another vocabulary. `save` replaces such a file.
     """
     path = path_of(folder, fingerprint)
     try:
@@ -98,13 +98,13 @@ def load(folder: str | os.PathLike[str], fingerprint: str) -> dict[str, npt.NDAr
 
 
 class _Unfit(ValueError):
-    """Why a file is refused, for the message."""
+    """A file is refused; the message says why."""
 
 
 def _packed(fingerprint: str, arrays: Arrays) -> bytearray:
-    """The whole file."""
+    """Return the bytes of the whole file."""
     entries = []
-    offset = 0  # from the first array on, so that it does not depend on the length of the header
+    offset = 0  # counted from the first array, so that it does not depend on the length of the header
     for name, array in arrays.items():
         if array.dtype.str[1:] not in TYPES or not array.dtype.isnative:
             raise TypeError(f"array {name!r}: type {array.dtype}; only {', '.join(TYPES)} of this machine can be saved")
@@ -123,26 +123,26 @@ def _packed(fingerprint: str, arrays: Arrays) -> bytearray:
 
 
 def _unpacked(fingerprint: str, data: bytes) -> dict[str, npt.NDArray[Any]]:
-    """The arrays in a file; any `ValueError`, `TypeError` or `KeyError` says that it is not one."""
+    """Return the arrays in a file; any `ValueError`, `TypeError` or `KeyError` means that it is damaged."""
     if data[:14] != MAGIC[:14]:
-        raise _Unfit("not a file of what is prebuilt for a vocabulary")
+        raise _Unfit("not a file that was saved for a vocabulary")
     magic, size, checksum, header_size = PREAMBLE.unpack_from(data)
     if magic != MAGIC:
-        raise _Unfit(f"version {int.from_bytes(magic[14:], 'little')}, and not {VERSION}, of what is prebuilt")
+        raise _Unfit(f"in version {int.from_bytes(magic[14:], 'little')} of the format, not in version {VERSION}")
     if size != len(data):
-        raise _Unfit(f"damaged: {len(data):,} bytes instead of {size:,}")
+        raise _Unfit(f"damaged: it has {len(data):,} bytes instead of {size:,}")
     if checksum != zlib.crc32(memoryview(data)[CHECKED:]):
-        raise _Unfit("damaged: checksum wrong")
+        raise _Unfit("damaged: the checksum is wrong")
     header = json.loads(data[PREAMBLE.size : PREAMBLE.size + header_size])
     if header["fingerprint"] != fingerprint:
-        raise _Unfit(f"made for the vocabulary {header['fingerprint']}, and not for {fingerprint}")
+        raise _Unfit(f"made for the vocabulary {header['fingerprint']}, not for {fingerprint}")
     arrays: dict[str, npt.NDArray[Any]] = {}
     for entry in header["arrays"]:
         if entry["type"][:1] not in ("<", ">", "|") or entry["type"][1:] not in TYPES:
             raise _Unfit(f"damaged: array {entry['name']!r} of type {entry['type']!r}")
         dtype = np.dtype(entry["type"])
         if not dtype.isnative:
-            raise _Unfit("made on a machine of another byte order")
+            raise _Unfit("made on a machine with another byte order")
         shape = tuple(entry["shape"])
         offset = entry["offset"]
         at = _aligned(PREAMBLE.size + header_size) + offset
@@ -153,7 +153,7 @@ def _unpacked(fingerprint: str, data: bytes) -> dict[str, npt.NDArray[Any]]:
             or at + math.prod(shape) * dtype.itemsize > size
         ):
             raise _Unfit(f"damaged: array {entry['name']!r} is not in the file")
-        # SAFETY: numpy holds count and offset against the size of `data` once more.
+        # SAFETY: numpy compares count and offset with the size of `data` once more.
         arrays[entry["name"]] = np.frombuffer(data, dtype, math.prod(shape), at).reshape(shape)
     return arrays
 

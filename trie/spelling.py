@@ -18,9 +18,9 @@ NOT_A_BYTE = "\uffff"  # not in latin-1, so a character outside the alphabet mak
 
 
 def byte_level_alphabet() -> dict[str, int]:
-    """The byte for each character of the byte-level encoding.
+    """Return the byte for each character of the byte-level encoding.
 
-    Printable characters of latin-1 stand for themselves; the other 68 bytes, in order, are written as U+0100 and on.
+    Printable characters of latin-1 stand for themselves; the other 68 bytes, in order, are written from U+0100 on.
     """
     printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     others = [byte for byte in range(256) if byte not in printable]
@@ -28,7 +28,7 @@ def byte_level_alphabet() -> dict[str, int]:
 
 
 def _translation(alphabet: Mapping[str, int]) -> dict[int, str]:
-    """`str.translate` table from the alphabet to latin-1, where a character's code is its byte."""
+    """Return a table for `str.translate` from the alphabet to latin-1, in which the code of a character is its byte."""
     outside = {code: NOT_A_BYTE for code in range(256) if chr(code) not in alphabet}
     return outside | {ord(character): chr(byte) for character, byte in alphabet.items()}
 
@@ -37,7 +37,7 @@ _BYTE_LEVEL = _translation(byte_level_alphabet())
 
 
 def from_byte_level(token: str) -> bytes:
-    """The bytes of a byte-level token: `Ġthe` -> b" the".
+    """Return the bytes of a byte-level token: `Ġthe` -> b" the".
 
     A token with any character outside the alphabet is not byte-level and stands for its own UTF-8, as in the
     ByteLevel decoder of `tokenizers`: `<｜end▁of▁sentence｜>` in DeepSeek's vocabulary.
@@ -49,10 +49,10 @@ def from_byte_level(token: str) -> bytes:
 
 
 def from_piece(piece: str, *, byte_fallback: bool, space: str = SPACE_SYMBOL) -> bytes:
-    """The bytes of a SentencePiece piece: `▁the` -> b" the", and `<0x0A>` -> b"\\n" where the model has byte fallback.
+    """Return the bytes of a SentencePiece piece: `▁the` -> b" the"; with byte fallback also `<0x0A>` -> b"\\n".
 
-    `▁` is a space in every position. That decoders drop the space that a dummy prefix put before the first word
-    concerns the text's start, not the token.
+    `▁` is a space in every position. Decoders drop the space before the first word, which a dummy prefix put there;
+    that changes the start of the text, not the bytes of a token.
     """
     if byte_fallback:
         byte = BYTE_PIECE.fullmatch(piece)

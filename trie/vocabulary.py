@@ -1,18 +1,18 @@
 """A vocabulary: the bytes that each token id adds to the output text, the special ids, the trie over the text tokens.
 
-The output text is the concatenation of token bytes. That is what a grammar constrains, and it is not always what a
-tokenizer's `decode` returns: decoders drop a leading space, tidy punctuation, or put U+FFFD for half a character.
+The output text is the concatenation of token bytes. A grammar constrains this text. A tokenizer's `decode` may return
+another one: decoders drop a leading space, tidy punctuation, or write U+FFFD for half a character.
 
-Text and special tokens never meet: a special token (every EOS id among them) has no bytes here, so text that looks like
-`<|eot_id|>` is spelled by ordinary tokens only, and the special token is matched only where a grammar names it.
+Special tokens, EOS included, have no bytes here. So only ordinary tokens spell a text that looks like `<|eot_id|>`,
+and a special token is allowed only where a grammar names it.
 
-A vocabulary never changes, so threads and grammars share it. Making one costs the sort of its tokens (about 0.1 s for
-131,072). Not here: how tokenizers are read (`from_*` modules), what walks the trie (`earley/`).
+A vocabulary never changes, so threads and grammars share it. Making one takes about as long as sorting its tokens
+(0.1 s for 131,072). Not here: how tokenizers are read (`from_*` modules), how the trie is walked (`earley/`).
 """
 
 from __future__ import annotations
 
-import builtins  # `bytes` is a class method here, and annotations in the class body would mean that one
+import builtins  # in the body of `Vocabulary`, `bytes` is its class method
 import operator
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,18 +41,18 @@ BYTES_EOS_ID = 256
 
 
 class Vocabulary:
-    """The tokens of one model, immutable and shared freely between threads; equal when their fingerprints are.
+    """The tokens of one model. Immutable; threads may share it. Vocabularies with the same fingerprint are equal.
 
-    Make one with `from_tokens`, `from_transformers`, `from_tiktoken`, `from_mistral`, `from_sentencepiece` or
-    `bytes`. In all of them
+    Make one with `from_tokens`, `from_transformers`, `from_tiktoken`, `from_mistral`, `from_sentencepiece` or `bytes`.
+    Most of them take these arguments:
 
-    - `eos_token_id` is one id or several and replaces what the tokenizer says (models often have more EOS ids than
-      their tokenizer: give `model.generation_config.eos_token_id`);
-    - `special_token_ids` replaces the tokenizer's own choice of special tokens; EOS ids are special in any case;
-    - `size` is the number of logits where that is more than the tokenizer has ids (padded embeddings). It may also be
-      less, as long as only special tokens other than EOS are left out.
+    - `eos_token_id`: one id or several, in place of the tokenizer's own. Models often have more EOS ids than their
+      tokenizer: give `model.generation_config.eos_token_id`.
+    - `special_token_ids`: the special tokens, in place of the tokenizer's own choice. EOS ids are special in any case.
+    - `size`: the number of logits, if the model has more logits than the tokenizer has ids (padded embeddings). It may
+      also be smaller, if only special tokens other than EOS are beyond it.
 
-    Anything that cannot be right raises `VocabularyError`.
+    Raises `VocabularyError` if the arguments do not fit together.
     """
 
     __slots__ = (
@@ -69,22 +69,22 @@ class Vocabulary:
     size: int
     """Ids are 0 .. size - 1, gaps and padding included."""
     eos_token_ids: tuple[int, ...]
-    """Ascending; empty for a vocabulary without EOS, with which no matcher can be made."""
+    """Ascending. Empty for a vocabulary without EOS; no matcher can be made with that."""
     special_token_ids: frozenset[int]
     """Ids that text never matches. EOS ids are always among them."""
     special_tokens: Mapping[str, int]
     """Special tokens by name, as a grammar names them: `"<|eot_id|>"` -> 128009. Ids without a name are missing."""
     missing_bytes: builtins.bytes
-    """The bytes that no text token spells by itself, ascending. Where it is not empty, a grammar can lead to a
-    position from which no sequence of tokens goes on."""
+    """The bytes for which there is no token of just that byte, ascending. If it is not empty, a grammar can lead to a
+    position at which no token is allowed."""
     fingerprint: str
-    """SHA-256 in hex over size, token bytes, special tokens with their names, and EOS ids: equal for the same
-    vocabulary in another process, different for any two that could give different masks."""
+    """SHA-256 in hex of size, token bytes, special tokens with their names, and EOS ids. The same vocabulary has the
+    same fingerprint in every process; vocabularies that could give different masks have different ones."""
     trie: TokenTrie
     """The text tokens as a prefix trie, for the mask walk."""
 
     def __init__(self, source: TokenSource, *, size: int | None = None) -> None:
-        """Make a vocabulary from what a source module found. Most callers want one of the class methods instead."""
+        """Make a vocabulary from what a source module has read. Use one of the class methods instead if you can."""
         set_once = object.__setattr__
         tokens, special_ids, eos_ids = _fit(source, size)
         names = {}
@@ -105,10 +105,10 @@ class Vocabulary:
         set_once(self, "fingerprint", _fingerprint(tokens, special_ids, eos_ids, self.special_tokens))
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a Vocabulary never changes: cannot set {name!r}; make another one")
+        raise AttributeError(f"cannot set {name!r}: a Vocabulary never changes; make another one")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a Vocabulary never changes: cannot delete {name!r}")
+        raise AttributeError(f"cannot delete {name!r}: a Vocabulary never changes")
 
     # -- where token bytes come from -----------------------------------------------------------------------------------
 
@@ -122,14 +122,14 @@ class Vocabulary:
         special_tokens: Mapping[str, int] | None = None,
         size: int | None = None,
     ) -> Vocabulary:
-        """A vocabulary from the bytes of each token, in order of ids; `b""` for ids that are never text.
+        """Make a vocabulary from the bytes of each token, in the order of their ids; `b""` for ids that are never text.
 
-        `special_token_ids`, the ids in `special_tokens` (name -> id) and EOS ids are special; their bytes serve only
-        as their names.
+        The ids in `special_token_ids` and `special_tokens` (name -> id) and EOS ids are special. The bytes of a special
+        token are used only as its name, if `special_tokens` gives none.
         """
         names = {} if special_tokens is None else {operator.index(i): name for name, i in special_tokens.items()}
         if special_tokens is not None and len(names) != len(special_tokens):
-            raise VocabularyError("special_tokens: two names for one id; keep the one that grammars use")
+            raise VocabularyError("special_tokens: two names have the same id; keep the name that grammars use")
         special_ids = _ids("special_token_ids", special_token_ids) | frozenset(names)
         return cls(TokenSource(list(tokens), special_ids, tuple(_ids("eos_token_id", eos_token_id)), names), size=size)
 
@@ -142,10 +142,11 @@ class Vocabulary:
         special_token_ids: Iterable[SupportsIndex] | None = None,
         size: int | None = None,
     ) -> Vocabulary:
-        """The vocabulary of a `transformers` tokenizer, fast or slow, or of a `tokenizers.Tokenizer`.
+        """Read a `transformers` tokenizer, fast or slow, or a `tokenizers.Tokenizer`.
 
-        Byte-level BPE and SentencePiece-like BPE and Unigram; WordPiece and others whose tokens have no bytes of
-        their own are refused. Give `size=model.config.vocab_size` where the model's embeddings are padded.
+        It can be byte-level BPE, or BPE or Unigram like SentencePiece's. WordPiece and other kinds are refused, because
+        the bytes of their tokens depend on the tokens around them. If the model's embeddings are padded, give
+        `size=model.config.vocab_size`.
         """
         from .from_transformers import read_transformers
 
@@ -160,9 +161,9 @@ class Vocabulary:
         special_token_ids: Iterable[SupportsIndex] | None = None,
         size: int | None = None,
     ) -> Vocabulary:
-        """The vocabulary of a `tiktoken.Encoding`.
+        """Read a `tiktoken.Encoding`.
 
-        EOS is `<|endoftext|>` unless given; Llama 3 has none of that name: `eos_token_id=[128001, 128008, 128009]`.
+        EOS is `<|endoftext|>` unless given. Llama 3 has no token of that name: `eos_token_id=[128001, 128008, 128009]`.
         """
         from .from_tiktoken import read_tiktoken
 
@@ -177,7 +178,7 @@ class Vocabulary:
         special_token_ids: Iterable[SupportsIndex] | None = None,
         size: int | None = None,
     ) -> Vocabulary:
-        """The vocabulary of a mistral-common tokenizer, tekken or SentencePiece."""
+        """Read a tokenizer of mistral-common, tekken or SentencePiece."""
         from .from_mistral import read_mistral
 
         return cls(_override(read_mistral(tokenizer), eos_token_id, special_token_ids), size=size)
@@ -191,14 +192,14 @@ class Vocabulary:
         special_token_ids: Iterable[SupportsIndex] | None = None,
         size: int | None = None,
     ) -> Vocabulary:
-        """The vocabulary of a SentencePiece model, loaded or as the path of a `.model` file."""
+        """Read a SentencePiece model: a loaded one, or the `.model` file at a path."""
         from .from_sentencepiece import read_sentencepiece
 
         return cls(_override(read_sentencepiece(model), eos_token_id, special_token_ids), size=size)
 
     @classmethod
     def bytes(cls) -> Vocabulary:
-        """The smallest complete vocabulary: ids 0..255 are the single bytes, 256 is EOS, named `<eos>`."""
+        """Return the smallest complete vocabulary: ids 0 to 255 are the single bytes, 256 is EOS, named `<eos>`."""
         return cls.from_tokens(
             [bytes([byte]) for byte in range(256)],
             eos_token_id=BYTES_EOS_ID,
@@ -209,11 +210,11 @@ class Vocabulary:
     # -- what it holds -------------------------------------------------------------------------------------------------
 
     def token_bytes(self, token_id: int) -> builtins.bytes:
-        """The bytes that this token adds to the text; `b""` for special tokens, gaps and padding."""
+        """Return the bytes that this token adds to the text; `b""` for special tokens, gaps and padding."""
         return self.trie.token_bytes(token_id)
 
     def stats(self) -> dict[str, int]:
-        """Sizes, and what is remembered for all grammars over this vocabulary, in numbers of things and bytes."""
+        """Return sizes, and how much is remembered for all grammars over this vocabulary, in numbers and bytes."""
         learned = self.trie.learned
         return {
             "ids": self.size,
@@ -254,18 +255,18 @@ def _unpickle(source: TokenSource, fingerprint: str) -> Vocabulary:
     vocabulary = Vocabulary(source)
     if vocabulary.fingerprint != fingerprint:
         raise VocabularyError(
-            f"pickled vocabulary: fingerprint {vocabulary.fingerprint[:12]} after loading, {fingerprint[:12]} when "
-            "saved; it was made by another version or damaged: make it anew from its tokenizer"
+            f"pickled vocabulary: its fingerprint is {vocabulary.fingerprint[:12]} after loading and was "
+            f"{fingerprint[:12]} when saved; another version made it, or it is damaged: make it anew from its tokenizer"
         )
     return vocabulary
 
 
 def _ids(what: str, given: SupportsIndex | Iterable[SupportsIndex] | None) -> frozenset[int]:
-    """Ids given as nothing, one or several (numpy and torch integers too)."""
+    """Return the ids that are given as None, as one id or as several (numpy and torch integers too)."""
     if given is None:
         return frozenset()
     if isinstance(given, str | bytes):
-        raise VocabularyError(f"{what}: expected token ids, got {given!r}; look its id up first")
+        raise VocabularyError(f"{what}: expected token ids, got {given!r}; look up its id first")
     try:
         if isinstance(given, Iterable) and getattr(given, "ndim", 1) > 0:
             return frozenset(operator.index(token_id) for token_id in given)
@@ -279,7 +280,7 @@ def _override(
     eos_token_id: SupportsIndex | Iterable[SupportsIndex] | None,
     special_token_ids: Iterable[SupportsIndex] | None,
 ) -> TokenSource:
-    """The source with the user's choice of EOS and special tokens in place of the tokenizer's."""
+    """Return the source with the user's choice of EOS and special tokens in place of the tokenizer's."""
     if eos_token_id is not None:
         source = replace(source, eos_ids=tuple(_ids("eos_token_id", eos_token_id)))
     if special_token_ids is not None:
@@ -288,7 +289,7 @@ def _override(
 
 
 def _fit(source: TokenSource, size: int | None) -> tuple[list[bytes], frozenset[int], frozenset[int]]:
-    """Tokens padded or cut to `size`, with the special and EOS ids in range, EOS ids special."""
+    """Return the tokens padded or cut to `size`, the special ids, EOS ids among them, and the EOS ids."""
     tokens = list(source.tokens)
     eos_ids = frozenset(source.eos_ids)
     special_ids = source.special_ids | eos_ids
@@ -300,8 +301,8 @@ def _fit(source: TokenSource, size: int | None) -> tuple[list[bytes], frozenset[
         if cut:
             kind = "EOS" if cut[0] in eos_ids else "text"
             raise VocabularyError(
-                f"size {size:,} leaves out {kind} token {cut[0]} ({tokens[cut[0]]!r}), {len(cut):,} such in all; "
-                f"the tokenizer has ids up to {len(tokens) - 1:,}: give size={len(tokens)} or more, or no size"
+                f"size {size:,} excludes {kind} token {cut[0]} ({tokens[cut[0]]!r}), the first of {len(cut):,} "
+                f"text and EOS tokens beyond it: give size={len(tokens)} or more, or no size"
             )
         special_ids = frozenset(i for i in special_ids if i < size or i >= len(tokens))
         del tokens[size:]
@@ -311,13 +312,13 @@ def _fit(source: TokenSource, size: int | None) -> tuple[list[bytes], frozenset[
         if wrong:
             raise VocabularyError(
                 f"{what} token id {wrong[0]} is not in a vocabulary of {size:,} ids (0 .. {size - 1}); "
-                "give size= where the model has more logits than the tokenizer has ids"
+                "give size= if the model has more logits than the tokenizer has ids"
             )
     return tokens, special_ids, eos_ids
 
 
 def _readable(token: bytes, token_id: int) -> str:
-    """A special token's bytes as a name, empty where they are not UTF-8."""
+    """Return the bytes of a special token as a name; "" if they are not UTF-8."""
     if not isinstance(token, bytes):
         raise VocabularyError(f"token {token_id}: expected bytes, got {type(token).__name__}; encode its name as UTF-8")
     try:
@@ -329,8 +330,8 @@ def _readable(token: bytes, token_id: int) -> str:
 def _fingerprint(
     tokens: Sequence[bytes], special_ids: frozenset[int], eos_ids: frozenset[int], names: Mapping[str, int]
 ) -> str:
-    """SHA-256 over everything that a mask can depend on, each part after its length, so that no two run together."""
-    import hashlib  # takes as long as the rest of this package: only a vocabulary that is asked for it waits
+    """Return the SHA-256 of all that a mask depends on. Each part follows its length, so parts cannot run together."""
+    import hashlib  # not at the top: it takes as long to import as the rest of this package
 
     digest = hashlib.sha256(b"earleymask vocabulary 1\n")
     for numbers in [list(map(len, tokens)), sorted(special_ids), sorted(eos_ids)]:

@@ -191,7 +191,7 @@ def test_other_headers(tmp_path: Path, header: object) -> None:
 
 def test_another_byte_order(tmp_path: Path) -> None:
     write(tmp_path, {"fingerprint": FINGERPRINT, "arrays": [RIGHT | {"type": SWAPPED, "shape": [4]}]})
-    with pytest.raises(VocabularyError, match="machine of another byte order"):
+    with pytest.raises(VocabularyError, match="machine with another byte order"):
         prebuilt.load(tmp_path, FINGERPRINT)
 
 
@@ -200,7 +200,7 @@ def test_another_version(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[14] += 1
     path.write_bytes(content)
-    message = f"version {prebuilt.VERSION + 1}, and not {prebuilt.VERSION}"
+    message = f"version {prebuilt.VERSION + 1} of the format, not in version {prebuilt.VERSION}"
     with pytest.raises(VocabularyError, match=message):
         prebuilt.load(tmp_path, FINGERPRINT)
 
@@ -208,14 +208,14 @@ def test_another_version(tmp_path: Path) -> None:
 def test_another_vocabulary(tmp_path: Path) -> None:
     """A file of another vocabulary under the right name is refused: the fingerprint in it differs."""
     prebuilt.save(tmp_path, OTHER, ARRAYS)
-    with pytest.raises(VocabularyError, match=f"made for the vocabulary {OTHER}, and not for {FINGERPRINT}"):
+    with pytest.raises(VocabularyError, match=f"made for the vocabulary {OTHER}, not for {FINGERPRINT}"):
         prebuilt.load(tmp_path, FINGERPRINT)
 
 
 @pytest.mark.parametrize("content", [b"", b"earleymask", b"PK\x03\x04" + bytes(100)])
 def test_foreign_files(tmp_path: Path, content: bytes) -> None:
     prebuilt.path_of(tmp_path, FINGERPRINT).write_bytes(content)
-    with pytest.raises(VocabularyError, match="not a file of what is prebuilt"):
+    with pytest.raises(VocabularyError, match="not a file that was saved for a vocabulary"):
         prebuilt.load(tmp_path, FINGERPRINT)
 
 

@@ -305,12 +305,12 @@ def test_missing_array() -> None:
 
 def test_of_another_vocabulary() -> None:
     """The quotient of another vocabulary is refused, even with as many nodes as the right one."""
-    with pytest.raises(VocabularyError, match="of another vocabulary or damaged: build it anew"):
+    with pytest.raises(VocabularyError, match="belongs to another vocabulary or is damaged: build it anew"):
         Quotient(TokenTrie([b"ab", b"b1", b"c1", b"x", b"-"]), arrays=SAVED)
 
 
 def test_classes_and_arrays() -> None:
-    with pytest.raises(TypeError, match="give one of the two"):
+    with pytest.raises(TypeError, match="give class_of or arrays, not both"):
         Quotient(TokenTrie([b"ab"]), bytes(256), arrays=SAVED)
 
 

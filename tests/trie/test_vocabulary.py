@@ -104,11 +104,11 @@ def test_a_smaller_size_may_leave_out_special_tokens_and_gaps_only() -> None:
     vocabulary = Vocabulary.from_tokens(tokens, eos_token_id=1, special_token_ids=[3], size=2)
     assert vocabulary.size == 2
     assert vocabulary.special_token_ids == {1}
-    with pytest.raises(VocabularyError, match=r"size 3 leaves out text token 3 \(b'<image>'\), 1 such"):
+    with pytest.raises(VocabularyError, match=r"size 3 excludes text token 3 \(b'<image>'\), the first of 1"):
         Vocabulary.from_tokens(tokens, eos_token_id=1, size=3)
-    with pytest.raises(VocabularyError, match=r"size 1 leaves out EOS token 1 .* give size=4"):
+    with pytest.raises(VocabularyError, match=r"size 1 excludes EOS token 1 .* give size=4"):
         Vocabulary.from_tokens(tokens, eos_token_id=1, special_token_ids=[3], size=1)
-    with pytest.raises(VocabularyError, match="size -1 leaves out"):
+    with pytest.raises(VocabularyError, match="size -1 excludes"):
         Vocabulary.from_tokens(tokens, eos_token_id=1, size=-1)
 
 
@@ -139,7 +139,7 @@ def test_tokens_must_be_bytes() -> None:
 
 
 def test_two_names_for_one_id() -> None:
-    with pytest.raises(VocabularyError, match="two names for one id"):
+    with pytest.raises(VocabularyError, match="two names have the same id"):
         make(special_tokens={"<a>": 5, "<b>": 5})
 
 
@@ -216,7 +216,7 @@ def test_pickling(changes: dict[str, Any]) -> None:
 def test_a_damaged_pickle_is_refused() -> None:
     saved = pickle.dumps(make(tokens=[*TOKENS, b"unlikely"]))
     assert saved.count(b"unlikely") == 1
-    with pytest.raises(VocabularyError, match=r"pickled vocabulary: fingerprint .* make it anew"):
+    with pytest.raises(VocabularyError, match=r"pickled vocabulary: its fingerprint .* make it anew"):
         pickle.loads(saved.replace(b"unlikely", b"different"[:8]))
 
 
