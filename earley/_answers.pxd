@@ -1,4 +1,4 @@
-# What the rows of a skeleton allow, remembered. Per grammar and vocabulary.
+# Remembered answers: what the rows of a skeleton allow. Per grammar and vocabulary.
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -17,19 +17,19 @@ from earleymask.earley._template cimport Template
 from earleymask.trie._trie cimport TokenTrie, node_t
 
 cdef enum:
-    AT_ROOT = 0                 # the first list of places: the root
-    FEW = 384                   # so many tokens of an answer or a mask at most are kept as a list
+    AT_ROOT = 0                 # the first list of places: the root of the trie
+    FEW = 384                   # an answer or a mask of at most so many tokens is a list instead of a bitmap
 
-# What a row of some skeleton, with a lexeme in some state, allows at some places: tokens, and what is left to be asked of
-# the rows that its continuations come from.
+# What a row of some skeleton, with a lexeme in some state, allows at some places: tokens, and questions to the rows
+# from which its continuations come.
 cdef struct Answer:
     uint32_t* bits              # a bitmap, owned by `bitmaps`, or NULL and
     uint32_t tokens             # start in `tokens`
     uint32_t n_tokens
-    uint32_t pops               # start in `pops`: i, places; the i-th continuation is complete, and then these places
+    uint32_t pops               # start in `pops`: i, places; the i-th continuation is complete, ask about these places
     uint32_t n_pops
 
-# An answer being worked out.
+# An answer that is being computed.
 cdef struct Level:
     uint32_t* bits
     bint dense                  # bits are in use
@@ -52,43 +52,43 @@ cdef class Answers:
     cdef size_t my_parts_capacity
     cdef RestTrie** my_rests        # by place
     cdef size_t n_rests, my_rests_capacity
-    cdef Sequences places           # PLACES, then nodes (of the trie or of rests) whose children go on; or EXITS, part
+    cdef Sequences places           # PLACES, then nodes (of the trie or of rests): tokens continue below them; or EXITS, part
     cdef Sequences questions        # skeleton, lexer state, places
     cdef Words answer_of            # per question: its entry, or NONE
-    cdef Map starts                 # skeleton << 32 | places -> entry, where no lexeme has begun
+    cdef Map starts                 # skeleton << 32 | places -> entry, if no lexeme has begun
     cdef Answer* entries
     cdef size_t n_entries, entries_capacity
     cdef Words tokens, pops         # of all entries
     cdef Bitmaps bitmaps            # of entries, and of their unions
     cdef Map states_without         # lexer state << 32 | terminal -> state in which this terminal cannot begin again
-    cdef Map states_of_items        # lexer state << 32 | skeleton -> state of the terminals that it expects
-    cdef Words items                # dotted rule -> skeleton of a row that has it only
+    cdef Map states_of_items        # lexer state << 32 | skeleton -> state of the terminals that the skeleton expects
+    cdef Words items                # dotted rule -> skeleton of a row that has only this item
 
     # scratch
     cdef Level* levels
     cdef size_t depth, n_levels
     cdef Words waiting, state_words
-    # Which (continuation << 32 | places) have been visited: the first ones of each visit in a list, where visits within
-    # visits follow each other, the others in a map to the number of the visit.
+    # Which (continuation << 32 | places) have been visited. The first ones of each visit are in a list, one visit after
+    # the visit that it interrupts; the others are in a map to the number of the visit.
     cdef uint64_t* visits
     cdef size_t n_visits, visits_capacity
-    cdef size_t visit_start         # of the visit at work
+    cdef size_t visit_start         # of the current visit
     cdef Map visited
     cdef uint32_t visit, last_visit
     cdef Path path                  # of a walk
-    cdef uint64_t budget            # steps that the mask at hand may still take
-    cdef size_t most_bytes          # and what may be remembered then
+    cdef uint64_t budget            # steps that the current mask may still take
+    cdef size_t most_bytes          # limit of the bytes that parts and bitmaps may take after it
 
     # counters
     cdef readonly uint64_t n_asked, n_answered, n_nodes
 
-    # A mask is to be made: it has its budget before it, and nothing has been visited.
+    # Begin a mask: set its budget, with nothing visited.
     cdef int begin(self) except -1 nogil
-    # The entry of a question.
+    # Return the entry of a question.
     cdef uint32_t evaluate(self, uint32_t skeleton, uint32_t state, uint32_t places) except? 0xFFFFFFFF nogil
-    # The entry for a row where no lexeme has begun; NONE where none can.
+    # Return the entry for a row at which no lexeme has begun; NONE if no lexeme can begin.
     cdef uint32_t at_start(self, uint32_t skeleton, uint32_t places) except? 0xFFFFFFFE nogil
-    # Whether this visit has been here before; it has from now on.
+    # Return whether the current visit has been here before, and note that it is here now.
     cdef bint is_visited(self, uint32_t continuation, uint32_t places) except -1 nogil
     cdef size_t n_bytes(self) noexcept nogil
 

@@ -1,22 +1,24 @@
 """Answers: which tokens may follow, free of the stack.
 
-A *question* is (skeleton, lexer state, places): a row of this skeleton began a lexeme, its bytes so far lead the lexer to this
-state; which tokens below these nodes of the trie can go on from there? The *answer* is a set of tokens, and a short list of
-(i, places): here the row's i-th continuation is complete, and what may follow is for the row to say from which it comes.
-So an answer is worked out once per grammar, wherever in a text its question comes up.
+A *question* is (skeleton, lexer state, places): a lexeme began at a row of this skeleton, and its bytes so far have led
+the lexer to this state; which tokens below these nodes of the trie can continue? The *answer* is a set of tokens, and a
+short list of (i, places): here the row's i-th continuation is complete, and the row from which it comes must be asked
+about these places. So an answer is computed once per grammar, wherever in a text its question comes up.
 
-How an answer is worked out:
+How an answer is computed:
 
-- Below a node with many descendants, each terminal of the lexer state is asked alone, since union distributes: what is inside
-  its regex, and where tokens leave it, is known from `_parts`, whatever the grammar. Behind the exits stands the next row,
-  whose answer for these places is a question of its own (its continuations are renamed again at every step, or the
-  number of questions would be exponential).
-- Below a node with few, all terminals walk together, byte by byte, over positions of the template (`_template`).
+- Below a node with many descendants, each terminal of the lexer state is asked by itself, because union distributes.
+  `_parts` knows, for all grammars, which tokens are inside its regex and where the others leave it. After the exits
+  comes the next row, and its answer for these places is a question of its own. Its continuations are renamed at every
+  step; otherwise the number of questions would be exponential.
+- Below a node with few descendants, all terminals walk together, byte by byte, over positions of the template
+  (`_template`).
 
-An ignored terminal leads back to the row where it began; if two of it in a row are one (`X+`), it does not begin again there.
+An ignored terminal leads back to the row at which it began. If two of it in succession are one (`X+`), it does not
+begin again there.
 
-An answer takes at most one bitmap, interned by content. Answers are never changed and never dropped one by one: whoever wants
-to forget makes new ones (`_masks`). All functions need the engine's lock.
+An answer takes at most one bitmap, which is interned by content. Answers are never changed, nor dropped one by one:
+`_masks` replaces all of them. All functions need the engine's lock.
 """
 
 from libc.stdlib cimport free
@@ -43,22 +45,23 @@ from earleymask.earley.errors import LimitError
 cdef enum:
     PLACES = 0                  # the children of these nodes of the trie
     EXITS = 1                   # the exits of this part
-    MAX_LEVELS = 256            # questions within questions
-    MAX_ITEMS = 32              # of a row that is asked item by item
-    MANY = 16                   # open nodes
-    MAX_VISITS = 64             # of one visit, in a list; more are in a map
-    GROWTH = 32 << 20           # bytes by which one mask may add to what is remembered
-    STEP = 16                   # what a question or a part costs by itself, in nodes of the trie
+    MAX_LEVELS = 256            # questions within one another; beyond this the walk makes the mask
+    MAX_ITEMS = 32              # a row of more items is not asked item by item
+    MANY = 16                   # with more open nodes, the bytes that may follow are found first
+    MAX_VISITS = 64             # entries of one visit that are in the list `visits`; further ones are in a map
+    GROWTH = 32 << 20           # bytes that one mask may add to what is remembered; beyond this the walk makes it
+    STEP = 16                   # the cost of a question or a part by itself, in trie nodes
 
-# Trie nodes below a node from which on each terminal is asked alone.
+# With so many trie nodes below a node, or more, each terminal is asked by itself.
 # PERF: the first 100 masks of SQL with Llama 3 took 8 ms with 1,000 and with 3,000, 15 with 8,000, 18 with 20,000.
 cdef uint32_t SPLIT_NODES = 8 if DEBUG else 1000
-# Trie nodes that one mask may visit before the merged walk takes over.
+# Trie nodes that one mask may visit; beyond this the merged walk makes it.
 cdef uint64_t BUDGET = 1 << 22
 
 
 cdef class Answers:
-    """The answers of one grammar over one vocabulary. `before`: those that are dropped; their counters go on."""
+    """The answers of one grammar over one vocabulary. `before`: the answers that these replace; their counters
+    continue."""
 
     def __cinit__(self, Engine engine not None, TokenTrie trie not None, Answers before=None):
         cdef uint32_t words[2]
@@ -69,7 +72,7 @@ cdef class Answers:
         self.trie = trie
         self.parts = parts_of(trie)
         self.template = Template(engine)
-        self.template.engine = None                     # no cycle: the engine keeps us
+        self.template.engine = None                     # otherwise there would be a cycle: the engine keeps this object
         self.part_of = Map()
         self.places = Sequences("places")
         self.questions = Sequences("questions")
@@ -119,7 +122,7 @@ cdef class Answers:
         return self.new_visit()
 
     cdef int spend(self, uint64_t n) except -1 nogil:
-        """Takes so many steps, each about a node of the trie, from what a mask may cost."""
+        """Subtract so many steps, each about a trie node, from the budget of the mask."""
         if n > self.budget:
             with gil:
                 raise LimitError(f"mask: more than {BUDGET} steps")
@@ -127,15 +130,16 @@ cdef class Answers:
         return spend_steps(self.regexes.meter, n)
 
     cdef int look_at_memory(self) except -1 nogil:
-        """To be called where a part, rests or a bitmap may be new."""
+        """Fail if the mask has added too much memory. To be called after a part, rests or a bitmap may have been
+        made."""
         if self.parts.n_bytes() + self.bitmaps.n_bytes() > self.most_bytes:
             with gil:
-                raise LimitError(f"mask: more than {GROWTH} bytes to be remembered for one")
+                raise LimitError(f"mask: more than {GROWTH} bytes would be remembered for it")
         return 0
 
     cdef int new_visit(self) except -1 nogil:
         self.last_visit += 1
-        if self.last_visit == NONE:                     # what `visited` says of continuations that it does not have
+        if self.last_visit == NONE:                     # `visited` returns NONE for what it does not have
             self.visited.clear()
             self.last_visit = 1
         self.visit = self.last_visit
@@ -143,7 +147,7 @@ cdef class Answers:
         return 0
 
     cdef bint is_visited(self, uint32_t continuation, uint32_t places) except -1 nogil:
-        """Whether this visit has been here before; it has from now on."""
+        """Return whether the current visit has been here before, and note that it is here now."""
         cdef uint64_t key = (<uint64_t> continuation << 32) | places
         cdef size_t i
         for i in range(self.visit_start, self.n_visits):
@@ -160,7 +164,7 @@ cdef class Answers:
         return False
 
     cdef uint32_t at_start(self, uint32_t skeleton, uint32_t places) except? 0xFFFFFFFE nogil:
-        """The answer for a row where no lexeme has begun; NONE where none can."""
+        """Return the answer for a row at which no lexeme has begun; NONE if no lexeme can begin."""
         cdef uint64_t key = (<uint64_t> skeleton << 32) | places
         cdef uint32_t answer = self.starts.get(key), state
         if answer != NONE:
@@ -196,7 +200,7 @@ cdef class Answers:
         self.spend(STEP)
         self.push_level()
         self.new_visit()
-        # Each item has lexer states of its own: a grammar that has many does without.
+        # Items have lexer states of their own: a grammar with many lexer states is not asked item by item.
         if 1 < n_items_of(self.skeletons, skeleton) <= MAX_ITEMS and not self.lexer.half_full():
             self.by_item(skeleton, state, places)
         elif sequence(self.places, places)[0] == EXITS:
@@ -218,14 +222,14 @@ cdef class Answers:
         cdef Level* level
         if self.depth == MAX_LEVELS:
             with gil:
-                raise LimitError(f"mask: more than {MAX_LEVELS} questions within each other")
+                raise LimitError(f"mask: more than {MAX_LEVELS} questions within one another")
         level = self.levels + self.depth
         if level.bits == NULL:
             level.bits = <uint32_t*> calloc(<size_t> self.trie.n_words + 1, sizeof(uint32_t))
             if level.bits == NULL:
                 with gil:
                     raise MemoryError("mask")
-        elif level.dense:                               # left by an error
+        elif level.dense:                               # an error has left it so
             memset(level.bits, 0, self.trie.n_words * sizeof(uint32_t))
         level.dense = False
         level.tokens.n = level.marks.n = level.pops.n = 0
@@ -239,7 +243,7 @@ cdef class Answers:
         return 0
 
     cdef int by_item(self, uint32_t skeleton, uint32_t state, uint32_t places) except -1 nogil:
-        """What the items of a row allow, each alone."""
+        """Answer for each item of the row by itself."""
         cdef size_t i
         cdef uint32_t own, answer, item, row = self.template.abstract_row(skeleton)
         for i in range(n_items_of(self.skeletons, skeleton)):
@@ -251,7 +255,7 @@ cdef class Answers:
         return 0
 
     cdef uint32_t item_row(self, uint32_t row, size_t i) except? 0xFFFFFFFF nogil:
-        """The row of the template that has only the i-th item of this one."""
+        """Return the row of the template that has only the i-th item of this row."""
         cdef uint32_t skeleton = skeleton_of(self.template, row)
         cdef uint32_t words[2]
         words[1] = continuation_at(self.template, row, item_number(self.skeletons, skeleton, i))
@@ -259,7 +263,7 @@ cdef class Answers:
         return self.template.rows.intern(words, 2)
 
     cdef uint32_t item_skeleton(self, uint32_t dot) except? 0xFFFFFFFF nogil:
-        """The skeleton of a row that has this item only."""
+        """Return the skeleton of a row that has only this item."""
         cdef uint32_t words[3]
         cdef uint32_t skeleton
         if dot < self.items.n and self.items.data[dot] != NONE:
@@ -274,7 +278,7 @@ cdef class Answers:
         return skeleton
 
     cdef uint32_t state_of_item(self, uint32_t state, uint32_t skeleton) except? 0xFFFFFFFF nogil:
-        """The lexer state without the terminals that only other items expect."""
+        """Return the lexer state without the terminals that only other items expect."""
         cdef uint64_t key = (<uint64_t> state << 32) | skeleton
         cdef uint32_t own = self.states_of_items.get(key), terminal
         cdef size_t i
@@ -291,7 +295,7 @@ cdef class Answers:
         return own
 
     cdef int at_place(self, uint32_t skeleton, uint32_t state, uint32_t place) except -1 nogil:
-        """The tokens below a node of the trie, or of a trie of rests."""
+        """Answer for the tokens below a node of the trie, or of a trie of rests."""
         cdef uint32_t first = 0, end = self.trie.n_nodes, depth = 0
         cdef uint32_t position = self.levels[self.depth - 1].position
         cdef const RestTrie* rests = NULL
@@ -310,7 +314,7 @@ cdef class Answers:
         return self.walk(nodes, first, end, depth, position, rests) if first < end else 0
 
     cdef uint64_t alive_bytes(self, uint32_t position) except? 0 nogil:
-        """The bytes that a position of the template can take, as in `folded`."""
+        """Return the bytes that can come at a position of the template, as in `folded`."""
         cdef uint64_t alive = 0
         cdef uint32_t byte
         self.spend(256)
@@ -320,9 +324,11 @@ cdef class Answers:
         return alive
 
     cdef uint32_t first_alive(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t position) except? 0 nogil:
-        """The first of these siblings that `position` does not rule out; `end` if there is none.
+        """Return the first of these siblings whose byte can come at `position`, or may for all that is known; else
+        `end`.
 
-        Most places of a list go on with bytes that the row cannot take, and a walk has more to set up than to do there.
+        Most places of a list continue with bytes that cannot come, and setting up a walk there takes longer than the
+        walk.
         """
         cdef uint32_t table = self.template.table(position), n = 0
         cdef const uint32_t* targets = self.template.tables + table * <size_t> 256
@@ -336,7 +342,8 @@ cdef class Answers:
         return i
 
     cdef int by_terminal(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil:
-        """What the terminals of a lexer state allow below a node of the trie, each alone; of a union each member alone."""
+        """Answer below a node of the trie for each terminal of the lexer state by itself, and for each member of a
+        small union."""
         cdef size_t k, i, n_members
         cdef uint32_t terminal, regex, members[MAX_MEMBERS]
         for k in range(n_terminals(self.lexer, state)):
@@ -369,11 +376,11 @@ cdef class Answers:
         return 0
 
     cdef int at_exits(self, uint32_t skeleton, uint32_t state, Part* part) except -1 nogil:
-        """The tokens beyond the exits of a part."""
+        """Answer for the tokens that leave a part by its exits."""
         cdef uint32_t position = self.levels[self.depth - 1].position, i, byte
         cdef uint64_t alive = <uint64_t> -1
         self.walk_exits(position, part, &part.exits)
-        if part.n_open > MANY:                          # of many open nodes few go on with what may follow
+        if part.n_open > MANY:                          # few of many open nodes continue with what may follow
             alive = self.alive_bytes(position)
         for i in range(part.n_open):
             if part.open_bytes[i] & alive:
@@ -401,7 +408,7 @@ cdef class Answers:
         return 0
 
     cdef inline int take_list(self, const RestTrie* rests, node_t node) except -1 nogil:
-        """The tokens that end with the rest which leads to this node."""
+        """Add the tokens that end with the rest at this node."""
         cdef uint32_t k = node_token(node)
         if k:
             words_extend(&self.levels[self.depth - 1].tokens, rests.tokens + rests.starts[k - 1],
@@ -409,7 +416,7 @@ cdef class Answers:
         return 0
 
     cdef RestTrie* rests(self, Part* part, Exits* exits, uint32_t k) except NULL nogil:
-        """The rests that begin with the k-th byte of these exits, noted so that `rests_at` finds them."""
+        """Return the rests that begin with the k-th byte of these exits, and note them for `rests_at`."""
         cdef RestTrie* rests = self.parts.need_rests(part, exits, k)
         cdef size_t at = self.rest_index(rests.base), i
         if at == self.n_rests or self.my_rests[at] != rests:
@@ -423,7 +430,7 @@ cdef class Answers:
         return rests
 
     cdef size_t rest_index(self, uint32_t place) noexcept nogil:
-        """Index of the first trie of rests that ends after the place."""
+        """Return the index of the first trie of rests that ends after the place."""
         cdef size_t low = 0, high = self.n_rests, middle
         while low < high:
             middle = (low + high) // 2
@@ -445,7 +452,7 @@ cdef class Answers:
         return 0
 
     cdef int follow(self, uint32_t row, uint32_t places) except -1 nogil:
-        """Asks a row of the template about these places, and takes the answers."""
+        """Ask a row of the template about these places, and add the answers."""
         cdef uint32_t at = self.template.split(row), rest = rest_of(self.template, at), skeleton
         cdef size_t i
         for i in range(n_marks_of(self.template, at)):
@@ -465,7 +472,7 @@ cdef class Answers:
         return self.take(answer, row) if answer != NONE else 0
 
     cdef int take(self, uint32_t answer, uint32_t row) except -1 nogil:
-        """Adds an answer about a row of the template to the one being worked out."""
+        """Add an answer for a row of the template to the current one."""
         cdef Answer a = self.entries[answer]
         cdef Level* level = self.levels + self.depth - 1
         cdef uint32_t i, continuation, places, variable
@@ -482,7 +489,7 @@ cdef class Answers:
         return 0
 
     cdef inline int add_tokens(self, const uint32_t* bits, const uint32_t* tokens, uint32_t n_tokens) except -1 nogil:
-        """Adds a bitmap, or else a list, to the tokens of the answer being worked out."""
+        """Add a bitmap, or if it is NULL a list, to the tokens of the current answer."""
         cdef Level* level = self.levels + self.depth - 1
         cdef uint32_t* united = level.bits
         cdef size_t w
@@ -494,7 +501,7 @@ cdef class Answers:
         return 0
 
     cdef uint32_t record(self) except? 0xFFFFFFFF nogil:
-        """The answer in the topmost level."""
+        """Enter the answer of the topmost level and return its index."""
         cdef Level* level = self.levels + self.depth - 1
         cdef Answer answer
         cdef uint32_t i
@@ -522,7 +529,7 @@ cdef class Answers:
         return <uint32_t> (self.n_entries - 1)
 
     cdef int group_marks(self, Level* level) except -1 nogil:
-        """Marks of the same continuation become one list of places."""
+        """Turn the marks of each continuation into one list of places."""
         cdef size_t i = 0
         cdef uint32_t index, places
         sort_unique_pairs(&level.marks)
@@ -555,7 +562,7 @@ cdef class Answers:
         return part
 
     cdef uint32_t state_without(self, uint32_t skeleton, uint32_t terminal) except? 0xFFFFFFFF nogil:
-        """The lexer state at the start of a row where an ignored terminal has just ended."""
+        """Return the lexer state with which lexemes begin at a row after an ignored terminal has ended."""
         cdef uint32_t state = start_state_of(self.skeletons, skeleton), other
         cdef uint64_t key = (<uint64_t> state << 32) | terminal
         cdef const uint32_t* node = sequence(self.regexes.nodes, self.rules.symbols[terminal].node)
@@ -580,10 +587,10 @@ cdef class Answers:
 
     cdef int walk(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t start, uint32_t position,
                   const RestTrie* rests) except -1 nogil:
-        """The nodes from i to end, which hang below one of depth `start` that is reached in `position`.
+        """Walk the nodes from i to end, which are below a node of depth `start` that is reached in `position`.
 
-        They are of the vocabulary's trie, or of the rests, where these are not NULL. The loop is that of `_walk`, which
-        has bits to write and no marks to note.
+        They belong to the rests or, if these are NULL, to the vocabulary's trie. The loop is like the one in `_walk`,
+        which writes bits and has no marks to note.
         """
         cdef uint32_t* path_tables = self.path.tables
         cdef uint32_t* tables = self.template.tables
@@ -648,7 +655,7 @@ cdef void free_level(Level* level) noexcept nogil:
 
 
 cdef int sort_unique_pairs(Words* words) except -1 nogil:
-    """Sorts pairs of words, the first one first, and leaves out repeated ones."""
+    """Sort pairs of words by their first word, then by their second, and drop repeated pairs."""
     cdef size_t i, n = 0, n_pairs = words.n // 2
     cdef uint64_t* keys
     if n_pairs < 2:
@@ -671,7 +678,7 @@ cdef int sort_unique_pairs(Words* words) except -1 nogil:
 
 
 def set_limits(*, split_nodes=None, budget=None) -> dict[str, int]:
-    """Changes the bounds of all answers made from now on, for tests; returns what they were."""
+    """Change the bounds of all answers made from now on, for tests; return the former bounds."""
     global SPLIT_NODES, BUDGET
     before = {"split_nodes": SPLIT_NODES, "budget": BUDGET}
     if split_nodes is not None:

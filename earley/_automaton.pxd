@@ -1,4 +1,4 @@
-# States of single regex nodes, for all grammars over one vocabulary.
+# The automaton of single regex nodes, for all grammars over one vocabulary.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
@@ -7,17 +7,17 @@ from earleymask.earley._tables cimport ByteSet, Sequences, Words
 from earleymask.trie._quotient cimport Quotient
 
 cdef enum:
-    DEAD_END = 0                # state: nothing can match any more
+    DEAD_END = 0                # a state: nothing can match any more
     MIXED = 0xFFFFFFFF          # the bytes of a class lead to several states
-    MAX_EDGES = 8               # bytes by which a narrow state goes on
+    MAX_EDGES = 8               # a narrow state continues by at most so many bytes
 
 cdef struct State:
     uint32_t regex
     uint8_t accepts
     uint8_t expanded
-    uint8_t narrow              # goes on by at most MAX_EDGES bytes, and `edges` says how
+    uint8_t narrow              # continues by at most MAX_EDGES bytes, which are in `edges`
     uint8_t n_edges
-    uint8_t counted             # whether the regex is body{least,most} tail, so that families help (`_parts`)
+    uint8_t counted             # whether the regex is body{least,most} tail and has a family (`_families`)
     uint32_t edges[2 * MAX_EDGES]   # byte, target
     uint32_t least, most        # if counted; most NONE: unbounded
     uint32_t family             # the state of body* tail
@@ -28,14 +28,14 @@ cdef class Automaton:
     cdef Quotient quotient
     cdef Regexes regexes        # all regexes met, in one arena
     cdef Sequences programs     # contents of ordered programs
-    cdef Words program_bases    # and where each begins in regexes.code
+    cdef Words program_bases    # where each of these begins in regexes.code
     cdef State* states
     cdef size_t n_states, states_capacity
     cdef Words state_of         # per regex node
     cdef size_t state_bytes
     cdef Words agenda           # nodes of another arena that are being adopted; each call leaves it as it found it
 
-    # The node here that is `node` of another arena. `adopted` remembers the arena's nodes.
+    # Return the node of this arena that equals `node` of another one. `adopted` remembers the other arena's nodes.
     cdef uint32_t adopt(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
     cdef int push_unknown(self, Regexes other, uint32_t node, const Words* adopted) except -1 nogil
     cdef uint32_t adopt_new(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil
@@ -44,16 +44,16 @@ cdef class Automaton:
     cdef uint32_t adopt_program(self, Regexes other, uint32_t instruction, Words* adopted) except? 0xFFFFFFFF nogil
 
     cdef uint32_t state(self, uint32_t regex) except? 0xFFFFFFFF nogil
-    # The regex without the complements that it, or what it begins with, is intersected with; NONE where there is none.
+    # Return the regex without the complements with which it, or its beginning, is intersected; NONE if there are none.
     cdef uint32_t without_complements(self, uint32_t regex) except? 0xFFFFFFFF nogil
-    # The regex without the upper bounds of its counts, those in complements left as they are; `lower`: with the least
-    # bounds that a replaced one may have, `enough` for what is itself of any length, a token's length for others. Lesser ones
-    # are left as they are. NONE where that is the regex itself, and where it is too large.
+    # Return the regex with its upper bounds removed, except in complements; or, with `lower`, replaced by the smallest
+    # bounds that would be removed: `enough` for a body of any length, a token's length for others. Smaller bounds stay
+    # as they are. Return NONE if nothing changes, and if the regex is too large.
     cdef uint32_t without_bounds(self, uint32_t regex, uint32_t enough, bint lower) except? 0xFFFFFFFF nogil
     cdef uint32_t replace_bounds(self, uint32_t regex, uint32_t enough, bint lower, uint32_t* room) except? 0xFFFFFFFF nogil
     cdef bint has_bounds(self, uint32_t regex, uint32_t enough, uint32_t* room) noexcept nogil
     cdef bint is_long(self, uint32_t regex) noexcept nogil
-    # Where a state goes on to by one byte.
+    # Return the state to which a byte leads.
     cdef uint32_t target(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
     # Pointers into `states` are valid until the next call of any of these.
     cdef int expand(self, uint32_t state) except -1 nogil
@@ -64,7 +64,7 @@ cdef class Automaton:
     cdef bint is_counted(self, uint32_t state) except -1 nogil
     cdef int recognize(self, uint32_t state) except -1 nogil
     cdef bint prefix_free(self, uint32_t node) except -1 nogil
-    # The bytes with which a match of a counted state's body begins.
+    # Find the bytes with which a match of a counted state's body begins.
     cdef int unit_bytes(self, uint32_t state, ByteSet* bytes_) except -1 nogil
     cdef int first_bytes(self, uint32_t node, ByteSet* bytes_) except -1 nogil
     cdef size_t n_bytes(self) noexcept nogil

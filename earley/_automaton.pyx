@@ -1,9 +1,9 @@
-"""States of single regex nodes, whatever grammar they come from: what parts of the vocabulary are walked with.
+"""The automaton of single regex nodes of all grammars, with which parts are built.
 
-The lexer's states (`_lexer`) are sets of terminals of one grammar. Here each regex node is a state by itself. Regexes of
-grammars are *adopted* into one arena, where equal ones are one node; their derivatives are the states. A state goes on by
-a few bytes only (*narrow*: literals, the ends of strings), or has a table by byte, and another one by class of bytes of the
-trie's quotient.
+The lexer's states (`_lexer`) are sets of terminals of one grammar. Here each regex node is a state by itself. Regexes
+of grammars are *adopted* into one arena, in which equal ones are one node; their derivatives are the states. A state
+either continues by a few bytes only (*narrow*: literals, the ends of strings), or it has a table by byte, and another
+one by class of bytes of the trie's quotient.
 """
 
 from libc.stdlib cimport free
@@ -22,9 +22,9 @@ from earleymask.earley._tables cimport (
 from earleymask.trie._memory cimport calloc, malloc
 
 cdef enum:
-    MAX_REPLACED = 256          # nodes of a regex that `without_bounds` looks at
+    MAX_REPLACED = 256          # `without_bounds` gives up on regexes of more nodes
     ANY_TAIL = 0xFFFFFFFF       # `_characters.ANY`
-    NO = 1                      # `State.counted`, 0 before it was looked into
+    NO = 1                      # in `State.counted`; 0 means that this is not known yet
     YES = 2
 
 
@@ -50,7 +50,7 @@ cdef class Automaton:
     # ---- regexes of other arenas --------------------------------------------------------------------------------
 
     cdef uint32_t adopt(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil:
-        # Depth first on a stack of our own: a trie of choices is as deep as they are long.
+        # Depth first on our own stack: a trie of choices is as deep as the choices are long.
         cdef size_t base = self.agenda.n
         cdef uint32_t mine
         if is_adopted(adopted, node):
@@ -69,12 +69,12 @@ cdef class Automaton:
         return adopted.data[node]
 
     cdef int push_unknown(self, Regexes other, uint32_t node, const Words* adopted) except -1 nogil:
-        """Puts the node's parts that are to be adopted before it on the agenda: those that may be deep."""
+        """Push the parts of the node that must be adopted before it: those that may be deep."""
         cdef const uint32_t* p = sequence(other.nodes, node)
         cdef size_t before = self.agenda.n, i, n = sequence_length(other.nodes, node)
         cdef uint32_t part
         if p[0] == K_CONCAT:
-            while p[0] == K_CONCAT:                     # `adopt_new` takes a chain at once
+            while p[0] == K_CONCAT:                     # `adopt_new` adopts a whole chain
                 if other.depths[p[1]] > 1 and not is_adopted(adopted, p[1]):
                     words_push(&self.agenda, p[1])
                 node = p[2]
@@ -154,7 +154,7 @@ cdef class Automaton:
     cdef uint32_t adopt_cuts(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil:
         cdef size_t base = self.regexes.stack.n, i, n
         cdef uint32_t program = sequence(other.nodes, node)[CUTS_PROGRAM], mine
-        # The program first: the regexes of its atoms.
+        # First the program: adopt the regexes of its atoms.
         n = sequence_length(other.cut_programs, program)
         words_extend(&self.regexes.stack, cut_program(other, program), n)
         i = code_begins(cut_program(other, program))
@@ -185,7 +185,7 @@ cdef class Automaton:
         return self.regexes.classes.intern(sequence(other.classes, class_), sequence_length(other.classes, class_))
 
     cdef uint32_t adopt_program(self, Regexes other, uint32_t instruction, Words* adopted) except? 0xFFFFFFFF nogil:
-        """Where this instruction of the other arena is in ours. Programs are copied whole, once by content."""
+        """Return where this instruction of the other arena is in ours. Whole programs are copied, equal ones once."""
         cdef uint32_t start, end, i, mine, program
         cdef size_t k = other.programs.n, base = self.regexes.stack.n
         cdef Instruction code
@@ -204,7 +204,7 @@ cdef class Automaton:
             words_push(&self.regexes.stack, code.y - start if code.op == OP_SPLIT else 0)
         program = self.programs.intern(self.regexes.stack.data + base, 3 * (end - start))
         self.regexes.stack.n = base
-        while self.program_bases.n <= program:          # left out if an error came in between
+        while self.program_bases.n <= program:          # an error may have left some out
             words_push(&self.program_bases, NONE)
         if self.program_bases.data[program] == NONE:
             words = self.regexes.stack.data + base
@@ -258,7 +258,7 @@ cdef class Automaton:
 
     cdef uint32_t without_bounds(self, uint32_t regex, uint32_t enough, bint lower) except? 0xFFFFFFFF nogil:
         cdef uint32_t room = MAX_REPLACED, found
-        if not self.has_bounds(regex, enough, &room):   # of most regexes
+        if not self.has_bounds(regex, enough, &room):   # most regexes have none
             return NONE
         room = MAX_REPLACED
         found = self.replace_bounds(regex, enough, lower, &room)
@@ -302,7 +302,7 @@ cdef class Automaton:
         return self.regexes.make_union(base) if kind == K_UNION else self.regexes.make_and(base)
 
     cdef bint has_bounds(self, uint32_t regex, uint32_t enough, uint32_t* room) noexcept nogil:
-        """Whether `replace_bounds` would find a bound."""
+        """Return whether `replace_bounds` would find a bound."""
         cdef const uint32_t* p
         cdef size_t i
         while room[0]:
@@ -328,7 +328,7 @@ cdef class Automaton:
         return False
 
     cdef bint is_long(self, uint32_t regex) noexcept nogil:
-        """Whether it is seen at once that texts of the regex have any length."""
+        """Return whether it is obvious that texts of the regex can have any length."""
         cdef const uint32_t* p = sequence(self.regexes.nodes, regex)
         while p[0] == K_CONCAT:
             if self.is_long(p[1]):
@@ -344,7 +344,7 @@ cdef class Automaton:
         return self.state(self.regexes.derive(self.states[state].regex, byte, &same))
 
     cdef int expand(self, uint32_t state) except -1 nogil:
-        """Works out where the state goes on to, for all bytes."""
+        """Compute the targets of the state for all bytes."""
         cdef uint32_t row[256]
         cdef ByteSet unseen, same, alive
         cdef uint64_t word
@@ -438,11 +438,11 @@ cdef class Automaton:
         return self.states[state].counted == YES
 
     cdef int recognize(self, uint32_t state) except -1 nogil:
-        """Marks a state as counted where it is body{least,most} tail, and how often the body is repeated can be told.
+        """Mark a state as counted if it is body{least,most} tail and a text shows how often the body is repeated.
 
-        That is so where no match of the body begins another one, and body, tail and body within body are told apart by
-        their first bytes; and no lexeme may end between repetitions. Others (`[a-z]{1,30}` without anything that ends it)
-        are left to be built one by one.
+        This is so if no match of the body begins another match of it, if the first byte distinguishes body, tail and
+        the next repetition, and if no lexeme can end between repetitions. The parts of other states (`[a-z]{1,30}` with
+        nothing after it) are built one by one.
         """
         cdef const uint32_t* p = sequence(self.regexes.nodes, self.states[state].regex)
         cdef uint32_t body, tail, least, most, family, i
@@ -475,7 +475,8 @@ cdef class Automaton:
         return 0
 
     cdef bint prefix_free(self, uint32_t node) except -1 nogil:
-        """Whether it can be seen that no match of the regex begins a longer one, and where each is in its alternatives."""
+        """Return whether it is obvious that no match of the regex begins a longer one and that its first byte selects
+        the alternative."""
         cdef const uint32_t* p = sequence(self.regexes.nodes, node)
         cdef ByteSet bytes_, seen
         cdef size_t i, j, n = sequence_length(self.regexes.nodes, node)

@@ -8,8 +8,8 @@ cdef class Bitmaps:
     cdef uint32_t** bitmaps
     cdef size_t n, capacity
     cdef size_t n_words             # of each
-    cdef Map of_hash                # hash -> bitmap; where hashes are equal, the newest
+    cdef Map of_hash                # hash -> bitmap; the newest one if several have this hash
 
-    # Owned by this table, for as long as it lives.
+    # Return the bitmap with this content. This object owns it.
     cdef uint32_t* intern(self, const uint32_t* words) except NULL nogil
     cdef size_t n_bytes(self) noexcept nogil

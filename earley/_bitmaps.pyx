@@ -1,4 +1,4 @@
-"""Bitmaps by content: each is kept once, however many answers and masks have it."""
+"""Bitmaps by content: equal ones are kept once, however many answers and masks have them."""
 
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
@@ -11,7 +11,7 @@ cdef enum:
 
 
 cdef class Bitmaps:
-    """Interned bitmaps of a vocabulary; they stay where they are until all of them go."""
+    """Interned bitmaps of a vocabulary. A bitmap keeps its address as long as this object lives."""
 
     def __cinit__(self, size_t n_words):
         self.n_words = n_words
@@ -24,7 +24,7 @@ cdef class Bitmaps:
         free(self.bitmaps)
 
     cdef uint32_t* intern(self, const uint32_t* words) except NULL nogil:
-        """The bitmap of this content."""
+        """Return the bitmap with this content, which is entered if it is new."""
         cdef size_t n_bytes = self.n_words * sizeof(uint32_t)
         cdef uint64_t h = hash_bitmap(words, self.n_words)
         cdef uint32_t index = self.of_hash.get(h)
@@ -50,7 +50,7 @@ cdef uint32_t NH_KEYS[BLOCK]
 
 
 cdef void make_keys() noexcept:
-    """Fixed words without a pattern (SplitMix64, Steele et al. 2014)."""
+    """Fill NH_KEYS with fixed pseudo-random words (SplitMix64, Steele et al. 2014)."""
     cdef uint64_t state = 0, z
     cdef size_t i
     for i in range(BLOCK):
@@ -63,7 +63,8 @@ make_keys()
 
 
 cdef inline uint64_t hash_bitmap(const uint32_t* words, size_t n) noexcept nogil:
-    # Sums of products of neighbours (NH of UMAC, Black et al. 1999), a block at a time: the compiler makes vectors of it.
+    # Sums of products of neighbours (NH of UMAC, Black et al. 1999), block by block, so that the compiler uses vector
+    # instructions.
     cdef uint64_t h = n, block, m = 0x9E3779B97F4A7C15u
     cdef size_t k
     while n >= BLOCK:

@@ -1,4 +1,4 @@
-# Tokens that lexemes may take: counting them along one sequence.
+# How many tokens lexemes may take, counted along one sequence.
 
 from libc.stdint cimport uint32_t
 
@@ -8,12 +8,13 @@ from earleymask.earley._tables cimport Words
 cdef class Budgets:
     cdef Chart chart
     cdef dict most              # terminal -> tokens that a lexeme may take, bytes of the shortest text that ends it or 0
-    # Per live pair of the position after i tokens, i = 0, 1, ...: the first token that gave a byte to the lexeme, or would.
+    # Per live pair of the position after i tokens, i = 0, 1, ...: the first token with a byte of the lexeme, now or in
+    # future.
     cdef Words begun
     cdef Words ends             # those after i tokens are begun[ends[i - 1]:ends[i]]
-    cdef Words coming           # those of the position that `spend` has answered
+    cdef Words coming           # those of the position that `spend` has returned
 
-    # The position after a token that leads from `before` to `after` by these bytes, without what has no tokens left.
+    # Return the position after a token that leads from `before` to `after` by these bytes, with budgets applied.
     cdef uint32_t spend(self, uint32_t before, uint32_t after, const unsigned char* data, size_t n) except? 0xFFFFFFFF
     cdef int push(self) except -1               # the token has been accepted
     cdef int truncate(self, size_t n_tokens) except -1

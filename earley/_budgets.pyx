@@ -1,19 +1,19 @@
 """Budgets: how many tokens a lexeme may take (`max_tokens`), along one sequence.
 
-A budget is of tokens, while positions are of bytes: the same bytes in fewer tokens leave more of it. So nothing of it is in
-rows, positions or masks. What is counted, for every live pair of every position of the sequence, is when its lexeme began.
-When a token is accepted and a lexeme has spent its budget, the position after the token is replaced by another one, which
-the rest of the engine takes like any other:
+A budget counts tokens, but positions depend on bytes only: the same bytes in fewer tokens use less of the budget. So
+budgets are not in rows, positions or masks. Instead, this module notes for every live pair of every position of the
+sequence at which token its lexeme began. When a token is accepted and a lexeme has used its budget, the position after
+the token is replaced by another one, which the rest of the engine treats like any other:
 
-- a terminal that accepts there is taken out of the pair: what follows the lexeme stands in the position already, so
-  something always remains;
-- else the regex that is left of it, r, becomes r minus r S+, with S the bytes: the lexeme goes on, and ends at the
-  first byte at which it may. Such texts exist where r has any;
-- a terminal whose lexemes end with a text that says so, `stop` or `suffix`, would not end before the model writes that. Here
-  r becomes those of its texts that are as short as the shortest such end, as soon as there are any: then nothing but
-  the end is left to be written.
+- If the terminal accepts there, it is removed from the pair. The position already has what follows the lexeme, so it
+  does not become empty.
+- Otherwise its remaining regex r becomes r minus r S+, where S is any byte: the lexeme continues, and ends at the first
+  byte at which it can. There is such a text if r has any text.
+- A terminal with `stop` or `suffix`, whose lexemes end with a text of their own, would not end before the model writes
+  that text. For it r is restricted to texts no longer than the shortest such end, as soon as r has such texts: then
+  only the end can be written.
 
-Pairs whose lexemes began at different places may be the same, since rows recur. The latest beginning counts: a sequence
+Pairs whose lexemes began at different places may be equal, because rows recur. The latest beginning counts: a sequence
 is allowed if some reading of it keeps to the budgets.
 """
 
@@ -91,7 +91,8 @@ cdef class Budgets:
         return after
 
     cdef object moved(self, dict begun, uint32_t position, uint32_t byte, uint32_t target, uint32_t fresh):
-        """When the lexemes of `target` began, which a byte leads to from `position`; new ones begin with token `fresh`."""
+        """Return when the lexemes of `target` began, to which a byte leads from `position`; new ones begin with token
+        `fresh`."""
         cdef Chart chart = self.chart
         cdef uint32_t row, state
         cdef size_t i
@@ -112,7 +113,7 @@ cdef class Budgets:
         return found
 
     cdef uint32_t spent_state(self, uint32_t state, uint32_t n_tokens) except? 0xFFFFFFFF:
-        """What remains of a lexer state after so many tokens."""
+        """Return the rest of a lexer state after so many tokens."""
         cdef uint32_t terminal, node, rest
         cdef size_t i
         cdef bint changed = False
@@ -139,7 +140,7 @@ cdef class Budgets:
             words_free(&words)
 
     cdef uint32_t spent_node(self, uint32_t terminal, uint32_t node, uint32_t n_tokens) except? 0xFFFFFFFF:
-        """What remains to be matched of a terminal after so many tokens."""
+        """Return the node that a terminal has still to match after so many tokens."""
         cdef Regexes regexes = self.chart.lexer.regexes
         cdef uint32_t most, n_ending, rest
         most, n_ending = self.most[terminal]
@@ -152,7 +153,7 @@ cdef class Budgets:
         if n_ending:
             rest = regexes.intersection([node, regexes.repeat(byte, 0, n_ending)])
             return node if regexes.empty(rest) else rest
-        if n_tokens > most:                     # it has become this before
+        if n_tokens > most:                     # it was replaced before
             return node
         # Not `complement`, which is relative to whole characters: the token may have ended within one.
         rest = regexes.make_not(regexes.concat([node, regexes.repeat(byte, 1)]))
@@ -160,5 +161,5 @@ cdef class Budgets:
 
 
 cdef inline object pair(Chart chart, uint32_t position, size_t i):
-    """The i-th live pair of a position: row << 32 | lexer state."""
+    """Return the i-th live pair of a position as row << 32 | lexer state."""
     return (<uint64_t> pair_row(chart, position, i) << 32) | pair_state(chart, position, i)

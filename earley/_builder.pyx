@@ -2,8 +2,8 @@
 
 A narrow state of the automaton looks its few bytes up among the children of the node (`grow`). A broad state walks the
 class quotient of the trie (`walk_quotient`), in which nodes are one if it does not matter which letter is read; a class
-that does matter to the state is taken apart into the trie nodes that were merged (`walk_members`, `walk_trie`). Inside a
-string that takes some 13,000 steps instead of 270,000.
+that does matter to the state is taken apart into the trie nodes that were merged (`walk_members`, `walk_trie`). Inside
+a string that takes some 13,000 steps instead of 270,000.
 
 Counted regexes whose tokens show how often the body is repeated copy their part from a family (`_families`), which is
 built here too.
@@ -176,7 +176,8 @@ cdef class Builder:
                 return self.walk_quotient(group, depth)
             return self.walk_trie(node + 1, node + node_skip(self.trie.nodes[node]))
         if self.path_accepts[depth]:
-            # Leave everything below the node to the row that comes next, including the bytes by which the lexeme continues.
+            # Leave everything below the node to the row that comes next, including the bytes by which the lexeme
+            # continues.
             if node_skip(self.trie.nodes[node]) > 1:
                 words_push(&self.open, node)
             self.path_seen[depth] = self.path_seen[depth - 1]
@@ -371,7 +372,7 @@ cdef class Builder:
         return 0
 
     cdef inline uint32_t level_by(self, uint32_t depth, uint32_t byte) noexcept nogil:
-        """Return the level at this depth, to which the path comes by this byte."""
+        """Return the level at this depth, after this byte."""
         cdef uint32_t level = self.path_levels[depth - 1]
         if self.path_states[depth - 1] != self.unit_state or level & IN_TAIL:
             return level
@@ -440,7 +441,8 @@ cdef class Builder:
     cdef int walk_differences(self, uint32_t trie_node, uint32_t regex, uint32_t other) except -1 nogil:
         """Find the nodes below which tokens die, or may leave, in one of the regexes only, and walk below these anew.
 
-        "All but some words" and "everything" differ along these words only: at few nodes. Return False if there are many.
+        "All but some words" and "everything" differ along these words only: at few nodes. Return False if there are
+        many.
         """
         cdef uint32_t i = 0, end = self.trie.n_nodes, d, byte, target, n = 0
         cdef node_t packed

@@ -1,4 +1,4 @@
-# All readings of one text, to find what its captured rules matched.
+# All readings of one text, to find what its captured rules have matched.
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -8,7 +8,7 @@ from earleymask.earley._meter cimport Meter
 from earleymask.earley._rules cimport Rules
 from earleymask.earley._tables cimport Map, Sequences, Words
 
-# A lexeme under way: it began at a place, after a row of any of these places, and has led the lexer to a state.
+# A lexeme that has begun at a place, after a row of any of the places in a stand, and has led the lexer to a state.
 cdef struct Scanner:
     uint32_t begin
     uint32_t stand              # in `stands`: the places
@@ -26,23 +26,24 @@ cdef class Reading:
     cdef size_t n_items, items_capacity
     cdef Words rows
     cdef Sequences stands       # sets of places, ascending, whose rows stand at a place, ignored text between
-    cdef Words stand_at         # per place: which of them, or NONE
-    # Lexemes, by the place where they end: terminal, place where they begin, stand; those at p are [starts[p]:starts[p + 1]].
+    cdef Words stand_at         # per place: its entry in `stands`, or NONE
+    # Lexemes, by the place where they end: terminal, place where they begin, stand; those at p are [starts[p]:starts[p
+    # + 1]].
     cdef Words lexemes
     cdef Words lexeme_starts
     cdef Scanner* scanners      # in the order in which they began
     cdef size_t n_scanners, scanners_capacity
     cdef Words lhs              # per dotted rule at the end of a production: its nonterminal
     cdef Words predicted        # per symbol: 1 + the last place where it was predicted
-    cdef Map seen               # an item, or a stand and a state -> 1 + the last place where it was met
+    cdef Map seen               # an item, or a stand and a state -> 1 + the last place at which it was met
     cdef Words arrivals, words  # scratch
 
-    # Where the readings lead, once `read` is done:
-    cdef dict edges             # node -> how it is made
-    cdef dict values            # node -> {(first, last): captures}
-    cdef dict ends              # place -> what has ended there
-    cdef dict pairs             # ids of two trees of captures -> the tree of both, younger than they
-    cdef dict captured          # symbol, first and last, origin -> what is captured there
+    # After `read`:
+    cdef dict edges             # node -> what `made_from` has returned
+    cdef dict values            # node -> {extents (first, last): captures}
+    cdef dict ends              # place -> what `ended` has returned
+    cdef dict pairs             # ids of two trees of captures -> the tree of both, which is younger
+    cdef dict captured          # symbol, extents, origin -> what `entries` has returned
 
     cdef int read(self) except -1 nogil
     cdef int scan_byte(self, uint32_t place, uint32_t byte) except -1 nogil

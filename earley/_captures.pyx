@@ -1,25 +1,27 @@
-"""Captures: which texts the captured rules have matched, by reading the accepted text once more.
+"""Captures: finds which texts the captured rules have matched, by parsing the accepted text once more.
 
-The parser of masks forgets where rules began: its rows recur because of that (`_skeletons`). Captures are asked for
-seldom, so nothing of them is kept while masks are made. Here the whole text is parsed by the textbook's chart (Earley 1970)
-with origins, nullable symbols advanced at prediction (Aycock and Horspool 2002), over lexemes that end wherever they
-can. Ignored text belongs to the lexeme after it: an item stays in the row where it came about, and that row *stands* at
-every place that only ignored text leads to from there.
+The parser for masks does not keep where rules began, so that its rows recur (`_skeletons`). Captures are needed rarely,
+so nothing is kept for them while masks are made. Here the whole text is parsed with the chart of the textbook (Earley
+1970): with origins, with nullable symbols advanced at prediction (Aycock and Horspool 2002), over lexemes that end
+wherever they can. Ignored text belongs to the lexeme after it: an item stays in the row in which it was made, and this
+row *stands* at every place to which only ignored text leads from there.
 
-Then, from the end back, only what is part of a reading of the whole text is looked at. Readings differ in what they
-capture; of several one is reported, by an order over sets of captures (with repetitions), each (begin, end, name):
+Then, from the end back, only items of readings of the whole text are examined. Readings can differ in what they
+capture. The one that is reported comes first in an order over sets of captures (with repetitions), each (begin, end,
+name):
 
-1. Sort those that are not empty: earlier begin, then later end, then name. The first place where two lists differ decides;
-   a list that goes on comes before one that has ended.
+1. Sort the captures that are not empty: earlier begin, then later end, then name. The first difference between two
+   lists decides; a longer list comes before its own beginning.
 2. Then fewer empty captures come first, then those at earlier places.
 
-This order is *monotone*: what is best for a part is best in every whole, since adding the same captures to two sets does not
-change which one comes first. So one value per item is enough, or more exactly one per item and place at which its first
-lexeme begins and its last one ends, which a capture around it depends on. Cycles of rules that derive each other alone
-settle by repetition; they never improve anything but by captures on the cycle, which front ends refuse.
+This order is *monotone*: adding the same captures to two sets does not change which comes first, so what is best for a
+part is best in every whole. So one value per item suffices; more exactly, one per item and extents, the places at which
+its first lexeme begins and its last one ends, because a capture around it depends on them. Cycles of rules that only
+derive each other are repeated until nothing improves; only captures on the cycle could improve something, and front
+ends refuse them.
 
-A text that is no sentence yet is read as the beginning of one: rules that have ended in it count. A lexeme that may go
-on at its end is taken to go on.
+A text that is no sentence yet is read as the beginning of a sentence: rules that have ended in it count. A lexeme that
+can continue at the end of the text is taken to continue.
 
 Cost: that of Earley's parser, linear in the text for most grammars, quadratic for right recursion, cubic at worst.
 """
@@ -37,18 +39,18 @@ from earleymask.earley._tables cimport (
 )
 
 cdef enum:
-    NO_BYTE = 0x100         # the token has none
-    NAMED = 0x200           # a token that ends here is a symbol
-    MAX_SEEN = 1 << 16
+    NO_BYTE = 0x100         # in `steps`: the token has no bytes
+    NAMED = 0x200           # added to an entry of `steps`: a token that ends here is a symbol
+    MAX_SEEN = 1 << 16      # `seen` is cleared before a place if it has more entries: they are about earlier places
 
-NOTHING = (-1, -1)      # where the first lexeme begins and the last one ends, of what has none
+NOTHING = (-1, -1)      # the extents of what has no lexeme
 
 
 def find_captures(Engine engine not None, list tokens not None, size_t n_least):
-    """Names and texts of the captures of `tokens`: of each its bytes, and the symbols that it may be.
+    """Return names and texts of the captures in `tokens`: pairs of a token's bytes and the symbols that it may be.
 
-    If fewer tokens are a sentence, but at least `n_least` of them, the others are not part of the text. The caller holds
-    the engine's lock.
+    If the first tokens, at least `n_least` of them, are a sentence, the others are not part of the text. The caller
+    holds the engine's lock.
     """
     cdef Reading reading
     cdef size_t n
@@ -61,7 +63,7 @@ def find_captures(Engine engine not None, list tokens not None, size_t n_least):
 
 
 cdef class Reading:
-    """All readings of one text. Not used after an error."""
+    """All readings of one text. Must not be used after an error."""
 
     def __cinit__(self, Engine engine not None, list tokens not None):
         cdef uint32_t place = 0, byte
@@ -126,7 +128,7 @@ cdef class Reading:
         return 0
 
     cdef int scan_byte(self, uint32_t place, uint32_t byte) except -1 nogil:
-        """Moves the scanners to `place`, and notes the lexemes that end there."""
+        """Move the scanners to `place`, and note the lexemes that end there."""
         cdef Scanner scanner
         cdef size_t i, k, n = 0
         cdef uint32_t terminal
@@ -140,7 +142,7 @@ cdef class Reading:
             scanner.state = next_state(self.lexer, scanner.state, byte)
             if scanner.state == DEAD_STATE:
                 continue
-            # Of lexemes that do the same from here on, the one that began first takes in all text of the other.
+            # If two lexemes do the same from here on, keep the one that began first: it includes the text of the other.
             key = <uint64_t> 1 << 63 | <uint64_t> scanner.stand << 32 | scanner.state
             if self.seen.get(key) == place + 1:
                 continue
@@ -166,7 +168,7 @@ cdef class Reading:
         return 0
 
     cdef int add_lexeme(self, uint32_t terminal, uint32_t begin, uint32_t stand, uint32_t place) except -1 nogil:
-        """Adds what the lexeme makes of the rows that stood at its beginning to the row at `place`."""
+        """Add to the row at `place` what the lexeme makes of the rows that stand at its beginning."""
         cdef size_t i, k
         cdef uint32_t row
         cdef bint expected = False
@@ -200,7 +202,7 @@ cdef class Reading:
         return 0
 
     cdef int close(self, uint32_t place) except -1 nogil:
-        """Completes and predicts until the row at `place` does not grow any more."""
+        """Complete and predict until the row at `place` does not grow any more."""
         cdef size_t i = self.rows.data[place], k
         cdef uint32_t dot, origin, symbol
         while i < self.n_items:
@@ -215,7 +217,7 @@ cdef class Reading:
                     self.predict(symbol, place)
                 if self.rules.symbols[symbol].nullable:
                     self.add(dot + 1, origin, place)
-            elif origin != place and dot != self.rules.start + 1:   # what is empty has been advanced over
+            elif origin != place and dot != self.rules.start + 1:   # empty symbols have been advanced over
                 symbol = self.lhs.data[dot]
                 spend_steps(self.meter, self.rows.data[origin + 1] - self.rows.data[origin])
                 for k in range(self.rows.data[origin], self.rows.data[origin + 1]):
@@ -246,7 +248,7 @@ cdef class Reading:
         return 0
 
     cdef int stand(self, uint32_t place) except -1 nogil:
-        """Notes which rows stand at `place`: its own, and those in `arrivals`."""
+        """Note which rows stand at `place`: its own row, and those in `arrivals`."""
         if self.n_items > self.rows.data[place]:
             words_push(&self.arrivals, place)
         sort_unique(&self.arrivals)
@@ -256,12 +258,12 @@ cdef class Reading:
         return 0
 
     cdef int start_scanner(self, uint32_t place) except -1 nogil:
-        """Lets lexemes begin at `place`: whatever terminal one of the rows expects, and ignored ones."""
+        """Let lexemes begin at `place`: of all terminals that one of the rows expects, and of ignored ones."""
         cdef uint32_t stand = self.stand_at.data[place], row, symbol, state
         cdef size_t i, k, n
         if stand == NONE:
             return 0
-        words_push(&self.rows, <uint32_t> self.n_items)     # as if the row had ended: it has
+        words_push(&self.rows, <uint32_t> self.n_items)     # the row is complete, so its end is known
         self.arrivals.n = 0
         for i in range(sequence_length(self.stands, stand)):
             row = sequence(self.stands, stand)[i]
@@ -286,12 +288,12 @@ cdef class Reading:
 
     # ---- the readings, from right to left -----------------------------------------------------------------------
     #
-    # A node is an item or a symbol between two places: (dot, begin, end), or (-1 - symbol, begin, end). Its value says
-    # what is captured within it at best, by where its first lexeme begins and its last one ends. Captures are a tree: None
-    # where there is none, a list of (begin, -end, name), or two trees after the number of their pair, which counts up.
+    # A node is an item or a symbol between two places: (dot, begin, end) or (-1 - symbol, begin, end). Its value has
+    # the best captures within it for each extents: where its first lexeme begins and its last one ends. Captures are a
+    # tree: None if there are none, a list of (begin, -end, name), or (number, tree, tree), where the number counts up.
 
     def report(self) -> list:
-        """Names and texts of the captures of the best reading."""
+        """Return names and texts of the captures of the best reading."""
         cdef uint32_t place
         roots = [(self.rules.start + 1, 0, place) for place in self.rows_at_end()]
         if roots:
@@ -306,14 +308,15 @@ cdef class Reading:
         return [(name, self.text(begin, -end)) for begin, end, name in self.flat(captures)]
 
     cdef list rows_at_end(self):
-        """The places whose rows stand at the end of the text and end a sentence."""
+        """Return the places whose rows stand at the end of the text and end a sentence."""
         cdef uint32_t stand = self.stand_at.data[self.steps.n]
         if stand == NONE:
             return []
         return [place for place in self.places_of(stand) if self.has(self.rules.start + 1, 0, place)]
 
     cdef list hanging(self):
-        """The items that the next lexeme of a text goes on with, or the one under way."""
+        """Return the items that wait for the lexeme at the end of the text: the one that has begun, or else the next
+        one."""
         cdef uint32_t symbol, stand = self.stand_at.data[self.steps.n]
         cdef size_t i, k
         cdef Scanner scanner
@@ -339,7 +342,7 @@ cdef class Reading:
         return nodes
 
     cdef int explore(self, list nodes) except -1:
-        """Finds the values of the nodes, and of all that they are made of."""
+        """Find the values of the nodes, and of all nodes of which they are made."""
         cdef list order = []
         agenda = list(nodes)
         while agenda:
@@ -355,7 +358,8 @@ cdef class Reading:
                     agenda.append(left)
                 if type(right) is tuple:
                     agenda.append(right)
-        # What a node is made of lies within it: shorter ones first. Nodes between the same two places may need each other.
+        # The parts of a node are within it, so shorter nodes come first. Nodes between the same two places may need
+        # each other.
         order.reverse()
         order.sort(key=extent)
         groups = {}
@@ -373,9 +377,9 @@ cdef class Reading:
         return 0
 
     cdef list made_from(self, node):
-        """How a node is made: pairs of the node before (None: nothing) and what comes last.
+        """Return how a node is made: pairs of the node before the last part (None: nothing) and the last part.
 
-        That is a node, the place where a lexeme begins, or None, for a terminal that matches the empty text.
+        The last part is a node, the place at which a lexeme begins, or None for a terminal that matches the empty text.
         """
         cdef long long first = node[0]
         cdef uint32_t origin = node[1], place = node[2], dot, symbol
@@ -388,7 +392,7 @@ cdef class Reading:
         dot -= 1
         symbol = self.rules.dots.data[dot]
         begun = self.ended(place).get(symbol, {})
-        # A production has begun where its first symbol has.
+        # A production begins at the place of its first symbol.
         rows = [origin] if self.is_start(dot) else [row for row in begun if row >= origin]
         rows = [row for row in rows if row in begun and self.has(dot, origin, row)]
         if self.rules.symbols[symbol].kind in (S_TERMINAL, S_SPECIAL):
@@ -399,10 +403,10 @@ cdef class Reading:
         return [((dot, origin, row), (-1 - <long long> symbol, row, place)) for row in rows]
 
     cdef dict ended(self, uint32_t place):
-        """What has ended at a place, by symbol: {row after which it began: what is known of it}.
+        """Return what has ended at a place, by symbol: {row after which it began: how it ended}.
 
-        That is the place where the lexeme began, ignored text behind it, at the earliest, for a terminal; the complete dotted
-        rules, for a nonterminal.
+        For a terminal this is the earliest place at which the lexeme began, after ignored text; for a nonterminal, the
+        complete dotted rules.
         """
         cdef size_t i
         cdef uint32_t symbol, row
@@ -422,11 +426,11 @@ cdef class Reading:
         return known
 
     def is_start(self, uint32_t dot) -> bool:
-        """Whether a dotted rule has the dot in front."""
+        """Return whether a dotted rule has the dot at the front."""
         return dot == 0 or self.rules.dots.data[dot - 1] == NONE
 
     cdef dict value_of(self, node):
-        """The value of a node, by what is known of those that it is made of."""
+        """Return the value of a node, from the values of its parts."""
         cdef dict found = {}
         cdef long long first = node[0]
         cdef bint is_ignored
@@ -455,7 +459,7 @@ cdef class Reading:
         return found
 
     cdef list entries(self, uint32_t symbol, object extents, uint32_t origin):
-        """What is captured where a captured nonterminal has been found."""
+        """Return the captures of a captured nonterminal with these extents."""
         key = (symbol, extents, origin)
         if key in self.captured:
             return self.captured[key]
@@ -472,7 +476,7 @@ cdef class Reading:
         return found
 
     cdef object split(self, uint32_t first, uint32_t last, uint32_t body, uint32_t end):
-        """Where the body of a lexeme ends, at the earliest, such that the rest of it is its end."""
+        """Return the earliest place at which the body of a lexeme ends, so that the rest of the lexeme is its end."""
         cdef uint32_t words[2]
         cdef uint32_t state, place
         cdef uint32_t body_state, end_state
@@ -482,7 +486,7 @@ cdef class Reading:
         words[1] = end
         end_state = self.lexer.state(words, 2)
         for place in range(first, last + 1):
-            # A state accepts by itself, also before any byte: whether its node is nullable.
+            # A lexer state accepts here even before any byte: if its node is nullable.
             if self.accepts(body_state):
                 state = end_state
                 for i in range(place, last):
@@ -493,7 +497,7 @@ cdef class Reading:
                     return place
             if place < last:
                 body_state = next_state(self.lexer, body_state, self.steps.data[place] & 0xFF)
-        raise AssertionError("this is a bug in earleymask: a lexeme with an end does not end with it")
+        raise AssertionError("this is a bug in earleymask: a lexeme with an end of its own does not end with it")
 
     def accepts(self, uint32_t state) -> bool:
         return n_accepted(self.lexer, state) > 0
@@ -501,7 +505,7 @@ cdef class Reading:
     # ---- texts that are no sentence yet -------------------------------------------------------------------------
 
     cdef object contexts(self, list nodes):
-        """The captures of the best reading that goes on with one of the items `nodes`.
+        """Return the captures of the best reading that continues with one of the items `nodes`.
 
         A context (symbol, place) stands for everything before a production of the symbol that began at the place.
         """
@@ -516,7 +520,7 @@ cdef class Reading:
             edges[context] = items
             agenda += [other for _, other in items]
         self.explore([item for items in edges.values() for item, _ in items] + nodes)
-        best = {None: {NOTHING: None}}      # the start rule began with nothing before it
+        best = {None: {NOTHING: None}}      # nothing is before the start rule
         groups = {}
         for context in sorted(edges, key=place_of):
             groups.setdefault(context[1], []).append(context)
@@ -534,7 +538,7 @@ cdef class Reading:
         return found[NOTHING]
 
     def extend(self, dict values, item, dict before) -> bool:
-        """Keeps what a context and the captures of an item in it make."""
+        """Keep the captures of a context together with those of an item in it."""
         changed = False
         if before:
             for captures in self.values[item].values():
@@ -542,7 +546,7 @@ cdef class Reading:
         return changed
 
     def context_of(self, node):
-        """What an item stands in, None for the start rule."""
+        """Return the context of an item, None for the start rule."""
         symbol = self.left_hand_side(node[0])
         return None if symbol is None else (symbol, node[1])
 
@@ -552,7 +556,7 @@ cdef class Reading:
         return None if dot == self.rules.start + 1 else self.lhs.data[dot]
 
     cdef list waiting_for(self, uint32_t place, uint32_t symbol):
-        """The items of a row before a symbol."""
+        """Return the items of a row whose dot is before a symbol."""
         cdef size_t i
         return [(self.items[i] >> 32, self.items[i] & NONE, place)
                 for i in range(self.rows.data[place], self.rows.data[place + 1])
@@ -561,7 +565,7 @@ cdef class Reading:
     # ---- small things -------------------------------------------------------------------------------------------
 
     cdef bint has(self, uint32_t dot, uint32_t origin, uint32_t place) noexcept nogil:
-        """Whether the row at `place` has the item."""
+        """Return whether the row at `place` has the item."""
         cdef uint64_t key = <uint64_t> dot << 32 | origin
         cdef size_t low = self.rows.data[place], high = self.rows.data[place + 1], middle
         while low < high:
@@ -581,23 +585,23 @@ cdef class Reading:
         return bytes([self.steps.data[i] & 0xFF for i in range(first, last) if not self.steps.data[i] & NO_BYTE])
 
     cdef bint keep(self, dict values, extents, captures) except -1:
-        """Enters captures that are better than those known; whether they are."""
+        """Enter captures if they are better than those known; return whether they are."""
         if extents in values and not self.better(captures, values[extents]):
             return False
         values[extents] = captures
         return True
 
     cdef bint better(self, left, right) except -1:
-        """Whether one set of captures comes before another in the order above.
+        """Return whether one set of captures comes before another in the order above.
 
-        What counts is in which captures they differ. Trees that are part of both are not looked into: the younger of two
-        trees is never within the older one, so the youngest first, each is met before its parts.
+        Only the captures in which they differ count. Trees that are part of both are not opened: a younger tree is
+        never within an older one, so if the youngest come first, each tree is met before its parts.
         """
         if left is right:
             return False
-        cdef dict surplus = {}                  # number of a tree -> how often it is in `left` more than in `right`
+        cdef dict surplus = {}                  # number of a tree -> how many times more it is in `left` than in `right`
         cdef dict trees = {}
-        cdef dict captures = {}                 # the same for captures
+        cdef dict captures = {}                 # capture -> the same
         cdef list youngest = []
         agenda = [(left, 1), (right, -1)]
         while agenda or youngest:
@@ -625,19 +629,20 @@ cdef class Reading:
         return n < 0 or n == 0 and len(differing) > 0 and captures[differing[0]] > 0
 
     cdef object joined(self, left, right):
-        """Two trees of captures as one; of the same two, the same one, so that looking again costs no comparison."""
+        """Return two trees of captures as one tree; the same two always give the same tree, which is compared by
+        identity."""
         if left is None:
             return right
         if right is None:
             return left
-        key = (id(left), id(right))             # both live as long as the pair does
+        key = (id(left), id(right))             # the pair keeps both alive
         pair = self.pairs.get(key)
         if pair is None:
             pair = self.pairs[key] = (len(self.pairs), left, right)
         return pair
 
     cdef list flat(self, captures):
-        """The captures of a tree, sorted."""
+        """Return the captures of a tree, sorted."""
         found = []
         agenda = [captures]
         while agenda:

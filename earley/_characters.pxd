@@ -5,15 +5,15 @@ from libc.stdint cimport uint32_t
 from earleymask.earley._nodes cimport Nodes
 from earleymask.earley._tables cimport ByteSet, Words
 
-# Derivatives of a K_CHAR and of a K_TAIL node, as `Nodes.derive`.
+# Derive a K_CHAR and a K_TAIL node, as `Nodes.derive` does.
 cdef uint32_t derive_char(Nodes nodes, uint32_t class_, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
 cdef uint32_t derive_tail(Nodes nodes, uint32_t class_, uint32_t prefix, uint32_t left, uint32_t least, uint32_t byte,
                           ByteSet* same) except? 0xFFFFFFFF nogil
-# Adds a range to those of a class that is being put together.
+# Add a range to those of a class that is being made.
 cdef int push_range(Words* words, uint32_t lo, uint32_t hi) except -1
 cdef uint32_t encode(uint32_t point, uint32_t* encoded) noexcept nogil
 
 
 cdef inline uint32_t least_code(uint32_t left) noexcept nogil:
-    """The smallest code point whose UTF-8 form has `left` continuation bytes."""
+    """Return the smallest code point whose UTF-8 form has `left` continuation bytes."""
     return 0x80 if left == 1 else (0x800 if left == 2 else 0x10000)

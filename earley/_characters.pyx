@@ -1,7 +1,7 @@
 """Classes of code points, byte by byte: the derivatives of K_CHAR and K_TAIL nodes, in UTF-8 (RFC 3629).
 
-A class stays a class. Its bytes appear as the text reaches them: after the first byte of a character, the node keeps the
-bits that were read, and forgets the class where all characters that begin so are in it.
+A class stays a class, and its bytes are derived as the text reaches them: after the first byte of a character, the node
+keeps the bits that were read. It drops the class if all characters that begin with these bits are in it.
 """
 
 from earleymask.earley._nodes cimport K_TAIL, R_EMPTY, R_EPSILON
@@ -20,7 +20,7 @@ cdef enum:
 
 
 cdef uint32_t derive_char(Nodes nodes, uint32_t class_, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
-    # SAFETY: the first byte of UTF-8 (RFC 3629): 00..7F, C2..DF, E0..EF, F0..F4; all others lead nowhere.
+    # The first byte in UTF-8 (RFC 3629) is one of 00..7F, C2..DF, E0..EF, F0..F4; all others lead nowhere.
     cdef uint32_t other, left, status = lead_status(nodes, class_, byte, &left)
     cdef ByteSet alike
     cdef uint32_t other_left
@@ -97,7 +97,8 @@ cdef uint32_t block_status(Nodes nodes, uint32_t class_, uint32_t lo, uint32_t h
 
 
 cdef uint32_t lead_status(Nodes nodes, uint32_t class_, uint32_t byte, uint32_t* left) noexcept nogil:
-    """Status of the code points whose UTF-8 form begins with `byte`, and how many bytes follow it."""
+    """Return how the code points whose UTF-8 form begins with `byte` relate to a class, and how many bytes follow
+    it."""
     left[0] = 0
     if byte < 0x80:
         return block_status(nodes, class_, byte, byte)
@@ -105,14 +106,16 @@ cdef uint32_t lead_status(Nodes nodes, uint32_t class_, uint32_t byte, uint32_t*
         return VOID
     left[0] = 1 if byte < 0xE0 else (2 if byte < 0xF0 else 3)
     cdef uint32_t status = tail_status(nodes, class_, byte & (0x3F >> left[0]), left[0], least_code(left[0]))
-    # A lead byte after which not every continuation byte may come is a case of its own, however full its block.
+    # After some lead bytes not every continuation byte may come: such a byte is a case of its own, even if its block is
+    # full.
     if status == FULL and (byte == 0xE0 or byte == 0xED or byte == 0xF0 or byte == 0xF4):
         return MIXED
     return status
 
 
 cdef uint32_t tail_status(Nodes nodes, uint32_t class_, uint32_t prefix, uint32_t left, uint32_t least) noexcept nogil:
-    """Status of the code points >= least that begin with the bits `prefix` and go on with `left` continuation bytes."""
+    """Return how the code points >= least with the leading bits `prefix` and `left` more continuation bytes relate to a
+    class."""
     cdef uint32_t lo = prefix << (6 * left), hi = lo + ((<uint32_t> 1 << (6 * left)) - 1)
     if hi < least:
         return VOID
@@ -121,7 +124,7 @@ cdef uint32_t tail_status(Nodes nodes, uint32_t class_, uint32_t prefix, uint32_
 
 cdef int push_range(Words* words, uint32_t lo, uint32_t hi) except -1:
     if words.n and words.data[words.n - 1] + 1 == lo:
-        words.data[words.n - 1] = hi                        # adjacent: keep ranges maximal
+        words.data[words.n - 1] = hi                        # adjacent ranges become one
         return 0
     words_push(words, lo)
     words_push(words, hi)
@@ -129,7 +132,7 @@ cdef int push_range(Words* words, uint32_t lo, uint32_t hi) except -1:
 
 
 cdef uint32_t encode(uint32_t point, uint32_t* encoded) noexcept nogil:
-    """The UTF-8 form of a code point, no surrogate; returns its length."""
+    """Write the UTF-8 form of a code point that is no surrogate; return its length."""
     cdef uint32_t n = 1 if point < 0x80 else (2 if point < 0x800 else (3 if point < 0x10000 else 4)), i
     for i in range(n - 1, 0, -1):
         encoded[i] = 0x80 | (point & 0x3F)

@@ -12,17 +12,17 @@ from earleymask.earley._tables cimport ByteSet, Sequences, Words, sequence, sequ
 cdef enum:
     DEAD = 0                    # position: no sentence begins like this
     FINISHED = 1                # position: an EOS token has been accepted
-    UNKNOWN = 0xFFFFFFFF        # transition not visited yet
-    FORGOTTEN = 0xFFFFFFFF      # in a history: to be worked out again from the tokens, should it be gone back to
+    UNKNOWN = 0xFFFFFFFF        # in a table: this transition has not been computed
+    FORGOTTEN = 0xFFFFFFFF      # in a history: going back to this position computes it again from the tokens
     NO_ROW = 0xFFFFFFFF         # in a position: no lexeme ends here
-    NO_TABLE = 0xFFFFFFFF       # of a position: nothing is remembered about it
-    MET = 0xFFFFFFFE            # the same, but a sequence has come by: the next one makes its table
-    MAX_TABLES = 4096           # 1 KB each
+    NO_TABLE = 0xFFFFFFFF       # in `table_of`: no transition of the position is remembered
+    MET = 0xFFFFFFFE            # the same, but a sequence has been here: the next visit makes the table
+    MAX_TABLES = 4096           # tables that a chart may have, 1 KB each; beyond this all are flushed
 
 # The accepted tokens of one matcher. The chart keeps a list of them: their positions must survive `collect`.
 cdef struct History:
     Words tokens
-    Words positions             # positions[i]: after i tokens, maybe FORGOTTEN but for the first and last; one more than tokens
+    Words positions             # positions[i]: after i tokens, one more than tokens; all but the first and last may be FORGOTTEN
     History* next
     bint dropped                # its matcher is gone; freed by `sweep`
 
@@ -40,15 +40,15 @@ cdef struct Path:
 cdef int path_allocate(Path* path, size_t n_depths) except -1
 cdef void path_free(Path* path) noexcept nogil
 
-# What a mask took.
+# How a mask was made.
 cdef enum:
-    MASK_KNOWN              # the position was remembered
+    MASK_KNOWN              # the position's mask was remembered
     MASK_UNION_KNOWN        # the same answers had been united before
-    MASK_ANSWERS_KNOWN      # all answers were remembered
-    MASK_PARTS_KNOWN        # all parts and lexer states were
-    MASK_NEW_STATE          # all parts were
-    MASK_NEW_PART
-    MASK_WALKED             # too much work: by the merged walk
+    MASK_ANSWERS_KNOWN      # all answers were known
+    MASK_PARTS_KNOWN        # all parts and lexer states were known
+    MASK_NEW_STATE          # all parts were known
+    MASK_NEW_PART           # a part or rests had to be made
+    MASK_WALKED             # by the merged walk, because answers took too much work or memory
     N_MASK_KINDS
 
 cdef class Chart:
@@ -63,33 +63,33 @@ cdef class Chart:
     # A position: the row at which a lexeme ends here (or NO_ROW), then the live pairs (row, lexer state) sorted. A
     # pair says: a lexeme began at the row and its bytes so far lead the lexer to the state.
     cdef Sequences positions
-    # Which lexemes ended at one byte, and at which rows they began (as in `sources`), remembered with the row that
-    # they lead to: a name that may end after each of its letters leads to the same one every time.
+    # Which lexemes ended at one byte, and at which rows they began (as in `sources`), remembered with the row to which
+    # they lead: a name that may end after each of its letters leads to the same row every time.
     cdef Sequences ends
     cdef Words row_after            # per entry of `ends`
     cdef Words table_of             # per position: its table, or NO_TABLE, or MET
-    # What popping a continuation adds to a row, remembered: accepts, number of items, items (dot, continuation) ...
+    # What popping a continuation adds to a row: accepts, number of items, items (dot, continuation) ...
     cdef Words popped
     cdef Words popped_at            # per continuation: where in `popped`, or NONE; may be shorter than there are
     cdef Words popped_rows          # per continuation: the row that popping it alone leads to, or NONE; may be shorter
     cdef Mask** mask_of             # per position: its mask, or NULL; owned by `_masks`
     cdef size_t n_mask_of, mask_of_capacity
     cdef uint64_t mask_generation   # of the masks in `mask_of`
-    cdef bint busy                  # a call that may change something is at work, maybe without the GIL
+    cdef bint busy                  # a call is running that may change something, maybe without the GIL
     cdef uint32_t* tables           # tables[table * 256 + byte]: the next position, DEAD or UNKNOWN
     cdef size_t n_tables, max_tables
     cdef History* histories
     cdef size_t n_histories         # in that list
     cdef size_t n_dropped           # of them without a matcher
-    cdef size_t collect_at          # words kept that start a collection
+    cdef size_t collect_at          # a collection starts when more words are kept
 
     # scratch
     cdef uint64_t* items            # of the row being made: dotted rule << 32 | continuation
     cdef size_t n_items, items_capacity
-    cdef size_t base                # items before it wait until the pop under way is worked out
+    cdef size_t base                # items before it belong to callers of the current `pop`
     cdef bint accepts
     cdef uint32_t* stamps           # per continuation: epoch in which it was last met
-    cdef uint32_t* locals           # and the number it got then
+    cdef uint32_t* locals           # and the number that it got then
     cdef size_t stamps_capacity, locals_capacity
     cdef uint32_t epoch
     cdef Words pops, frame, made, words, vector, sources, waiting
@@ -98,48 +98,50 @@ cdef class Chart:
     cdef size_t n_pairs, pairs_capacity
 
     # counters
-    cdef readonly uint64_t n_steps          # byte steps worked out (all others were looked up)
-    cdef readonly uint64_t n_rows_made      # rows worked out, new or met before
-    cdef readonly uint64_t n_rows_static    # of these, by a remembered skeleton alone
+    cdef readonly uint64_t n_steps          # steps by a byte that were computed (all others were looked up)
+    cdef readonly uint64_t n_rows_made      # rows computed, new or met before
+    cdef readonly uint64_t n_rows_static    # rows computed by a remembered skeleton only
     cdef readonly uint64_t n_collections, n_flushes
     cdef uint64_t n_masks[N_MASK_KINDS]
-    cdef uint64_t n_nodes           # of the trie that masks came by
+    cdef uint64_t n_nodes           # trie nodes that masks have visited
 
-    # Position after `byte`; `same` becomes the bytes that surely lead to the same one.
+    # Return the position after `byte`; set `same` to bytes that lead to the same position.
     cdef uint32_t step(self, uint32_t position, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
-    # The same by table, where there is one; the second visit makes it. May flush the tables.
+    # The same by the position's table, which the second visit makes. May flush the tables.
     cdef uint32_t advance(self, uint32_t position, uint32_t byte) except? 0xFFFFFFFF nogil
     cdef uint32_t fill(self, uint32_t position, uint32_t table, uint32_t byte) except? 0xFFFFFFFF nogil
-    # Table of a position, made if there is room; NO_TABLE where the tables must be flushed first.
+    # Return the table of a position, made if there is room; NO_TABLE if the tables must be flushed first.
     cdef uint32_t table(self, uint32_t position) noexcept nogil
     cdef void flush_tables(self) noexcept nogil
-    # Puts the position on a path, which begins at depth `start`, and returns the offset of its table, for which it may flush
-    # the others.
+    # Put the position on a path, which begins at depth `start`, and return the offset of its table. May flush the
+    # others.
     cdef uint32_t enter(self, Path* path, uint32_t start, uint32_t depth, uint32_t position) noexcept nogil
-    # Position after a token that is one of `named`, symbols, and by its bytes leads to `spelled` (maybe DEAD).
+    # Return the position after a token that may be any of the symbols in `named`, and whose bytes lead to `spelled`
+    # (maybe DEAD).
     cdef uint32_t step_named(self, uint32_t position, uint32_t spelled) except? 0xFFFFFFFF nogil
     cdef bint expects_special(self, uint32_t position, uint32_t symbol) except -1 nogil
     cdef bint is_accepting(self, uint32_t position) noexcept nogil
     cdef int start_afresh(self) except -1
     cdef uint32_t initial(self) except? 0xFFFFFFFF nogil
     cdef int collect(self) except -1 nogil
-    # Frees the histories of matchers that are gone, when these are half of all.
+    # Free the histories of matchers that are gone, if these are more than half of all.
     cdef void sweep(self) noexcept nogil
     cdef void free_dropped(self) noexcept nogil
-    # Debug builds: raises AssertionError where something made since the last check is not as it must be.
+    # For debug builds: raise AssertionError if anything made since the last check breaks an invariant.
     cdef int check(self) except -1
-    cdef bint has_variables         # a Template: rows above variables have the order of the rows that they stand for
-    cdef size_t n_checked           # positions
+    cdef bint has_variables         # a Template: its rows are sorted like the rows for which they stand
+    cdef size_t n_checked           # positions that `check` has seen, then rows and continuations
     cdef size_t n_checked_rows
     cdef size_t n_checked_continuations
     cdef size_t n_words(self) noexcept nogil
-    cdef size_t n_bytes(self) noexcept nogil        # all of it but the histories
+    cdef size_t n_bytes(self) noexcept nogil        # of everything but the histories
     cdef size_t n_history_words(self) noexcept nogil
     cdef size_t n_words_reached(self) except? 0 nogil
 
-    # Forgets the positions of all histories but for the first and so many of the last.
+    # Set the positions of all histories to FORGOTTEN, except the first and so many of the last.
     cdef void drop_old(self, size_t keep) noexcept nogil
-    # Marks what rows, continuations and positions refer to in the tables of the engine; then changes these references.
+    # `mark_learned` marks the entries of the engine's tables to which rows, continuations and positions refer;
+    # `renumber` changes these references.
     cdef void mark_learned(self, uint8_t* states, uint8_t* skeletons, uint8_t* shapes) noexcept nogil
     cdef void renumber(self, const uint32_t* states, const uint32_t* skeletons, const uint32_t* shapes) noexcept nogil
     cdef int mark(self, uint8_t** marks) except -1 nogil
@@ -200,6 +202,6 @@ cdef inline uint32_t shape_of(Chart chart, uint32_t continuation) noexcept nogil
     return sequence(chart.continuations, continuation)[0]
 
 
-# The i-th of the continuations that a continuation goes on with; all of them are older than it.
+# The i-th of the continuations with which a continuation continues; all of them are older than it.
 cdef inline uint32_t older_at(Chart chart, uint32_t continuation, size_t i) noexcept nogil:
     return sequence(chart.continuations, continuation)[1 + i]

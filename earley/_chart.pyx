@@ -1,18 +1,19 @@
 """Rows, continuations and positions: where a sequence is in its grammar.
 
-`_skeletons` knows what a terminal makes of a row without its stack; here the stack is real. A *continuation* is a shape and
-the continuations it goes on with, a *row* a skeleton and its continuations (together: Tomita's graph-structured stack,
-1986). Both are interned values, never changed, so rollback moves an index, a fork shares everything, and a situation met
-before is recognised.
+`_skeletons` computes what a terminal makes of a row without its stack; here the stack is real. A *continuation* is a
+shape and the continuations with which it continues, a *row* is a skeleton and its continuations; together they are
+Tomita's graph-structured stack (1986). Both are interned and never change. So a rollback moves an index, a fork shares
+everything, and a situation that was met before is recognised.
 
-A *position* is what lies between two bytes: a set of live pairs (row in which the current lexeme began, lexer state). A
-byte moves every pair; where a lexer state accepts terminals, the row after them is a new pair *in addition*: no
-lexing decision is ever taken. All lexemes that end at one byte feed one row, and an ignored lexeme returns to the row
-it began at. Positions are interned too, and their transitions by byte remembered in tables: the automaton of a
-grammar, whose states are made when first visited. One live pair, one table look-up a byte, is the usual case.
+A *position* is between two bytes: a set of live pairs (row at which the current lexeme began, lexer state). A byte
+moves every pair. If a lexer state accepts terminals, the row after them makes a new pair *in addition*: the lexer never
+decides. All lexemes that end at one byte lead to one row, and an ignored lexeme leads back to the row at which it
+began. Positions are interned, too, and their transitions by byte are remembered in tables: this is the automaton of a
+grammar, whose states are made when they are first visited. Usually there is one live pair, and one table look-up for
+each byte.
 
-Tables are a cache and are flushed when there are too many. Rows, continuations and positions that no history of a
-matcher reaches any more (mask walks make most of them) are dropped by `collect`, between calls.
+Tables are a cache; they are flushed when there are too many. Rows, continuations and positions that no history of a
+matcher reaches (most come from mask walks) are dropped by `collect`, between calls.
 
 All functions need the engine's lock. Not here: tokens (`_walk`, `_matcher`).
 """
@@ -34,11 +35,11 @@ from earleymask.trie._build cimport DEBUG
 from earleymask.trie._memory cimport calloc, malloc
 
 cdef enum:
-    CHART_TABLES = 512          # as long as no walk over the whole trie needs more
-    IGNORED = 0xFFFFFFFF        # source: an ignored lexeme instead of an outcome
+    CHART_TABLES = 512          # tables of a chart, until a walk over the whole trie needs MAX_TABLES
+    IGNORED = 0xFFFFFFFF        # in `sources`, in place of an outcome: an ignored lexeme
 
 
-# Words kept at least before a collection; few in debug builds, so that tests collect all the time.
+# A collection starts when at least so many words are kept; few in debug builds, so that tests collect all the time.
 cdef size_t COLLECT_WORDS = 1 << 10 if DEBUG else 1 << 16
 
 cdef class Chart:
@@ -46,7 +47,7 @@ cdef class Chart:
 
     def __cinit__(self, Engine engine not None):
         if engine.skeletons is None:
-            raise ValueError("the engine's grammar is not finished")
+            raise ValueError("the engine is not finished: call Engine.finish first")
         self.engine = engine
         self.meter = engine.regexes.meter
         self.rules = engine.rules
@@ -61,13 +62,13 @@ cdef class Chart:
         self.collect_at = COLLECT_WORDS
         self.max_tables = CHART_TABLES
         self.start_afresh()
-        # Reserved, not touched: the pages come as tables are made.
+        # Allocated but not written to: pages are used as tables are made.
         self.tables = <uint32_t*> malloc(MAX_TABLES * 256 * sizeof(uint32_t))
         if self.tables == NULL:
             raise MemoryError("tables")
 
     cdef int start_afresh(self) except -1:
-        """Nothing but what every chart has, in empty tables."""
+        """Enter into empty tables what every chart has."""
         cdef uint32_t words[1]
         words[0] = ROOT_SHAPE
         self.continuations.intern(words, 1)
@@ -117,7 +118,7 @@ cdef class Chart:
         cdef uint32_t table = self.table_of.data[position], target
         cdef ByteSet same
         if table >= MET:
-            if table == NO_TABLE:                       # most positions of a text come once: no table for them
+            if table == NO_TABLE:                       # most positions of a text come once and need no table
                 self.table_of.data[position] = MET
                 return self.step(position, byte, &same)
             table = self.table(position)
@@ -132,7 +133,7 @@ cdef class Chart:
         cdef uint32_t target = self.step(position, byte, &same), k
         cdef uint32_t* row = self.tables + table * 256
         cdef uint64_t word
-        for k in range(4):                              # only the bytes that are in it: as a rule few
+        for k in range(4):                              # visit only the bytes in the set, usually few
             word = same.w[k]
             while word:
                 row[64 * k + lowest_bit(word)] = target
@@ -160,7 +161,7 @@ cdef class Chart:
         path.positions[depth] = position
         if table == NO_TABLE:
             self.flush_tables()
-            for d in range(start, depth):               # the path itself needs its tables again
+            for d in range(start, depth):               # the path needs its tables again
                 path.tables[d] = self.table(path.positions[d]) << 8
             table = self.table(position)
         path.tables[depth] = table << 8
@@ -199,19 +200,19 @@ cdef class Chart:
         return self.position_of(self.next_row())
 
     cdef uint32_t position_of(self, uint32_t row) except? 0xFFFFFFFF nogil:
-        """The position at which `row` stands beside the live pairs gathered so far."""
+        """Return the position of `row` and the live pairs gathered so far."""
         cdef uint32_t state = self.start_state(row)
         if state != DEAD_STATE:
             self.push_pair(row, state)
         return self.intern_position(row)
 
     cdef uint32_t start_state(self, uint32_t row) except? 0xFFFFFFFF nogil:
-        """The lexer state in which a lexeme begins at the row."""
+        """Return the lexer state in which a lexeme begins at the row."""
         cdef uint32_t state = start_state_of(self.skeletons, skeleton_of(self, row))
         return self.lexer.with_memory(state, self.rules.symbols) if self.rules.has_followed else state
 
     cdef uint32_t scan_followed(self, uint32_t row, uint32_t state, uint32_t terminal) except? 0xFFFFFFFE nogil:
-        """The outcome of a lexeme whose text its lexer state has kept."""
+        """Return the outcome of a lexeme whose lexer state has remembered its text."""
         cdef uint32_t dot
         with gil:
             dot = self.rules.follow_dot(terminal, self.lexer.regexes.read_by(self.lexer.node_of(state, terminal)))
@@ -242,7 +243,7 @@ cdef class Chart:
         return position
 
     cdef uint32_t without_memory(self, uint32_t position) except? 0xFFFFFFFF nogil:
-        """The position at which it is forgotten what followed terminals have read."""
+        """Return the position without what followed terminals have read."""
         cdef size_t i
         self.n_pairs = 0
         for i in range(n_pairs_at(self, position)):
@@ -252,7 +253,7 @@ cdef class Chart:
     # ---- special tokens and the end -----------------------------------------------------------------------------
 
     cdef uint32_t step_named(self, uint32_t position, uint32_t spelled) except? 0xFFFFFFFF nogil:
-        """A token may be a symbol, or several, and text as well: then the position goes on with all of them."""
+        """Unite the position after the symbols that a token may be with the position after its text."""
         cdef uint32_t row = row_at(self, position), outcome, other, state = DEAD_STATE
         cdef size_t i
         if position <= FINISHED or row == NO_ROW:
@@ -272,7 +273,7 @@ cdef class Chart:
         if other != NO_ROW:
             state = self.start_state(other)
             if other != row:
-                # One row of both, as where an ignored lexeme ends beside others.
+                # One row of both, as when an ignored lexeme ends together with others.
                 self.sources.n = 0
                 words_push(&self.sources, IGNORED)
                 words_push(&self.sources, other)
@@ -280,7 +281,7 @@ cdef class Chart:
                 words_push(&self.sources, row)
                 row = self.next_row()
         for i in range(n_pairs_at(self, spelled)):
-            # What begins at the other row begins at the one of both.
+            # Lexemes that begin at the other row begin at the row of both.
             if pair_row(self, spelled, i) != other or pair_state(self, spelled, i) != state:
                 self.push_pair(pair_row(self, spelled, i), pair_state(self, spelled, i))
         return self.position_of(row)
@@ -300,7 +301,8 @@ cdef class Chart:
     # ---- rows ---------------------------------------------------------------------------------------------------
 
     cdef uint32_t next_row(self) except? 0xFFFFFFFF nogil:
-        """The row that the lexemes in `sources` lead to: pairs of an outcome (or IGNORED) and the row it starts from."""
+        """Return the row to which the lexemes in `sources` lead: pairs of an outcome (or IGNORED) and the row at which
+        it began."""
         cdef uint32_t row
         if self.sources.n == 2 and self.sources.data[0] == IGNORED:
             return self.sources.data[1]
@@ -337,7 +339,7 @@ cdef class Chart:
         cdef size_t at
         self.load_frame(self.rows, row)
         w = self.skeletons.outcomes.data + outcome
-        # While all that happens is that one older symbol is complete, what its continuation says is the outcome.
+        # As long as the outcome only completes one older symbol, the outcome of its continuation takes its place.
         while w[O_N_ITEMS] == 0 and w[O_N_POPS] == 1 and w[O_ACCEPTS] == 0:
             continuation = self.frame.data[w[O_HEADER]]
             self.load_frame(self.continuations, continuation)
@@ -354,7 +356,7 @@ cdef class Chart:
                 continuation = self.frame.data[ref] if ref < NEW else self.made.data[ref ^ NEW]
                 for j in range(1, self.words.n):
                     if self.words.data[j] == continuation:
-                        break                           # two of its names mean the same: the skeleton is another one
+                        break                           # two of its names mean the same, so the skeleton differs
                 else:
                     words_push(&self.words, continuation)
                     continue
@@ -369,7 +371,7 @@ cdef class Chart:
         return self.row_of_items()
 
     cdef int make_continuations(self, uint32_t outcome) except -1 nogil:
-        """`made` becomes the continuations that the recipes of `outcome` ask for, over `frame`."""
+        """Fill `made` with the continuations for the recipes of `outcome`, over `frame`."""
         cdef const uint32_t* w = self.skeletons.outcomes.data + outcome
         cdef size_t at = O_HEADER + 2 * w[O_N_ITEMS] + w[O_N_POPS] + w[O_N_ARGUMENTS]
         cdef uint32_t i, k
@@ -384,12 +386,12 @@ cdef class Chart:
         return 0
 
     cdef int load_frame(self, Sequences table, uint32_t entry) except -1 nogil:
-        """`frame` becomes the continuations of a row or of a continuation."""
+        """Fill `frame` with the continuations of a row or of a continuation."""
         self.frame.n = 0
         return words_extend(&self.frame, sequence(table, entry) + 1, sequence_length(table, entry) - 1)
 
     cdef int absorb(self, uint32_t outcome) except -1 nogil:
-        """Adds the items of `outcome`, whose continuations are in `frame`, and notes its pops."""
+        """Add the items of `outcome`, whose continuations are in `frame`, and note its pops."""
         cdef const uint32_t* w
         cdef uint32_t i, ref
         self.make_continuations(outcome)
@@ -403,7 +405,7 @@ cdef class Chart:
         return 0
 
     cdef int absorb_pops(self) except -1 nogil:
-        """Adds what popping the continuations in `pops` brings."""
+        """Add the items that come from popping the continuations in `pops`."""
         cdef uint32_t at, i
         sort_unique(&self.pops)
         while self.pops.n:
@@ -415,9 +417,10 @@ cdef class Chart:
         return 0
 
     cdef uint32_t pop(self, uint32_t continuation) except? 0xFFFFFFFF nogil:
-        """Where `popped` says what completing the continuation's symbol adds to a row, other pops followed to their end.
+        """Return where in `popped` the items are that completing the continuation's symbol adds to a row, with all
+        further pops.
 
-        Each continuation is worked out once, after those that it pops, so a long chain of them costs its length once.
+        They are computed once for each continuation, after those that it pops, so a long chain costs its length once.
         """
         cdef uint32_t goal = continuation, outcome, at, i, p
         cdef size_t outer = self.base, base = self.n_items, floor = self.pops.n
@@ -497,7 +500,7 @@ cdef class Chart:
         return 0
 
     cdef int sort_items(self) except -1 nogil:
-        """Sorts items[base:], each once."""
+        """Sort items[base:] and drop duplicates."""
         cdef size_t i, n = self.base
         spend_steps(self.meter, 4 * (self.n_items - n))
         sort_u64(self.items + n, self.n_items - n)
@@ -509,12 +512,12 @@ cdef class Chart:
         return 0
 
     cdef int reduce(self) except -1 nogil:
-        """Sorts items[base:], and leaves out duplicates and what other items say already.
+        """Sort items[base:], and drop duplicates and redundant items.
 
-        Where completing `c` at once completes `d` (`c` pops `d`), all that may follow `d` may follow `c`; then an item
-        that goes on with `d` adds nothing to the same dotted rule going on with `c`. Without this, a right recursion
-        with a nullable tail (list: "a" list ws) and an ambiguous one (e: e "+" e) have rows as long as the text.
-        A continuation pops only older ones, so no two make each other redundant.
+        If completing `c` at once completes `d` (`c` pops `d`), everything that may follow `d` may follow `c`. Then an
+        item that continues with `d` adds nothing to an item with the same dotted rule that continues with `c`. Without
+        this, a right recursion with a nullable tail (list: "a" list ws) and an ambiguous one (e: e "+" e) have rows as
+        long as the text. A continuation pops only older ones, so no two items make each other redundant.
         """
         cdef size_t i, n, start, end, k
         cdef uint32_t continuation, outcome, p
@@ -529,7 +532,7 @@ cdef class Chart:
                 self.items[n] = self.items[start]
                 n += 1
             else:
-                # stamps: the epoch for continuations of this group, 0 for those found to be redundant
+                # stamps: the epoch for continuations of this group, 0 for redundant ones
                 self.new_epoch()
                 for i in range(start, end):
                     self.stamps[<uint32_t> self.items[i]] = self.epoch
@@ -566,7 +569,7 @@ cdef class Chart:
         return 0
 
     cdef int make_room(self) except -1 nogil:
-        """One item may come in many ways: it is the different ones that are limited."""
+        """Drop duplicates, because the limit is on different items; fail if too many remain."""
         self.sort_items()
         if self.n_items - self.base > self.meter.most_row_items - self.meter.most_row_items // 4:
             with gil:
@@ -574,7 +577,7 @@ cdef class Chart:
         return 0
 
     cdef uint32_t row_of_items(self) except? 0xFFFFFFFF nogil:
-        """The row of `items` and `accepts`: continuations are numbered as they appear in the sorted items."""
+        """Return the row of `items` and `accepts`; continuations are numbered as they appear in the sorted items."""
         cdef size_t i
         cdef uint32_t continuation, skeleton
         self.reduce()
@@ -595,7 +598,7 @@ cdef class Chart:
         return self.rows.intern(self.vector.data, self.vector.n)
 
     cdef int new_epoch(self) except -1 nogil:
-        """Forgets all stamps and makes room for one on every continuation there is."""
+        """Clear all stamps and make room for a stamp on every continuation."""
         cdef size_t known = self.stamps_capacity
         self.epoch += 1
         if self.continuations.n > known:
@@ -625,7 +628,7 @@ cdef class Chart:
         return total
 
     cdef int mark(self, uint8_t** marks) except -1 nogil:
-        """marks[0][p], marks[1][r], marks[2][c]: positions, rows and continuations that some history reaches."""
+        """Set marks[0][p], marks[1][r], marks[2][c] for positions, rows and continuations that some history reaches."""
         cdef History* history = self.histories
         cdef size_t i, k
         marks[0][DEAD] = marks[0][FINISHED] = marks[2][0] = 1
@@ -652,7 +655,8 @@ cdef class Chart:
         return 0
 
     cdef size_t n_words_reached(self) except? 0 nogil:
-        """Words that belong to the accepted text of some matcher; all others were made by mask walks or rolled back."""
+        """Return how many words belong to the accepted text of some matcher; all others come from mask walks or
+        rollbacks."""
         cdef uint8_t* marks[3]
         cdef size_t total = 0, i
         try:
@@ -686,7 +690,7 @@ cdef class Chart:
                 link = &history.next
 
     cdef int collect(self) except -1 nogil:
-        """Drops everything that no history reaches, and numbers the rest anew."""
+        """Drop everything that no history reaches, and number the rest anew."""
         cdef uint8_t* marks[3]
         cdef uint32_t* maps[3]
         cdef History* history
@@ -703,7 +707,7 @@ cdef class Chart:
                 with gil:
                     raise MemoryError("collecting rows")
             self.mark(marks)
-            # From here on nothing can fail. Ids keep their order: what is sorted stays sorted.
+            # From here on nothing can fail. Ids keep their order, so sorted entries stay sorted.
             keep_marked(self.continuations, marks[2], maps[2])
             keep_marked(self.rows, marks[1], maps[1])
             keep_marked(self.positions, marks[0], maps[0])
@@ -738,7 +742,7 @@ cdef class Chart:
             memset(self.stamps, 0, self.stamps_capacity * sizeof(uint32_t))
         self.epoch = 0
         self.n_collections += 1
-        # What the live continuations lead to will be worked out again, and must not start another collection then.
+        # Pops of the remaining continuations will be computed again; this must not start another collection.
         self.collect_at = 2 * self.n_words() + n_popped
         if self.collect_at < COLLECT_WORDS:
             self.collect_at = COLLECT_WORDS
@@ -763,7 +767,8 @@ cdef class Chart:
                 states[pair_state(self, <uint32_t> i, k)] = 1
 
     cdef void renumber(self, const uint32_t* states, const uint32_t* skeletons, const uint32_t* shapes) noexcept nogil:
-        """Just after `collect`, so that nothing else refers to the engine's tables."""
+        """Change the references to the engine's tables; to be called just after `collect`, so that there are no
+        others."""
         cdef size_t i, k
         cdef uint32_t* w
         for i in range(self.rows.n):
@@ -775,7 +780,7 @@ cdef class Chart:
         for i in range(FINISHED + 1, self.positions.n):
             w = self.positions.words.data + self.positions.starts[i]
             for k in range(2, self.positions.starts[i + 1] - self.positions.starts[i], 2):
-                w[k] = states[w[k]]                     # old and new ids ascend alike: pairs stay sorted
+                w[k] = states[w[k]]                     # new ids are in the order of the old ones, so pairs stay sorted
         rehash(self.rows)
         rehash(self.continuations)
         rehash(self.positions)
@@ -785,7 +790,7 @@ cdef class Chart:
         for i in range(<uint32_t> self.n_checked_continuations, self.continuations.n):
             words = words_of(self.continuations, i)
             expect(words[0] < self.skeletons.shapes.n, "a continuation has a shape")
-            expect(max(words[1:], default=-1) < <object> i, "a continuation goes on with older ones")
+            expect(max(words[1:], default=-1) < <object> i, "a continuation continues with older ones")
             shape = words_of(self.skeletons.shapes, words[0])
             expect(len(words) - 1 == len(set(shape[2::2])), "a continuation has what its shape names")
         for i in range(<uint32_t> self.n_checked_rows, self.rows.n):
@@ -824,12 +829,12 @@ cdef list words_of(Sequences table, uint32_t entry):
 
 cdef int expect(bint holds, str what) except -1:
     if not holds:
-        raise AssertionError(f"this is a bug in earleymask: it does not hold that {what}")
+        raise AssertionError(f"this is a bug in earleymask: an invariant does not hold: {what}")
     return 0
 
 
 cdef void refer_anew(Sequences table, size_t first, size_t stride, const uint32_t* map_) noexcept nogil:
-    """Changes the words first, first + stride, ... of all entries to what the map says."""
+    """Replace the words first, first + stride, ... of all entries by what the map has for them."""
     cdef size_t i, k
     for i in range(table.n):
         k = table.starts[i] + first

@@ -5,8 +5,8 @@ from libc.stdint cimport uint32_t
 from earleymask.earley._nodes cimport Nodes
 from earleymask.earley._tables cimport ByteSet
 
-# Words of a K_CHOICES node: those texts of a K_LIST node from number C_FIRST on that come before C_END, which begin alike;
-# what they have before C_DEPTH has been read.
+# Words of a K_CHOICES node: the texts of a K_LIST node from number C_FIRST up to C_END, exclusive. Their first C_DEPTH
+# bytes are the same, and have been read.
 cdef enum:
     C_LIST = 1
     C_FIRST = 2
@@ -14,11 +14,11 @@ cdef enum:
     C_DEPTH = 4
     C_WORDS = 5
 
-# The node of texts, bytes that are sorted and different from each other, and at least one.
+# Return the node of these texts: at least one, sorted, and different from each other.
 cdef uint32_t make_choices(Nodes nodes, list texts) except? 0xFFFFFFFF
-# The derivative of a K_CHOICES node, as `Nodes.derive`.
+# Derive a K_CHOICES node, as `Nodes.derive` does.
 cdef uint32_t derive_choices(Nodes nodes, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
-# Whether one of the texts of such a node, of which these are the words, has been read to its end.
+# Return whether a text of the node with these words has been read to its end.
 cdef bint have_ended(Nodes nodes, const uint32_t* words) noexcept nogil
-# Bytes that are left of its shortest text.
+# Return how many bytes of its shortest text have not been read.
 cdef uint32_t least_left(Nodes nodes, const uint32_t* words) noexcept nogil

@@ -1,11 +1,11 @@
-"""Long lists of texts: K_LIST, which holds sorted texts as they are, and K_CHOICES, those of them that go on from a place.
+"""Long lists of texts: K_LIST holds sorted texts as they are, K_CHOICES is a range of them with a common beginning.
 
-A trie of regex nodes takes several nodes for each byte of the list, and tokens come to few of them. So a long list
-stays a list, and a node is a range of it: texts that begin alike are next to each other, and the derivative by a byte is
-found by bisection. Unlike in a trie, equal ends of different texts are different nodes.
+A trie of regex nodes takes several nodes for each byte of the list, and tokens reach few of them. So a long list stays
+a list, and a node is a range of it: texts that begin alike are next to each other, and bisection finds the derivative
+by a byte. Unlike in a trie, equal ends of different texts are different nodes.
 
 A K_LIST node is no language. It has the number of texts, where each begins and the last ends, and their bytes. It is a
-node so that it is kept, forgotten and adopted with those that refer to it.
+node so that it is kept, dropped and adopted together with the nodes that refer to it.
 """
 
 from libc.stdint cimport uint8_t, uint64_t
@@ -19,7 +19,7 @@ from earleymask.earley._tables cimport (
 from earleymask.earley.errors import LimitError
 
 cdef enum:
-    MAX_BYTES = 1 << 27         # of the texts of one list
+    MAX_BYTES = 1 << 27         # the texts of one list may have so many bytes together
 
 
 cdef uint32_t make_choices(Nodes nodes, list texts) except? 0xFFFFFFFF:
@@ -35,7 +35,7 @@ cdef uint32_t make_choices(Nodes nodes, list texts) except? 0xFFFFFFFF:
     try:
         reserve(<void**> &words.data, &words.capacity, header + (n_bytes + 3) // 4, sizeof(uint32_t))
         words.n = header + (n_bytes + 3) // 4
-        words.data[words.n - 1] = 0                     # what is left of the last word
+        words.data[words.n - 1] = 0                     # the last word may be filled in part
         words.data[0] = K_LIST
         words.data[1] = <uint32_t> n
         data = <uint8_t*> (words.data + header)
@@ -86,7 +86,7 @@ cdef uint32_t derive_choices(Nodes nodes, uint32_t node, uint32_t byte, ByteSet*
 
 
 cdef bint have_ended(Nodes nodes, const uint32_t* words) noexcept nogil:
-    # Of texts that begin alike the one that is their beginning comes first.
+    # The texts are sorted: if one of them is the beginning of the others, it is the first.
     return length_of(sequence(nodes.nodes, words[C_LIST]), words[C_FIRST]) == words[C_DEPTH]
 
 
@@ -107,7 +107,7 @@ cdef inline uint32_t byte_at(const uint32_t* texts, uint32_t text, uint32_t dept
 
 
 cdef inline uint32_t below(const uint32_t* texts, uint32_t first, uint32_t end, uint32_t depth, uint32_t byte) noexcept nogil:
-    """The first of the texts, all of which go on, that does not go on with a lesser byte."""
+    """Return the first of the texts whose next byte is not smaller; each of them has a next byte."""
     cdef uint32_t middle
     while first < end:
         middle = first + (end - first) // 2

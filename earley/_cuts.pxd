@@ -6,17 +6,17 @@ from earleymask.earley._tables cimport ByteSet, Words
 from earleymask.earley._unions cimport Unions
 
 cdef enum:
-    MAX_EXPLORED = 1 << 14          # states in which it is asked what may follow
+    MAX_EXPLORED = 1 << 14          # states for which `following_of` finds what may follow; beyond this loading fails
 
 
 cdef class Cuts:
-    cdef uint32_t* visited          # per instruction, the step that last met it in a group still open
+    cdef uint32_t* visited          # per instruction: the step that last met it in a group that is still open
     cdef size_t visited_capacity
     cdef uint32_t closure_number
-    cdef Words agenda               # what `visit` has to do, last first
-    cdef Words frames               # groups that are open while items are put out
-    cdef Words items                # items put out
-    cdef Words undo                 # instructions visited, to be forgotten with their group
+    cdef Words agenda               # what `visit` has still to do, last first
+    cdef Words frames               # groups that are open while items are appended
+    cdef Words items                # the items of the new state
+    cdef Words undo                 # instructions visited, which count as not visited when their group ends
 
     cdef uint32_t derive(self, Unions nodes, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
     cdef uint32_t make(self, Unions nodes, size_t base) except? 0xFFFFFFFF nogil
@@ -34,5 +34,5 @@ cdef class Cuts:
     cdef bint has_completer(self, const uint32_t* program, uint32_t group, size_t begin) noexcept nogil
 
 
-# Ends the threads of the state stack[base:] that are not in lookaheads; whether there is a match.
+# End the threads of the state stack[base:] that are not in lookaheads; return whether there is a match.
 cdef int end_lexeme(Cuts cuts, Unions nodes, size_t base) except -1 nogil

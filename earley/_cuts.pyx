@@ -1,29 +1,29 @@
 """Lookarounds, atomic groups and preferences in one terminal: threads in groups that cuts end (K_CUTS).
 
-Backtracking with a cut, as in Prolog, simulated by threads that advance side by side. The items of a state stand in the
-order in which a backtracking matcher would try them. A *group* holds the threads in the body of an atomic group or a
-lookahead and, after them, what is to be tried only if they fail. When a thread completes the body of its group, all that
-is less preferred in the group is cut:
+This simulates backtracking with a cut, as in Prolog, by threads that advance side by side. The items of a state are in
+the order in which a backtracking matcher would try them. A *group* holds the threads in the body of an atomic group or
+a lookahead and, after them, the threads to be tried only if the body fails. When a thread completes the body of its
+group, everything less preferred in the group is cut:
 
-- atomic group: the completing thread goes on behind it, and nothing else in the group does;
-- negative lookahead: the completing thread ends, and what stands after it in the group, the text after the lookahead,
-  with it. If no thread of the body completes, that text goes on as if there had been no lookahead;
+- atomic group: only the completing thread continues after the group;
+- negative lookahead: the completing thread ends, and so do the threads after it in the group, which read the text after
+  the lookahead. If no thread completes the body, these continue as if there were no lookahead;
 - positive lookahead: a negative one within a negative one.
 
-A thread that went on behind the body of a group stays in it as long as a more preferred thread is still in the body, for
-that one may yet cut it. Such a thread is *conditional*: if it completes the body of a group further out, the cut is
-remembered as an item (T_CUT) that takes effect when the group between is gone; the rest of the innermost group is
-cut at once, as it is lost either way. A group from which no thread can be cut any more is dissolved into the one
-around it. A match in a program that is cut at the first match is a cut of everything.
+A thread that has left the body of a group stays in the group as long as a more preferred thread is still in the body,
+because that one may yet cut it. Such a thread is *conditional*. If it completes the body of a group further out, the
+cut is kept as an item (T_CUT) that takes effect when the group between them is gone; the rest of the innermost group is
+cut at once, because it is lost in either case. A group in which no thread can be cut any more is dissolved into the
+group around it. In a program that is cut at the first match, a match cuts everything.
 
-An item that equals an earlier one directly in a group that both are in is left out: whatever it could do, the earlier one
-does first, or is cut together with it. This is what keeps states few.
+An item is dropped if an earlier item that is directly in a group around both equals it: the earlier one does everything
+first, or is cut together with it. This keeps the states few.
 
-What lookbehinds ask is known when they are asked: whether the text so far is in one of the *oracles*, regexes of the form
-"anything, then the body", whose derivatives are kept with the state.
+Lookbehinds can be answered when they are asked. Each asks whether one of the *oracles* matches the text so far: regexes
+of the form "anything, then the body", whose derivatives are kept with the state.
 
-A state also holds a *question*, see `Regexes.cuts`: it is nullable where the answer is yes. What may follow a text is
-found out by reading on: threads of lookaheads read what follows; all others have ended.
+A state also holds a *question*, see `Regexes.cuts`; it is nullable if the answer is yes. To find what may follow a
+text, read on: threads of lookaheads read what follows, all others have ended.
 """
 
 from libc.stdint cimport uint64_t
@@ -46,22 +46,22 @@ from earleymask.earley.errors import LimitError
 
 cdef enum:
     STEP = 0                    # read a byte
-    LOOK_ON = 1                 # read a byte of what follows: a match stays
-    END_ALL = 2                 # no byte: threads end
-    END_MAIN = 3                # no byte: threads end that are not in a lookahead
+    LOOK_ON = 1                 # read a byte of what follows the lexeme: a match stays
+    END_ALL = 2                 # read no byte: all threads end
+    END_MAIN = 3                # read no byte: all threads end that are not in a lookahead
+    MAX_ITEMS = 1 << 15         # the items of one state may have so many words; beyond this a call fails
 
-    MAX_ITEMS = 1 << 15         # words of the items of one state
-
-    # A frame: group, where it begins in `items`, how much of `undo` is older, whether it is stopped and by what.
+    # A frame: group, where it begins in `items`, how much of `undo` is older, whether and why nothing more may enter
+    # it.
     FRAME = 4
     GOING = 0
     STOPPED = 1                 # by a cut of its own, or it began within a stopped one
     STOPPED_BY_CUT = 2          # the last item is a T_CUT
     STOPPED_BY_MATCH = 3        # the last item is a T_MATCH
 
-    MAX_AHEAD = 64              # code points that a lookahead may look beyond its terminal
+    MAX_AHEAD = 64              # `following_of` gives up if a lookahead looks more code points beyond its terminal
     UNKNOWN = 2                 # `verdict`: more has to be read
-    ENDED = 0x80000000          # with a question: the lexeme has ended, what follows it is being read
+    ENDED = 0x80000000          # added to a question: the lexeme has ended, and what follows it is being read
 
     A_VISIT = 0                 # agenda of `visit`: action, argument
     A_CUT = 1
@@ -87,7 +87,7 @@ cdef bint in_lookahead(const uint32_t* program, uint32_t pc) noexcept nogil:
 
 
 cdef bint in_body(const uint32_t* program, uint32_t pc, uint32_t group) noexcept nogil:
-    """Whether the instruction stands in the body of the group."""
+    """Return whether the body of the group contains the instruction."""
     cdef const uint32_t* groups = groups_of(program)
     cdef uint32_t owner = code_of(program)[<size_t> pc * I_WORDS + I_OWNER]
     while owner != NONE and owner != group:
@@ -96,8 +96,8 @@ cdef bint in_body(const uint32_t* program, uint32_t pc, uint32_t group) noexcept
 
 
 cdef class Cuts:
-    """Derives K_CUTS nodes. `base`: where the words of the node that is being worked on begin on the stack of the nodes; they
-    reach to its top.
+    """Derives K_CUTS nodes. `base`: where the words of the current state begin on the stack of the nodes; they reach to
+    its top.
     """
 
     def __dealloc__(self):
@@ -117,7 +117,7 @@ cdef class Cuts:
         return result
 
     cdef uint32_t make(self, Unions nodes, size_t base) except? 0xFFFFFFFF nogil:
-        """The node whose words are stack[base:], which stay there; a simpler one where one will do."""
+        """Return the node with the words stack[base:], which stay there, or a simpler node that matches the same."""
         cdef const uint32_t* program = program_of(nodes, base)
         cdef const uint32_t* code = code_of(program)
         cdef uint32_t* item
@@ -138,8 +138,8 @@ cdef class Cuts:
             else:
                 plain = False
             i += item_length(item[0])
-        if plain or (matched and end == first + 1):         # no condition is left
-            if question > 1:                                # asks for a text that not everything may follow
+        if plain or (matched and end == first + 1):         # nothing is conditional
+            if question > 1:                                # asks for a text after which not everything may come
                 return R_EMPTY
             i = first
             while i < end:
@@ -150,17 +150,17 @@ cdef class Cuts:
             return nodes.make_union(end)
         for i in range(program[CP_ORACLES]):
             if not (asked >> i) & 1:
-                nodes.stack.data[base + CUTS_ORACLES + i] = R_EMPTY     # nobody will ask: states need not be told apart by it
+                nodes.stack.data[base + CUTS_ORACLES + i] = R_EMPTY     # will not be asked, so states need not differ in it
         result = nodes.nodes.find(nodes.stack.data + base, end - base)
         if result == NONE:
-            answer = self.answers(nodes, base)              # first: an error must not leave a node that does not know it
+            answer = self.answers(nodes, base)              # first, so that an error leaves no node without its answer
             result = nodes.make(nodes.stack.data + base, end - base)
             if answer:
                 nodes.flags[result] |= F_NULLABLE
         return result
 
     cdef int answers(self, Unions nodes, size_t base) except -1 nogil:
-        """Whether a text may end in this state, by its question."""
+        """Return whether a text may end in this state, as its question asks."""
         cdef size_t copy = copy_state(nodes, base)
         cdef uint32_t question = nodes.stack.data[base + CUTS_QUESTION]
         cdef int answer = 0
@@ -170,7 +170,7 @@ cdef class Cuts:
         return answer
 
     cdef int step(self, Unions nodes, size_t base, uint32_t byte, uint32_t mode, ByteSet* same) except -1 nogil:
-        """Replaces the state stack[base:] by the one after `byte`, or where `mode` says so, after the end."""
+        """Replace the state stack[base:] by the one after `byte`, or after the end if `mode` says so."""
         cdef const uint32_t* program = program_of(nodes, base)
         cdef const uint32_t* code = code_of(program)
         cdef size_t first = base + items_begin(program), i = first, end = nodes.stack.n
@@ -237,7 +237,7 @@ cdef class Cuts:
         return 0
 
     cdef int visit(self, Unions nodes, size_t base, uint32_t start) except -1 nogil:
-        """Puts out the items that `start` leads to without reading, in order of preference."""
+        """Append the items to which `start` leads without reading, in order of preference."""
         cdef const uint32_t* program = program_of(nodes, base)
         cdef const uint32_t* code = code_of(program)
         cdef const uint32_t* instruction
@@ -303,7 +303,7 @@ cdef class Cuts:
             return 0
         while i < self.items.n:
             if items[i] == T_THREAD and items[i + 1] == pc and items[i + 2] == node:
-                return 0                                    # an item that equals it is preferred
+                return 0                                    # an equal item is preferred
             i += items[i + 2] if items[i] == T_OPEN and items[i + 2] else item_length(items[i])
         if self.items.n > MAX_ITEMS:
             with gil:
@@ -322,7 +322,8 @@ cdef class Cuts:
         return 0
 
     cdef int cut(self, uint32_t group) except -1 nogil:
-        """The body of `group` has matched: nothing more comes in the innermost group, and some day in that one."""
+        """Cut, because the body of `group` has matched: now in the innermost group, and in `group` when the groups
+        between are gone."""
         cdef uint32_t* frame = self.frames.data + self.frames.n - FRAME
         if frame[3] != GOING:
             return 0
@@ -356,8 +357,8 @@ cdef class Cuts:
         items = self.items.data
         length = self.items.n - start
         if length > 3 and not self.has_completer(program, group, start + 3):
-            # Nothing in the group can be cut any more, so its items belong into the one around it. What was met in its
-            # body is forgotten all the same: another group of the kind may have to be cut from there.
+            # Nothing in the group can be cut any more, so its items move to the group around it. Instructions met in
+            # its body count as not visited all the same: another group of this kind may have to be cut from there.
             for i in range(older, self.undo.n):
                 if in_body(program, self.undo.data[i], group):
                     self.visited[self.undo.data[i]] = 0
@@ -382,18 +383,18 @@ cdef class Cuts:
             while i < start:
                 if items[i] == T_OPEN and items[i + 2] == length and not memcmp(
                         items + i, items + start, length * sizeof(uint32_t)):
-                    self.items.n = start                    # a group that equals it is preferred
+                    self.items.n = start                    # an equal group is preferred
                     break
                 i += items[i + 2] if items[i] == T_OPEN and items[i + 2] else item_length(items[i])
         else:
             self.items.n = start
-        while self.undo.n > older:                          # what was met in here is out of sight from now on
+        while self.undo.n > older:                          # instructions met in here count as not visited from now on
             self.undo.n -= 1
             self.visited[self.undo.data[self.undo.n]] = 0
         return 0
 
     cdef bint has_completer(self, const uint32_t* program, uint32_t group, size_t begin) noexcept nogil:
-        """Whether something in items[begin:] may complete the body of `group`."""
+        """Return whether something in items[begin:] may complete the body of `group`."""
         cdef const uint32_t* items = self.items.data
         cdef size_t i = begin
         while i < self.items.n:
@@ -401,12 +402,13 @@ cdef class Cuts:
                 return True
             if items[i] == T_THREAD and in_body(program, items[i + 1], group):
                 return True
-            # What is in a later turn of the same group completes that one.
+            # Items in a later turn of the same group complete that turn.
             i += items[i + 2] if items[i] == T_OPEN and items[i + 1] == group else item_length(items[i])
         return False
 
     cdef following_of(self, Unions nodes, size_t base, int depth, list followings, dict met):
-        """The number of what may follow the ended lexeme stack[base:], or None; `met` has those of states seen before."""
+        """Return the number of what may follow the ended lexeme stack[base:], or None; `met` has the numbers of states
+        seen before."""
         cdef size_t here = nodes.stack.n
         cdef uint32_t known = verdict(nodes, base), point
         if known != UNKNOWN:
@@ -437,10 +439,10 @@ cdef class Cuts:
         return number
 
 
-# What may follow a lexeme. The state of a K_CUTS node is stack[base:] here.
+# What may follow a lexeme. Here stack[base:] is the state of a K_CUTS node.
 
 cdef int end_lexeme(Cuts cuts, Unions nodes, size_t base) except -1 nogil:
-    """Ends the threads that are not in lookaheads; whether there is a match."""
+    """End the threads that are not in lookaheads; return whether there is a match."""
     cdef size_t i = base + items_begin(program_of(nodes, base))
     cdef ByteSet same
     while i < nodes.stack.n:
@@ -452,10 +454,10 @@ cdef int end_lexeme(Cuts cuts, Unions nodes, size_t base) except -1 nogil:
 
 
 cdef uint32_t verdict(Nodes nodes, size_t base) noexcept nogil:
-    """Whether the ended lexeme matches: 0 no, 1 yes, UNKNOWN."""
+    """Return whether the ended lexeme matches: 0 no, 1 yes, UNKNOWN."""
     cdef size_t i = base + items_begin(program_of(nodes, base)), end
     cdef bint found = False, cut = False
-    # A match that no group holds is certain, unless a cut of everything may still come before it.
+    # A match in no group is certain, unless a cut of everything may still come before it.
     while i < nodes.stack.n:
         if nodes.stack.data[i] == T_MATCH:
             return UNKNOWN if cut else 1
@@ -471,7 +473,7 @@ cdef uint32_t verdict(Nodes nodes, size_t base) noexcept nogil:
 
 
 cdef size_t copy_state(Nodes nodes, size_t base) except? 0 nogil:
-    """Puts a copy of the state on top of it; where that begins."""
+    """Push a copy of the state on the stack; return where it begins."""
     cdef size_t copy = nodes.stack.n, i
     for i in range(base, copy):
         words_push(&nodes.stack, nodes.stack.data[i])
@@ -479,7 +481,7 @@ cdef size_t copy_state(Nodes nodes, size_t base) except? 0 nogil:
 
 
 cdef int ends_well(Cuts cuts, Unions nodes, size_t base) except -1 nogil:
-    """Whether the ended lexeme matches if the text ends, too."""
+    """Return whether the ended lexeme matches if the text ends, too."""
     cdef size_t copy = copy_state(nodes, base)
     cdef ByteSet same
     cdef bint answer
@@ -490,7 +492,7 @@ cdef int ends_well(Cuts cuts, Unions nodes, size_t base) except -1 nogil:
 
 
 cdef int look_on(Cuts cuts, Unions nodes, size_t base, uint32_t point) except -1 nogil:
-    """Puts the state on the stack that comes after the ended lexeme stack[base:] and a code point, by its number."""
+    """Push the state after the ended lexeme stack[base:] and a code point, given by its number."""
     cdef size_t copy = copy_state(nodes, base)
     cdef uint32_t encoded[4]
     cdef uint32_t i
@@ -502,7 +504,8 @@ cdef int look_on(Cuts cuts, Unions nodes, size_t base, uint32_t point) except -1
 
 
 cdef int is_followed(Cuts cuts, Unions nodes, size_t base, uint32_t number) except -1 nogil:
-    """Whether what may follow the ended lexeme is the following of this number. Remembered as a node with that question."""
+    """Return whether what may follow the ended lexeme is the following of this number. The answer is remembered as a
+    node with that question."""
     cdef uint32_t known = verdict(nodes, base), point, node, end
     cdef size_t copy = nodes.stack.n, row
     cdef int answer
@@ -529,7 +532,7 @@ cdef int is_followed(Cuts cuts, Unions nodes, size_t base, uint32_t number) exce
 
 
 cdef inline const uint32_t* program_of(Nodes nodes, size_t base) noexcept nogil:
-    """The program of the state stack[base:]."""
+    """Return the program of the state stack[base:]."""
     return cut_program(nodes, nodes.stack.data[base + CUTS_PROGRAM])
 
 

@@ -1,4 +1,4 @@
-# Tokens in which a followed terminal may end and what follows it may matter.
+# Tokens in which a followed terminal may end and in which it matters what follows it.
 
 from libc.stdint cimport uint32_t
 
@@ -7,7 +7,7 @@ from earleymask.earley._tables cimport Words
 from earleymask.trie._trie cimport TokenTrie
 
 cdef class Doubtful:
-    cdef Words inside               # token ids, ascending: to be looked through where such a lexeme has begun
-    cdef Words outside              # and where none has
+    cdef Words inside               # token ids, ascending: to be tried if such a lexeme has begun
+    cdef Words outside              # and if none has begun
 
     cdef int find(self, TokenTrie trie, Regexes regexes, uint32_t node, Words* found) except -1

@@ -1,10 +1,10 @@
-"""Tokens of one vocabulary that are to be looked through before a mask is right.
+"""Doubtful tokens: tokens of one vocabulary that are tried one by one before a mask is right.
 
-What may follow a *followed* terminal depends on its text (`Engine.add_followed`). Masks are made of what all texts have in
-common, so there a symbol stands for whatever may follow, and a mask may hold a token in which such a lexeme ends and goes
-on as its text does not allow: the end of a key, its value, and the same key again. The front end says by a regex how such
-tokens look. They are few and short; each that is in a mask is tried, byte by byte, on the rows of the matcher, which know
-the text (`Masks.look_through`).
+The text of a *followed* terminal decides what may follow it (`Engine.add_followed`). Masks are made of what all texts
+have in common, so for them one symbol stands for everything that may follow. Then a mask may hold a token in which such
+a lexeme ends and continues as its text does not allow: the end of a key, its value, and the same key again. The front
+end gives a regex that all such tokens match. They are few and short; each of them that is in a mask is tried, byte by
+byte, on the rows of the matcher, which know the text (`Masks.look_through`).
 """
 
 from libc.stdint cimport uint64_t
@@ -30,7 +30,7 @@ cdef class Doubtful:
         words_free(&self.outside)
 
     cdef int find(self, TokenTrie trie, Regexes regexes, uint32_t node, Words* found) except -1:
-        """One walk over the trie, with a table of 256 states for each derivative of the regex."""
+        """Find the tokens by one walk over the trie, with a table of 256 states for each derivative of the regex."""
         cdef Map states = Map()                     # regex node -> state
         cdef Words nodes, tables                    # by state
         cdef uint32_t* path = <uint32_t*> malloc((<size_t> trie.max_depth + 1) * sizeof(uint32_t))
@@ -84,7 +84,7 @@ cdef uint32_t state_of(Map states, Words* nodes, Words* tables, uint32_t node) e
 
 
 cdef int fill_row(Regexes regexes, Map states, Words* nodes, Words* tables, uint32_t state, uint32_t byte) except -1:
-    """The state after `byte`, noted for all bytes that have the same one."""
+    """Note the state after `byte`, and after all bytes that lead to the same one."""
     cdef ByteSet same
     cdef uint32_t target, other
     byteset_fill(&same, <uint64_t> -1)

@@ -2,5 +2,5 @@ from libc.stdint cimport uint32_t
 
 from earleymask.earley._nodes cimport Nodes
 
-# 1 if no string is in the language of the node, for one that has F_SEARCH; notes in the flags what it finds out.
+# Return 1 if the node, which has F_SEARCH, matches nothing; note the answer in its flags.
 cdef int search(Nodes nodes, uint32_t start) except -1 nogil

@@ -1,4 +1,4 @@
-"""Whether the language of a regex node is empty. Exact: complement and intersection make this a search."""
+"""Decides whether a regex node matches anything. Exact: with complement and intersection this is a search."""
 
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free
@@ -15,21 +15,21 @@ from earleymask.earley._tables cimport (
 from earleymask.earley.errors import LimitError
 
 cdef enum:
-    MAX_SEARCHED = 1 << 18      # nodes visited to decide one emptiness
-    MAX_NESTING = 100           # of nodes that lengths are asked of
+    MAX_SEARCHED = 1 << 18      # nodes that one search may visit; beyond this the call fails
+    MAX_NESTING = 100           # nodes within one another that `least_length` looks at
 
 
 cdef int search(Nodes nodes, uint32_t start) except -1 nogil:
-    """Derivatives until something nullable turns up; nothing turning up proves all of them empty.
+    """Derive until a nullable node is found. If there is none, all nodes that were visited match nothing.
 
-    First that of which the least seems to be left (`least_length`), and of these the one found last: a string that
-    matches is as a rule found by going on and on, while the states that are near the start can be exponentially many.
-    Depth first alone, `[a-z]{1,1000}@b` was searched along a thousand letters.
+    The node that seems to need the fewest bytes (`least_length`) comes first, and among equals the one found last:
+    usually a matching string is found by reading on and on, while there can be exponentially many states near the
+    start. A mere depth-first search went along a thousand letters for `[a-z]{1,1000}@b`.
     """
-    cdef Words found                    # node, index of the node it was reached from
+    cdef Words found                    # node, index of the node from which it was reached
     cdef uint64_t* pending = NULL       # a heap: least length, indexes into `found` from the last one
     cdef size_t n_pending = 0, capacity = 0
-    cdef Words visited                  # bits by node; of this search alone, for K_ESCAPED nodes begin others within it
+    cdef Words visited                  # a bit for each node; for this search only, because K_ESCAPED nodes start others within it
     cdef size_t i, j
     cdef uint32_t node, byte, target
     cdef ByteSet same, seen
@@ -65,7 +65,7 @@ cdef int search(Nodes nodes, uint32_t start) except -1 nogil:
                          <uint64_t> nodes.least_length(target, MAX_NESTING) << 32 | (NONE - <uint32_t> found.n))
                     words_push(&found, target)
                     words_push(&found, <uint32_t> i)
-        if inhabited:                   # and so is everything on the way there
+        if inhabited:                   # and so are all nodes on the way there
             while i:
                 nodes.flags[found.data[i]] |= F_KNOWN_INHABITED
                 i = found.data[i + 1]
@@ -81,7 +81,7 @@ cdef int search(Nodes nodes, uint32_t start) except -1 nogil:
 
 
 cdef int push(uint64_t** heap, size_t* n, size_t* capacity, uint64_t key) except -1 nogil:
-    """Adds a key to a heap with the least one in front."""
+    """Add a key to a heap whose least key is first."""
     cdef size_t i = n[0], parent
     reserve(<void**> heap, capacity, i + 1, sizeof(uint64_t))
     n[0] += 1
@@ -96,7 +96,7 @@ cdef int push(uint64_t** heap, size_t* n, size_t* capacity, uint64_t key) except
 
 
 cdef uint64_t pop(uint64_t* heap, size_t* n) noexcept nogil:
-    """Takes the least key off; there is one."""
+    """Remove and return the least key; there is one."""
     cdef uint64_t least = heap[0], last
     cdef size_t i = 0, child = 1
     n[0] -= 1
@@ -114,7 +114,7 @@ cdef uint64_t pop(uint64_t* heap, size_t* n) noexcept nogil:
 
 
 cdef bint visit_first(Words* visited, uint32_t node) except? -1 nogil:
-    """Sets the node's bit; whether it was not set before."""
+    """Set the node's bit; return whether it was not set before."""
     while visited.n <= node >> 5:
         words_push(visited, 0)
     if bits_have(visited.data, node):

@@ -15,32 +15,31 @@ cdef class Engine:
     cdef dict specials              # name of a special token -> symbol
     cdef object doubtful            # makes regex nodes (inside, outside): see `set_doubtful`; None without followed terminals
     cdef list token_sets            # symbol, name, ranges, names, negated: see `add_token_ids`
-    # What symbols have beside their language, by symbol; None where none has it.
+    # Attributes of symbols, by symbol; None if no symbol has the attribute.
     cdef readonly dict captures     # nonterminal -> name, end_name, body, end, inside: see `add_capture`
-    cdef readonly dict max_tokens   # terminal -> most tokens, bytes of the shortest text that ends it if there is such
+    cdef readonly dict max_tokens   # terminal -> most tokens, bytes of the shortest text that ends it or 0
     cdef readonly dict temperatures # terminal -> temperature
     cdef readonly set ignored_text  # terminals that stand in productions and are ignored text all the same
     cdef object __weakref__
     cdef dict masks                 # TokenTrie -> Masks over it
     cdef list charts                # weak references to the charts of matchers
     cdef size_t prune_charts_at     # length of that list
-    cdef uint32_t n_base_symbols    # of the grammar itself; what lazy and followed symbols bring comes after them
-    cdef uint32_t n_base_nodes      # regex nodes that the grammar itself has
-    cdef size_t collect_bytes, collect_states, collect_nodes    # of what is learned, that start a collection
-    cdef uint64_t n_collections     # by `_forget`
+    cdef uint32_t n_base_symbols    # symbols of the grammar itself; those that lazy and followed symbols add come after them
+    cdef uint32_t n_base_nodes      # regex nodes of the grammar itself
+    cdef size_t collect_bytes, collect_states, collect_nodes    # a collection starts when as many have been learned
+    cdef uint64_t n_collections     # times that `_forget` has dropped what no matcher needs
     cdef uint32_t n_looks           # calls of `is_full`
-    cdef void* lock                 # a PyThread lock: everything below is changed by one thread at a time
+    cdef void* lock                 # a PyThread lock: the thread that holds it may read and change everything here
+    cdef unsigned long owner        # thread that holds the lock; 0: no thread
 
-    cdef unsigned long owner        # thread that holds the lock, 0: none
-
-    # What front ends call for every symbol and production, typed for those that are compiled.
+    # Front ends call these for every symbol and production; compiled ones call them in C.
     cpdef uint32_t add_terminal(self, str name, node, bint ignored=*) except? 0xFFFFFFFF
     cpdef uint32_t add_nonterminal(self, str name) except? 0xFFFFFFFF
     cpdef add_production(self, lhs, rhs)
     cpdef double seconds_left(self)
     cpdef open_for_changes(self)
 
-    # Without the GIL while waiting. RuntimeError where this thread has it already.
+    # Take the lock; waits without the GIL. RuntimeError if this thread has it already.
     cdef int acquire(self) except -1
     cdef bint try_acquire(self) except -1
     cdef void release(self) noexcept

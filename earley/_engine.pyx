@@ -1,8 +1,8 @@
 """The compiled form of a grammar.
 
-`earleymask.grammar` fills an `Engine` with terminals, nonterminals and productions and calls `finish`; from then on nothing
-of its meaning changes. What matchers learn about the grammar (regex derivatives, lexer states, skeletons) is kept
-here for all of them, under one lock.
+`earleymask.grammar` fills an `Engine` with terminals, nonterminals and productions and calls `finish`; from then on the
+grammar means the same. The engine keeps what matchers learn about it (regex derivatives, lexer states, skeletons) for
+all of them, under one lock.
 """
 
 from cpython.pythread cimport (
@@ -25,9 +25,9 @@ MAX_TOKEN_ID = 0xFFFFFFFF
 cdef class Engine:
     """A grammar over the nodes of `regexes`, built by `add_*` and then `finish`.
 
-    Symbols are ints. Every symbol that occurs in a production must be productive (derive at least one string): what
-    the parser predicts it must be able to finish, or masks would lead into dead ends. Front ends trim first;
-    `is_productive` answers for lazy symbols.
+    Symbols are ints. Every symbol in a production must be productive, that is, derive at least one string: otherwise
+    the parser could predict a symbol that no text finishes, and masks would lead into dead ends. Front ends remove
+    unproductive symbols first; `is_productive` answers for lazy symbols.
     """
 
     def __cinit__(self, Regexes regexes not None):
@@ -47,10 +47,11 @@ cdef class Engine:
             PyThread_free_lock(<PyThread_type_lock> self.lock)
 
     cpdef uint32_t add_terminal(self, str name, node, bint ignored=False) except? 0xFFFFFFFF:
-        """A terminal that matches `node`, maybe the empty string too; an `ignored` one may also stand between lexemes.
+        """Add a terminal that matches `node`, possibly the empty string; an `ignored` one may also stand between
+        lexemes.
 
-        The function of a lazy symbol may add some, ignored ones excepted. Then nodes of this arena are numbered anew now
-        and then: it may keep symbols, not nodes, from one call to the next.
+        The function of a lazy symbol may add terminals, but no ignored ones. Once the grammar is finished, nodes of
+        this arena are sometimes renumbered: such a function may keep symbols from one call to the next, but no nodes.
         """
         if ignored or not self.rules.n_expanding:
             self.open_for_changes()
@@ -59,11 +60,12 @@ cdef class Engine:
         return self.rules.add_symbol(name, S_TERMINAL, self.regexes.is_nullable(node), node, ignored)
 
     def add_followed(self, str name not None, node, follow) -> int:
-        """A terminal whose text says what may follow it: after the bytes `text`, the symbol `follow(text)`.
+        """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol `follow(text)`.
 
-        It stands first of two symbols in a production. The second one must derive at least what `follow` gives for each
-        text, and stands for it where the text is not known: masks are made with it, and then looked through for tokens
-        in which that makes a difference, see `set_doubtful`. `follow` may add symbols as the function of a lazy symbol may.
+        In a production it is the first of two symbols. The second one must derive at least what `follow` gives for each
+        text; it stands for that if the text is not known. Masks are made with it, and then the tokens in which the text
+        makes a difference are tried one by one, see `set_doubtful`. `follow` may add symbols, like the function of a
+        lazy symbol.
         """
         symbol = self.add_terminal(name, node)
         self.rules.symbols[<uint32_t> symbol].followed = True
@@ -72,33 +74,34 @@ cdef class Engine:
         return symbol
 
     def set_doubtful(self, make) -> None:
-        """Which tokens to look through. `make()` is called when that is first asked, and gives two regex nodes: `inside`,
-        for where a followed terminal's lexeme has begun, and `outside`. A token in which such a lexeme ends, and what
-        follows it matters, must match.
+        """Set which tokens are tried one by one. `make()` is called when they are first needed and returns two regex
+        nodes: `inside` is used while the lexeme of a followed terminal is under way, `outside` otherwise. They must
+        match every token in which such a lexeme ends and what follows it matters.
         """
         self.open_for_changes()
         self.doubtful = make
 
     def add_special(self, str name not None) -> int:
-        """A special token, by its name in the vocabulary. The same name is the same symbol."""
+        """Add a special token by its name in the vocabulary. The same name is the same symbol."""
         if name not in self.specials:
             self.open_for_changes()
             self.specials[name] = self.rules.add_symbol(name, S_SPECIAL)
         return self.specials[name]
 
     def add_token_ids(self, str name not None, ranges, *, names=(), negated=False) -> int:
-        """One token out of a set: ids within inclusive `ranges`, and special tokens by their `names`; all others, if `negated`.
+        """Add a symbol for one token out of a set: ids within inclusive `ranges`, and special tokens by their `names`;
+        if `negated`, all other tokens.
 
-        It is taken by the token itself and never spelled by bytes, whether or not the token has some. Of ranges, and of what
-        is negated, only ids count that a vocabulary has; where it lacks a name, a single id or all of them, making a matcher
-        raises VocabularyError. The same set is the same symbol.
+        Only the token itself matches it, never a spelling by bytes, even if the token has bytes. Ids in ranges and in
+        negated sets count only if the vocabulary has them. Making a matcher raises VocabularyError if the vocabulary
+        lacks a name, a single id, or all ids of the set. The same set is the same symbol.
         """
         key = (tuple(sorted({(index(low), index(high)) for low, high in ranges})), tuple(sorted(set(names))), bool(negated))
         for low, high in key[0]:
             if not 0 <= low <= high <= MAX_TOKEN_ID:
-                raise ValueError(f"token ids {low} to {high}: a range ascends from 0 or more to {MAX_TOKEN_ID} at most")
+                raise ValueError(f"token ids {low} to {high}: a range must ascend within 0 to {MAX_TOKEN_ID}")
         if not any(key):            # neither ids nor names, and not negated
-            raise ValueError(f"{name!r}: a set of token ids needs one")
+            raise ValueError(f"{name!r}: a set of token ids must have an id or a name, or be negated")
         for known in self.token_sets:
             if known[2:] == key:
                 return known[0]
@@ -108,66 +111,67 @@ cdef class Engine:
         return symbol
 
     cpdef uint32_t add_nonterminal(self, str name) except? 0xFFFFFFFF:
-        """A nonterminal, which needs at least one production before `finish`."""
+        """Add a nonterminal. It needs at least one production before `finish`."""
         self.open_for_changes()
         return self.rules.add_symbol(name, S_NONTERMINAL)
 
     def add_lazy(self, str name not None, expand, *, nullable=False, witness=None) -> int:
-        """A nonterminal whose productions `expand()` makes when the parser first predicts it.
+        """Add a nonterminal whose productions `expand()` makes when the parser first predicts it.
 
-        `expand` returns right-hand sides of symbols that exist, or of terminals and lazy symbols that it makes. `nullable` says whether
-        the symbol derives the empty string. Alternatives with unproductive symbols are left out. `witness`: symbols that all
-        derive a string exactly if this one does, where that is known without its productions.
+        `expand` returns right-hand sides, of symbols that exist or of terminals and lazy symbols that it adds.
+        `nullable` says whether the symbol derives the empty string. Alternatives with unproductive symbols are dropped.
+        `witness`: symbols that all derive a string exactly if this one does, if they are known without its productions.
         """
         return self.rules.add_lazy(name, nullable, expand, witness)
 
     def add_capture(self, symbol, name, *, end_name=None, body=None, end=None, bint inside=True) -> None:
-        """Texts of the nonterminal are reported as `name` by `Matcher.captures`, where that is not None.
+        """Let `Matcher.captures` report texts of the nonterminal as `name`, if that is not None.
 
-        `body` and `end` are nodes where the text is one lexeme, a text of `body` and then one of `end`: then `end_name` is a
-        name for the latter, which belongs to the text reported as `name` if it is `inside`.
+        If the text is one lexeme that consists of a text of node `body` and one of node `end`, then `end_name` is the
+        name for the latter. The text reported as `name` includes it if `inside` is true.
         """
         if self.captures is None:
             self.captures = {}
         self.captures[self.rules.checked(symbol)] = (name, end_name, body, end, inside)
 
     def set_max_tokens(self, symbol, n, n_ending=0) -> None:
-        """A lexeme of the terminal may take `n` tokens, and then has to end.
+        """Let a lexeme of the terminal take at most `n` tokens; then it has to end.
 
-        `n_ending`: where a lexeme ends with a text that says so, as `stop` has it, the bytes of the shortest one; else 0.
+        `n_ending`: if lexemes end with a text of their own, as with `stop`, the number of bytes of the shortest such
+        text; else 0.
         """
         if self.max_tokens is None:
             self.max_tokens = {}
         self.max_tokens[self.rules.checked(symbol)] = (n, n_ending)
 
     def set_temperature(self, symbol, temperature) -> None:
-        """What `Matcher.temperature` says where a lexeme of the terminal is written."""
+        """Set what `Matcher.temperature` returns while a lexeme of the terminal is written."""
         if self.temperatures is None:
             self.temperatures = {}
         self.temperatures[self.rules.checked(symbol)] = temperature
 
     def set_ignored_text(self, symbol) -> None:
-        """The terminal is ignored text, though it stands in productions: captures do not begin or end with it."""
+        """Declare a terminal in productions to be ignored text: captures neither begin nor end with it."""
         if self.ignored_text is None:
             self.ignored_text = set()
         self.ignored_text.add(self.rules.checked(symbol))
 
     def is_productive(self, symbol) -> bool:
-        """Whether the symbol derives a string. Expands lazy symbols only as far as it takes to know."""
+        """Return whether the symbol derives a string. Expands lazy symbols only as far as this needs."""
         return self.rules.is_productive(symbol)
 
     def work_out(self, symbol) -> None:
-        """Makes the productions of a lazy symbol now, as long as the grammar is not finished."""
+        """Make the productions of a lazy symbol now. The grammar must not be finished."""
         self.open_for_changes()
         self.rules.alternatives(symbol)
 
     cpdef add_production(self, lhs, rhs):
-        """`lhs` may become the symbols `rhs`."""
+        """Add the production `lhs` -> `rhs`, a sequence of symbols."""
         self.open_for_changes()
         self.rules.add_production(lhs, rhs)
 
     def finish(self, start) -> None:
-        """Fixes the start symbol and opens the engine for matchers."""
+        """Set the start symbol and open the engine for matchers."""
         cdef uint32_t symbol
         self.open_for_changes()
         for symbol in range(self.rules.n_symbols):
@@ -184,7 +188,7 @@ cdef class Engine:
         self.set_marks()
 
     def set_limits(self, limits not None) -> None:
-        """What matchers may take from now on, a `Limits`."""
+        """Set the `Limits` for matchers from now on."""
         self.acquire()
         try:
             self.regexes.meter.use(limits)
@@ -195,12 +199,12 @@ cdef class Engine:
             self.release()
 
     cpdef double seconds_left(self):
-        """What is left of the time that the call at work may take. For functions of lazy symbols."""
+        """Return how many seconds the current call may still take. For functions of lazy symbols."""
         return self.regexes.meter.ns_left() / 1e9
 
     cpdef open_for_changes(self):
         if self.lexer is not None:
-            raise ValueError("this engine is finished: its grammar cannot be changed any more")
+            raise ValueError("this engine is finished: its grammar cannot be changed; build another engine")
 
     @property
     def special_names(self) -> tuple[str, ...]:
@@ -219,7 +223,7 @@ cdef class Engine:
 
     @property
     def n_added(self) -> int:
-        """Symbols that came with texts, since the grammar was finished. They stay as long as the engine."""
+        """Symbols that texts have added since the grammar was finished. They live as long as the engine."""
         return self.rules.n_symbols - self.n_base_symbols if self.lexer is not None else 0
 
     @property
@@ -228,11 +232,11 @@ cdef class Engine:
         return self.rules.n_productions
 
     def stats(self) -> dict[str, int]:
-        """What has been learned about the grammar so far, in numbers of things and bytes; over all its vocabularies.
+        """Return how much has been learned about the grammar over all its vocabularies: numbers of things, and bytes.
 
-        `grammar_bytes`: regexes, lexer states and skeletons; `grammar_collections`: times that they were forgotten but
-        for what living matchers needed. `mask_bytes`: answers and masks, bounded together
-        with all else that is remembered for their vocabulary (`Vocabulary.stats`).
+        `grammar_bytes`: regexes, lexer states and skeletons. `grammar_collections`: how often those that no living
+        matcher needed were dropped. `mask_bytes`: answers and masks; one bound covers them and all else that is
+        remembered for their vocabulary (`Vocabulary.stats`).
         """
         self.acquire()
         try:
@@ -261,7 +265,7 @@ cdef class Engine:
         cdef unsigned long thread = <unsigned long> PyThread_get_thread_ident()
         if not PyThread_acquire_lock(<PyThread_type_lock> self.lock, NOWAIT_LOCK):
             if self.owner == thread:
-                # A finalizer or the function of a lazy symbol; waiting would never end.
+                # A finalizer, or the function of a lazy symbol, calls a matcher: waiting would never end.
                 raise RuntimeError("a call of a matcher was interrupted by another one of the same grammar in its own thread")
             with nogil:
                 PyThread_acquire_lock(<PyThread_type_lock> self.lock, WAIT_LOCK)
@@ -270,7 +274,7 @@ cdef class Engine:
         return 0
 
     cdef bint try_acquire(self) except -1:
-        """The lock, if nobody has it."""
+        """Take the lock if no thread has it; return whether it was taken."""
         if not PyThread_acquire_lock(<PyThread_type_lock> self.lock, NOWAIT_LOCK):
             return False
         self.owner = <unsigned long> PyThread_get_thread_ident()
@@ -293,14 +297,16 @@ cdef class Engine:
         return self.regexes.n_bytes() + self.lexer.n_bytes() + self.skeletons.n_bytes()
 
     cdef bint is_full(self) noexcept nogil:
-        """Whether so much has been learned that a collection is due. Memory is added up only now and then."""
+        """Return whether so much has been learned that a collection is due. The memory is summed at every 16th call
+        only."""
         if self.lexer.states.n >= self.collect_states or self.regexes.nodes.n >= self.collect_nodes:
             return True
         self.n_looks += 1
         return self.n_looks % 16 == 0 and self.n_learned_bytes() >= self.collect_bytes
 
     cdef int set_marks(self) except -1:
-        """When the next collection is due: at three quarters of a limit, or an eighth of it above what is in use."""
+        """Set when the next collection is due: at three quarters of a limit, or an eighth of it above what is in
+        use."""
         cdef Meter meter = self.regexes.meter
         self.collect_bytes = max(meter.most_grammar_bytes // 4 * 3, self.n_learned_bytes() + meter.most_grammar_bytes // 8 + 1)
         self.collect_states = max(meter.most_lexer_states // 4 * 3, self.lexer.states.n + meter.most_lexer_states // 8 + 1)

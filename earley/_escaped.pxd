@@ -10,8 +10,8 @@ cdef enum:
     STYLE_SHORTEST = 1              # only the escapes that are needed, each in its shortest form and with small letters
     STYLE_ASCII = 2                 # characters beyond ASCII are escaped
 
-# E_BODY of a node is what is left of the text, E_PHASE what has been read of an escape (0: nothing), E_VALUE its hexadecimal
-# digits as a number, E_HIGH, within the second half of a surrogate pair, the first half.
+# In a node, E_BODY is the rest of the text; E_PHASE is how much of an escape has been read (0: nothing), E_VALUE the
+# number that its hexadecimal digits make, and E_HIGH the first half of a surrogate pair while the second is read.
 cdef uint32_t make_escaped(Nodes nodes, uint32_t body, uint32_t style, uint32_t phase, uint32_t value,
                            uint32_t high) except? 0xFFFFFFFF nogil
 cdef uint32_t derive_escaped(Nodes nodes, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil

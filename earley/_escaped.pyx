@@ -1,13 +1,13 @@
 """The texts of a regex as they are written within a JSON string (K_ESCAPED).
 
 JSON has several spellings of most characters (RFC 8259, section 7): `é` may be written as itself, as `\\u00e9` or as
-`\\u00E9`. What a schema demands is demanded of the text, so its regexes, with their intersections and complements, are over
-texts; a K_ESCAPED node is the set of spellings of all texts in its `body`, without the quotes. An inverse of "unescape",
-worked out byte by byte: a character that is written as itself derives the body by its bytes; an escape is read to its end,
-the state holding the digits so far, and then derives the body by the UTF-8 form of the character it stands for.
+`\\u00E9`. A schema restricts the text, not its spelling, so its regexes, with their intersections and complements, are
+over texts; a K_ESCAPED node matches all spellings of all texts in its `body`, without the quotes. It is an inverse of
+"unescape", computed byte by byte: a character that is written as itself derives the body by its bytes; an escape is
+read to its end while the state holds its digits, and then derives the body by the UTF-8 form of its character.
 
-No node is made that has no string. So a node within an escape exists only while some character that the digits may still
-become can go on in the body: an escape is never opened that cannot be finished. Lone surrogates are no characters.
+A node that matches nothing is never made. So a node within an escape exists only if the digits can still become a
+character that continues in the body: no escape begins that cannot be finished. Lone surrogates are no characters.
 """
 
 from libc.stdint cimport uint64_t
@@ -100,7 +100,7 @@ cdef uint32_t derive_escaped(Nodes nodes, uint32_t node, uint32_t byte, ByteSet*
 
 
 cdef uint32_t after_point(Nodes nodes, uint32_t body, uint32_t style, uint32_t point) except? 0xFFFFFFFF nogil:
-    """What is left after the character `point`, NONE being no character."""
+    """Return the node after the character `point`; NONE stands for no character."""
     cdef uint32_t encoded[4]
     cdef uint32_t i
     cdef ByteSet same
@@ -114,7 +114,7 @@ cdef uint32_t after_point(Nodes nodes, uint32_t body, uint32_t style, uint32_t p
 
 cdef bint can_end(Nodes nodes, uint32_t body, uint32_t style, uint32_t phase, uint32_t value,
                   uint32_t high) except? -1 nogil:
-    """Whether the escape can become that of some character by which the body goes on."""
+    """Return whether the escape can become that of a character with which the body continues."""
     cdef uint32_t least, most, lo, hi
     cdef uint32_t left
     cdef int i
@@ -149,11 +149,11 @@ cdef bint can_end(Nodes nodes, uint32_t body, uint32_t style, uint32_t phase, ui
 
 
 cdef bint goes_on(Nodes nodes, uint32_t body, uint32_t least, uint32_t most) except? -1 nogil:
-    """Whether some text in `body` begins with a character out of least..most, surrogates not among them."""
+    """Return whether some text in `body` begins with a character out of least..most, surrogates not among them."""
     cdef uint32_t first[4]
     cdef uint32_t last[4]
     cdef uint32_t length, lo, hi, end
-    for length in range(1, 5):                              # as the UTF-8 forms of one length ascend with the points
+    for length in range(1, 5):                              # UTF-8 forms of one length ascend with the code points
         lo = 0 if length == 1 else least_code(length - 1)
         end = LAST_POINT if length == 4 else least_code(length) - 1
         lo, hi = max(lo, least), min(end, most)
@@ -182,19 +182,19 @@ cdef bint goes_on_between(Nodes nodes, uint32_t body, const uint32_t* first, con
         if target != R_EMPTY and goes_on_between(nodes, target, first + 1, last + 1, length - 1,
                                                  at_first and byte == least, at_last and byte == most):
             return True
-        if byte != least or not at_first:                   # what begins at the least is looked at in part
+        if byte != least or not at_first:                   # the first byte of the least one allows only some next bytes
             byteset_or(&seen, &same)
     return False
 
 
 cdef inline bint stands_for_itself(uint32_t byte, uint32_t style) noexcept nogil:
-    if byte == DELETE:                                      # ASCII, but `json.dumps` takes no chances
+    if byte == DELETE:                                      # ASCII, but `json.dumps` escapes it
         return style & BOTH_STYLES != BOTH_STYLES
     return byte >= 0x20 and byte != c'"' and byte != c'\\' and (byte < 0x80 or not style & STYLE_ASCII)
 
 
 cdef inline bint may_come(uint32_t byte, uint32_t style, uint32_t phase) noexcept nogil:
-    """Whether an escape goes on with this byte, whatever it is to stand for."""
+    """Return whether an escape can continue with this byte, for any character."""
     if phase == P_ESCAPE:
         return byte == c'u' or short_escape(byte, style) != NONE
     if phase == P_PAIR:
@@ -205,14 +205,14 @@ cdef inline bint may_come(uint32_t byte, uint32_t style, uint32_t phase) noexcep
 
 
 cdef inline bint needs_digits(uint32_t point, uint32_t style) noexcept nogil:
-    """Whether the shortest style spells the character by its number."""
+    """Return whether the shortest style spells the character by its number."""
     if point >= DELETE:
         return style & STYLE_ASCII
     return point < 0x20 and not (8 <= point <= 13 and point != 11)
 
 
 cdef inline uint32_t short_escape(uint32_t letter, uint32_t style) noexcept nogil:
-    """The character that a backslash and this letter stand for, or NONE."""
+    """Return the character that a backslash and this letter stand for, or NONE."""
     if letter == c'"' or letter == c'\\' or (letter == c'/' and not style & STYLE_SHORTEST):
         return letter
     if letter == c'b':

@@ -1,4 +1,4 @@
-# Forgetting what an engine has learned, but for what living matchers stand on.
+# Drops what an engine has learned and no living matcher uses.
 
 from earleymask.earley._engine cimport Engine
 

@@ -1,15 +1,16 @@
-"""Forgetting what an engine has learned, but for what living matchers stand on.
+"""Drops what an engine has learned and no living matcher uses.
 
-Lexer states, the regex nodes that derivatives became, skeletons and continuations' shapes are learned as texts reach them.
-There may be as many as a hostile grammar likes, or as a long text of an ambiguous one; no matcher needs more of them than
-its own rows and positions refer to. So this is a collection like that of a chart (`Chart.collect`), one level down: mark
-from the charts of living matchers, drop the rest, number what stays anew, and change the charts' references. Matchers, their
-histories and their forks notice nothing. What can be worked out again is not kept at all.
+An engine learns lexer states, regex nodes of derivatives, skeletons and shapes as texts reach them. A hostile grammar,
+or a long text of an ambiguous one, can lead to any number of them, but a matcher needs only those to which its rows and
+positions refer. So this is a collection like that of a chart (`Chart.collect`), one level down: mark from the charts of
+living matchers, drop the rest, number the remaining things anew, and change the references in the charts. Matchers,
+their histories and their forks are not affected. Everything that can be computed again is dropped.
 
-When: between two calls, as soon as three quarters of a limit are in use (`Engine.is_full`); and within a call that has met a
-limit, which is then tried once more (`Matcher.make_room`). Where the histories of living matchers hold more than half of a
-limit by themselves, their older positions are given up, too: going back to one means accepting the tokens before it again
-(`Matcher.go_back`). So a call fails only where it cannot do with the limit, or where there are too many matchers at a time.
+It happens between two calls, as soon as three quarters of a limit are in use (`Engine.is_full`), and within a call that
+has reached a limit, which is then repeated (`Matcher.make_room`). If the histories of living matchers alone use more
+than half of a limit, their older positions are dropped, too: going back to such a position means accepting the tokens
+before it again (`Matcher.go_back`). So a call fails only if it cannot be done within the limit, or if there are too
+many matchers.
 """
 
 from libc.stdint cimport uint8_t, uint32_t
@@ -23,25 +24,27 @@ from earleymask.earley._rules cimport S_TERMINAL
 from earleymask.trie._memory cimport calloc
 
 cdef enum:
-    STATE_BYTES = 1100          # a lexer state and its transitions, at least
+    STATE_BYTES = 1100          # the least memory of a lexer state with its transitions
 
 
 cdef enum:
     EVERYTHING = 0xFFFFFFFF     # all positions of all histories
-    RECENT = 16                 # so many of the last positions of each history: where rolling back as a rule leads
+    RECENT = 16                 # so many of the last positions of each history; most rollbacks are shorter
 
 
 cdef int forget(Engine engine) except -1:
-    """Forgets; and where even then more than half of a limit is in use, old positions of histories too."""
+    """Drop what no living matcher uses; if more than half of a limit is still in use, drop old positions of histories,
+    too."""
     return forget_but(engine, EVERYTHING)
 
 
 cdef int forget_but(Engine engine, size_t keep) except -1:
-    """Keeps the regex nodes of the grammar itself and of its terminals, and what the rows and positions of living matchers refer to.
+    """Keep the regex nodes of the grammar itself and of its terminals, and everything to which rows and positions
+    refer.
 
-    Those are numbered anew, here and in the charts. Everything that was worked out about them (transitions, closures,
-    outcomes, answers) is dropped, and worked out again when it is needed. Until the tables are changed, which cannot
-    fail, everything is as it was.
+    What is kept is numbered anew, here and in the charts. Transitions, closures, outcomes and answers are dropped, and
+    computed again when they are needed. If something fails before the tables are changed, nothing has changed; changing
+    them cannot fail.
     """
     cdef Chart chart
     cdef Masks masks
@@ -62,7 +65,7 @@ cdef int forget_but(Engine engine, size_t keep) except -1:
         if keep <= 1 or has_room(engine, marks, charts):
             break
         keep = RECENT if keep > RECENT else 1
-    # From here on nothing can fail. Other threads read the tables of charts under the GIL, which we have.
+    # From here on nothing can fail. Other threads read the tables of charts with the GIL, which this thread holds.
     engine.regexes.collect(marks.nodes, marks.node_map)
     for i in range(engine.rules.n_symbols):
         if engine.rules.symbols[i].kind == S_TERMINAL:
@@ -77,7 +80,7 @@ cdef int forget_but(Engine engine, size_t keep) except -1:
 
 
 cdef bint has_room(Engine engine, Collection marks, list charts) except -1:
-    """Whether what is marked takes half of each limit at most."""
+    """Return whether the marked things take at most half of each limit."""
     cdef Meter meter = engine.regexes.meter
     cdef Chart chart
     cdef size_t i, n_states = 0, n_nodes = 0, n_words = 0
@@ -98,7 +101,7 @@ cdef bint has_room(Engine engine, Collection marks, list charts) except -1:
 
 
 cdef class Collection:
-    """What is to be kept, by id: marks, and room for the new ids."""
+    """What is kept, by id: marks, and room for the new ids."""
 
     cdef uint8_t* nodes
     cdef uint8_t* states
@@ -133,7 +136,7 @@ cdef class Collection:
         self.states[DEAD_STATE] = 1
 
     cdef int spread(self, Engine engine) except -1:
-        """Marks what the marked things refer to."""
+        """Mark the things to which marked things refer."""
         cdef size_t i, k
         engine.skeletons.mark(self.skeletons, self.shapes)
         for i in range(engine.lexer.states.n):
@@ -155,7 +158,7 @@ cdef class Collection:
 
 
 def forget_now(Engine engine not None, keep=None) -> None:
-    """Forgets what living matchers do not need, and all but the last `keep` positions of their histories. For tests."""
+    """Drop what no living matcher uses, and all but the last `keep` positions of their histories. For tests."""
     engine.acquire()
     try:
         forget_but(engine, EVERYTHING if keep is None else keep)

@@ -1,7 +1,8 @@
-"""Hashes of all that a regex is made of, free of the numbers that nodes happen to have in one process.
+"""Hashes of the whole content of a regex, which are the same in every process.
 
-They tell apart what is written to files, where a node's number means nothing. Members of unions and intersections count
-in any order: theirs is that of the numbers. Deep nesting costs stack, so it is for regexes of our own.
+Files use them to identify regexes, because a node's number means nothing in another process. The members of unions and
+intersections are in the order of their numbers, so the hash does not depend on their order. It recurses along the
+nesting of a regex, so it must be used for regexes of this package only.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -32,7 +33,7 @@ cdef class Keys:
         free(self.keys)
 
     cdef uint64_t key(self, uint32_t regex) noexcept nogil:
-        """A hash of the regex's content, free of the numbers that its nodes happen to have here."""
+        """Return a hash of the regex's content that does not depend on the numbers of nodes."""
         cdef const uint32_t* p = sequence(self.regexes.nodes, regex)
         cdef const uint32_t* ranges
         cdef size_t n = sequence_length(self.regexes.nodes, regex), i
@@ -78,7 +79,7 @@ cdef class Keys:
                 i = 2
             for i in range(i, n):
                 h = mixed(h, p[i])
-        self.keys[regex] = h | 1                        # 0 is none
+        self.keys[regex] = h | 1                        # 0 means not computed
         return self.keys[regex]
 
     cdef uint64_t cut_program_key(self, uint32_t program) noexcept nogil:
@@ -94,7 +95,7 @@ cdef class Keys:
         return h
 
     cdef uint64_t program_key(self, uint32_t instruction) noexcept nogil:
-        """A hash of a place in an ordered program and of all of the program."""
+        """Return a hash of a whole ordered program and of a place in it."""
         cdef size_t k = self.regexes.programs.n
         cdef uint32_t start, end, i
         cdef const Instruction* code

@@ -1,9 +1,9 @@
 """Late exits: where tokens could have left a lexeme before the byte by which it dies.
 
 The text `foo(` dies at `(` as a name, and usually leaves the name there. But the grammar may continue with `o(` after
-the name `fo`. Rows that can continue like this are rare, so the exits are found when one asks for them: for each node at
-which tokens die late (`Part.late`), follow the way from the start of the lexeme down to it. If the lexeme may end at the
-parent of a node on this way, a rest may begin with the node.
+the name `fo`. Rows that can continue like this are rare, so the exits are found when one asks for them: for each node
+at which tokens die late (`Part.late`), follow the way from the start of the lexeme down to it. If the lexeme may end at
+the parent of a node on this way, a rest may begin with the node.
 """
 
 from libc.stdlib cimport free
@@ -15,7 +15,7 @@ from earleymask.trie._trie cimport node_byte
 
 
 cdef class LateExits:
-    """Finds the late exits of parts. Needs the lock of the parts."""
+    """Find the late exits of parts. Needs the lock of the parts."""
 
     def __cinit__(self, Quotient quotient not None, Automaton automaton not None, Rests rests not None):
         self.trie = quotient.trie
@@ -42,7 +42,8 @@ cdef class LateExits:
         return self.rests.make(part.live.nodes + first, part.live.starts[k + 1] - first, True)
 
     cdef int stamp(self, Part* part) except -1 nogil:
-        """Stamp the nodes in `part.late` with `rests.stamp`, and all nodes on the way to them with one less. Fill `nodes`."""
+        """Stamp the nodes in `part.late` with `rests.stamp`, and all nodes on the way to them with one less. Fill
+        `nodes`."""
         cdef uint32_t i, node, parent, state, stamp
         cdef uint32_t* stamps
         cdef size_t n_nodes = self.trie.n_nodes

@@ -1,4 +1,4 @@
-# Lexer states: sets of (terminal, regex node), with transitions filled in on first use.
+# Lexer states: sets of (terminal, regex node), with transitions that are computed on first use.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
@@ -27,23 +27,24 @@ cdef class Lexer:
     cdef Words begun            # per state: the same with followed terminals remembering, NONE where not asked yet
     cdef Words plain            # per state: the same without what they remember
 
-    # The state of these (terminal, node) pairs, sorted by terminal; pairs whose node is empty are left out.
+    # Return the state of these (terminal, node) pairs, sorted by terminal; pairs whose node matches nothing are
+    # dropped.
     cdef uint32_t state(self, const uint32_t* pairs, size_t n) except? 0xFFFFFFFF nogil
-    # Index of the transition of `state` by `byte`, worked out if it is new.
+    # Return the index of the transition of `state` by `byte`, which is computed if it is new.
     cdef uint32_t transition(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
     cdef uint32_t visit(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
-    # The state in which followed terminals remember what they read, and the one in which they do not.
+    # Return the state in which followed terminals remember what they read; and the state in which they do not.
     cdef uint32_t with_memory(self, uint32_t state, const Symbol* symbols) except? 0xFFFFFFFF nogil
     cdef uint32_t without_memory(self, uint32_t state) except? 0xFFFFFFFF nogil
     cdef bint has_read(self, uint32_t state) noexcept nogil     # some followed terminal has read something
-    # The node of a terminal in a state that has it.
+    # Return the node of a terminal in a state that has the terminal.
     cdef uint32_t node_of(self, uint32_t state, uint32_t terminal) noexcept nogil
     cdef void collect(self, const uint8_t* marks, uint32_t* map_, const uint32_t* nodes) noexcept nogil
-    cdef bint half_full(self) noexcept nogil        # half of the states that there may be are there
+    cdef bint half_full(self) noexcept nogil        # there are half as many states as the limit allows
     cdef size_t n_bytes(self) noexcept nogil
 
 
-# A state has n_terminals of them, in ascending order; each comes with its node, what is left to match of it.
+# A state has n_terminals of them, in ascending order; each comes with its node: the regex that it has still to match.
 cdef inline size_t n_terminals(Lexer lexer, uint32_t state) noexcept nogil:
     return sequence_length(lexer.states, state) // 2
 

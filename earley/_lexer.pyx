@@ -1,15 +1,16 @@
-"""The lexer: a deterministic automaton over bytes whose states are made when first visited.
+"""The lexer: a deterministic automaton over bytes whose states are made when they are first visited.
 
-A state is the set of terminals that may still match the bytes since the current lexeme began, each with its derivative.
-It takes no lexing decision: `_chart` keeps a set of live (row, state) pairs and parses at *every* byte at which a
-state accepts a terminal. A state whose terminals are all dead is DEAD_STATE; that is decided exactly (`_regex`), so a
-live state can always be brought to acceptance.
+A state is the set of terminals that can still match the bytes since the current lexeme began, each with its derivative.
+The lexer makes no decision: `_chart` keeps a set of live (row, state) pairs and parses at *every* byte at which a state
+accepts a terminal. A state whose terminals are all dead is DEAD_STATE. Whether a terminal is dead is decided exactly
+(`_regex`), so every other state can be continued until it accepts.
 
 A state accepts only after a byte: terminals that match the empty string are nullable symbols to the parser.
 
-Derivatives forget how they were reached, which keeps states few. Where what may follow a lexeme depends on its very text (the
-key of an object, which may not come again), its state is a K_READ node: the body's derivative, and the bytes. There are as
-many as there are texts, so only the positions of matchers have them; masks are made without that memory.
+A derivative does not remember how it was reached, which keeps states few. If the text of a lexeme decides what may
+follow it (the key of an object, which may not come twice), its node is a K_READ node: the body's derivative, and the
+bytes. There are as many of these as texts, so only the positions of matchers have them; masks are made without that
+memory.
 """
 
 from libc.stdlib cimport free
@@ -30,7 +31,7 @@ cdef class Lexer:
         reserve(<void**> &self.accepted_starts, &self.accepted_starts_capacity, 2, sizeof(size_t))
         self.accepted_starts[0] = 0
         if self.state(NULL, 0) != DEAD_STATE:
-            raise AssertionError("the first lexer state is the dead one")
+            raise AssertionError("this is a bug in earleymask: the first lexer state is not the dead one")
 
     def __dealloc__(self):
         free(self.table)
@@ -143,7 +144,7 @@ cdef class Lexer:
     # ---- memory -------------------------------------------------------------------------------------------------
 
     cdef void collect(self, const uint8_t* marks, uint32_t* map_, const uint32_t* nodes) noexcept nogil:
-        """Drops the states that are not marked, and all transitions. `nodes`: new ids of regex nodes."""
+        """Drop the states that are not marked, and all transitions. `nodes`: new ids of regex nodes."""
         cdef size_t i, k
         keep_marked(self.states, marks, map_)
         self.n_transitions = self.accepted.n = self.begun.n = self.plain.n = 0

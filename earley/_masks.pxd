@@ -1,4 +1,4 @@
-# Masks out of remembered answers. Per grammar and vocabulary.
+# Masks made of remembered answers. Per grammar and vocabulary.
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -12,16 +12,16 @@ from earleymask.trie._trie cimport TokenTrie
 
 cdef class Masks:
     cdef object __weakref__
-    cdef object engine              # a weak reference: the engine keeps us
+    cdef object engine              # a weak reference: the engine keeps this object
     cdef TokenTrie trie
     cdef Answers answers
-    cdef Doubtful doubtful          # None until asked for, or where no terminal is followed
+    cdef Doubtful doubtful          # None until it is needed, and if no terminal is followed
     cdef Sequences unions           # entries of `answers`, ascending
     cdef Mask** masks               # per union
     cdef size_t masks_capacity
     cdef size_t mask_bytes          # of these
-    cdef size_t n_trimmed           # bytes kept when `trim` was last at work
-    cdef uint64_t n_looked          # questions and unions when `tidy` last looked at what is kept
+    cdef size_t n_trimmed           # bytes kept after the last `trim`
+    cdef uint64_t n_looked          # number of questions and unions when `tidy` last summed what is kept
     cdef uint32_t n_lone            # masks that are no unions of answers
     cdef uint64_t last_used         # by the clock of the parts
     cdef readonly uint64_t generation   # changes when masks are freed
@@ -29,18 +29,18 @@ cdef class Masks:
     # scratch
     cdef uint32_t* scratch          # n_words + 1
     cdef Words ids, tokens
-    cdef Words extras               # special tokens to be in the next mask, filled by who asks for it; ascending
-    cdef TokenIds token_ids         # None where the grammar has no sets of token ids
-    cdef Words extra_sets           # such sets that the next mask is to have, by index; as `extras`
+    cdef Words extras               # special tokens of the next mask, ascending; filled by the caller
+    cdef TokenIds token_ids         # None if the grammar has no sets of token ids
+    cdef Words extra_sets           # sets of token ids of the next mask, by index; filled by the caller
 
     # counters
     cdef readonly uint64_t n_unions_known, n_unions_made, n_fallbacks, n_flushes
 
-    # The mask of a position of a chart. Needs the engine's lock.
+    # Return the mask of a position of a chart. Needs the engine's lock.
     cdef Mask* mask(self, Chart chart, uint32_t position) except NULL nogil
-    # The same, made by the merged walk.
+    # Remember a mask that the merged walk has made.
     cdef Mask* remember(self, Chart chart, uint32_t position, const uint32_t* words) except NULL nogil
-    # Between calls, with the GIL and the engine's lock: frees what is over the limits.
+    # To be called between calls, with the GIL and the engine's lock: free what exceeds the limits.
     cdef int tidy(self) except -1
     cdef int trim(self) except -1
     cdef int flush(self) except -1
@@ -50,7 +50,7 @@ cdef class Masks:
     cdef void free_masks(self) noexcept
     cdef Mask* lone_mask(self, const uint32_t* words) except NULL nogil
     cdef Mask* look_through(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil
-    # The same for the words of a mask in which no extras are yet.
+    # Do the same for the words of a mask that has no extras yet.
     cdef int look_through_words(self, Chart chart, uint32_t position, uint32_t* words) except -1 nogil
     cdef int find_refused(self, Chart chart, uint32_t position, const Mask* mask) except -1 nogil
     cdef void clear_refused(self, uint32_t* words) noexcept nogil

@@ -1,15 +1,15 @@
-"""The mask of a position, as the union of remembered answers; and how much is remembered.
+"""The mask of a position as the union of remembered answers; and the bound on what is remembered.
 
-What a row allows is free of its stack, and known as an answer (`_answers`) with a list of pops: the continuations that may be
-complete, and the places from where on the rows behind them are to be asked. A mask is the union of the answers of a
-position's rows and of all rows that the pops lead to, through the continuations of a chart. Unions are interned too, each
-with its mask, and charts remember the mask of each position.
+An answer (`_answers`) says what a row allows, whatever its stack is. It has a list of pops: continuations that may be
+complete, and the places about which the rows after them must be asked. A mask is the union of the answers of a
+position's rows and of all rows to which the pops lead, through the continuations of a chart. Unions are interned, too,
+each with its mask, and a chart remembers the mask of each position.
 
-What is remembered is bounded for each vocabulary, over all grammars. Over the bound, whole grammars forget theirs, the least
-recently used first.
+One bound for each vocabulary covers what all grammars over it remember. If it is exceeded, whole grammars drop their
+answers and masks, the least recently used grammar first.
 
-All functions need the engine's lock. Masks are freed only by `flush`, which needs the GIL as well: whoever holds the GIL may
-read the masks that a chart remembers without any lock.
+All functions need the engine's lock. Only `flush` frees masks, and it needs the GIL as well: a thread that holds the
+GIL may read the masks that a chart remembers without the lock.
 """
 
 import weakref
@@ -31,11 +31,11 @@ from earleymask.trie._memory cimport calloc, malloc
 from earleymask.earley import _answers
 
 cdef enum:
-    EXTRA = 0x80000000          # among the answers of a union: a token that no answer knows
-    EXTRA_SET = 0xC0000000      # ... a set of them
-    TEMPLATE_WORDS = 1 << 20    # rows, continuations and positions of the template
+    EXTRA = 0x80000000          # added to an entry of `ids` that is no answer but a token in `extras`
+    EXTRA_SET = 0xC0000000      # added to an entry of `ids` that is a set in `extra_sets`
+    TEMPLATE_WORDS = 1 << 20    # the template is cleared when its rows, continuations and positions take more words
 
-# Bytes remembered for one vocabulary: parts, and the answers and masks of all grammars.
+# Bytes that may be remembered for one vocabulary: parts, and the answers and masks of all grammars.
 cdef size_t MEMORY = 64 << 20
 
 
@@ -78,9 +78,9 @@ cdef class Masks:
         cdef uint64_t n_asked = self.answers.n_asked + self.n_unions_made
         parts.clock += 1
         self.last_used = parts.clock
-        if parts is not self.trie.learned:              # they were dropped while we were at work
+        if parts is not self.trie.learned:              # another grammar has dropped them meanwhile
             self.flush()
-        # PERF: what is kept is added up only where a mask has asked something since. With every call it was 300 instructions.
+        # PERF: what is kept is summed only if a mask has asked something since; at every call it took 300 instructions.
         if n_asked == self.n_looked:
             return 0
         self.n_looked = n_asked
@@ -91,10 +91,11 @@ cdef class Masks:
         return 0
 
     cdef int trim(self) except -1:
-        """Frees what was used least recently, where all that is remembered for the vocabulary is over the limit.
+        """Free what was used least recently, if more is remembered for the vocabulary than the limit allows.
 
-        First the answers and masks of other grammars, then our own, then, if these take half of it, the parts. A grammar
-        that a call is at work on is left alone; should it use parts that were dropped, it lets go of them next time.
+        First the answers and masks of other grammars are freed, then our own, then the parts, if these take more than
+        half of the limit. A grammar with a running call is skipped; if it uses parts that were dropped, its next call
+        frees them.
         """
         cdef Masks other
         cdef Parts parts = self.answers.parts
@@ -120,7 +121,7 @@ cdef class Masks:
         return 0
 
     cdef int forget(self) except -1:
-        """`flush` for others, unless a call is at work."""
+        """Let another grammar flush its masks, unless one of its calls is running."""
         cdef Engine engine = self.engine()
         if engine is not None and engine.try_acquire():
             try:
@@ -130,12 +131,12 @@ cdef class Masks:
         return 0
 
     cdef int flush(self) except -1:
-        """Forgets all answers and masks, and parts that were dropped."""
-        # All that is new is made before anything is replaced: without memory for it, all stays as it was.
+        """Free all answers and masks, and let go of parts that were dropped."""
+        # Everything new is made before anything is replaced: if memory runs out, nothing has changed.
         cdef Answers answers = Answers(self.engine(), self.trie, self.answers)
         cdef Sequences unions = Sequences("unions of answers")
         answers.parts.limit = MEMORY
-        self.generation += 1                            # first: charts remember pointers
+        self.generation += 1                            # first, because charts remember pointers
         self.free_masks()
         self.unions = unions
         self.answers = answers
@@ -144,7 +145,7 @@ cdef class Masks:
         return 0
 
     cdef size_t kept(self) noexcept:
-        """Bytes of all that masks of this grammar stand on."""
+        """Return the bytes of all that masks of this grammar use."""
         return self.n_bytes() + self.answers.parts.n_bytes()
 
     cdef size_t n_bytes(self) noexcept:
@@ -153,7 +154,8 @@ cdef class Masks:
     # ---- masks --------------------------------------------------------------------------------------------------
 
     cdef Mask* mask(self, Chart chart, uint32_t position) except NULL nogil:
-        """The mask of a position, with the tokens in `extras` and `extra_sets`: always the same for the same position."""
+        """Return the mask of a position, with the tokens in `extras` and `extra_sets`, which depend on the position
+        only."""
         cdef Mask* mask
         cdef size_t i
         cdef uint32_t row, state, answer
@@ -182,7 +184,7 @@ cdef class Masks:
         return mask
 
     cdef Mask* look_through(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil:
-        """The mask without those of the doubtful tokens that the rows of the chart refuse, see `_doubtful`."""
+        """Return the mask without the doubtful tokens that the rows of the chart refuse, see `_doubtful`."""
         cdef size_t i
         self.find_refused(chart, position, mask)
         if self.tokens.n == 0:
@@ -196,7 +198,7 @@ cdef class Masks:
         return self.lone_mask(self.scratch)
 
     cdef int look_through_words(self, Chart chart, uint32_t position, uint32_t* words) except -1 nogil:
-        """The same for the words of a mask in which no extras are yet."""
+        """Do the same for the words of a mask that has no extras yet."""
         cdef Mask mask
         mask.bits, mask.tokens, mask.n_tokens = words, NULL, 0
         self.find_refused(chart, position, &mask)
@@ -204,7 +206,7 @@ cdef class Masks:
         return 0
 
     cdef int find_refused(self, Chart chart, uint32_t position, const Mask* mask) except -1 nogil:
-        """`tokens` becomes the doubtful ones in the mask that the rows refuse."""
+        """Fill `tokens` with the doubtful tokens of the mask that the rows refuse."""
         cdef const Words* doubtful
         cdef uint32_t token
         cdef size_t i
@@ -231,7 +233,7 @@ cdef class Masks:
         cdef Engine engine = self.engine()
         cdef Keys keys
         if engine.doubtful is None:
-            raise ValueError("a grammar with followed terminals says which tokens are doubtful (Engine.set_doubtful)")
+            raise ValueError("a grammar with followed terminals must say which tokens are doubtful: call Engine.set_doubtful")
         inside, outside = engine.doubtful()
         keys = Keys(self.answers.regexes)
         key = (keys.key(inside), keys.key(outside))
@@ -241,7 +243,7 @@ cdef class Masks:
         return 0
 
     cdef bint is_extra(self, uint32_t token) noexcept nogil:
-        """Whether the grammar takes the token by its id here, whatever its bytes."""
+        """Return whether the grammar allows the token by its id here, whatever its bytes are."""
         cdef size_t i
         for i in range(self.extras.n):
             if self.extras.data[i] == token:
@@ -260,7 +262,7 @@ cdef class Masks:
         return True
 
     cdef Mask* remember(self, Chart chart, uint32_t position, const uint32_t* words) except NULL nogil:
-        """A mask that was made by the merged walk, extras included."""
+        """Remember a mask that the merged walk has made, extras included."""
         cdef Mask* mask
         self.n_fallbacks += 1
         mask = self.lone_mask(words)
@@ -269,7 +271,7 @@ cdef class Masks:
         return mask
 
     cdef Mask* lone_mask(self, const uint32_t* words) except NULL nogil:
-        """A mask that is no union of answers."""
+        """Enter a mask that is no union of answers."""
         cdef uint32_t* bits = self.answers.bitmaps.intern(words)
         cdef Mask* mask
         self.n_lone += 1
@@ -281,7 +283,7 @@ cdef class Masks:
         return mask
 
     cdef int gather(self, Chart chart, uint32_t row, uint32_t answer) except -1 nogil:
-        """Notes an answer about a row of the chart, and those of the rows that it leads back to."""
+        """Note the answer for a row of the chart, and those for the rows to which its pops lead."""
         cdef uint32_t i, continuation, places, popped, other
         cdef Answer entry = self.answers.entries[answer]        # a copy: new answers may move the others
         words_push(&self.ids, answer)
@@ -297,7 +299,7 @@ cdef class Masks:
         return 0
 
     cdef Mask* union_of(self) except NULL nogil:
-        """The mask of the answers in `ids`."""
+        """Return the mask of the answers in `ids`."""
         cdef size_t i, n, total = 0
         cdef uint32_t known
         cdef Answer* answer
@@ -311,12 +313,12 @@ cdef class Masks:
         if known != NONE:
             self.n_unions_known += 1
             return self.masks[known]
-        n -= self.extras.n + self.extra_sets.n          # EXTRA is above all answers
+        n -= self.extras.n + self.extra_sets.n          # entries with EXTRA come after all answers
         for i in range(n):
             answer = self.answers.entries + self.ids.data[i]
             total += answer.n_tokens
             dense |= answer.bits != NULL
-        # The union is entered last: an error on the way must leave none without its mask.
+        # The union is entered last, so that an error leaves no union without its mask.
         if dense or total > FEW or self.extra_sets.n:
             self.scratch_from_answers(n)
             bits = self.answers.bitmaps.intern(self.scratch)
@@ -327,7 +329,7 @@ cdef class Masks:
         for i in range(n):
             answer = self.answers.entries + self.ids.data[i]
             words_extend(&self.tokens, self.answers.tokens.data + answer.tokens, answer.n_tokens)
-        sort_unique(&self.tokens)                       # an answer may name a token twice
+        sort_unique(&self.tokens)                       # an answer may have a token twice
         total = self.tokens.n
         for i in range(self.trie.n_duplicates):
             if has_word(self.tokens.data, total, self.trie.duplicates[2 * i]):
@@ -345,7 +347,7 @@ cdef class Masks:
         return mask
 
     cdef Mask* new_union(self) except NULL nogil:
-        """An empty mask for the answers in `ids`."""
+        """Enter an empty mask for the answers in `ids`."""
         cdef uint32_t entry
         cdef Mask* mask
         reserve(<void**> &self.masks, &self.masks_capacity, <size_t> self.unions.n + 1, sizeof(Mask*))
@@ -358,14 +360,14 @@ cdef class Masks:
             entry = self.unions.intern(self.ids.data, self.ids.n)
             self.masks[entry] = mask
         finally:
-            if entry == NONE:                           # an error is on its way
+            if entry == NONE:                           # there was an error
                 free(mask)
         self.n_unions_made += 1
         self.mask_bytes += sizeof(Mask)
         return mask
 
     cdef void scratch_from_answers(self, size_t n) noexcept nogil:
-        """`scratch` becomes the union of the first n answers in `ids`, and the extras."""
+        """Fill `scratch` with the union of the first n answers in `ids` and the extras."""
         cdef size_t i, w, n_words = self.trie.n_words
         cdef uint32_t k
         cdef const uint32_t* bits
@@ -400,7 +402,7 @@ cdef class Masks:
                 scratch[w] |= bits[w]
 
     def __sizeof__(self) -> int:
-        """Bytes of what is remembered."""
+        """Return the bytes of all that is remembered."""
         return self.n_bytes()
 
     def stats(self) -> dict[str, int]:
@@ -421,7 +423,7 @@ cdef bint allows(const Mask* mask, uint32_t token) noexcept nogil:
 
 
 cdef bint has_word(const uint32_t* data, size_t n, uint32_t word) noexcept nogil:
-    """Whether the word is among these, which ascend."""
+    """Return whether the word is in this ascending list."""
     cdef size_t low = 0, high = n, middle
     while low < high:
         middle = (low + high) // 2
@@ -437,7 +439,7 @@ def last_used_of(Masks masks) -> int:
 
 
 cdef Masks masks_of(Engine engine, TokenTrie trie):
-    """The masks of a grammar over a vocabulary's trie, made on first use. Needs the engine's lock."""
+    """Return the masks of a grammar over a vocabulary's trie, made on first use. Needs the engine's lock."""
     masks = engine.masks.get(trie)
     if masks is None:
         masks = engine.masks[trie] = Masks(engine, trie)
@@ -445,7 +447,8 @@ cdef Masks masks_of(Engine engine, TokenTrie trie):
 
 
 def set_limits(*, memory=None, **others) -> dict[str, int]:
-    """Changes the bounds of all masks made from now on, for tests (see `_answers.set_limits`); returns what they were."""
+    """Change the bounds of all masks made from now on, for tests (see `_answers.set_limits`); return the former
+    bounds."""
     global MEMORY
     before = {"memory": MEMORY, **_answers.set_limits(**others)}
     if memory is not None:

@@ -19,9 +19,8 @@ cdef class Matcher:
     cdef History* history           # owned by the chart
     cdef dict special_symbols       # token id -> symbol, of the special tokens that the grammar names
     cdef tuple eos_token_ids
-    cdef TokenIds token_ids         # None where the grammar has no sets of token ids
-
-    cdef Budgets budgets            # None where no terminal of the grammar has one
+    cdef TokenIds token_ids         # None if the grammar has no sets of token ids
+    cdef Budgets budgets            # None if no terminal of the grammar has one
 
     cdef int set_up(self) except -1
     cdef int begin(self) except -1
@@ -32,7 +31,7 @@ cdef class Matcher:
     cdef Py_ssize_t count_accepted(self, list tokens) except -1
     cdef bytes force(self)
     cdef int go_back(self, size_t left) except -1
-    # The position after the token, DEAD where it is not allowed; of the sequence, what it has spent of budgets included.
+    # Return the position after the token, DEAD if it is not allowed; `following` heeds budgets, too.
     cdef uint32_t following(self, uint32_t token) except? 0xFFFFFFFF
     cdef uint32_t after(self, uint32_t position, uint32_t token) except? 0xFFFFFFFF
     cdef uint32_t known(self, object token_id) except? 0xFFFFFFFE

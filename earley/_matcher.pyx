@@ -1,7 +1,7 @@
-"""One sequence of tokens against a grammar: masks, accepting, going back, forking.
+"""One sequence of tokens against a grammar: masks, accept, rollback, fork.
 
-All state that grows lies in the chart (`_chart`), which the forks of a matcher share; a matcher itself is a list of tokens
-and the positions after each. A call takes the engine's lock for its duration and works without the GIL.
+Everything that grows is in the chart (`_chart`), which the forks of a matcher share. The matcher itself is a list of
+tokens with the position after each. A call holds the engine's lock, and releases the GIL while it works.
 """
 
 cimport cython
@@ -35,23 +35,23 @@ from earleymask.earley.errors import LimitError, RejectedTokenError
 from earleymask.trie.errors import VocabularyError, shortened
 
 MAX_FORCED_BYTES = 1 << 16
-FINAL = ("seconds", "derivations", "row_items")   # limits of one call, whatever has been learned before
+FINAL = ("seconds", "derivations", "row_items")   # limits of one call: forgetting what was learned does not help
 INT32 = np.dtype(np.int32)
 
 
-@cython.no_gc_clear       # `__dealloc__` needs the chart; what else may be in a cycle can be cleared
+@cython.no_gc_clear       # `__dealloc__` needs the chart; the other members of a cycle can be cleared
 cdef class Matcher:
-    """Where one sequence of tokens stands in a grammar.
+    """The state of one sequence of tokens in a grammar: it knows which tokens may come next.
 
     Args:
-        grammar: a `Grammar` (anything that carries an `engine`). Shared freely between matchers and threads.
+        grammar: a `Grammar`, or any object with an `engine`. Matchers and threads may share it.
         vocabulary: the `Vocabulary` whose ids are accepted and masked.
 
     Raises:
         VocabularyError: the vocabulary has no EOS token, or lacks a special token that the grammar names.
 
-    A matcher belongs to one sequence and one thread at a time; its forks may be used from other threads. Any call may raise
-    `LimitError` where a grammar makes it too much work; the matcher is then as it was before the call.
+    A matcher belongs to one sequence, and one thread at a time may use it; other threads may use its forks. Any call
+    can raise `LimitError` if a grammar makes it too much work; the matcher is then as it was before the call.
     """
 
     def __cinit__(self, grammar, vocabulary):
@@ -66,7 +66,7 @@ cdef class Matcher:
         if self.history != NULL:
             return
         if not self.eos_token_ids:
-            raise VocabularyError("the vocabulary has no EOS token, so no sequence could ever end; give eos_token_id=")
+            raise VocabularyError("the vocabulary has no EOS token, so no sequence could end; make it with eos_token_id=")
         for name in self.engine.special_names:
             token_id = vocabulary.special_tokens.get(name)
             if token_id is None:
@@ -88,7 +88,7 @@ cdef class Matcher:
             try:
                 self.begin()
             except:
-                # Not half a matcher: another call finds that it was never set up.
+                # The history goes, so that other calls find a matcher that was never set up.
                 self.history.dropped = True
                 self.chart.n_dropped += 1
                 self.history = NULL
@@ -97,7 +97,7 @@ cdef class Matcher:
             self.engine.release()
 
     def __dealloc__(self):
-        # No lock here, and the chart may outlive us: a later call of a fork frees the history.
+        # There is no lock here, and forks may still use the chart: a later call of a fork frees the history.
         if self.history != NULL:
             self.history.dropped = True
             self.chart.n_dropped += 1
@@ -124,14 +124,14 @@ cdef class Matcher:
     # ---- masks --------------------------------------------------------------------------------------------------
 
     def fill_bitmask(self, row) -> None:
-        """Writes the mask into `row`: bit `t % 32` of word `t // 32` is 1 where token `t` is allowed.
+        """Write the mask into `row`: bit `t % 32` of word `t // 32` is 1 if token `t` is allowed.
 
         Args:
             row: int32, shape (>= ceil(vocabulary.size / 32),), contiguous and writable: a numpy array or a torch tensor
                 on the CPU, written in place. Words and bits beyond the vocabulary become 0.
 
         Raises:
-            TypeError, ValueError: dtype, shape, device or layout is another one. Nothing has been written then.
+            TypeError, ValueError: dtype, shape, device or layout is not as above. Nothing has been written then.
         """
         cdef Py_buffer buffer
         open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
@@ -143,7 +143,7 @@ cdef class Matcher:
             PyBuffer_Release(&buffer)
 
     def walk_bitmask(self, row) -> None:
-        """The same as `fill_bitmask`, by a walk over the whole trie: slow, the reference for tests."""
+        """Do the same as `fill_bitmask` by a walk over the whole trie: slow, the reference for tests."""
         cdef Py_buffer buffer
         open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
         try:
@@ -165,7 +165,7 @@ cdef class Matcher:
             PyBuffer_Release(&buffer)
 
     def mask(self):
-        """The mask as a new numpy array: bool, shape (vocabulary.size,), True where the token is allowed."""
+        """Return the mask as a new numpy array: bool, shape (vocabulary.size,), True for each token that is allowed."""
         words = np.empty(self.trie.n_words, dtype=np.uint32)
         cdef uint32_t[::1] view = words
         if self.trie.n_words:
@@ -177,7 +177,7 @@ cdef class Matcher:
         cdef uint32_t position
         cdef Mask* mask = NULL
         cdef bint locked = False
-        # SAFETY: masks are freed, and the chart is changed by others, only by whoever holds the GIL or has made it busy.
+        # SAFETY: a thread needs the GIL to free masks, and the GIL or `chart.busy` to change the chart.
         if self.history != NULL and not self.chart.busy:
             position = self.position()
             if position < self.chart.n_mask_of and self.chart.mask_generation == self.masks.generation:
@@ -231,7 +231,7 @@ cdef class Matcher:
         except LimitError as error:
             if error.limit == "seconds":
                 raise
-            # Too much work, or too much to remember: the walk needs neither.
+            # Too much work, or too much to remember: the work of the walk is bounded, and it remembers no answers.
             words = np.zeros(self.trie.n_words + 1, dtype=np.uint32)
             self.walk_mask(position, &words[0])
             self.chart.n_masks[MASK_WALKED] += 1
@@ -243,13 +243,13 @@ cdef class Matcher:
         return mask
 
     cdef int walk_mask(self, uint32_t position, uint32_t* words) except -1:
-        """The mask by the merged walk."""
+        """Write the mask, made by the merged walk."""
         cdef size_t i, w
         cdef uint64_t n_nodes = self.walk.n_nodes
         self.find_extras(position)
         if position != FINISHED and self.trie.n_words:
             with nogil:
-                if self.engine.rules.has_followed:      # one position for each text would be too many
+                if self.engine.rules.has_followed:      # positions that remember texts would be too many
                     self.walk.fill(self.chart.without_memory(position), words)
                     self.masks.look_through_words(self.chart, position, words)
                 else:
@@ -263,7 +263,8 @@ cdef class Matcher:
         return 0
 
     cdef int find_extras(self, uint32_t position) except -1:
-        """`masks.extras` becomes the EOS and special tokens that are allowed at the position, `extra_sets` the sets."""
+        """Fill `masks.extras` with the EOS and special tokens that are allowed at the position, `extra_sets` with the
+        sets."""
         cdef uint32_t token_id
         self.masks.extras.n = self.masks.extra_sets.n = 0
         if position != FINISHED:
@@ -291,8 +292,8 @@ cdef class Matcher:
     # ---- the sequence -------------------------------------------------------------------------------------------
 
     def accept(self, token_id) -> bool:
-        """Appends the token if the mask allows it. Otherwise, ids outside the vocabulary included, returns False and
-        changes nothing."""
+        """Append the token if the mask allows it, and return True. Otherwise, or if the vocabulary does not have the
+        id, change nothing and return False."""
         cdef uint32_t token = self.known(token_id), position
         if token == NONE:
             return False
@@ -317,8 +318,8 @@ cdef class Matcher:
             self.release()
 
     def validate(self, token_ids) -> int:
-        """How many of the tokens, from the first on, would be accepted one after the other. Changes nothing."""
-        # The caller's own code may run while the ids are read: not under the lock.
+        """Return how many of the tokens, from the first on, would be accepted one after the other. Changes nothing."""
+        # Reading the ids may run code of the caller, so it happens without the lock.
         cdef list tokens = [self.known(token_id) for token_id in token_ids]
         cdef uint32_t token
         cdef Py_ssize_t n = 0
@@ -329,7 +330,7 @@ cdef class Matcher:
             except LimitError as error:
                 if error.limit in FINAL:
                     raise
-        # Budgets are counted along a history; or what was learned is to be forgotten on the way, and only histories are kept.
+        # Budgets are counted along a history. And if a limit is reached on the way, only what histories need is kept.
         other = self.fork()
         for token in tokens:
             if token == NONE or not other.accept(token):
@@ -356,7 +357,7 @@ cdef class Matcher:
             self.release()
 
     cdef uint32_t known(self, object token_id) except? 0xFFFFFFFE:
-        """The id as a word, NONE where the vocabulary does not have it."""
+        """Return the id as a word, NONE if the vocabulary does not have it."""
         cdef int overflow = 0
         cdef long long value
         if type(token_id) is not int:
@@ -412,7 +413,7 @@ cdef class Matcher:
         return position
 
     cdef uint32_t looked_up(self, uint32_t token) noexcept:
-        """The position after a text token, where all steps to it are in the tables; else DEAD. Needs no lock."""
+        """Return the position after a text token if all steps to it are in the tables; else DEAD. Needs no lock."""
         cdef uint32_t position, table
         cdef size_t i, start = self.trie.token_offsets[token], end = self.trie.token_offsets[token + 1]
         # SAFETY: as in `write_mask`.
@@ -434,7 +435,7 @@ cdef class Matcher:
         cdef History* history = self.history
         reserve(<void**> &history.tokens.data, &history.tokens.capacity, history.tokens.n + 1, sizeof(uint32_t))
         if self.budgets is not None:
-            # Either both go on or none: what comes after this cannot fail.
+            # Reserve room in both first, so that nothing can fail after one of them has grown.
             reserve(<void**> &history.positions.data, &history.positions.capacity, history.positions.n + 1, sizeof(uint32_t))
             self.budgets.push()
         words_push(&history.positions, position)
@@ -442,9 +443,9 @@ cdef class Matcher:
         return 0
 
     def rollback(self, n) -> None:
-        """Takes the last `n` tokens back. Costs nothing: rows are values.
+        """Take back the last `n` tokens. This costs nothing, because rows never change.
 
-        But for grammars that have learned up to their limits: these may have to accept the tokens before once more.
+        Only if the grammar has reached its limits, earlier tokens may have to be accepted once more.
         """
         cdef size_t count, left
         n = index(n)
@@ -464,7 +465,7 @@ cdef class Matcher:
             self.go_back(left)
 
     cdef int go_back(self, size_t left) except -1:
-        """Back to a position that was forgotten: a fork accepts the tokens up to there from the last known one on."""
+        """Go back to a position that was discarded: a fork accepts the tokens from the last known position up to it."""
         cdef Matcher other = self.fork()
         cdef size_t known = left
         self.acquire()
@@ -477,7 +478,7 @@ cdef class Matcher:
         self.release()
         for token in self.tokens[known:left]:
             if not other.accept(token):
-                raise AssertionError("this is a bug in earleymask: a token that was accepted is not accepted again")
+                raise AssertionError("this is a bug in earleymask: a token that was accepted before is not accepted again")
         self.acquire()
         self.history.tokens, other.history.tokens = other.history.tokens, self.history.tokens
         self.history.positions, other.history.positions = other.history.positions, self.history.positions
@@ -486,11 +487,12 @@ cdef class Matcher:
         return 0
 
     def reset(self) -> None:
-        """Back to the beginning."""
+        """Take back all tokens."""
         self.rollback(self.n_tokens)
 
     def fork(self):
-        """An independent matcher at the same place. It shares all that was learned; the copy costs a few bytes a token."""
+        """Return an independent matcher at the same place. It shares all that was learned; the copy takes a few bytes a
+        token."""
         cdef type cls = type(self)
         cdef Matcher other = cls.__new__(cls, self.grammar, self.vocabulary)
         other.chart = self.chart
@@ -510,7 +512,7 @@ cdef class Matcher:
         return other
 
     def is_accepting(self) -> bool:
-        """Whether the accepted text is a sentence, so that EOS is allowed (or has been accepted)."""
+        """Return whether the accepted text is a sentence: EOS is allowed, or has been accepted."""
         self.acquire()
         try:
             return bool(self.position() == FINISHED or self.chart.is_accepting(self.position()))
@@ -518,19 +520,19 @@ cdef class Matcher:
             self.release()
 
     def is_finished(self) -> bool:
-        """Whether an EOS token has been accepted. The mask holds EOS tokens alone from then on."""
+        """Return whether an EOS token has been accepted. From then on, only EOS tokens are allowed."""
         return self.n_tokens > 0 and self.position() == FINISHED
 
     @property
     def n_tokens(self) -> int:
-        """Number of tokens accepted."""
+        """The number of accepted tokens."""
         if self.history == NULL:
-            raise ValueError(f"this {type(self).__name__} is not set up: Matcher.__init__ was not called, or failed")
+            raise ValueError(f"this {type(self).__name__} is not set up: Matcher.__init__ was not called or has failed")
         return self.history.tokens.n
 
     @property
     def tokens(self) -> list[int]:
-        """The accepted token ids, a new list."""
+        """The ids of the accepted tokens, a new list."""
         cdef size_t i
         return [self.history.tokens.data[i] for i in range(<size_t> self.n_tokens)]
 
@@ -540,7 +542,7 @@ cdef class Matcher:
     # ---- what comes next ----------------------------------------------------------------------------------------
 
     def forced_bytes(self) -> bytes:
-        """The bytes that every continuation begins with (at most 65,536 of them)."""
+        """Return the bytes with which every continuation begins, at most 65,536 of them."""
         self.acquire()
         try:
             self.tidy()
@@ -572,7 +574,7 @@ cdef class Matcher:
         return bytes(forced)
 
     cdef bint expects_named(self, uint32_t position) except -1:
-        """Whether a special token, or one out of a set of ids, may come here."""
+        """Return whether a special token, or a token out of a set of ids, is allowed here."""
         cdef uint32_t symbol
         cdef size_t i
         for symbol in self.special_symbols.values():
@@ -585,7 +587,8 @@ cdef class Matcher:
         return False
 
     def expected(self) -> list[str]:
-        """Names of the terminals and special tokens that may begin or go on here, for messages; in the grammar's order."""
+        """Return the names of the terminals and special tokens that may begin or continue here, in the grammar's order.
+        For messages."""
         cdef uint32_t position, symbol
         cdef size_t i
         self.acquire()
@@ -606,14 +609,14 @@ cdef class Matcher:
             self.release()
 
     cdef set terminals(self, uint32_t position):
-        """The terminals whose lexemes may begin or go on here."""
+        """Return the terminals whose lexemes may begin or continue here."""
         cdef uint32_t state
         cdef size_t i, k
         found = set()
         for i in range(n_pairs_at(self.chart, position)):
             state = pair_state(self.chart, position, i)
             for k in range(n_terminals(self.engine.lexer, state)):
-                # A lexeme of which nothing is left has ended here; what may follow it waits in another pair.
+                # If nothing of a lexeme is left, it has ended here; another pair has what may follow it.
                 if node_at(self.engine.lexer, state, k) != R_EPSILON:
                     found.add(terminal_at(self.engine.lexer, state, k))
         return found
@@ -621,9 +624,10 @@ cdef class Matcher:
     # ---- attributes of rules ------------------------------------------------------------------------------------
 
     def temperature(self) -> float | None:
-        """What the grammar says of the next token's temperature: the attribute `temperature` of the rule being written.
+        """Return the temperature for the next token: the attribute `temperature` of the rule that is being written.
 
-        Where lexemes of several rules may begin or go on here, the highest of theirs; None where no rule says anything.
+        If lexemes of several rules may begin or continue here, return the highest of their temperatures; None if none
+        of these rules has one.
         """
         temperatures = self.engine.temperatures
         if temperatures is None:
@@ -636,15 +640,16 @@ cdef class Matcher:
         return max([temperatures[terminal] for terminal in found if terminal in temperatures], default=None)
 
     def captures(self) -> list[tuple[str, bytes]]:
-        """What rules with the attribute `capture` have matched so far: names and texts, in the order of their beginnings.
+        """Return what rules with the attribute `capture` have matched so far: names and texts, in the order in which
+        they begin.
 
-        The text is parsed once more for it, by a slower parser that keeps all readings. See docs/extensions.md for which
-        of several is reported.
+        A slower parser, which keeps all readings, parses the text once more. docs/extensions.md says which of several
+        readings is reported.
         """
         cdef bint finished
         if self.engine.captures is None:
             return []
-        from earleymask.earley._captures import find_captures   # only who uses it waits for it
+        from earleymask.earley._captures import find_captures   # imported lazily
         self.acquire()
         try:
             self.tidy()
@@ -662,7 +667,7 @@ cdef class Matcher:
             self.release()
 
     cdef list spelled(self):
-        """Of each accepted token its bytes, and the symbols of the grammar that it may be."""
+        """Return the bytes of each accepted token, with the symbols of the grammar that the token may be."""
         cdef uint32_t token
         cdef size_t i, k, start
         tokens = []
@@ -676,16 +681,23 @@ cdef class Matcher:
         return tokens
 
     def stats(self) -> dict[str, int]:
-        """Counters of this matcher and its forks, and of the grammar's engine (see `Engine.stats`).
+        """Return counters of this matcher and its forks, and of the grammar's engine (see `Engine.stats`).
 
-        `masks`, by what each took: `masks_known` (the position was remembered), `masks_union_known` (the same answers
-        had been united before), `masks_answers_known`, `masks_parts_known` (all regexes at all nodes of the trie),
-        `masks_new_state` (a set of terminals was new to the lexer), `masks_new_part` (or new rests of tokens),
-        `masks_walked` (by the merged walk). `nodes_visited`: trie nodes that answers and walks came by. `steps`: byte
-        steps worked out; all others were looked up. `rows_made`, `rows_static`: rows worked out, and how many of
-        these by a remembered skeleton alone. `rows`, `continuations`, `positions`, `tables`, `histories` (one a
-        matcher): kept at the moment. `text_bytes`: memory that the accepted tokens of all forks need; `walk_bytes`:
-        what else calls left behind, dropped at the next collection.
+        - `masks`: masks asked for; each counts as one of the next seven.
+        - `masks_known`: the position's mask was remembered.
+        - `masks_union_known`: the same answers had been united before.
+        - `masks_answers_known`: all answers were known.
+        - `masks_parts_known`: all parts and lexer states were known.
+        - `masks_new_state`: all parts were known, but not all lexer states.
+        - `masks_new_part`: a part, or the rests of tokens, had to be made.
+        - `masks_walked`: made by the merged walk.
+        - `nodes_visited`: trie nodes that answers and walks visited.
+        - `steps`: steps by a byte that were computed; all others were looked up.
+        - `rows_made`, `rows_static`: rows computed, and how many of them by a remembered skeleton only.
+        - `rows`, `continuations`, `positions`, `tables`, `histories` (one for each matcher): kept at the moment.
+        - `text_bytes`: memory that the accepted tokens of all forks need.
+        - `walk_bytes`: other memory in use, which the next collection frees.
+        - `collections`, `flushes`: times that unused rows, and all tables, were dropped.
         """
         cdef size_t reached
         self.acquire()
@@ -726,7 +738,7 @@ cdef class Matcher:
 
     cdef int acquire(self) except -1:
         if self.history == NULL:
-            raise ValueError(f"this {type(self).__name__} is not set up: Matcher.__init__ was not called, or failed")
+            raise ValueError(f"this {type(self).__name__} is not set up: Matcher.__init__ was not called or has failed")
         self.engine.acquire()
         self.chart.busy = True
         return 0
@@ -736,9 +748,9 @@ cdef class Matcher:
         self.engine.release()
 
     cdef int make_room(self, error) except -1:
-        """After an error of a limit: forgets what was learned, so that the call can be made once more.
+        """After a limit was reached, drop what was learned, so that the call can be repeated.
 
-        Raises the error again where that is of no use.
+        Raise the error again if that cannot help.
         """
         if error.limit in FINAL:
             raise error
@@ -757,32 +769,32 @@ cdef class Matcher:
 
 
 def rebuild(cls, grammar, vocabulary, tokens):
-    """A matcher from its pickle: grammar, vocabulary and tokens."""
+    """Make a matcher from its pickle: grammar, vocabulary and tokens."""
     matcher = cls(grammar, vocabulary)
     for index, token_id in enumerate(tokens):
         if not matcher.accept(token_id):
-            raise RejectedTokenError(f"token {token_id} at index {index} is not accepted by the pickled grammar",
+            raise RejectedTokenError(f"the pickled grammar does not accept token {token_id} at index {index}",
                                      index=index, token_id=token_id)
     return matcher
 
 
 cdef int open_row(object row, Py_buffer* buffer, size_t n_words, size_t n_tokens) except -1:
-    """The memory of a bitmask row, checked. To be released with PyBuffer_Release."""
+    """Check a bitmask row and get its memory, to be released with PyBuffer_Release."""
     if not isinstance(row, np.ndarray) and hasattr(row, "data_ptr"):    # a torch tensor
         if row.device.type != "cpu":
-            raise ValueError(f"the bitmask row is on {row.device}; fill one on the CPU and copy it over")
+            raise ValueError(f"the bitmask row is on {row.device}; fill a row on the CPU and copy it there")
         row = row.detach().numpy()
     if not isinstance(row, np.ndarray):
-        raise TypeError(f"the bitmask row is a {type(row).__name__}; a numpy array or torch tensor of int32 is needed")
+        raise TypeError(f"the bitmask row is a {type(row).__name__}; give a numpy array or torch tensor of int32")
     if row.dtype is not INT32 and row.dtype != INT32 or row.ndim != 1 or not row.flags.c_contiguous or not row.flags.writeable:
-        raise ValueError(f"the bitmask row has dtype {row.dtype} and shape {row.shape}; a contiguous, writable int32 array "
-                         "of one dimension is needed")
+        raise ValueError(f"the bitmask row has dtype {row.dtype} and shape {row.shape}; give a contiguous, writable int32 "
+                         "array of one dimension")
     PyObject_GetBuffer(row, buffer, PyBUF_WRITABLE)
     if <size_t> buffer.len < n_words * sizeof(uint32_t):
         n = buffer.len // sizeof(uint32_t)
         PyBuffer_Release(buffer)
         raise ValueError(f"the bitmask row has {n} words; a vocabulary of {n_tokens} tokens needs {n_words}")
-    if <size_t> buffer.buf % sizeof(uint32_t):    # numpy makes such views, of bytes; words are read and written whole
+    if <size_t> buffer.buf % sizeof(uint32_t):    # numpy allows such views of bytes; words are written whole
         PyBuffer_Release(buffer)
-        raise ValueError("the bitmask row begins at an address that is no multiple of 4; copy it into one that numpy made")
+        raise ValueError("the bitmask row begins at an address that is no multiple of 4; use an array that numpy has allocated")
     return 0

@@ -1,18 +1,18 @@
-# What one call may take: counted in steps, checked against the clock from time to time.
+# The limits of one call: steps are counted, and the clock is read every STEPS of them.
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 cdef enum:
     NO_LIMIT = 0x7FFFFFFFFFFFFFFF
-    STEPS = 1 << 12             # between two looks at the clock: some tenths of a millisecond
+    STEPS = 1 << 12             # steps between two readings of the clock: some tenths of a millisecond
 
 cdef class Meter:
-    cdef int64_t left           # steps until the clock is looked at
-    cdef int64_t started        # of the call, nanoseconds; 0: the clock has not been looked at
-    cdef int64_t most_ns        # a call may take
-    cdef int64_t derivations    # regex nodes that may still be worked out for this byte
+    cdef int64_t left           # steps until the clock is read
+    cdef int64_t started        # when the call began, in nanoseconds; 0: the clock has not been read
+    cdef int64_t most_ns        # nanoseconds that a call may take
+    cdef int64_t derivations    # regex nodes that may still be computed for this byte
     cdef readonly object limits
-    # Of `limits`, for loops without the GIL:
+    # Fields of `limits`, for loops without the GIL:
     cdef int64_t most_derivations
     cdef uint32_t most_symbols
     cdef uint32_t most_lexer_states, most_regex_nodes, most_row_items
@@ -25,13 +25,13 @@ cdef class Meter:
     cdef int exceeded(self, str limit, str what) except -1
 
 
-# At the beginning of a call.
+# To be called at the beginning of a call.
 cdef inline void start(Meter meter) noexcept nogil:
     meter.left = STEPS
     meter.started = 0
 
 
-# The same call in another arena: what it has used of its time.
+# Continue a call in another arena, with the time that it has left.
 cdef inline void go_on(Meter meter, Meter call) noexcept nogil:
     meter.left = call.left
     meter.started = call.started
@@ -39,7 +39,7 @@ cdef inline void go_on(Meter meter, Meter call) noexcept nogil:
     meter.derivations = NO_LIMIT
 
 
-# So many steps, some nanoseconds each, are about to be taken.
+# To be called before so many steps of some nanoseconds each.
 cdef inline int spend_steps(Meter meter, uint64_t n) except -1 nogil:
     meter.left -= <int64_t> n
     if meter.left < 0:

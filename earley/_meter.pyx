@@ -1,7 +1,7 @@
-"""What one call may take. Long loops count their steps, and now and then the clock is looked at.
+"""The limits of one call. Long loops count their steps, and the meter reads the clock every few thousand steps.
 
-A call that ends within the first few thousand steps never asks for the time. The time of the first look is taken as the
-beginning of the call, so a call may take that much longer than it should.
+A call that ends within the first few thousand steps never reads the clock. The first reading counts as the beginning of
+the call, so a call may take longer than its limit by the time that those steps take.
 """
 
 from earleymask.earley.errors import LimitError
@@ -21,12 +21,12 @@ cdef extern from *:
     }
     #endif
     """
-    # Nanoseconds of a clock that only goes on, never 0.
+    # Nanoseconds of a monotonic clock, never 0.
     int64_t now "earleymask_now"() noexcept nogil
 
 
 cdef class Meter:
-    """The limits of one grammar, and how much of them the call at work has used. Needs the engine's lock."""
+    """The limits of one grammar, and how much of them the current call has used. Needs the engine's lock."""
 
     def __cinit__(self):
         self.use(DEFAULT)
@@ -47,7 +47,7 @@ cdef class Meter:
         return 0
 
     cdef int allow(self, object limits, double seconds) except -1:
-        """So much time is left of `limits` until the grammar is finished."""
+        """Allow so many seconds, the rest of the time in `limits`, until the grammar is finished."""
         self.limits = limits
         self.most_ns = <int64_t> min(max(seconds, 0) * 1e9, 9e18)
         self.left = STEPS
@@ -65,7 +65,8 @@ cdef class Meter:
         return 0
 
     cdef int64_t ns_left(self) noexcept nogil:
-        """Nanoseconds that are left to the call; it has begun by now."""
+        """Return how many nanoseconds the call may still take; the call begins now if the clock has not been read
+        yet."""
         cdef int64_t time = now()
         if self.started == 0:
             self.started = time

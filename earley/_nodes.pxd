@@ -1,4 +1,4 @@
-# Regex nodes over bytes, hash-consed; what they are made of, and where they are kept.
+# Regex nodes over bytes, hash-consed: their kinds, and the store that keeps them.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
@@ -21,8 +21,8 @@ cdef enum:
     K_ORDERED       # program, (instruction, node) ...    live threads in order of preference
     K_CUTS          # cut program, question, oracles, items: threads in groups that cuts end, see `_cuts`
     K_ESCAPED       # body, style, phase, value, high     the spellings of texts in a JSON string, see `_escaped`
-    K_READ          # body, n, bytes, four in a word      as the body; remembers the n bytes read so far, see `_lexer`
-    K_LIST          # n, n + 1 places of bytes, bytes     no language: what K_CHOICES nodes are about, see `_choices`
+    K_READ          # body, n, bytes, four in a word      the body; remembers the n bytes read so far, see `_lexer`
+    K_LIST          # n, n + 1 places of bytes, bytes     no language: the list that K_CHOICES nodes share, see `_choices`
     K_CHOICES       # list, first, end, depth             texts of a K_LIST node, of which `depth` bytes have been read
 
 cdef enum:
@@ -45,8 +45,8 @@ cdef enum:                          # words of a K_CUTS, of a K_ESCAPED and of a
 
 cdef enum:                     # one byte a node
     F_NULLABLE = 1                  # contains the empty string
-    F_SEARCH = 2                    # being EMPTY is not to be seen from the outside: search
-    F_KNOWN_EMPTY = 4               # outcome of that search
+    F_SEARCH = 2                    # only a search can tell whether it matches anything
+    F_KNOWN_EMPTY = 4               # the outcome of that search
     F_KNOWN_INHABITED = 8
     F_ORDERED = 16                  # holds a K_ORDERED or K_CUTS node
     F_COUNTED = 32                  # a bounded K_REPEAT, or a K_CONCAT with one along it
@@ -57,42 +57,42 @@ cdef enum:
     OP_SPLIT = 1
     OP_JUMP = 2
     OP_MATCH = 3
-    # In cut programs, where an atom goes on at y:
-    OP_BEHIND = 4                   # x: oracle * 2 + negative; goes on at y
+    # In cut programs, where an atom continues at y:
+    OP_BEHIND = 4                   # x: oracle * 2 + negative; continues at y
     OP_GROUP = 5                    # x: the group that opens
-    OP_COMMIT = 6                   # x: the group whose body has matched; goes on at y, or (NONE) ends
+    OP_COMMIT = 6                   # x: the group whose body has matched; continues at y, or ends (NONE)
 
 # Items of a K_CUTS node, in order of preference.
 cdef enum:
     T_THREAD = 0                    # instruction, node
-    T_OPEN = 1                      # group, words up to and with its T_CLOSE (0: it is open while being built)
+    T_OPEN = 1                      # group, number of words to the end of its T_CLOSE (0: the group is still being built)
     T_CLOSE = 2
-    T_CUT = 3                       # group: its less preferred items go once this one is known to have come to be
+    T_CUT = 3                       # group: its less preferred items are cut when this item takes effect, see `_cuts`
     T_MATCH = 4
 
 # A cut program: a header, CP_POINTS code points, CP_FOLLOWINGS followings of 1 + CP_POINTS words, CP_GROUPS groups of
 # G_WORDS words, instructions of I_WORDS words.
 cdef enum:
     CP_ORDERED = 0                  # 1: cut at the first match; 0: all of the text must match
-    CP_ORACLES = 1                  # regexes that lookbehinds ask: what was read is in them
-    CP_POINTS = 2                   # code points, one for each kind that lookaheads tell apart
-    CP_FOLLOWINGS = 3               # what may follow: whether the text may end; by code point, a number: 0 nothing may
-                                    # follow that, 1 anything, 2 + i what following i says
+    CP_ORACLES = 1                  # number of regexes that lookbehinds ask: do they match what was read?
+    CP_POINTS = 2                   # number of code points, one for each kind that lookaheads distinguish
+    CP_FOLLOWINGS = 3               # number of followings: whether the text may end; by code point, a number: 0 nothing may
+                                    # follow it, 1 anything may, 2 + i what following i says
     CP_GROUPS = 4
     CP_HEADER = 5
     G_PARENT = 0                    # the group around it, or NONE
     G_LOOK = 1                      # 1: a lookahead, 0: an atomic group
     G_BODY = 2                      # instruction at which its body begins
-    G_ELSE = 3                      # where it goes on if the body does not match, or NONE
+    G_ELSE = 3                      # instruction at which to continue if the body does not match, or NONE
     G_WORDS = 4
     I_OP = 0
     I_X = 1
     I_Y = 2
-    I_OWNER = 3                     # the group in whose body it stands, or NONE
+    I_OWNER = 3                     # the group whose body contains it, or NONE
     I_ASKS = 4                      # bits of the oracles that may be asked from here on
     I_WORDS = 5
 
-cdef struct Edge:                   # a derivative that was worked out
+cdef struct Edge:                   # a derivative that has been computed
     ByteSet bytes                   # by any of these bytes
     uint32_t target
     uint32_t next                   # of the same node, or NONE
@@ -122,22 +122,23 @@ cdef class Nodes:
 
     cdef Words stack                # operands of the n-ary constructors; each call leaves it as it found it
 
-    # The derivative of `node` by `byte`; narrows `same` to bytes that surely have the same one.
+    # Return the derivative of `node` by `byte`; narrow `same` to bytes that have the same derivative.
     cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
-    # True when the language of the node is empty. Exact (complement makes this a search).
+    # Return whether the node matches nothing. Exact; a complement makes this a search.
     cdef int empty(self, uint32_t node) except -1 nogil
-    # How much a text of the node has left to match, to say where to search first: at least so many bytes, but of all parts of
-    # an intersection together. Less where that would have to be searched for, and where more than `room` nodes are within each
-    # other.
+    # Return about how many bytes a text of the node still needs, so that a search can begin with the least. The members
+    # of an intersection are summed. The number is too small where only a search would find it, and beyond `room` nodes
+    # within one another.
     cdef uint32_t least_length(self, uint32_t node, uint32_t room) except? 0xFFFFFFFF nogil
     cdef uint32_t note_length(self, uint32_t node, uint32_t length) except? 0xFFFFFFFF nogil
     cdef size_t n_bytes(self) noexcept nogil
-    # Notes what the marked nodes refer to; then drops all others, and all edges, and numbers the rest anew by `map_`.
+    # `mark` marks the nodes to which marked nodes refer; `collect` drops all others and all edges, and numbers the rest
+    # anew.
     cdef void mark(self, uint8_t* marks) noexcept nogil
     cdef void collect(self, const uint8_t* marks, uint32_t* map_) noexcept nogil
     cdef void refer(self, size_t node, uint8_t* marks, const uint32_t* map_) noexcept nogil
 
-    # Room for an ordered program of n instructions; returns where it begins.
+    # Make room for an ordered program of n instructions; return where it begins.
     cdef uint32_t add_code(self, size_t n) except? 0xFFFFFFFF nogil
 
     cdef uint32_t known(self, object node) except? 0xFFFFFFFF
@@ -152,10 +153,10 @@ cdef class Nodes:
     cdef bint is_contradictory(self, size_t base) noexcept nogil
     cdef uint32_t make_not(self, uint32_t node) except? 0xFFFFFFFF nogil
     cdef uint32_t make_repeat(self, uint32_t body, uint32_t minimum, uint32_t maximum) except? 0xFFFFFFFF nogil
-    # The node as one that remembers what is read from here on; the node without that.
+    # Return the node as one that remembers what is read from here on; and a node without what it remembers.
     cdef uint32_t remembering(self, uint32_t node) except? 0xFFFFFFFF nogil
     cdef uint32_t without_memory(self, uint32_t node) noexcept nogil
-    # What such a node has read, and how many bytes that is; of others 0.
+    # Return how many bytes such a node has read, 0 for other nodes; and these bytes.
     cdef uint32_t n_read(self, uint32_t node) noexcept nogil
     cdef bytes read_by(self, uint32_t node)
 
@@ -169,17 +170,17 @@ cdef inline uint32_t kind_of(Nodes nodes, uint32_t node) noexcept nogil:
 
 
 cdef inline const uint32_t* cut_program(Nodes nodes, uint32_t program) noexcept nogil:
-    """The words of a cut program; valid until the next one is entered."""
+    """Return the words of a cut program; valid until the next program is entered."""
     return sequence(nodes.cut_programs, program)
 
 
 cdef inline size_t items_begin(const uint32_t* program) noexcept nogil:
-    """Where the items of a K_CUTS node with this program begin in the node: after its oracles."""
+    """Return where the items of a K_CUTS node with this program begin in the node: after its oracles."""
     return CUTS_ORACLES + <size_t> program[CP_ORACLES]
 
 
 cdef inline size_t groups_begin(const uint32_t* program) noexcept nogil:
-    """Where the groups of a cut program begin in it."""
+    """Return where the groups of a cut program begin in it."""
     return CP_HEADER + program[CP_POINTS] + <size_t> program[CP_FOLLOWINGS] * (1 + program[CP_POINTS])
 
 
@@ -188,7 +189,7 @@ cdef inline size_t code_begins(const uint32_t* program) noexcept nogil:
 
 
 cdef inline size_t item_length(uint32_t item) noexcept nogil:
-    """Words of an item of a K_CUTS node that begins so; of a T_OPEN, without what is in the group."""
+    """Return the number of words of an item that begins with this word; for T_OPEN, without the items in the group."""
     if item == T_THREAD or item == T_OPEN:
         return 3
     return 2 if item == T_CUT else 1

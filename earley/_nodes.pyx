@@ -1,8 +1,8 @@
 """The store of regex nodes over bytes: hash-consed, in a normal form.
 
-Equal nodes are one int, and what is surely the same language is one node: intersection is associative, commutative and
-idempotent, neutral elements are removed, concatenation leans to the right. So a regex has finitely many derivatives (Owens,
-Reppy, Turon 2009, "Regular-expression derivatives reexamined").
+Equal nodes are one int, and simple rules make one node of equal languages: intersection is associative, commutative and
+idempotent, neutral elements are removed, concatenation leans to the right. So a regex has finitely many derivatives
+(Owens, Reppy, Turon 2009, "Regular-expression derivatives reexamined").
 
 Not here: unions (`_unions`), derivatives (`_regex`).
 """
@@ -18,12 +18,12 @@ from earleymask.earley._tables cimport (
 from earleymask.earley.errors import LimitError
 
 cdef enum:
-    MAX_LENGTH = 1 << 30        # of the least lengths that are told apart
-    MAX_DEPTH = 4000            # nodes on a path down, which derivation recurses along
+    MAX_LENGTH = 1 << 30        # larger least lengths count as this one
+    MAX_DEPTH = 4000            # nodes within one another: derivation recurses along them
 
 
 cdef class Nodes:
-    """An arena of nodes. Nodes live as long as the arena, but for `collect`."""
+    """An arena of nodes. Nodes live as long as the arena, or until `collect` drops them."""
 
     def __cinit__(self):
         cdef uint32_t word
@@ -47,20 +47,20 @@ cdef class Nodes:
         words_free(&self.least_lengths)
 
     cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
-        return R_EMPTY                                      # `Regexes` knows better
+        return R_EMPTY                                      # `Regexes` overrides this
 
     cdef int empty(self, uint32_t node) except -1 nogil:
-        return node == R_EMPTY                              # and here
+        return node == R_EMPTY                              # and this
 
     cdef uint32_t known(self, object node) except? 0xFFFFFFFF:
         cdef int overflow = 0
         cdef long long id_ = PyLong_AsLongLongAndOverflow(node, &overflow)
         if overflow or not 0 <= id_ < self.nodes.n:
-            raise ValueError(f"node {node!r} is not of this arena ({self.nodes.n} nodes)")
+            raise ValueError(f"node {node!r} does not belong to this arena ({self.nodes.n} nodes)")
         return <uint32_t> id_
 
     cdef size_t push(self, nodes) except? -1:
-        """Puts the nodes on the stack; answers where they begin. After an error none is there."""
+        """Put the nodes on the stack and return where they begin. After an error none of them is there."""
         cdef size_t base = self.stack.n
         try:
             for item in nodes:
@@ -79,7 +79,7 @@ cdef class Nodes:
         depth = self.depth_of(words, n)
         if depth > MAX_DEPTH:
             with gil:
-                raise LimitError(f"regex: nested deeper than {MAX_DEPTH}")
+                raise LimitError(f"regex: nested deeper than {MAX_DEPTH} levels; simplify the terminal")
         if before >= self.meter.most_regex_nodes and self.nodes.find(words, n) == NONE:
             with gil:
                 self.meter.exceeded("regex_nodes", "the terminals become more regex nodes")
@@ -91,9 +91,9 @@ cdef class Nodes:
         return node
 
     cdef uint16_t depth_of(self, const uint32_t* words, size_t n) noexcept nogil:
-        """How deep `derive` recurses; along the rest of a concatenation it does not.
+        """Return how deep `derive` recurses. It does not recurse along the rest of a concatenation.
 
-        Behind a byte nothing is derived before the byte is gone, so a trie of literals may be as deep as it likes.
+        After a byte, nothing is derived before the byte has been read, so a trie of literals may be of any depth.
         """
         cdef uint32_t kind = words[0]
         cdef uint16_t depth = 0, rest
@@ -120,7 +120,7 @@ cdef class Nodes:
         cdef size_t i
         if kind == K_EPSILON:
             return F_NULLABLE
-        if kind == K_CONCAT:                                # unions have no F_COUNTED, so it is that of a K_REPEAT here
+        if kind == K_CONCAT:                                # unions have no F_COUNTED, so it comes from a K_REPEAT
             return ((flags[words[1]] & flags[words[2]] & F_NULLABLE)
                     | ((flags[words[1]] | flags[words[2]]) & (F_INHERITED | F_COUNTED)))
         if kind == K_UNION:
@@ -143,17 +143,17 @@ cdef class Nodes:
                 result |= F_COUNTED
             return result | (flags[words[1]] & F_INHERITED)
         if kind == K_ORDERED:
-            # A thread need not lead to MATCH.
+            # A thread may never reach MATCH.
             if self.code[words[n - 2]].op == OP_MATCH:
                 result = F_NULLABLE
             return result | F_SEARCH | F_ORDERED
         if kind == K_CUTS:
-            return F_SEARCH | F_ORDERED                     # `make_cuts` adds F_NULLABLE
+            return F_SEARCH | F_ORDERED                     # `Cuts.make` adds F_NULLABLE
         if kind == K_READ:
             return flags[words[READ_BODY]] & (F_NULLABLE | F_INHERITED)
         if kind == K_CHOICES:
             return F_NULLABLE if have_ended(self, words) else 0
-        if kind == K_ESCAPED:                               # made only where there is some string: nothing to search
+        if kind == K_ESCAPED:                               # is made only if it matches something: nothing to search
             result = flags[words[E_BODY]] & (F_NULLABLE | F_ORDERED)
             return result if words[E_PHASE] == 0 else result & ~F_NULLABLE
         return 0
@@ -238,7 +238,7 @@ cdef class Nodes:
         return rest
 
     cdef uint32_t make_and(self, size_t base) except? 0xFFFFFFFF nogil:
-        """The intersection of stack[base:], which is taken off; at least one."""
+        """Return the intersection of stack[base:], at least one node, and remove them from the stack."""
         cdef size_t i, n = base, j
         cdef uint32_t node
         cdef const uint32_t* p
@@ -264,7 +264,7 @@ cdef class Nodes:
             elif p[0] == K_EPSILON:
                 epsilon = True
             elif p[0] == K_NOT and p[1] == R_EMPTY:
-                continue                                    # everything: neutral
+                continue                                    # matches everything: neutral
             else:
                 self.stack.data[n] = node
                 n += 1
@@ -282,10 +282,10 @@ cdef class Nodes:
         return self.make_sorted(K_AND, base)
 
     cdef bint is_contradictory(self, size_t base) noexcept nogil:
-        """Whether one of stack[base:] is negated by another one, maybe as part of a union: x & ~(x | y).
+        """Return whether one of stack[base:] is negated by another one, maybe as part of a union: x & ~(x | y).
 
-        So what is outside of a pattern that is found anywhere is over with the pattern, at once: of several patterns, what
-        is outside of each would otherwise have as many states as there are sets of them.
+        Without this, the states of "none of these patterns occurs" would be as many as there are sets of patterns: such
+        a state would remain after one of the patterns has been found, instead of becoming EMPTY.
         """
         cdef const uint32_t* data = self.stack.data
         cdef const uint32_t* p
@@ -311,7 +311,7 @@ cdef class Nodes:
         return False
 
     cdef uint32_t make_sorted(self, uint32_t kind, size_t base) except? 0xFFFFFFFF nogil:
-        """A node of this kind over the set stack[base:], which is taken off."""
+        """Return a node of this kind over the set stack[base:], and remove these nodes from the stack."""
         cdef size_t i, n = base
         cdef uint32_t* data = self.stack.data
         cdef uint32_t node
@@ -330,7 +330,7 @@ cdef class Nodes:
             self.stack.n = base
             return R_EMPTY
         self.stack.n = n
-        words_push(&self.stack, 0)                          # make room for the kind in front
+        words_push(&self.stack, 0)                          # makes room for the kind at the front
         data = self.stack.data
         for i in range(n, base, -1):
             data[i] = data[i - 1]
@@ -399,7 +399,7 @@ cdef class Nodes:
 
     cdef void mark(self, uint8_t* marks) noexcept nogil:
         cdef size_t i
-        for i in range(self.nodes.n, 0, -1):            # what a node refers to is older
+        for i in range(self.nodes.n, 0, -1):            # a node refers to older nodes
             if marks[i - 1]:
                 self.refer(i - 1, marks, NULL)
 
@@ -417,7 +417,8 @@ cdef class Nodes:
         self.n_edges = self.stack.n = self.least_lengths.n = 0
 
     cdef void refer(self, size_t node, uint8_t* marks, const uint32_t* map_) noexcept nogil:
-        """Marks the nodes that a node refers to, or gives them their new ids. What programs refer to is always kept."""
+        """Mark the nodes to which a node refers; or, with `map_`, give them their new ids. Nodes in programs are always
+        kept."""
         cdef uint32_t* p = self.nodes.words.data + self.nodes.starts[node]
         cdef size_t i, n = self.nodes.starts[node + 1] - self.nodes.starts[node]
         cdef uint32_t kind = p[0]

@@ -16,9 +16,10 @@ cdef struct Exits:
     uint32_t* nodes
     uint8_t* bytes
     uint32_t* starts
-    RestTrie** rests            # by byte: what follows there, merged; NULL until needed
+    RestTrie** rests            # by byte: the rests that follow there, merged; NULL until needed
 
-# Sets of bytes in one word, where a byte may stand for three others: two of them that share none have no byte in common.
+# A set of bytes in one word: bit i stands for the bytes i, i + 64, i + 128 and i + 192. If two such sets have no bit in
+# common, they have no byte in common.
 cdef inline uint64_t folded(uint32_t byte) noexcept nogil:
     return <uint64_t> 1 << (byte & 63)
 
@@ -30,17 +31,17 @@ cdef struct Part:
     uint32_t* bits              # these as a bitmap, or NULL and
     uint32_t* tokens            # as ascending ids
     # Where a token leaves the lexeme after a prefix that the regex matches:
-    Exits exits                 # entered nodes, by which the regex dies
-    uint32_t n_open             # matched nodes that may go on with any of their children: many nodes die below them
+    Exits exits                 # nodes at which the regex dies; the parent is matched
+    uint32_t n_open             # matched nodes below which so many nodes die that a row asks about all of their children
     uint32_t* open
-    uint64_t* open_bytes        # by which bytes each of them goes on, as in `folded`
-    # Later than it might: nodes after a matched one by which the regex goes on, to die further down.
-    uint32_t n_late             # nodes where it dies; `live` is made from them when first asked for
+    uint64_t* open_bytes        # for each of them the bytes of its children, as in `folded`
+    # Where a token dies later than it could have left the lexeme:
+    uint32_t n_late             # nodes at which it dies; `live` is made from them when it is first needed
     uint32_t* late
-    ByteSet live_bytes          # that nodes in `live` can have
+    ByteSet live_bytes          # bytes that nodes in `live` can have
     bint live_made
-    Exits live
-    Part* like                  # or NULL: where that one has as many exits for a byte, their rests are the same
+    Exits live                  # nodes with which a rest may begin, although the regex continues there
+    Part* like                  # or NULL: if this other part has as many exits for a byte, their rests are the same
 
 cdef Part* new_part() except NULL nogil
 cdef void free_part(Part* part) noexcept nogil
@@ -51,5 +52,6 @@ cdef size_t part_size(const Part* part, size_t n_words) noexcept nogil
 
 
 cdef inline uint64_t part_key(uint32_t node, uint32_t regex) noexcept nogil:
-    """The key under which maps know what a regex or a state makes of the tokens below a trie node, which may be ROOT_NODE."""
+    """The key under which maps know what a regex or a state makes of the tokens below a trie node, which may be
+    ROOT_NODE."""
     return (<uint64_t> <uint32_t> (node + 1) << 32) | regex

@@ -17,7 +17,7 @@ cdef Part* new_part() except NULL nogil:
 
 
 cdef int set_open(Part* part, TokenTrie trie, const uint32_t* nodes, uint32_t n) except -1 nogil:
-    """Gives a part its open nodes."""
+    """Give a part its open nodes."""
     cdef uint32_t i, child, end
     if n == 0:
         return 0
@@ -60,8 +60,8 @@ cdef void free_exits(Exits* exits) noexcept nogil:
 
 
 cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except -1 nogil:
-    """A counting sort of `nodes` by their byte."""
-    cdef uint32_t ends[256]                             # of the bytes there are
+    """Sort `nodes` by their byte, with a counting sort."""
+    cdef uint32_t ends[256]                             # of the bytes in `bytes_`: first how many nodes, then where the next goes
     cdef ByteSet bytes_
     cdef uint64_t word
     cdef uint32_t i, byte, w, n = 0, at = 0, count
@@ -75,7 +75,7 @@ cdef int group_by_byte(Exits* exits, TokenTrie trie, const Words* nodes) except 
             ends[byte] = 0
             n += 1
         ends[byte] += 1
-    free_exits(exits)                                   # what an attempt without memory left
+    free_exits(exits)                                   # remains of an attempt that ran out of memory
     exits.nodes = <uint32_t*> malloc(nodes.n * sizeof(uint32_t))
     exits.bytes = <uint8_t*> malloc(n)
     exits.starts = <uint32_t*> malloc((<size_t> n + 1) * sizeof(uint32_t))

@@ -1,11 +1,14 @@
-"""Parts: what one regex makes of the tokens below one node of the trie, found or built, for all grammars over a vocabulary.
+"""Parts: what one regex makes of the tokens below one node of the trie, found or built, for all grammars over a
+vocabulary.
 
-A lexeme has begun and its regex is `q`. A token either stays within the lexeme: the derivative of `q` by its bytes is not
-empty, the token is *inside*. Or it leaves the lexeme after some prefix that `q` matches, and continues with a *rest*. Which
-tokens are inside, and at which nodes of the trie the others leave, depends on the regex alone. So it is remembered here
-for every grammar that ever uses this vocabulary: a *part* is known by a node of the trie and by what the regex is.
+A lexeme has begun and its regex is `q`. A token either stays within the lexeme: the derivative of `q` by its bytes is
+not empty, the token is *inside*. Or it leaves the lexeme after some prefix that `q` matches, and continues with a
+*rest*. Which tokens are inside, and at which nodes of the trie the others leave, depends on the regex alone. So it is
+remembered here for every grammar that ever uses this vocabulary: a *part* is known by a node of the trie and by what
+the regex is.
 
-Exits. A token that is not inside dies at one node; `q` matches some prefixes of the path to it and others not. Noted are
+Exits. A token that is not inside dies at one node; `q` matches some prefixes of the path to it and others not. Noted
+are
 
 - the nodes at which tokens die straight after a prefix that was matched, by their byte: the row that asks knows the few
   bytes that may follow;
@@ -16,8 +19,8 @@ Exits. A token that is not inside dies at one node; `q` matches some prefixes of
 Tokens that are inside need no exits: they are allowed, whatever else they may spell.
 
 Fewer parts than regexes. Counted regexes take theirs from a family (`_families`), all but some words theirs from
-everything (`_builder`). Other counts are compared: if the vocabulary knows no difference between at most 4 and any number
-of turns, it knows none between 99 and 98 (`unbounded`).
+everything (`_builder`). Other counts are compared: if the vocabulary knows no difference between at most 4 and any
+number of turns, it knows none between 99 and 98 (`unbounded`).
 
 A part does not change once it is built, but for `live`, its late exits, and the rests in `exits` and `live`: these are
 made under the lock when they are first asked for. Not here: grammars (`_answers`).
@@ -41,7 +44,8 @@ from earleymask.earley._tables cimport NONE, reserve, sequence, sequence_length,
 
 cdef enum:
     NOTHING = 0                 # the part where no token goes anywhere, of most literals below most nodes
-    # Least bounds that `unbounded` tries for what has any length: a token rarely repeats anything 4 times, hardly ever 64 times.
+    # Least bounds that `unbounded` tries for what has any length: a token rarely repeats anything 4 times, hardly ever
+    # 64 times.
     LEAST_ENOUGH = 4
     MOST_ENOUGH = 64
     ASKED_ONCE = 0xFFFFFFFE     # in `bounds`: compare when the next one asks
@@ -211,8 +215,8 @@ cdef class Parts:
         """Return the part of the regex without its upper bounds if the two are known to be the same, else NULL.
 
         If the languages with some least bounds and without bounds have the same part, each language in between has it
-        too. They are compared when a second regex asks. If the least bounds are too small for what tokens spell, they are
-        compared again with larger ones.
+        too. They are compared when a second regex asks. If the least bounds are too small for what tokens spell, they
+        are compared again with larger ones.
         """
         cdef uint64_t key
         cdef uint32_t enough = LEAST_ENOUGH, lower, upper, known
@@ -308,7 +312,7 @@ cdef class Parts:
 
 
 cdef Parts parts_of(TokenTrie trie):
-    """The parts of a vocabulary's trie, made on first use."""
+    """Return the parts of a vocabulary's trie, made on first use."""
     if trie.learned is None:
         made = Parts(trie)
         if trie.learned is None:                        # no other thread was faster

@@ -1,4 +1,4 @@
-# Parts of a vocabulary made before any grammar asks for them.
+# Makes parts of a vocabulary before any grammar asks for them.
 
 from libc.stdint cimport uint32_t
 
@@ -11,11 +11,11 @@ from earleymask.earley._tables cimport Words
 
 cdef class Preparation:
     cdef Parts parts
-    cdef Words wanted               # trie node, regex: each once, in an order that the terminals and the trie decide
+    cdef Words wanted               # trie node, regex: each once, in an order that depends on terminals and trie only
     cdef Keys keys
-    cdef Records records            # to be taken up
-    cdef readonly uint32_t n_built, n_taken, n_known    # of `wanted`: made here, taken up, there before
-    cdef Words states               # scratch: those of the terminal at hand
+    cdef Records records            # to be loaded
+    cdef readonly uint32_t n_built, n_taken, n_known    # parts in `wanted` that were made, loaded, there before
+    cdef Words states               # scratch: the states of the current terminal
 
     cdef int want(self, Engine engine, uint32_t blank) except -1 nogil
     cdef int want_terminal(self, uint32_t regex, uint32_t blank) except -1 nogil

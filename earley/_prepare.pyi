@@ -10,32 +10,32 @@ from ._engine import Engine
 class Preparation:
     """The parts of the terminals of an engine over one vocabulary.
 
-    `make()` makes those that are not there. It may be called from several threads and when there are matchers at work,
-    which wait for one part at a time at most. With `saved`, as `arrays()` gave them for the same vocabulary and perhaps
-    read from a file, it takes parts up instead where the records are of the same terminals. `VocabularyError` where
-    they are of another vocabulary.
+    `make()` makes the parts that are missing. Several threads may call it, and matchers may be working; these wait for
+    at most one part at a time. `saved` is what `arrays()` gave for the same vocabulary, perhaps read from a file: then
+    parts are loaded instead of made if the records belong to the same terminals. Raises `VocabularyError` if `saved`
+    belongs to another vocabulary.
     """
 
     n_built: Final[int]
-    """Parts that `make` made."""
+    """The number of parts that `make` has made."""
     n_taken: Final[int]
-    """Parts that it took up from what was saved."""
+    """The number of parts that it has loaded from what was saved."""
     n_known: Final[int]
-    """Parts that had been there before."""
+    """The number of parts that were there before."""
 
     def __init__(
         self, engine: Engine, trie: TokenTrie, saved: Mapping[str, npt.NDArray[Any]] | None = None
     ) -> None: ...
     @property
     def n_missing(self) -> int:
-        """Parts that `make` would make."""
+        """The number of parts that `make` would make."""
 
     @property
     def damaged(self) -> bool:
-        """Whether `make` came to a record that is none; what followed was made."""
+        """Whether `make` met a damaged record; the part of this record and all later parts were made."""
 
     def make(self) -> None:
-        """Make what is missing."""
+        """Make the parts that are missing, or load them."""
 
     def arrays(self) -> dict[str, npt.NDArray[np.unsignedinteger[Any]]]:
-        """All of it, to be saved: the quotient's arrays, and `parts` (uint32). Makes what is missing."""
+        """Return what can be saved: the quotient's arrays, and `parts` (uint32). Makes missing parts first."""

@@ -1,12 +1,12 @@
-"""Parts of a vocabulary made before any grammar asks for them.
+"""Makes parts of a vocabulary before any grammar asks for them.
 
-Parts are known by what a regex is, whatever grammar it stands in (`_parts`). So the parts of usual terminals can be made
-when a server starts: for each terminal the parts of its states at the root of the trie, and that of its start below the
-blank with which most words of a vocabulary begin; with all exits and rests, whichever byte a grammar goes on with.
-Which terminals are usual is not for here to say: they are those of the engine that is given.
+A part belongs to a regex, whatever grammar the regex is in (`_parts`). So the parts of common terminals can be made
+when a server starts: for each terminal the parts of its states at the root of the trie, and the part of its start below
+the blank with which most words of a vocabulary begin. They are made with all exits and rests, for every byte with which
+a grammar may continue. The terminals are those of the engine that is given.
 
-What was made can be saved, a record for each part (`_records`) in the order in which the terminals ask for them, and is
-taken up in that order.
+What was made can be saved, with a record for each part (`_records`), and loaded. The records are in the order in which
+the terminals ask for their parts.
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -23,17 +23,18 @@ from earleymask.trie._quotient cimport Quotient
 from earleymask.trie._trie cimport TokenTrie
 
 cdef enum:
-    # Of a terminal. Those that ASCII leads to come first; `\w` has some 150, most of them within a character.
+    # States of one terminal whose parts are made, those that ASCII leads to first. `\w` has some 150 states, most of
+    # them within a character.
     MAX_STATES = 32
 
 
 cdef class Preparation:
     """The parts of the terminals of an engine over one vocabulary.
 
-    `make()` makes those that are not there. It may be called from several threads and when there are matchers at work,
-    which wait for one part at a time at most. With `saved`, as `arrays()` gave them for the same vocabulary and perhaps
-    read from a file, it takes parts up instead where the records are of the same terminals. `VocabularyError` where they
-    are of another vocabulary.
+    `make()` makes the parts that are missing. Several threads may call it, and matchers may be working; these wait for
+    at most one part at a time. `saved` is what `arrays()` gave for the same vocabulary, perhaps read from a file: then
+    parts are loaded instead of made if the records belong to the same terminals. Raises `VocabularyError` if `saved`
+    belongs to another vocabulary.
     """
 
     def __cinit__(self, Engine engine not None, TokenTrie trie not None, saved=None):
@@ -57,7 +58,7 @@ cdef class Preparation:
 
     @property
     def n_missing(self) -> int:
-        """Parts that `make` would make."""
+        """The number of parts that `make` would make."""
         cdef size_t i
         cdef uint32_t n = 0
         with nogil:
@@ -69,20 +70,21 @@ cdef class Preparation:
 
     @property
     def damaged(self) -> bool:
-        """Whether `make` came to a record that is none; what followed was made."""
+        """Whether `make` met a damaged record; the part of this record and all later parts were made."""
         return self.records.damaged
 
     def make(self) -> None:
-        """Make what is missing."""
+        """Make the parts that are missing, or load them."""
         cdef uint32_t n_missing = self.n_missing
         with nogil:
             self.make_all()
-        # A part may also come with another one (`Part.like`), or from another thread meanwhile.
+        # Other parts need some parts, too (`Part.like`), and another thread may make some: so count those that were
+        # missing.
         self.n_known = <uint32_t> (self.wanted.n // 2) - n_missing
         self.n_built = n_missing - self.n_taken
 
     def arrays(self):
-        """All of it, to be saved: the quotient's arrays, and `parts` (uint32). Makes what is missing."""
+        """Return what can be saved: the quotient's arrays, and `parts` (uint32). Makes missing parts first."""
         cdef Records records = Records(self.parts)
         with nogil:
             self.write_all(records)
@@ -109,7 +111,7 @@ cdef class Preparation:
         return 0
 
     cdef int want_terminal(self, uint32_t regex, uint32_t blank) except -1 nogil:
-        """Needs the lock of the parts."""
+        """Want the parts of one terminal. Needs the lock of the parts."""
         cdef uint32_t i = 0, byte, state
         cdef const uint32_t* row
         self.states.n = 0
@@ -146,7 +148,7 @@ cdef class Preparation:
         return 0
 
     cdef int split_unions(self) except -1 nogil:
-        """In place of small unions their members, as masks ask; in an order that is the same in every process."""
+        """Replace small unions by their members, as masks do, in an order that is the same in every process."""
         cdef Words wanted = self.wanted
         cdef uint32_t members[MAX_MEMBERS]
         cdef size_t i, j, k, n
@@ -185,7 +187,7 @@ cdef class Preparation:
             self.parts.release()
 
     cdef int complete(self, Part* part) except -1 nogil:
-        """All exits and rests of a part."""
+        """Make all exits and rests of a part."""
         cdef uint32_t k
         for k in range(part.exits.n_bytes):
             self.parts.need_rests(part, &part.exits, k)
@@ -196,7 +198,8 @@ cdef class Preparation:
         return 0
 
     cdef bint take(self, uint32_t node, uint32_t regex, Part** taken) except -1 nogil:
-        """Finds the part as it is there or in the next record; False where it has to be made. Needs the lock of the parts."""
+        """Find the part, or load it from the next record; return False if it must be made. Needs the lock of the
+        parts."""
         cdef const uint32_t* record = self.records.next(node, self.keys.key(regex))
         cdef Part* part
         cdef bint read = False

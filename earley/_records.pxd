@@ -1,4 +1,4 @@
-# Parts as words that can be saved.
+# Parts as words, to be saved and loaded.
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -15,15 +15,16 @@ cdef class Records:
     cdef object saved               # keeps `words` alive
     cdef const uint32_t* words      # those still to be read, or NULL
     cdef size_t n_words
-    cdef bint damaged               # a record was met that is none
+    cdef bint damaged               # a damaged record was met
     cdef uint32_t* ends             # scratch of `is_trie`, per depth: where the subtree of the node there ends
 
-    # Appends a part of which all exits, live nodes and rests are made.
+    # Append the record of a part whose exits, live nodes and rests are all made.
     cdef int write(self, uint32_t node, uint64_t key, Part* part) except -1 nogil
-    # The next record, if it is of this node and key; else NULL, from then on: nobody knows what the others are for.
+    # Return the next record if it belongs to this node and key. Else return NULL now and at all later calls, because it
+    # is unknown to which parts the other records belong.
     cdef const uint32_t* next(self, uint32_t node, uint64_t key) noexcept nogil
-    # Fills a part in which only node and regex are set. False where the record cannot be true of the vocabulary; the part is
-    # then only good for `free_part`. Needs the lock of the parts.
+    # Fill a part in which only node and regex are set. Return False if the record does not fit the vocabulary; then the
+    # part must be freed. Needs the lock of the parts.
     cdef bint read(self, const uint32_t* words, Part* part) except -1 nogil
 
     cdef bint fill(self, const uint32_t* words, Part* part) except -1 nogil

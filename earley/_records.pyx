@@ -1,4 +1,4 @@
-"""Parts as words that can be saved, and taken up by another process.
+"""Parts as words, to be saved and to be loaded by another process.
 
 A record:
 
@@ -8,9 +8,9 @@ A record:
     for each byte of the exits, then of the live nodes, a trie of rests: its nodes, lists and tokens as in `RestTrie`,
     after their numbers (3 words).
 
-Whoever reads knows which parts are to come, and has their keys: a file of other terminals, or of a version that writes
-the same regex another way, is not mistaken for this one. Each index is looked at before it is used, so a wrong
-file may at worst lead to wrong masks.
+The reader knows which parts must come, and their keys. So it recognises a file for other terminals, or of a version
+that builds the same regex otherwise. Each index is checked before it is used, so the worst that a wrong file can do is
+to lead to wrong masks.
 """
 
 import numpy as np
@@ -43,7 +43,7 @@ cdef enum:                      # words of a record by their places
 cdef class Records:
 
     def __cinit__(self, Parts parts not None, saved=None):
-        """`saved`: what is to be read, an array of words."""
+        """Read from `saved`, an array of words, if it is given."""
         cdef const uint32_t[::1] words
         self.parts = parts
         self.trie = parts.trie
@@ -60,7 +60,7 @@ cdef class Records:
         free(self.ends)
 
     def array(self):
-        """A copy of what was written."""
+        """Return a copy of what was written."""
         cdef uint32_t[::1] words
         array = np.zeros(self.written.n, np.uint32)
         if self.written.n:
@@ -71,7 +71,7 @@ cdef class Records:
     # ---- writing ------------------------------------------------------------------------------------------------
 
     cdef int write(self, uint32_t node, uint64_t key, Part* part) except -1 nogil:
-        """Appends the record of a part, which is complete."""
+        """Append the record of a part, which is complete."""
         cdef size_t start = self.written.n
         words_push(&self.written, 0)
         words_push(&self.written, node)
@@ -96,7 +96,7 @@ cdef class Records:
         self.write_rests(part, &part.live)
         if self.written.n - start >= NONE:
             with gil:
-                raise OverflowError("a part of the vocabulary is too large to be saved")
+                raise OverflowError("a part of the vocabulary is too large to be saved: 2**32 words or more")
         self.written.data[start] = <uint32_t> (self.written.n - start)
         return 0
 
@@ -179,7 +179,7 @@ cdef class Records:
         return taken != NONE and at + taken == n
 
     cdef bint below(self, uint32_t node, const uint32_t* nodes, uint32_t n) noexcept nogil:
-        """Whether all of these are nodes of the trie below this one."""
+        """Return whether all of these are nodes of the trie below this one."""
         cdef uint32_t first = 0, end = self.trie.n_nodes, i
         if node != ROOT_NODE:
             first = node + 1
@@ -199,7 +199,7 @@ cdef class Records:
         return True
 
     cdef size_t read_rests(self, Exits* exits, const uint32_t* words, size_t n) except? 0xFFFFFFFE nogil:
-        """Reads the rests of exits, returns how many words they take; NONE where they are none."""
+        """Read the rests of exits and return how many words they take; NONE if they are no rests."""
         cdef uint32_t k, n_nodes, n_lists, n_tokens
         cdef uint64_t at = 0, length
         cdef RestTrie* rests
@@ -209,7 +209,7 @@ cdef class Records:
             n_nodes, n_lists, n_tokens = words[at], words[at + 1], words[at + 2]
             at += 3
             length = 2 * <uint64_t> n_nodes + n_lists + 1 + <uint64_t> n_tokens
-            # A place for each node, as in `make_rests`.
+            # Each node needs a place, as in `Rests.make`.
             if n_nodes == 0 or length > n - at or self.parts.rests.next_place > NONE - 2 - n_nodes:
                 return NONE
             rests = <RestTrie*> calloc(1, sizeof(RestTrie))
@@ -229,7 +229,7 @@ cdef class Records:
         return at
 
     cdef bint is_trie(self, const RestTrie* rests, uint32_t n_lists, uint32_t n_tokens, uint32_t byte) noexcept nogil:
-        """Whether nodes are within one another as their depths say, and lists and tokens within their bounds."""
+        """Return whether depths and skips of the nodes fit together, and lists and tokens are within their bounds."""
         cdef uint32_t* ends = self.ends
         cdef uint32_t i, d, open_ = 0                   # nodes of depth 1 .. open_ are open
         cdef node_t node

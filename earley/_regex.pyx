@@ -1,18 +1,19 @@
 """Regex nodes over bytes and their derivatives.
 
-The derivative of a language by a byte b is what may follow b: { w : bw in L }. Repeating it byte by byte turns a regex
-into an automaton whose states are regexes, with intersection and complement for free (Brzozowski 1964). There
-are finitely many of them, as nodes are hash-consed and kept in a normal form (`_nodes`, `_unions`).
+The derivative of a language L by a byte b is what may follow b: { w : bw in L }. Deriving byte by byte turns a regex
+into an automaton whose states are regexes, with intersection and complement for free (Brzozowski 1964). There are
+finitely many of them, because nodes are hash-consed and kept in a normal form (`_nodes`, `_unions`).
 
-Where this departs from the textbook:
-- Each derivative comes with a set of bytes that have the same one (their "approximate classes" in Owens, Reppy, Turon 2009,
-  worked out in the same recursion), so a state costs as many derivations as it has different continuations, not 256.
-- Counted repetition stays a count (`_unions` for those that can be read in several ways), a class of code points stays a
-  class (`_characters`).
+This departs from the textbook:
+- Each derivative comes with a set of bytes that have the same derivative (the "approximate classes" of Owens, Reppy,
+  Turon 2009, computed in the same recursion), so a state takes as many derivations as it has different continuations,
+  not 256.
+- Counted repetition stays a count (`_unions` has the counts that can be read in several ways), and a class of code
+  points stays a class (`_characters`).
 - A terminal with lazy quantifiers is one K_ORDERED leaf (`_threads`), one with lookarounds or atomic groups one K_CUTS
   leaf (`_cuts`).
 - The spellings of a text within a JSON string are a node over the regex of the text (`_escaped`).
-- A long list of texts stays one (`_choices`).
+- A long list of texts stays a list (`_choices`).
 
 Not here: regex syntax (`earleymask.grammar`), sets of terminals (`_lexer`).
 """
@@ -39,10 +40,10 @@ from earleymask.earley.errors import LimitError
 
 
 cdef class Regexes(Unions):
-    """An arena of regex nodes. A node is an int; equal languages in normal form are the same int.
+    """An arena of regex nodes. A node is an int; two equal nodes, in normal form, are the same int.
 
-    `EMPTY` (0) has no string, `EPSILON` (1) only the empty one. Nodes live as long as the arena. The constructors raise
-    `ValueError` for a node that is not of this arena, `LimitError` when the arena is full.
+    `EMPTY` (0) matches no string, `EPSILON` (1) only the empty one. Nodes live as long as the arena. The constructors
+    return a node; they raise `ValueError` for a node of another arena and `LimitError` if the arena is full.
     """
 
     EMPTY = R_EMPTY
@@ -51,17 +52,17 @@ cdef class Regexes(Unions):
     def __cinit__(self):
         self.threads = Threads()
         self.cutter = Cuts()
-        self.any_char = Regexes.char_class(self, [(0, 0x10FFFF)])  # not a subclass's, which is not made yet
+        self.any_char = Regexes.char_class(self, [(0, 0x10FFFF)])  # a subclass's method would meet an object that is not made yet
 
     # ---- constructors -------------------------------------------------------------------------------------------
 
     @property
     def n_nodes(self) -> int:
-        """Nodes made so far."""
+        """The number of nodes made so far."""
         return self.nodes.n
 
     def byte_set(self, values) -> int:
-        """One byte out of `values` (ints 0..255)."""
+        """Match one byte out of `values` (ints 0..255)."""
         cdef ByteSet s
         cdef long value
         byteset_fill(&s, 0)
@@ -72,7 +73,7 @@ cdef class Regexes(Unions):
         return self.make_bytes(&s)
 
     cpdef uint32_t literal(self, bytes data) except? 0xFFFFFFFF:
-        """Exactly these bytes."""
+        """Match exactly these bytes."""
         if data is None:
             raise TypeError("literal: bytes are needed, not None")
         cdef const unsigned char* p = data
@@ -86,7 +87,7 @@ cdef class Regexes(Unions):
         return node
 
     cpdef uint32_t char_class(self, ranges) except? 0xFFFFFFFF:
-        """One code point out of sorted, disjoint, inclusive `ranges`, in UTF-8. Surrogates are left out."""
+        """Match one code point out of sorted, disjoint, inclusive `ranges`, in UTF-8. Surrogates are skipped."""
         cdef Words words
         cdef uint32_t key[2]
         cdef ByteSet s
@@ -120,7 +121,7 @@ cdef class Regexes(Unions):
             words_free(&words)
 
     cpdef uint32_t concat(self, nodes) except? 0xFFFFFFFF:
-        """The nodes one after the other."""
+        """Match the nodes one after the other."""
         cdef size_t base = self.push(nodes)
         cdef uint32_t node = R_EPSILON
         try:
@@ -132,18 +133,18 @@ cdef class Regexes(Unions):
         return node
 
     cpdef uint32_t union(self, nodes) except? 0xFFFFFFFF:
-        """Any of the nodes; none at all is EMPTY."""
+        """Match what any of the nodes matches; without nodes, EMPTY."""
         return self.make_union(self.push(nodes))
 
     def intersection(self, nodes) -> int:
-        """What all the nodes contain; there must be at least one."""
+        """Match what all the nodes match; there must be at least one."""
         cdef size_t base = self.push(nodes)
         if self.stack.n == base:
             raise ValueError("intersection of no nodes")
         return self.make_and(base)
 
     def complement(self, node) -> int:
-        """All sequences of Unicode scalar values, in UTF-8, that the node does not contain."""
+        """Match all sequences of Unicode scalar values, in UTF-8, that the node does not match."""
         cdef size_t base = self.stack.n
         cdef uint32_t other = self.make_not(self.known(node))
         words_push(&self.stack, other)
@@ -151,7 +152,7 @@ cdef class Regexes(Unions):
         return self.make_and(base)
 
     cpdef uint32_t difference(self, node, other) except? 0xFFFFFFFF:
-        """What `node` contains and `other` does not."""
+        """Match what `node` matches and `other` does not."""
         cdef size_t base = self.stack.n
         cdef uint32_t without = self.make_not(self.known(other))
         words_push(&self.stack, self.known(node))
@@ -159,7 +160,7 @@ cdef class Regexes(Unions):
         return self.make_and(base)
 
     cpdef uint32_t repeat(self, node, minimum, maximum=None) except? 0xFFFFFFFF:
-        """`node` at least `minimum` and at most `maximum` times (None: unbounded)."""
+        """Match `node` at least `minimum` and at most `maximum` times (None: unbounded)."""
         cdef uint32_t most = NONE
         if not 0 <= minimum < 0xFFFFFFFF or (maximum is not None and not minimum <= maximum < 0xFFFFFFFF):
             raise ValueError(f"repeat: bad bounds {{{minimum},{maximum}}}")
@@ -168,36 +169,35 @@ cdef class Regexes(Unions):
         return self.make_repeat(self.known(node), minimum, most)
 
     cpdef uint32_t choices(self, list texts) except? 0xFFFFFFFF:
-        """Exactly these texts, bytes that are sorted and different from each other: a list of any length, in place of a
-        trie of literals."""
+        """Match exactly one of these texts: different bytes objects, sorted. A long list stays a list; it does not
+        become a trie of literals."""
         cdef size_t i
         if not texts:
             return R_EMPTY
         for i in range(1, len(texts)):
             if not <bytes?> texts[i - 1] < <bytes?> texts[i]:
-                raise ValueError(f"choices: {texts[i]!r} does not come behind {texts[i - 1]!r}")
+                raise ValueError(f"choices: {texts[i]!r} must come after {texts[i - 1]!r}: texts are sorted and differ")
         return make_choices(self, texts)
 
     def escaped(self, node, bint shortest=False, bint ascii=False) -> int:
-        """All spellings of the node's texts within a JSON string, without the quotes (RFC 8259, section 7).
+        """Match all spellings of the node's texts within a JSON string, without the quotes (RFC 8259, section 7).
 
-        `shortest`: of each character only the shortest spelling, as `json.dumps` writes it; `ascii`: characters beyond
-        ASCII only as escapes.
+        With `shortest`, each character has only its shortest spelling, as `json.dumps` writes it. With `ascii`,
+        characters beyond ASCII are written as escapes only.
         """
         return make_escaped(self, self.known(node), shortest * STYLE_SHORTEST | ascii * STYLE_ASCII, 0, 0, 0)
 
     def ordered(self, program) -> int:
-        """Leftmost-first ordered threads: { w : the preferred match of the program on w consumes all of w }.
+        """Match w if the preferred match of the program on w consumes all of w: leftmost-first, with ordered threads.
 
-        `program` is a sequence of (op, x, y):
-        ATOM=0, x a node in which no string is a prefix of another, goes on at the next instruction;
-        SPLIT=1 prefers instruction x to y; JUMP=2 to x; MATCH=3.
-        Instructions are numbered from 0, where threads start.
+        `program` is a sequence of (op, x, y), numbered from 0, where threads start:
+        ATOM=0 reads node x, in which no string is a prefix of another, and continues at the next instruction;
+        SPLIT=1 prefers instruction x to y; JUMP=2 continues at x; MATCH=3.
         """
         cdef size_t base, n = len(program), i
         cdef Instruction* code
         if n == 0 or program[n - 1][0] == OP_ATOM:
-            raise ValueError("ordered: a program must not end in ATOM, which goes on at the next instruction")
+            raise ValueError("ordered: a program must not end in ATOM, which continues at the next instruction")
         for i, (op, x, y) in enumerate(program):
             if op == OP_ATOM:
                 if self.flags[self.known(x)] & (F_NULLABLE | F_ORDERED):
@@ -219,19 +219,23 @@ cdef class Regexes(Unions):
         return self.threads.make(self)
 
     def cuts(self, program, groups, oracles, points, followings, question, bint ordered) -> int:
-        """Threads in groups that cuts end (see `_cuts`): what `program` matches, lookarounds and atomic groups heeded.
+        """Match what `program` matches: threads in groups that cuts end, for lookarounds and atomic groups (see
+        `_cuts`).
 
-        `program` is a sequence of (op, x, y, owner, asks), numbered from 0, where it starts: ATOM=0 reads one or more
-        bytes, of node x, and goes on at y; SPLIT=1 prefers x to y; JUMP=2 to x; MATCH=3; BEHIND=4, x = 2 * oracle + negative, goes
-        on at y; GROUP=5 opens group x; COMMIT=6 has matched the body of group x and goes on at y or (-1) ends.
-        `owner` is the group whose body it is in, or -1; `asks` has bit i where oracle i may be asked from there on.
-        `groups`: (parent or -1, whether it is a lookahead, body, instruction to go on at if the body fails or -1).
-        `oracles`: for each, the node that what was read must be in.
-        `points`: code points, one for each kind that lookaheads tell apart. `followings`: what may follow a text that
-        matches, (whether the text may end, by point the number of what may follow that): 0 nothing, 1 anything, 2 + i
-        followings[i].
-        `question`: 0 asks for what matches as a whole text; f > 0 for what matches if, and only if, number f follows.
-        `ordered`: the language is what the preferred match consumes whole; else all that can be matched whole.
+        `program` is a sequence of (op, x, y, owner, asks), numbered from 0, where it starts:
+        ATOM=0 reads one or more bytes, of node x, and continues at y; SPLIT=1 prefers x to y; JUMP=2 continues at x;
+        MATCH=3; BEHIND=4 asks an oracle, x = 2 * oracle + negative, and continues at y; GROUP=5 opens group x;
+        COMMIT=6 has matched the body of group x and continues at y, or ends if y is -1.
+        `owner` is the group whose body contains the instruction, or -1; `asks` has bit i if oracle i may be asked from
+        there on.
+        `groups`: (parent or -1, whether it is a lookahead, body, instruction at which to continue if the body fails or
+        -1).
+        `oracles`: for each, the node that must match what was read.
+        `points`: code points, one for each kind that lookaheads distinguish. `followings`: what may follow a text that
+        matches: (whether the text may end, and by point the number of what may follow that): 0 nothing, 1 anything,
+        2 + i followings[i].
+        `question`: 0 asks for what matches as a whole text; f > 0 for what matches exactly if number f follows.
+        `ordered`: match what the preferred match consumes whole; else all that can be matched whole.
         """
         cdef size_t base = self.stack.n, n = len(program), n_groups = len(groups), i
         cdef uint32_t number, result
@@ -262,9 +266,9 @@ cdef class Regexes(Unions):
                 if (op in (OP_ATOM, OP_SPLIT, OP_BEHIND) and not 0 <= y < n) or (op in (OP_SPLIT, OP_JUMP) and not 0 <= x < n):
                     raise ValueError(f"cuts: instruction {i} leads out of the program")
                 if op in (OP_GROUP, OP_COMMIT) and (not 0 <= x < n_groups or not -1 <= y < n):
-                    raise ValueError(f"cuts: instruction {i} is about a group that there is not")
+                    raise ValueError(f"cuts: instruction {i} names a group that does not exist")
                 if op == OP_BEHIND and not 0 <= x < 2 * len(oracles):
-                    raise ValueError(f"cuts: instruction {i} asks an oracle that there is not")
+                    raise ValueError(f"cuts: instruction {i} asks an oracle that does not exist")
                 words_push(&self.stack, op)
                 words_push(&self.stack, x)
                 words_push(&self.stack, <uint32_t> <int> y)
@@ -288,11 +292,11 @@ cdef class Regexes(Unions):
         return result
 
     def cut_followings(self, node, texts) -> tuple[list[tuple[int, ...]], set[int]] | None:
-        """What may follow what `node`, made by `cuts` with question 0 and no followings, matches.
+        """Find what may follow the texts of `node`, which `cuts` made with question 0 and no followings.
 
-        All followings, in the form of `cuts`, each after those that it refers to; and the numbers of those that belong to
-        one of the states that `texts`, one for each kind of character, lead to. None where one asks for more than 64
-        code points.
+        Return all followings, in the form of `cuts`, each after those to which it refers, and the numbers of those that
+        belong to a state to which `texts` lead, one text for each kind of character. Return None if a state asks for
+        more than 64 code points.
         """
         cdef uint32_t state = self.known(node), target
         cdef size_t base = self.stack.n
@@ -333,20 +337,20 @@ cdef class Regexes(Unions):
     # ---- questions ----------------------------------------------------------------------------------------------
 
     cpdef bint is_nullable(self, node) except -1:
-        """Whether the node contains the empty string."""
+        """Return whether the node matches the empty string."""
         return nullable(self, self.known(node))
 
     def limit_time(self, limits, double seconds):
-        """Searches may take so many seconds together (`LimitError`) until a grammar over the nodes is finished: what is
-        left of the time that `limits`, a `Limits`, gives for loading."""
+        """Let all searches together take at most so many seconds (`LimitError`) until a grammar over the nodes is
+        finished: the rest of the time that `limits`, a `Limits`, allows for loading."""
         self.meter.allow(limits, seconds)
 
     cpdef bint is_empty(self, node) except -1:
-        """Whether the node contains no string at all. Exact; raises `LimitError` when that takes too long a search."""
+        """Return whether the node matches nothing at all. Exact; raises `LimitError` if the search takes too long."""
         return self.empty(self.known(node))
 
     def matches(self, node, bytes data not None) -> bool:
-        """Whether the node contains `data`. For tests and tools; matchers go through the lexer."""
+        """Return whether the node matches `data`. For tests and tools; matchers use the lexer."""
         cdef ByteSet same
         cdef uint32_t state = self.known(node)
         cdef unsigned char byte
@@ -355,8 +359,8 @@ cdef class Regexes(Unions):
         return bool(nullable(self, state))
 
     def derivatives(self, node) -> dict[int, bytes]:
-        """What may follow the first byte of the node's strings, with those bytes. For deciding questions about small
-        languages."""
+        """Return the node's derivatives that match anything, each with the bytes that lead to it. For deciding
+        questions about small languages."""
         cdef uint32_t start = self.known(node), byte, target
         cdef ByteSet seen, same
         found = {}
@@ -466,7 +470,7 @@ cdef class Regexes(Unions):
                     break
                 node = rest
             return self.make_union(base)
-        # K_UNION, K_AND: the members wait on the stack, which `derive` uses above them and leaves as it was.
+        # K_UNION, K_AND: the members are on the stack; `derive` uses the stack above them and leaves it as it was.
         n = sequence_length(self.nodes, node) - 1
         words_extend(&self.stack, p + 1, n)
         for i in range(n):
@@ -477,7 +481,7 @@ cdef class Regexes(Unions):
         return self.make_and(base)
 
     cdef uint32_t derive_read(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
-        """Of a node that remembers: that of its body, remembering one byte more."""
+        """Derive a node that remembers what it has read: derive its body, and remember one byte more."""
         cdef size_t base = self.stack.n
         cdef uint32_t part = self.derive(sequence(self.nodes, node)[READ_BODY], byte, same), length
         cdef ByteSet one

@@ -1,12 +1,13 @@
-# What follows where tokens leave a lexeme.
+# Rests: how tokens continue after they have left a lexeme.
 
 from libc.stdint cimport uint32_t, uint64_t
 
 from earleymask.earley._tables cimport Words
 from earleymask.trie._trie cimport TokenTrie, node_t
 
-# The rests of tokens that begin with one byte, as a trie of their own: packed nodes like those of the vocabulary's, but
-# what is there the token's id plus one is here the index plus one of a list of tokens, for many end with the same rest.
+# The rests that begin with one byte, as a trie of their own. Its nodes are packed like those of the vocabulary's trie,
+# but in place of a token's id plus one they have the index plus one of a list of tokens, because many tokens end with
+# the same rest.
 cdef struct RestTrie:
     uint32_t base               # its node i is the place base + i; the vocabulary's own nodes come first
     uint32_t n_nodes
@@ -19,7 +20,8 @@ cdef class Rests:
     cdef uint32_t next_place
     cdef size_t n_made          # tries
     cdef size_t n_bytes         # of all of them
-    # Per node of the trie, NULL before the first `new_stamp`: `stamp` where tokens die, `stamp` - 1 on the way there.
+    # Per node of the trie: `stamp` if tokens die there, `stamp` - 1 on the way there. NULL before the first
+    # `new_stamp`.
     cdef uint32_t* stamps
     cdef uint32_t stamp
 
@@ -32,8 +34,9 @@ cdef class Rests:
     cdef uint32_t* path_copies  # per depth: the copy of the node there
     cdef uint32_t* path_nodes   # and the node
 
-    # One trie of what hangs below these nodes of the vocabulary's trie, which have the same byte. `only_stamped`: of what
-    # leads to nodes stamped with `stamp`, by nodes stamped with `stamp` - 1, and of what hangs below those.
+    # Return one trie of what is below these nodes of the vocabulary's trie, which have the same byte. `only_stamped`:
+    # include only nodes stamped with `stamp`, what is below them, and the nodes on the way to them, stamped with
+    # `stamp` - 1.
     cdef RestTrie* make(self, const uint32_t* nodes, uint32_t n, bint only_stamped) except NULL nogil
     cdef int new_stamp(self) except -1 nogil
     cdef int merge(self, size_t first, size_t end, uint32_t depth) except -1 nogil

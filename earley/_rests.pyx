@@ -1,8 +1,8 @@
-"""Rests of tokens: what follows where tokens leave a lexeme, merged into one trie for each first byte.
+"""Rests: how tokens continue after they have left a lexeme, merged into one trie for each first byte.
 
-Tokens that leave a lexeme at many nodes of the vocabulary's trie (`name(`, `count(`, ...) go on with the same few rests. So
-the subtrees below these nodes are merged: nodes alike become one, which lists the tokens of all of them. A rest is then
-walked once, however many tokens end with it.
+Tokens leave a lexeme at many nodes of the vocabulary's trie (`name(`, `count(`, ...) and continue with the same few
+rests. So the subtrees below these nodes are merged: equal nodes become one node, which lists the tokens of all of them.
+A rest is then walked once, however many tokens end with it.
 """
 
 from libc.stdlib cimport free
@@ -18,8 +18,8 @@ from earleymask.trie._trie cimport (
 from earleymask.earley.errors import LimitError
 
 cdef enum:
-    MAX_NODES = (1 << 22) - 1   # a skip, and a list's number, have 22 bits
-    MAX_MERGED = 100            # depth of rests up to which they are merged
+    MAX_NODES = (1 << 22) - 1   # a skip and the number of a list have 22 bits in a node
+    MAX_MERGED = 100            # nodes deeper than this are copied one by one: `merge` recurses along the depth
 
 
 cdef class Rests:
@@ -54,7 +54,7 @@ cdef class Rests:
         return 0
 
     cdef RestTrie* make(self, const uint32_t* nodes, uint32_t n, bint only_stamped) except NULL nogil:
-        """One trie of what hangs below these nodes of the trie, which have the same byte."""
+        """Return one trie of what is below these trie nodes, which have the same byte."""
         cdef RestTrie* rests = <RestTrie*> calloc(1, sizeof(RestTrie))
         cdef bint made = False
         if rests == NULL:
@@ -68,7 +68,7 @@ cdef class Rests:
             words_push(&self.starts, <uint32_t> self.tokens.n)
             if self.next_place > NONE - 2 - self.n_nodes:
                 with gil:
-                    raise LimitError("rests of tokens: no place left")
+                    raise LimitError("rests of tokens: more than 4,294,967,293 nodes in all; make a new vocabulary")
             rests.base = self.next_place
             rests.n_nodes = <uint32_t> self.n_nodes
             rests.nodes = <node_t*> copy_of(self.nodes, self.n_nodes * sizeof(node_t))
@@ -85,7 +85,7 @@ cdef class Rests:
         return rests
 
     cdef int merge(self, size_t first, size_t end, uint32_t depth) except -1 nogil:
-        """Appends the node for groups[first:end], nodes of the trie that become one, and all that hangs below it."""
+        """Append one node for groups[first:end], which are nodes of the trie, and all nodes below it."""
         cdef size_t index = self.n_nodes, start = self.tokens.n, base = self.groups.n, at, i
         cdef uint32_t ends[256]
         cdef ByteSet bytes_
@@ -109,7 +109,7 @@ cdef class Rests:
                     ends[byte] += 1
                 child += node_skip(self.trie.nodes[child])
         self.close_list(index, start)
-        # The children of all of them, sorted by their byte, on top of the stack; ends[byte] begins as the start.
+        # Push the children of all of them, sorted by their byte; ends[byte] is the start of a group at first.
         for w in range(4):
             word = bytes_.w[w]
             while word:
@@ -137,7 +137,7 @@ cdef class Rests:
                 byte = 64 * w + lowest_bit(word)
                 word &= word - 1
                 while at < base + ends[byte]:
-                    # So deep down, alike nodes are left apart: no token may cost the stack of the process.
+                    # So deep down, equal nodes are not merged: no token may exhaust the stack of the process.
                     end = base + ends[byte] if depth < MAX_MERGED else at + 1
                     self.merge(at, end, depth + 1)
                     at = end
@@ -146,11 +146,11 @@ cdef class Rests:
         return 0
 
     cdef int copy_rests(self, uint32_t node, uint32_t depth) except -1 nogil:
-        """Appends one node of the trie and all that hangs below it."""
+        """Append one node of the trie and all nodes below it."""
         cdef uint32_t i = node + 1, end = node + node_skip(self.trie.nodes[node]), d = depth, last = depth
         cdef uint32_t up = node_depth(self.trie.nodes[node]) - depth
         cdef uint32_t* copies = self.path_copies        # per depth: the copy of the node there
-        cdef uint32_t* nodes = self.path_nodes          # and the node
+        cdef uint32_t* nodes = self.path_nodes          # and that node
         cdef size_t start
         copies[d] = <uint32_t> self.n_nodes
         nodes[d] = node
@@ -180,7 +180,8 @@ cdef class Rests:
         return 0
 
     cdef inline bint is_wanted(self, uint32_t node, uint32_t parent) noexcept nogil:
-        """Whether a rest may lead over this node. Of late rests only those do that go on to where tokens die."""
+        """Return whether a rest may lead over this node. Late rests lead to nodes at which tokens die, and only over
+        nodes on the way."""
         if not self.only_stamped:
             return True
         if self.stamps[parent] == self.stamp:
@@ -195,7 +196,7 @@ cdef class Rests:
         return 0
 
     cdef int push_rest(self, uint32_t depth, node_t like) except -1 nogil:
-        """Appends a node at this depth with the byte of another; skip and tokens are still to come."""
+        """Append a node at this depth with the byte of another node; its skip and tokens are set later."""
         if self.n_nodes == MAX_NODES:
             with gil:
                 raise LimitError(f"rests of tokens: more than {MAX_NODES} nodes")
@@ -205,7 +206,7 @@ cdef class Rests:
         return 0
 
     cdef int close_list(self, size_t index, size_t start) except -1 nogil:
-        """The tokens since `start` are those of the node."""
+        """Let the tokens since `start` be the list of the node."""
         if self.tokens.n > start:
             words_push(&self.starts, <uint32_t> start)
             self.nodes[index] |= <uint64_t> self.starts.n << TOKEN_SHIFT

@@ -14,20 +14,20 @@ cdef struct Symbol:
     uint8_t kind
     uint8_t nullable
     uint8_t ignored     # terminal: may stand between any two lexemes
-    uint8_t followed    # terminal: what follows depends on its text
+    uint8_t followed    # terminal: its text decides what may follow
     uint32_t node       # terminal: its regex node
     uint32_t first      # nonterminal: its first production, or NONE
     uint32_t last       # nonterminal: its last production
 
 cdef struct Production:
-    uint32_t start      # its dotted rule with the dot in front
+    uint32_t start      # its dotted rule with the dot at the front
     uint32_t next       # of the same nonterminal, or NONE
 
 cdef class Rules:
     cdef Symbol* symbols
     cdef size_t symbols_capacity
     cdef readonly uint32_t n_symbols
-    cdef uint32_t most_symbols      # that there may be
+    cdef uint32_t most_symbols      # limit of `n_symbols`
     cdef Production* productions
     cdef size_t productions_capacity
     cdef readonly uint32_t n_productions
@@ -36,10 +36,10 @@ cdef class Rules:
     cdef Words ignored              # ignored terminals, ascending
     cdef readonly list names        # of the symbols
     cdef dict expansions            # lazy symbol -> callable that makes its productions
-    cdef dict witnesses             # lazy symbol -> one sequence of symbols: it derives a string if all of them do
-    cdef dict productive            # lazy symbol -> whether it derives a string, as far as known
+    cdef dict witnesses             # lazy symbol -> [sequence of symbols]: it derives a string exactly if all of them do
+    cdef dict productive            # lazy symbol -> whether it derives a string; missing: not known
     cdef bint has_followed
-    cdef dict followers             # followed terminal -> callable that makes a symbol of what follows a text
+    cdef dict followers             # followed terminal -> callable that returns the symbol after a text
     cdef dict follow_dots           # (followed terminal, text) -> dotted rule "-> . symbol"
     cdef uint32_t n_expanding       # 1 while productions of a lazy symbol are made
     cdef uint32_t start             # dotted rule "-> . start"
@@ -48,11 +48,11 @@ cdef class Rules:
     cdef uint32_t add_symbol(self, str name, uint8_t kind, bint nullable=*, uint32_t node=*,
                              bint ignored=*) except? 0xFFFFFFFF
     cdef uint32_t add_production(self, lhs, rhs) except? 0xFFFFFFFF
-    # The symbol as an index; ValueError where there is none like it.
+    # Return the symbol as an index; ValueError if there is no such symbol.
     cdef uint32_t checked(self, symbol) except? 0xFFFFFFFF
     cdef bint watch(self, uint32_t production, const uint32_t* lhs, uint32_t* dots, uint32_t* watched,
                     uint32_t* following) noexcept nogil
-    # The dotted rule that goes on with what follows this text of a followed terminal.
+    # Return the dotted rule before the symbol that follows this text of a followed terminal.
     cdef uint32_t follow_dot(self, uint32_t terminal, bytes text) except? 0xFFFFFFFF
-    # Makes the productions of a lazy symbol.
+    # Make the productions of a lazy symbol.
     cdef int expand(self, uint32_t symbol) except -1 nogil

@@ -1,11 +1,11 @@
-"""Symbols and productions, the compiled form that the front ends build.
+"""Symbols and productions: the compiled form of a grammar, which front ends build.
 
-Symbols are small ints. Productions lie one after the other in `dots`, each ended by NONE, so a dotted rule ("item"
-without its origin) is one index and moving the dot is adding one.
+Symbols are small ints. Productions are one after the other in `dots`, each ended by NONE. So a dotted rule (an "item"
+without its origin) is one index, and moving the dot adds one to it.
 
 A *lazy* nonterminal comes with a function that makes its productions when the parser first predicts it. The parser must
-never predict what derives no string, so an alternative enters only once each of its symbols is proved productive: by a
-least fixpoint over lazy symbols that stops at the first productive alternative.
+never predict a symbol that derives no string, so an alternative is added only after each of its symbols has been proved
+productive: by a least fixpoint over lazy symbols that stops at the first productive alternative.
 """
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow
@@ -18,7 +18,7 @@ from earleymask.trie._memory cimport malloc
 from earleymask.earley.errors import LimitError
 from earleymask.trie.errors import shortened
 
-MAX_LAZY_PROOF = 10_000     # lazy symbols expanded to prove one productive
+MAX_LAZY_PROOF = 10_000     # lazy symbols that may be expanded to prove one productive; beyond this the call fails
 
 
 cdef class Rules:
@@ -46,8 +46,8 @@ cdef class Rules:
         if name is None:
             raise TypeError("a symbol needs a name, not None")
         if symbol >= self.most_symbols:
-            raise LimitError(f"what texts ask for takes more symbols than the limit symbols={self.most_symbols}; begin a new "
-                             "matcher, or give the grammar limits=Limits(symbols=...)", limit="symbols")
+            raise LimitError(f"texts have added more symbols than the limit symbols={self.most_symbols} allows; load the "
+                             "grammar again, or give it limits=Limits(symbols=...)", limit="symbols")
         reserve(<void**> &self.symbols, &self.symbols_capacity, symbol + 1, sizeof(Symbol))
         self.symbols[symbol] = Symbol(kind, nullable, ignored, False, node, NONE, NONE)
         self.n_symbols += 1
@@ -69,10 +69,10 @@ cdef class Rules:
     cdef uint32_t add_production(self, lhs, rhs) except? 0xFFFFFFFF:
         cdef uint32_t production = self.n_productions, start = <uint32_t> self.dots.n
         cdef Symbol* left
-        rhs = tuple(rhs)                                    # whatever it runs, it runs now
+        rhs = tuple(rhs)                                    # code of the caller runs now, not below
         left = self.symbols + self.checked(lhs)
         if left.kind != S_NONTERMINAL:
-            raise ValueError(f"{self.names[lhs]!r} is not a nonterminal with productions of its own")
+            raise ValueError(f"{self.names[lhs]!r} is no nonterminal, so it cannot have productions")
         reserve(<void**> &self.productions, &self.productions_capacity, production + 1, sizeof(Production))
         try:
             for item in rhs:
@@ -93,7 +93,7 @@ cdef class Rules:
         return production
 
     def check_followed(self, dot) -> None:
-        """A followed terminal stands first of two symbols: the other one is what another symbol takes the place of."""
+        """Check that a followed terminal is the first of two symbols; another symbol takes the place of the second."""
         cdef uint32_t first = dot, at
         for at in range(first, <uint32_t> self.dots.n - 1):
             if self.symbols[self.dots.data[at]].followed and (at > first or self.dots.n - first != 3):
@@ -106,9 +106,10 @@ cdef class Rules:
             try:
                 symbol = self.checked(self.followers[terminal](text))
                 if not self.is_productive(symbol):
-                    # Front ends see to it that this cannot be: the mask that allowed the text was made as if it could go on.
+                    # Front ends must prevent this: the mask allowed the text because it seemed that something could
+                    # follow.
                     text_read, name = shortened(repr(text)), shortened(self.names[terminal])
-                    raise LimitError(f"nothing can follow the text {text_read} of {name!r}, which was not known before it was read")
+                    raise LimitError(f"nothing can follow the text {text_read} of {name!r}, and this was not known before it was read")
             finally:
                 self.n_expanding -= 1
             dot = self.dots.n
@@ -121,22 +122,22 @@ cdef class Rules:
         cdef int overflow = 0
         cdef long long id_ = PyLong_AsLongLongAndOverflow(symbol, &overflow)
         if overflow or not 0 <= id_ < self.n_symbols:
-            raise ValueError(f"symbol {symbol!r} is not of this grammar ({self.n_symbols} symbols)")
+            raise ValueError(f"symbol {symbol!r} does not belong to this grammar ({self.n_symbols} symbols)")
         return <uint32_t> id_
 
     def find_nullable(self) -> None:
-        """Marks the nonterminals that derive the empty string.
+        """Mark the nonterminals that derive the empty string.
 
-        Each production watches its first symbol that is not known to be nullable, and is looked at again when that one
-        is: linear in the grammar (Dowling and Gallier 1984, in the form with one watched symbol).
+        Each production watches its first symbol that is not known to be nullable, and is visited again when that symbol
+        becomes nullable. This is linear in the grammar (Dowling and Gallier 1984, with one watched symbol).
         """
         cdef size_t n = self.n_symbols, m = self.n_productions
         cdef uint32_t* words = <uint32_t*> malloc((2 * n + 3 * m + 1) * sizeof(uint32_t))
         cdef uint32_t* watched = words                  # per symbol: a production that watches it, or NONE
         cdef uint32_t* agenda = words + n               # symbols found to be nullable
         cdef uint32_t* lhs = words + 2 * n              # per production
-        cdef uint32_t* dots = lhs + m                   # and where it is looked at
-        cdef uint32_t* following = dots + m             # and the next one that watches the same symbol
+        cdef uint32_t* dots = lhs + m                   # and the dot before the watched symbol
+        cdef uint32_t* following = dots + m             # and the next production that watches the same symbol
         cdef uint32_t symbol, production, next_one
         cdef size_t n_agenda = 0
         if words == NULL:
@@ -166,7 +167,8 @@ cdef class Rules:
 
     cdef bint watch(self, uint32_t production, const uint32_t* lhs, uint32_t* dots, uint32_t* watched,
                     uint32_t* following) noexcept nogil:
-        """Moves on behind nullable symbols; True where that shows the left-hand side to be nullable, for the first time."""
+        """Move the dot past nullable symbols. Return True if this shows for the first time that the left-hand side is
+        nullable."""
         cdef uint32_t dot = dots[production], symbol
         while self.dots.data[dot] != NONE and self.symbols[self.dots.data[dot]].nullable:
             dot += 1
@@ -201,7 +203,7 @@ cdef class Rules:
         return 0
 
     def make_productions(self, symbol) -> None:
-        """Turns a lazy symbol into a nonterminal with its productive alternatives."""
+        """Turn a lazy symbol into a nonterminal with its productive alternatives."""
         cdef list productive = []
         cdef bint nullable
         cdef tuple rhs
@@ -223,7 +225,7 @@ cdef class Rules:
             self.add_production(symbol, rhs)
 
     def alternatives(self, symbol) -> list:
-        """The right-hand sides of a lazy symbol, made once."""
+        """Return the right-hand sides of a lazy symbol; they are made once."""
         made = self.expansions[symbol]
         if callable(made):
             made = [tuple(rhs) for rhs in made()]
@@ -231,12 +233,13 @@ cdef class Rules:
         return made
 
     def ways(self, symbol) -> list:
-        """Sequences of symbols one of which must derive a string for the symbol to do so."""
+        """Return sequences of symbols; the symbol derives a string exactly if one of them does."""
         witness = self.witnesses.get(symbol)
         return self.alternatives(symbol) if witness is None else witness
 
     def is_productive(self, symbol) -> bool:
-        """Whether the symbol derives a string. Symbols that are not lazy always do: front ends leave out the others."""
+        """Return whether the symbol derives a string. Symbols that are not lazy always do: front ends remove the
+        others."""
         if self.symbols[self.checked(symbol)].kind != S_LAZY:
             return True
         known = self.productive.get(symbol)
@@ -250,27 +253,27 @@ cdef class Rules:
         return known
 
     def prove(self, goal) -> None:
-        """Settles whether `goal` derives a string, expanding lazy symbols no further than it takes.
+        """Find out whether `goal` derives a string, expanding as few lazy symbols as possible.
 
-        The symbols found first and those found last are expanded in turns: the ones find the short strings of symbols
-        without end, the others the long strings where there are many ways to them (a permutation has 2**n). A symbol is
-        looked at when it is expanded and again whenever one that it waits for is proved.
+        The symbols found first and those found last are expanded in turns. The former find short strings if there are
+        infinitely many symbols, the latter find long strings if there are many ways to them (a permutation has 2**n). A
+        symbol is examined when it is expanded, and again whenever a symbol that it waits for has been proved.
         """
         reached = [goal]
         expanded = set()
         newest = [goal]
         waiting_for = {goal: []}                # lazy symbol -> expanded symbols whose alternatives mention it
         n_expanded = 0
-        n_first = 0                             # of `reached`, all before it are expanded
+        n_first = 0                             # all symbols in `reached` before this one are expanded
         while goal not in self.productive:
             while newest and newest[len(newest) - 1] in expanded:
                 newest.pop()
             if n_expanded == len(reached):
-                for symbol in reached:          # all expanded and nothing more to prove: these derive nothing
+                for symbol in reached:          # all are expanded and nothing more can be proved: these derive nothing
                     self.productive.setdefault(symbol, False)
                 return
             if n_expanded >= MAX_LAZY_PROOF:
-                raise LimitError(f"{shortened(self.names[goal])!r}: more than {MAX_LAZY_PROOF} lazy symbols expanded to find one sentence")
+                raise LimitError(f"{shortened(self.names[goal])!r}: more than {MAX_LAZY_PROOF} lazy symbols expanded to find one string")
             if n_expanded & 1 and newest:
                 deep = True
                 symbol = newest.pop()
@@ -299,7 +302,7 @@ cdef class Rules:
                     agenda += waiting_for[symbol]
 
     def is_proved(self, rhs) -> bool:
-        """Whether every symbol of a right-hand side is known to derive a string."""
+        """Return whether every symbol of a right-hand side is known to derive a string."""
         for item in rhs:
             if self.symbols[<uint32_t> item].kind == S_LAZY and not self.productive.get(item, False):
                 return False

@@ -6,9 +6,9 @@ from earleymask.earley._lexer cimport Lexer
 from earleymask.earley._rules cimport Rules
 from earleymask.earley._tables cimport Map, Sequences, Words, sequence, sequence_length
 
-# A *ref* says what a completed item goes on with:
-#   i (< NEW)    the i-th continuation of the row at hand (or of the continuation at hand)
-#   NEW | j      a continuation that this row makes: of its j-th predicted symbol, or, in an outcome, of its j-th recipe
+# A *ref* says with which continuation an item continues when it is complete:
+#   i (< NEW)    the i-th continuation of the row (or of the continuation) that is being extended
+#   NEW | j      a continuation that this row makes: for its j-th predicted symbol, or, in an outcome, by its j-th recipe
 cdef enum:
     NEW = 0x80000000
 
@@ -27,22 +27,23 @@ cdef struct Closure:
     uint32_t n_scans
     uint32_t n_waiters
     uint32_t start_state        # lexer state in which a lexeme begins here
-    uint32_t n_reach            # words a row of `reach`
+    uint32_t n_reach            # words of one row of `reach`
     uint32_t* symbols           # [j] nonterminal
-    uint32_t* refs              # [j] what its completion goes on with: NEW | j, or, by tail call, something older
+    uint32_t* refs              # [j] with which it continues when complete: NEW | j, or, by a tail call, something older
     uint32_t* waiters_starts    # [j] its waiters are waiters[waiters_starts[j]:waiters_starts[j + 1]]
     Item* waiters               # items with the symbol after the dot
-    uint32_t* reach             # [j * n_reach] bits: kernel items from which it is predicted, directly or not
+    uint32_t* reach             # [j * n_reach] bits: kernel items from which it is predicted, directly or indirectly
     Scan* scans                 # sorted by symbol
 
-# An outcome: what becomes of a row by a terminal, or of a continuation when its symbol is complete. Words in `outcomes`.
+# An outcome: what a row becomes by a terminal, or what a continuation becomes when its symbol is complete. Words in
+# `outcomes`:
 cdef enum:
     O_ACCEPTS               # 1: a sentence may end here
     O_N_ITEMS
     O_N_POPS
     O_N_RECIPES
-    O_SKELETON              # the next skeleton, where it depends on nothing else (no pops, each dot once); else NONE
-    O_N_ARGUMENTS           # and the refs of its continuations
+    O_SKELETON              # the next skeleton, if it depends on nothing else (no pops, each dot once); else NONE
+    O_N_ARGUMENTS           # number of its continuations
     O_HEADER                # then: items (dot, ref), pops (i), arguments (ref), recipes (shape, n, i ...)
 
 cdef class Skeletons:
@@ -54,10 +55,10 @@ cdef class Skeletons:
     cdef Map transitions        # skeleton << 32 | symbol -> outcome
     cdef Words outcomes
     cdef Sequences shapes       # symbol, then (dot, i) ...: a continuation with its continuations renamed
-    cdef Words shape_origins    # per shape: skeleton, j; where its waiters are found
+    cdef Words shape_origins    # per shape: skeleton, j: its waiters are those of predicted symbol j there
     cdef Words shape_outcomes   # per shape: outcome of popping it, or NONE
-    cdef uint32_t variable_shape    # of a continuation that is not known: popping it leaves a mark (`_template`)
-    cdef uint32_t nothing           # an outcome without anything
+    cdef uint32_t variable_shape    # shape of a variable of a template: popping it leaves a mark (`_template`)
+    cdef uint32_t nothing           # the empty outcome
     cdef readonly size_t n_closures, n_outcomes, closure_bytes
 
     cdef uint32_t* marks        # scratch: symbol -> j, valid where marks_epoch matches
@@ -74,9 +75,9 @@ cdef class Skeletons:
 
     cdef uint32_t skeleton(self, const uint32_t* words, size_t n) except? 0xFFFFFFFF nogil
     cdef Closure* closure(self, uint32_t skeleton) except NULL nogil
-    # Outcome of scanning `symbol`; NONE where the skeleton does not expect it.
+    # Return the outcome of scanning `symbol`; NONE if the skeleton does not expect it.
     cdef uint32_t scan(self, uint32_t skeleton, uint32_t symbol) except? 0xFFFFFFFE nogil
-    # The same for a followed terminal whose lexeme has this dotted rule after it (`Rules.follow_dot`).
+    # The same for a followed terminal; `dot` is the dotted rule after its lexeme (`Rules.follow_dot`).
     cdef uint32_t scan_followed(self, uint32_t skeleton, uint32_t symbol, uint32_t dot) except? 0xFFFFFFFE nogil
     cdef uint32_t gather_scans(self, const Closure* closure, uint32_t symbol) except? 0xFFFFFFFF nogil
     cdef uint32_t pop(self, uint32_t shape) except? 0xFFFFFFFF nogil
@@ -93,18 +94,18 @@ cdef class Skeletons:
     cdef int add_recipe(self, const Closure* closure, uint32_t skeleton, uint32_t j) except -1 nogil
     cdef int add_variable(self) except -1
     cdef size_t n_bytes(self) noexcept nogil
-    cdef int look(self) except -1 nogil         # at the memory of all that is learned about the grammar
-    # Drops the skeletons and shapes that are not marked, and all that was worked out about any.
+    cdef int look(self) except -1 nogil         # fails if what was learned about the grammar takes too much memory
+    # Drop the skeletons and shapes that are not marked, and all closures and outcomes.
     cdef void mark(self, uint8_t* skeletons, const uint8_t* shapes) noexcept nogil
     cdef int collect(self, const uint8_t* skeletons, uint32_t* skeleton_map, const uint8_t* shapes,
                      uint32_t* shape_map) noexcept nogil
     cdef uint32_t n_base_skeletons, n_base_shapes
     cdef size_t n_base_outcomes
-    # Shape of what the mark of the i-th variable goes on with; it tells the marks apart and is never popped.
+    # Return the shape of the continuation of the i-th variable's mark. It distinguishes marks and is never popped.
     cdef uint32_t base_shape(self, uint32_t i) except? 0xFFFFFFFF nogil
 
 cdef enum:
-    ROOT_SHAPE = 0              # the continuation of the start symbol: popping it ends the sentence
+    ROOT_SHAPE = 0              # shape of the continuation of the start symbol: popping it ends the sentence
 
 
 # Whether a sentence may end at a row of this skeleton.
@@ -112,7 +113,7 @@ cdef inline bint accepts_at(Skeletons skeletons, uint32_t skeleton) noexcept nog
     return sequence(skeletons.skeletons, skeleton)[0]
 
 
-# A skeleton has n_items_of items. Each is a dotted rule and the number of the row's continuation that it goes on with.
+# A skeleton has n_items_of items. Each is a dotted rule and the number of the row's continuation with which it continues.
 cdef inline size_t n_items_of(Skeletons skeletons, uint32_t skeleton) noexcept nogil:
     return sequence_length(skeletons.skeletons, skeleton) // 2
 

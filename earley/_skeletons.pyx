@@ -1,21 +1,23 @@
-"""Rows without their stack, and what a terminal makes of them: a pushdown automaton built as the text reaches it.
+"""Rows without their stack, and what a terminal makes of them: a pushdown automaton that is built as texts reach it.
 
 A row (Earley 1970: "set") holds the items alive at one byte position, after completion and before prediction. In the
-textbook an item carries its origin row; completing `X` looks up there which items wait for `X`. Here it carries the thing
-looked up, a *continuation*: (X, the kernel items of that row whose next symbol has X as left corner). Two positions with
-equal items thus have equal rows, whatever text lies between them.
+textbook an item has its origin row, and completing `X` looks up there which items wait for `X`. Here an item has what
+would be looked up, a *continuation*: (X, the kernel items of that row whose next symbol has X as left corner). So two
+positions with equal items have equal rows, whatever text is between them.
 
-A *skeleton* is a row whose continuations are renamed 0, 1, ...; a *shape* is a continuation treated likewise. What
-follows from them is free of the stack, so it is worked out once per grammar and remembered:
+A *skeleton* is a row whose continuations are renamed 0, 1, ...; a *shape* is a continuation with its own continuations
+renamed likewise. What follows from them does not depend on the stack, so it is computed once per grammar and
+remembered:
 
-- `closure`: prediction. Items before nullable symbols are advanced at once, so that completion within a row needs no second
-  pass (Aycock & Horspool 2002). Where everything that waits for `X` would be complete as soon as `X` is, `X` goes on
-  with *their* continuation: a tail call. Then the rows of a right recursion recur (Leo 1991 speeds up only the completion).
-- `scan`: the outcome of a terminal: items of the next row, recipes for the continuations they need, and *pops*, those
-  continuations of this row whose symbol is now complete and whose waiters must be asked for (by `_chart`).
+- `closure`: prediction. Items before nullable symbols are advanced at once, so that completion within a row needs no
+  second pass (Aycock & Horspool 2002). If everything that waits for `X` is complete as soon as `X` is, `X` continues
+  with the continuation of what waits: a tail call. So the rows of a right recursion recur (Leo 1991 only speeds up the
+  completion).
+- `scan`: the outcome of a terminal: items of the next row, recipes for the continuations that they need, and *pops*:
+  those continuations of this row whose symbol is now complete. `_chart` then asks what waited for them.
 - `pop`: the outcome of completing a continuation's symbol, in terms of the continuation's own continuations.
 
-Cost: a closure is linear in the productions it predicts, an outcome in its items; both are made once.
+Cost: a closure is linear in the productions that it predicts, an outcome in its items; both are made once.
 Not here: real rows and continuations (`_chart`), bytes (`_lexer`).
 """
 
@@ -34,7 +36,7 @@ cdef enum:
 
 
 cdef class Skeletons:
-    """The remembered, stack-free part of parsing one grammar."""
+    """The part of parsing one grammar that does not depend on the stack, remembered."""
 
     def __cinit__(self, Rules rules not None, Lexer lexer not None):
         cdef uint32_t word = NONE, header
@@ -87,7 +89,7 @@ cdef class Skeletons:
         words[0] = NONE - 2
         self.variable_shape = self.add_shape(words, 3, NONE, 0)
         self.shape_outcomes.data[self.variable_shape] = <uint32_t> self.outcomes.n
-        # One item, the mark, and the skeleton of a row that is nothing else.
+        # One item, the mark, and the skeleton of a row that has no other item.
         for word in (0, 1, 0, 0, skeleton, 1, self.rules.mark, 0, 0):
             words_push(&self.outcomes, word)
         return 0
@@ -111,7 +113,7 @@ cdef class Skeletons:
 
     cdef uint32_t add_shape(self, const uint32_t* words, size_t n, uint32_t skeleton, uint32_t j) except? 0xFFFFFFFF nogil:
         cdef uint32_t before = self.shapes.n, entry
-        # The parallel arrays grow first: an entry without them must not exist.
+        # First the parallel arrays grow: every entry must have its place in them.
         reserve(<void**> &self.shape_origins.data, &self.shape_origins.capacity, 2 * (<size_t> before + 1), sizeof(uint32_t))
         reserve(<void**> &self.shape_outcomes.data, &self.shape_outcomes.capacity, before + 1, sizeof(uint32_t))
         entry = self.shapes.intern(words, n)
@@ -168,7 +170,7 @@ cdef class Skeletons:
         return closure
 
     cdef int see(self, uint32_t dot, uint32_t source) except -1 nogil:
-        """Notes an item: it scans the symbol after its dot, or waits for it."""
+        """Note an item as one that scans the symbol after its dot, or waits for it."""
         cdef uint32_t symbol = self.rules.dots.data[dot]
         cdef size_t known = self.marks_epoch_capacity
         spend_steps(self.lexer.regexes.meter, 1)
@@ -191,7 +193,7 @@ cdef class Skeletons:
         return 0
 
     cdef Closure* allocate(self, uint32_t n_kernel) except NULL nogil:
-        """A closure for what was seen, in one block of memory."""
+        """Allocate a closure for the items seen, in one block of memory."""
         cdef size_t n_predicted = self.predicted.n, n_waiters = self.raw_waiters.n // 3, n_scans = self.raw_scans.n // 3
         cdef size_t n_reach = (n_kernel + 31) // 32
         cdef size_t size = (sizeof(Closure) + n_waiters * sizeof(Item) + n_scans * sizeof(Scan)
@@ -230,7 +232,7 @@ cdef class Skeletons:
         cdef uint32_t added
         cdef bint changed
         memcpy(closure.symbols, self.predicted.data, end * sizeof(uint32_t))
-        # Waiters grouped by j (counting sort); for now their ref is the source.
+        # Group the waiters by j, with a counting sort; for now their ref is the source.
         for i in range(closure.n_waiters):
             starts[raw[3 * i] + 1] += 1
         for j in range(end):
@@ -239,7 +241,7 @@ cdef class Skeletons:
             j = raw[3 * (i - 1)]
             starts[j + 1] -= 1
             closure.waiters[starts[j + 1]] = Item(raw[3 * (i - 1) + 1], raw[3 * (i - 1) + 2])
-        # Each starts[j + 1] has come down to the start of group j: move them into place.
+        # Now each starts[j + 1] is the start of group j: move them by one.
         for j in range(end):
             starts[j] = starts[j + 1]
         starts[end] = closure.n_waiters
@@ -265,7 +267,7 @@ cdef class Skeletons:
                             reach[k] |= added
                             changed = True
 
-        # Tail calls: chains are followed by `find`; what waits for itself (a: a | b) does not count.
+        # Tail calls: `find` follows chains of them; a symbol that waits for itself (a: a | b) does not count.
         for j in range(end):
             closure.refs[j] = NEW | j
         changed = True
@@ -283,7 +285,7 @@ cdef class Skeletons:
         for i in range(closure.n_waiters):
             closure.waiters[i].ref = self.ref_of(closure, kernel, closure.waiters[i].ref)
 
-        # scans by symbol
+        # Sort the scans by symbol.
         raw = self.raw_scans.data
         reserve(<void**> &self.keys, &self.keys_capacity, closure.n_scans, sizeof(uint64_t))
         for i in range(closure.n_scans):
@@ -298,7 +300,7 @@ cdef class Skeletons:
         return kernel[2 * source + 1] if source < NEW else find(closure, source)
 
     cdef uint32_t tail_call(self, const Closure* closure, const uint32_t* kernel, uint32_t j) noexcept nogil:
-        """The one ref that everything waiting for symbol j completes to, or NONE."""
+        """Return the one ref with which everything that waits for symbol j is completed, or NONE."""
         cdef uint32_t i, ref, common = NONE
         for i in range(closure.waiters_starts[j], closure.waiters_starts[j + 1]):
             if self.rules.dots.data[closure.waiters[i].dot + 1] != NONE:
@@ -312,7 +314,7 @@ cdef class Skeletons:
         return common
 
     cdef uint32_t first_state(self, const Closure* closure) except? 0xFFFFFFFF nogil:
-        """The lexer state of everything that may begin here, ignored terminals included."""
+        """Return the lexer state of all terminals that may begin here, ignored ones included."""
         cdef uint32_t i, symbol
         self.agenda.n = self.words.n = 0
         for i in range(closure.n_scans):
@@ -355,7 +357,7 @@ cdef class Skeletons:
         return self.work_out(closure, skeleton)
 
     cdef uint32_t gather_scans(self, const Closure* closure, uint32_t symbol) except? 0xFFFFFFFF nogil:
-        """The agenda becomes what scanning `symbol` leads to; returns how many items that is."""
+        """Fill the agenda with the items to which scanning `symbol` leads; return how many they are."""
         cdef size_t low = 0, high = closure.n_scans, middle
         while low < high:
             middle = (low + high) // 2
@@ -379,7 +381,8 @@ cdef class Skeletons:
         skeleton = self.shape_origins.data[2 * shape]
         j = self.shape_origins.data[2 * shape + 1]
         closure = self.closure(skeleton)
-        # The continuation's own continuations are those of the kernel items it was made from, in order of appearance.
+        # A continuation continues with the continuations of the kernel items from which it was made, in order of
+        # appearance.
         kernel = sequence(self.skeletons, skeleton) + 1
         self.renamed.n = 0
         for i in range(closure.n_reach * 32):
@@ -390,13 +393,13 @@ cdef class Skeletons:
             words_push(&self.agenda, closure.waiters[i].dot + 1)
             words_push(&self.agenda, closure.waiters[i].ref)
         if self.renamed.n == 0:
-            words_push(&self.renamed, NONE)         # says "renamed", even if to nothing
+            words_push(&self.renamed, NONE)         # means "renamed", even if there is nothing to rename
         ref = self.work_out(closure, skeleton)
         self.shape_outcomes.data[shape] = ref
         return ref
 
     cdef uint32_t rename(self, uint32_t ref) except? 0xFFFFFFFF nogil:
-        """Position of `ref` in `renamed`, entered if new."""
+        """Return the position of `ref` in `renamed`, where it is entered if it is new."""
         cdef uint32_t i
         for i in range(self.renamed.n):
             if self.renamed.data[i] == ref:
@@ -405,10 +408,11 @@ cdef class Skeletons:
         return <uint32_t> self.renamed.n - 1
 
     cdef uint32_t work_out(self, Closure* closure, uint32_t skeleton) except? 0xFFFFFFFF nogil:
-        """The outcome of the items on the agenda. `renamed`, where not empty, is the frame to speak in (see `pop`).
+        """Return the outcome of the items on the agenda. If `renamed` is not empty, refs are indexes into it (see
+        `pop`).
 
-        A shape's outcome may be taken from whichever skeleton made it first: what waits for its symbol, and with which
-        refs, depends only on the kernel items that lead to the symbol, which are the shape.
+        A shape's outcome can come from any skeleton that has made the shape: what waits for its symbol, and with which
+        refs, depends only on the kernel items that lead to the symbol, and these are the shape.
         """
         cdef uint32_t dot, ref, symbol, i, j, n_items, next_skeleton = NONE
         cdef size_t base, at
@@ -461,7 +465,7 @@ cdef class Skeletons:
                 n_items += 1
         sort_words(self.pops.data, self.pops.n)
 
-        # Refs into this closure's own continuations become recipes, numbered as they appear.
+        # Refs to continuations that this closure makes become recipes, numbered as they appear.
         self.predicted.n = 0
         for i in range(n_items):
             ref = <uint32_t> self.keys[i]
@@ -476,7 +480,7 @@ cdef class Skeletons:
                 ref = self.rename(ref)
             self.keys[i] = (self.keys[i] >> 32 << 32) | ref
 
-        # The next skeleton, where nothing else has a say in it.
+        # The next skeleton, if it depends on nothing else.
         self.completed.n = 0
         if self.pops.n == 0 and distinct:
             self.words.n = 0
@@ -509,7 +513,7 @@ cdef class Skeletons:
         return <uint32_t> base
 
     cdef int add_recipe(self, const Closure* closure, uint32_t skeleton, uint32_t j) except -1 nogil:
-        """Appends shape, number of continuations and these continuations to `recipes`."""
+        """Append shape, number of continuations and these continuations to `recipes`."""
         cdef const uint32_t* kernel = sequence(self.skeletons, skeleton) + 1
         cdef uint32_t i, local, shape
         self.completed.n = 0
@@ -542,7 +546,7 @@ cdef class Skeletons:
         return 0
 
     cdef void mark(self, uint8_t* skeletons, const uint8_t* shapes) noexcept nogil:
-        """Marks the skeletons in which the marked shapes are found, and what is there from the beginning."""
+        """Mark the skeletons in which the marked shapes are found, and those that exist from the beginning."""
         cdef size_t i
         for i in range(self.n_base_skeletons):
             skeletons[i] = 1

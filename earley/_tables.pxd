@@ -1,7 +1,7 @@
-# Growable memory and hash-consing, the ground everything lazy stands on.
+# Growable memory and hash-consing.
 #
-# All remembered things of the core (regex nodes, lexer states, skeletons, continuations, rows, positions) are short
-# sequences of 32-bit words that are interned: equal content has one id, ids count up from 0 and an entry never changes.
+# Everything that the core remembers (regex nodes, lexer states, skeletons, continuations, rows, positions) is a short
+# sequence of 32-bit words, and is interned: equal content has one id, ids count up from 0, and an entry never changes.
 # Pointers into a table are valid until the next insertion into the same table.
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -39,7 +39,8 @@ cdef inline void byteset_or(ByteSet* s, const ByteSet* t) noexcept nogil:
     s.w[0] |= t.w[0]; s.w[1] |= t.w[1]; s.w[2] |= t.w[2]; s.w[3] |= t.w[3]
 
 
-# A set of small numbers in an array of words: number i is bit i & 31 of word i >> 5. (Sets of token ids: `trie/_bitmask`.)
+# A set of small numbers in an array of words: number i is bit i & 31 of word i >> 5. (Sets of token ids:
+# `trie/_bitmask`.)
 cdef inline bint bits_have(const uint32_t* bits, uint32_t i) noexcept nogil:
     return (bits[i >> 5] >> (i & 31)) & 1
 
@@ -48,7 +49,7 @@ cdef inline void bits_add(uint32_t* bits, uint32_t i) noexcept nogil:
     bits[i >> 5] |= <uint32_t> 1 << (i & 31)
 
 
-# table[byte] = value for all bytes of the set.
+# Set table[byte] = value for all bytes of the set.
 cdef void set_all(uint32_t* table, const ByteSet* s, uint32_t value) noexcept nogil
 
 
@@ -68,11 +69,11 @@ cdef extern from *:
     uint32_t lowest_bit "earleymask_lowest_bit"(uint64_t word) noexcept nogil
 
 
-# Makes *memory hold at least `needed` items of `item_size` bytes; *capacity is in items.
+# Make *memory hold at least `needed` items of `item_size` bytes; *capacity is in items.
 cdef int reserve(void** memory, size_t* capacity, size_t needed, size_t item_size) except -1 nogil
 
 
-# A copy of so many bytes, for `free`; NULL of none.
+# Return a copy of so many bytes, to be freed with `free`; NULL if there are none.
 cdef void* copy_of(const void* data, size_t n_bytes) except? NULL nogil
 
 
@@ -103,19 +104,19 @@ cdef class Sequences:
     cdef size_t n_slots             # a power of two
     cdef readonly uint32_t n        # entries
     cdef str what                   # names the table in a LimitError
-    cdef size_t limit               # words it may hold
-    cdef str limited_by             # the field of `Limits` that says so, or an empty string
+    cdef size_t limit               # words that it may hold
+    cdef str limited_by             # the field of `Limits` that sets the limit, or ""
 
-    # The id of this content, entered if new. `data` must not point into this table.
+    # Return the id of this content, which is entered if it is new. `data` must not point into this table.
     cdef uint32_t intern(self, const uint32_t* data, size_t n) except? 0xFFFFFFFF nogil
-    # The id of this content, or NONE.
+    # Return the id of this content, or NONE.
     cdef uint32_t find(self, const uint32_t* data, size_t n) noexcept nogil
-    cdef void clear(self) noexcept nogil        # the memory is kept, so that as much fits in without fail
+    cdef void clear(self) noexcept nogil        # keeps the memory, so entering as much again cannot fail
     cdef size_t n_bytes(self) noexcept nogil
 
 
-# Drops the entries that are not marked and moves the others down, in their order; map_[old id] becomes the new one. Then
-# their words may be changed in place, and `rehash` makes the table whole again. Neither can fail.
+# Drop the entries that are not marked and move the others down, in their order; map_[old id] becomes the new id. Then
+# their words may be changed in place, and `rehash` makes the table usable again. Neither can fail.
 cdef void keep_marked(Sequences table, const uint8_t* marks, uint32_t* map_) noexcept nogil
 cdef void rehash(Sequences table) noexcept nogil
 
@@ -128,12 +129,12 @@ cdef inline size_t sequence_length(Sequences table, uint32_t entry) noexcept nog
     return table.starts[entry + 1] - table.starts[entry]
 
 
-# Key and value side by side: one line of the processor's cache for a lookup.
+# Key and value side by side, so that a lookup reads one line of the processor's cache.
 cdef struct Slot:
     uint64_t key
     uint32_t value                  # NONE marks an empty slot
 
-# 64-bit keys to words, for lookups that may fail.
+# Maps 64-bit keys to words; `get` returns NONE for a key that is not there.
 cdef class Map:
     cdef Slot* slots
     cdef size_t n, n_slots
@@ -146,5 +147,5 @@ cdef class Map:
 
 cdef void sort_words(uint32_t* data, size_t n) noexcept nogil
 cdef void sort_u64(uint64_t* data, size_t n) noexcept nogil
-# Sorts the words and leaves out repeated ones.
+# Sort the words and drop repeated ones.
 cdef void sort_unique(Words* words) noexcept nogil

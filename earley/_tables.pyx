@@ -1,6 +1,6 @@
 """Growable memory and hash-consing (see the pxd for the map).
 
-Not here: what the words mean. `_regex`, `_lexer`, `_skeletons` and `_chart` each say so for theirs.
+Not here: what the words mean. `_nodes`, `_lexer`, `_skeletons` and `_chart` say that for their tables.
 """
 
 from libc.stdlib cimport free
@@ -63,7 +63,7 @@ cdef object full(Sequences table):
 
 
 cdef class Sequences:
-    """Interned sequences of 32-bit words. `limit` bounds the words kept, as memory that a stranger's grammar may take."""
+    """Interned sequences of 32-bit words. `limit` bounds the words kept, so that no grammar takes too much memory."""
 
     def __cinit__(self, str what, size_t limit=1 << 28):
         self.what = what
@@ -91,8 +91,8 @@ cdef class Sequences:
             return self.slots[slot] - 1
         if self.words.n + n > self.limit or self.n >= NONE - 2:
             with gil:
-                raise full(self)                            # no object in a variable here: that takes the GIL in every call
-        # Everything that may fail comes before the entry exists.
+                raise full(self)                            # a Python object in a variable would take the GIL in every call
+        # First everything that may fail, then the entry.
         entry = self.n
         if entry * <size_t> 2 >= self.n_slots:
             sequences_rehash(self)
@@ -119,7 +119,7 @@ cdef class Sequences:
 
 
 cdef inline size_t find_slot(Sequences table, uint32_t h, const uint32_t* data, size_t n) noexcept nogil:
-    """The slot of this content, or the empty one where it belongs."""
+    """Return the slot of this content, or the empty slot for it."""
     cdef size_t slot = h & (table.n_slots - 1)
     cdef uint32_t entry
     while table.slots[slot]:
@@ -269,7 +269,8 @@ cdef void sort_u64(uint64_t* data, size_t n) noexcept nogil:
 
 
 cdef void quicksort(key_t* data, size_t n, int depth) noexcept nogil:
-    # Introsort (Musser 1997): partitions at the median of three; insertion at the end, a heap where that goes wrong.
+    # Introsort (Musser 1997): quicksort at the median of three, insertion sort for short parts, heapsort if it goes too
+    # deep.
     cdef size_t i, j
     cdef key_t pivot, key
     while n > 24:

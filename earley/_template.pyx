@@ -1,12 +1,12 @@
-"""Rows above unknown ones: what every row of one skeleton has in common.
+"""Rows whose stack is unknown: what all rows of one skeleton have in common.
 
-A template is a chart whose rows go on with *variables* in place of real continuations. As long as nothing older than
-such a row is completed, what the text makes of it is what it makes of all rows of its skeleton. Popping the i-th variable
-is not followed, for nobody knows what waits there; it leaves a *mark* in the row instead, which says: here the i-th
-continuation is complete. Whoever knows the real one goes on from there (`_answers`).
+A template is a chart whose rows have *variables* in place of real continuations. As long as no continuation of such a
+row is completed, a text does the same to it as to all rows of its skeleton. If the i-th variable is popped, it is
+unknown what waits there, so the pop leaves a *mark* in the row: here the i-th continuation is complete. `_answers`
+continues from there with the real continuation.
 
-A mark is an item like others: its dot stands before a symbol that nothing scans, so rows, continuations, pops and
-positions need no case for it. Only when a position is made are the marks split off: lexemes start from the rest.
+A mark is an item like others. Its dot is before a symbol that nothing scans, so rows, continuations, pops and positions
+need no special case for it. Only when a position is made are the marks split off: lexemes start from the rest.
 """
 
 from earleymask.earley._chart cimport MAX_TABLES, NO_ROW, continuation_at, older_at, shape_of, skeleton_of
@@ -22,7 +22,7 @@ cdef class Template(Chart):
         self.has_variables = True
 
     cdef int clear(self) except -1:
-        """Forgets everything, as nobody refers to it between calls. Cannot fail: tables keep their memory."""
+        """Drop everything, because nothing refers to it between calls. Cannot fail: tables keep their memory."""
         self.continuations.clear()
         self.rows.clear()
         self.positions.clear()

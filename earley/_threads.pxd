@@ -9,7 +9,7 @@ from earleymask.earley._tables cimport ByteSet, Words
 cdef class Threads:
     cdef Words threads              # the node being built
     cdef Words agenda               # instructions to visit, last first
-    cdef uint32_t* visited          # per instruction, the closure that last saw it
+    cdef uint32_t* visited          # per instruction: the closure that last visited it
     cdef size_t visited_capacity
     cdef uint32_t closure_number
 

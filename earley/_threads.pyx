@@ -1,7 +1,7 @@
 """Terminals with lazy quantifiers: threads in order of preference, cut at the first match (K_ORDERED).
 
-Pike's simulation of backtracking (Cox 2010, "Regular expression matching: the virtual machine approach"). The language is
-{ w : the preferred match on w consumes all of w }.
+Pike's simulation of backtracking (Cox 2010, "Regular expression matching: the virtual machine approach"). The language
+is { w : the preferred match on w consumes all of w }.
 """
 
 from libc.stdlib cimport free
@@ -14,7 +14,7 @@ from earleymask.earley._tables cimport reserve, sequence, sequence_length, words
 
 
 cdef class Threads:
-    """Derives K_ORDERED nodes. `begin`, then `close` and `push`, then `make`: a new list of threads."""
+    """Derives K_ORDERED nodes. To make a new list of threads, call `begin`, then `close` and `push`, then `make`."""
 
     def __dealloc__(self):
         free(self.visited)
@@ -31,7 +31,7 @@ cdef class Threads:
         return words_push(&self.threads, K_ORDERED)
 
     cdef uint32_t derive(self, Nodes nodes, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
-        # One step of Pike's machine. `threads` becomes the new list; a match cuts all that is less preferred.
+        # One step of Pike's machine. `threads` becomes the new list; a match cuts all less preferred threads.
         cdef size_t base = nodes.stack.n, i, n = sequence_length(nodes.nodes, node) - 1
         cdef uint32_t pc, part, result
         words_extend(&nodes.stack, sequence(nodes.nodes, node) + 1, n)
@@ -68,7 +68,7 @@ cdef class Threads:
         return 0
 
     cdef int close(self, Nodes nodes, uint32_t start) except -1 nogil:
-        """Follows SPLIT and JUMP from `start` in order of preference; 1 when a match was met, which cuts."""
+        """Follow SPLIT and JUMP from `start` in order of preference; return 1 if a match was met, which cuts."""
         cdef uint32_t pc
         cdef Instruction instruction
         self.agenda.n = 0

@@ -8,7 +8,7 @@ cdef class TokenIds:
     cdef size_t n
     cdef uint32_t* symbols          # [i]: its symbol
     cdef uint32_t* bits             # [i * n_words]: its ids, a bitmap
-    cdef uint32_t** few             # [i]: its ids where these are few, else NULL
+    cdef uint32_t** few             # [i]: its ids if these are few, else NULL
     cdef uint32_t* n_ids            # [i]: their number
     cdef uint32_t n_words
 

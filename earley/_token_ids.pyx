@@ -1,8 +1,8 @@
-"""Symbols that stand for one token out of a set of ids: what a vocabulary makes of them.
+"""Symbols that stand for one token out of a set of ids, for one vocabulary.
 
-A grammar says `<[128000-128255]>` or `<[^5]>` without knowing the vocabulary. For a vocabulary each such symbol becomes a
-bitmap of the ids that exist there: text tokens, special tokens and EOS, but no gaps and no padding. Masks unite the bitmaps
-as they are (`_masks`), so a symbol costs the same for one id and for all.
+A grammar names sets such as `<[128000-128255]>` or `<[^5]>` without knowing the vocabulary. For a vocabulary, each such
+symbol becomes a bitmap of the ids that exist there: text tokens, special tokens and EOS, but no gaps and no padding.
+Masks unite these bitmaps (`_masks`), so a symbol costs the same for one id as for all.
 """
 
 from libc.stdlib cimport free
@@ -14,7 +14,7 @@ from earleymask.trie._trie cimport TokenTrie
 from earleymask.trie.errors import VocabularyError, shortened
 
 cdef enum:
-    FEW_IDS = 32                # so many ids at most are put into masks one by one
+    FEW_IDS = 32                # sets of at most so many ids are put into masks id by id
 
 
 cdef class TokenIds:
@@ -40,7 +40,7 @@ cdef class TokenIds:
         free(self.bits)
 
     cdef int fill(self, size_t i, list ranges, const uint32_t* existing, bint negated) except -1:
-        """Set i becomes the existing ids within the ranges, or those without."""
+        """Let set i be the existing ids within the ranges, or with `negated` those outside of them."""
         cdef uint32_t* bits = self.bits + i * self.n_words
         cdef uint32_t w, token, low, high, n = 0
         for low, high in ranges:
@@ -64,7 +64,8 @@ cdef class TokenIds:
 
 
 cdef TokenIds token_ids_of(list token_sets, object vocabulary):
-    """The sets over this vocabulary. Raises VocabularyError for one without any id and for a single id that is none."""
+    """Return the sets over this vocabulary. Raises VocabularyError for a set without ids, and for a single id that does
+    not exist."""
     cdef TokenTrie trie = vocabulary.trie
     cdef TokenIds sets = TokenIds(len(token_sets), trie.n_words)
     cdef TokenIds existing = TokenIds(1, trie.n_words)

@@ -9,7 +9,7 @@ from earleymask.earley._tables cimport ByteSet, Words
 cdef class Unions(Nodes):
     cdef Words chain                # members under comparison: place, minimum, maximum of their count
 
-    # The union of stack[base:], which is taken off.
+    # Return the union of stack[base:], and remove these nodes from the stack.
     cdef uint32_t make_union(self, size_t base) except? 0xFFFFFFFF nogil
 
     cdef uint32_t count_place(self, uint32_t node, uint32_t last, size_t entry) noexcept nogil

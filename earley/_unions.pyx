@@ -1,7 +1,8 @@
 """Unions in normal form; the counts in their members are kept as intervals.
 
-Where turns of a counted repetition can be told apart in several ways, `(a|aa){1,100000}`, a state is a union of members
-that differ in one count, the turns that may be left. Those whose counts meet are joined into one.
+If a text can be divided into the turns of a counted repetition in several ways, as for `(a|aa){1,100000}`, a state is a
+union of members that differ in one count: the turns that may still come. Members whose counts overlap or are adjacent
+are joined into one.
 """
 
 from libc.stdlib cimport free
@@ -16,7 +17,7 @@ from earleymask.earley._tables cimport (
 from earleymask.earley.errors import LimitError
 
 cdef enum:
-    MAX_MEMBERS = 1 << 12       # of a union with counts
+    MAX_MEMBERS = 1 << 12       # a union with counts may have so many members; each takes time at every character
     CHANGED = 0x80000000        # `merge_counts`: the member's bounds were widened
 
 
@@ -27,7 +28,7 @@ cdef class Unions(Nodes):
         words_free(&self.chain)
 
     cdef uint32_t make_union(self, size_t base) except? 0xFFFFFFFF nogil:
-        """The union of stack[base:], which is taken off."""
+        """Return the union of stack[base:], and remove these nodes from the stack."""
         cdef ByteSet bytes_, other
         cdef bint epsilon = False, other_nullable = False, any_bytes = False
         cdef size_t i, n = base, end = self.stack.n, j, n_counted = 0
@@ -39,7 +40,7 @@ cdef class Unions(Nodes):
             self.stack.n = base
             return self.stack.data[base]
         byteset_fill(&bytes_, 0)
-        # stack[base:n] are members in normal form, stack[i:end] wait; members of a union take the place of the union.
+        # stack[base:n] are members in normal form, stack[i:end] wait; a union is replaced by its members.
         i = base
         while i < self.stack.n:
             node = self.stack.data[i]
@@ -75,9 +76,9 @@ cdef class Unions(Nodes):
         return self.make_sorted(K_UNION, base)
 
     cdef int merge_counts(self, size_t base) except -1 nogil:
-        """Joins those of the union's members stack[base:] that are equal but for one count, where the counts join up.
+        """Join the union's members stack[base:] that are equal except for one count, if the counts join up.
 
-        (x r{1,3} y | x r{2,5} y) is x r{1,5} y. Looks at the first count along each member, then at the last one.
+        (x r{1,3} y | x r{2,5} y) is x r{1,5} y. The first count along each member is compared, then the last one.
         """
         cdef size_t i, j, k, run, n, end
         cdef uint32_t place, least, most, node, which
@@ -102,7 +103,7 @@ cdef class Unions(Nodes):
                     run = i + 1
                     while run < n and keys[run] >> 32 == keys[i] >> 32:
                         run += 1
-                    for j in range(i, run):                 # those of one hash: by their minima
+                    for j in range(i, run):                 # members with one hash, sorted by their minima
                         k = <uint32_t> keys[j]
                         keys[j] = (<uint64_t> self.chain.data[3 * k + 1] << 32) | k
                     sort_u64(keys + i, run - i)
@@ -127,7 +128,7 @@ cdef class Unions(Nodes):
         return 0
 
     cdef uint32_t count_place(self, uint32_t node, uint32_t last, size_t entry) noexcept nogil:
-        """A hash of a member without its first (or last) count; notes which part of it that is, and its bounds."""
+        """Return a hash of a member without its first (or last) count; note which part that is, and its bounds."""
         cdef const uint32_t* p
         cdef uint32_t place = 0, part, rest, found = NONE
         cdef uint32_t h = 0, before = 0
@@ -153,7 +154,7 @@ cdef class Unions(Nodes):
         return h
 
     cdef int join(self, size_t base, size_t first, size_t second, size_t* current) noexcept nogil:
-        """Joins two members if all but their counts is equal; `current` becomes the one to go on with."""
+        """Join two members if they are equal except for their counts; `current` becomes the one to compare next."""
         cdef uint32_t* a = self.chain.data + 3 * first
         cdef uint32_t* b = self.chain.data + 3 * second
         cdef uint32_t x = self.stack.data[base + first], y = self.stack.data[base + second]
@@ -186,7 +187,7 @@ cdef class Unions(Nodes):
         return 0
 
     cdef uint32_t with_counts(self, uint32_t node, uint32_t place, uint32_t minimum, uint32_t maximum) except? 0xFFFFFFFF nogil:
-        """A member of a union with other bounds of the count that is its part number `place`."""
+        """Return a member of a union with other bounds for the count that is its part number `place`."""
         cdef size_t base = self.stack.n
         cdef const uint32_t* p = sequence(self.nodes, node)
         cdef uint32_t i, rest = R_EPSILON

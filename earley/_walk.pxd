@@ -13,6 +13,6 @@ cdef class Walk:
     cdef readonly uint64_t n_nodes  # visited, over all walks
     cdef readonly uint64_t n_walks
 
-    # Writes the mask of `position`, trie.n_words words; only text tokens.
+    # Write the mask of `position`, trie.n_words words, with text tokens only.
     cdef int fill(self, uint32_t position, uint32_t* words) except -1 nogil
     cdef int descend(self, uint32_t position) except -1 nogil

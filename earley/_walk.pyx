@@ -1,9 +1,9 @@
-"""The merged walk: every token of the trie against the grammar, sharing what tokens share.
+"""The merged walk: tries every token of the trie, and each common beginning of tokens once.
 
-Depth first over the trie; a node whose position is dead is skipped with all that hangs below it. The walk parses only
-where a lexeme ends, and only the first time it comes by a (position, class of bytes): everything else is one look-up in
-the tables of the chart. It visits up to every node of the trie (a few ns each), and stays as the reference that any
-faster way must equal.
+It goes through the trie depth first and skips a node whose position is dead with everything below it. It parses only if
+a lexeme ends, and only the first time it meets a (position, class of bytes); everything else is one look-up in the
+tables of the chart. It may visit every node of the trie, a few ns each. It is the reference for all faster ways, which
+must give the same mask.
 """
 
 from libc.stdlib cimport free

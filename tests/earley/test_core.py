@@ -477,10 +477,10 @@ def test_engines_refuse_what_they_cannot_mean():
     engine = Engine(regexes)
     with pytest.raises(ValueError, match="matches nothing"):
         engine.add_terminal("nothing", Regexes.EMPTY)
-    with pytest.raises(ValueError, match="not of this arena"):
+    with pytest.raises(ValueError, match="does not belong to this arena"):
         engine.add_terminal("foreign", 10_000)
     empty = engine.add_nonterminal("empty")
-    with pytest.raises(ValueError, match="not of this grammar"):
+    with pytest.raises(ValueError, match="does not belong to this grammar"):
         engine.add_production(empty, [77])
     with pytest.raises(ValueError, match="no production"):
         engine.finish(empty)

@@ -95,7 +95,7 @@ def test_texts_of_a_list_are_sorted() -> None:
     assert regexes.choices([]) == Regexes.EMPTY
     assert regexes.choices([b""]) == Regexes.EPSILON
     for wrong in ([b"b", b"a"], [b"a", b"a"]):
-        with pytest.raises(ValueError, match="does not come behind"):
+        with pytest.raises(ValueError, match="must come after"):
             regexes.choices(wrong)
 
 
