@@ -84,7 +84,7 @@ class GbnfLoader:
                     raise self.source.error(
                         f"rule `{reference.name}` is not defined",
                         reference.at,
-                        did_you_mean(reference.name, self.definitions) or "define it: `name ::= ...`",
+                        did_you_mean(reference.name, self.definitions) or f"define it: `{reference.name} ::= ...`",
                     )
 
     def warn_posix_classes(self) -> None:

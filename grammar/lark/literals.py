@@ -125,6 +125,6 @@ def _resolve(match: re.Match[str]) -> str:
             raise LiteralError(f"`\\{kind}` needs {_DIGITS[kind]} hexadecimal digits", match.start() + 1, None)
         number = int(escape[2:], 16)
         if number > 0x10FFFF:
-            raise LiteralError("the last character is \\U0010ffff", match.start() + 1, None)
+            raise LiteralError("there is no such character", match.start() + 1, "the last one is \\U0010ffff")
         return chr(number)
     return escape

@@ -3,7 +3,7 @@
 `scope` collects the names of the text. Then, beginning at the start symbol, each rule that is reached becomes
 productions, and each terminal that a rule uses becomes a regex. In the other definitions only undefined names are
 errors, as in Lark, so unused parts of a grammar cost next to nothing. Equal strings and regexps are one terminal, which
-has the name of the definition that consists of them, if there is one.
+has the name, or the text, of its first use.
 
 Modifiers (`?rule`, `!rule`, `_rule`), aliases and priorities shape Lark's trees or choose among them. They are checked
 and have no other effect, because they do not change the language.

@@ -23,7 +23,7 @@ CHARACTER_HINTS = {
     "-": "there is no difference operator; write A & ~B",
     "@": "write @name for a grammar that the caller gives; comments begin with `#` or `//`",
     "\\": "outside of strings, a backslash can only end a line",
-    "?": "if `?` is an operator, write a blank after it",
+    "?": "write the modifier `?` directly before the name of a rule; write a blank after the operator `?`",
     "!": "write `!` directly before the name of the rule that is being defined",
     "_": "names begin with a letter, or with one underscore and a letter",
     "\ufeff": BYTE_ORDER_MARK,

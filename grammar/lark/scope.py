@@ -362,8 +362,10 @@ class Scope:
         if imported is not None:
             return self.missing(imported)
         kind = "terminal" if isinstance(node, TerminalName) else "rule"
+        params = ""
         if isinstance(node, TemplateUse):
             kind = "template"
+            params = "{...}"
         if node.at >= 0:
             assert self.parsed is not None
             text = self.parsed.source.text
@@ -380,7 +382,7 @@ class Scope:
         if hint is None:
             common = library("common") if kind == "terminal" else None
             known = common is not None and node.name in common.names()
-            hint = f"write `%import common.{node.name}`" if known else "define it: `name: ...`"
+            hint = f"write `%import common.{node.name}`" if known else f"define it: `{node.name}{params}: ...`"
         return self.error(f"{kind} `{node.name}` is not defined", node, hint)
 
     def error(self, message: str, node: Node, hint: str | None = None, shift: int = 0) -> GrammarError:

@@ -46,7 +46,7 @@ REFUSED_BY_BOTH = {
     "empty string ignored": ('start: "a"\n%ignore ""', 2, 9, "a terminal cannot consist of an empty string", None),
     "bad hexadecimal": ('start: "ab\\x4g"', 1, 11, "`\\x` needs 2", None),
     "bad unicode escape": ('start: /\\u123/', 1, 9, "`\\u` needs 4", None),
-    "beyond unicode": ('start: "\\U00110000"', 1, 9, "the last character is", None),
+    "beyond unicode": ('start: "\\U00110000"', 1, 9, "there is no such character", None),
     "nul": ('start: "a\0b"', 1, 10, "NUL", "\\x00"),
     "single quotes": ("start: 'a'", 1, 8, "unexpected character \"'\"", "double quotes"),
     "semicolon": ('start: "a";', 1, 11, "unexpected character ';'", "no semicolons"),
