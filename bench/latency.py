@@ -44,7 +44,7 @@ VOCABULARIES = ("llama3", "tekken")
 PARTS = ("requests", "profile", "recurring", "prepare", "long", "scaling")
 RESULTS = ROOT / "bench" / "results"
 
-# Of these texts xgrammar fills every n-th mask only. It needs up to a second for some, and minutes for all.
+# xgrammar fills only every n-th mask of these texts: it needs up to a second for some, and minutes for all.
 STRIDES: dict[str, dict[str, int]] = {
     "language": {"xgrammar": 16},
     "script": {"xgrammar": 16},

@@ -33,7 +33,7 @@ class Job(TypedDict):
     strides: dict[str, dict[str, int]]
     """The strides by grammar and engine; 1 for others."""
     check: bool
-    """Whether masks are compared, which takes longer and disturbs the times."""
+    """Compare the masks, which takes longer and disturbs the times."""
     max_asked: int
 
 

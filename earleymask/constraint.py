@@ -39,7 +39,7 @@ class Constraint:
 
     Several threads may use one. It can be pickled. It keeps a matcher at each of the 64 histories that were used last,
     so a call looks for the nearest of them and accepts the tokens that are new. A history that was dropped is matched
-    from the nearest one that is left, or from its beginning.
+    from the nearest remembered one, or from its beginning.
     """
 
     def __init__(self, grammar: str | Grammar, vocabulary: Vocabulary | None = None) -> None:

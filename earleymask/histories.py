@@ -12,7 +12,7 @@ growing history has one place, however long it gets. For a history that branches
 forked and the fork is rolled back; both are cheap, because rows are immutable. When there are too many histories, the
 one that was used least recently is dropped.
 
-Not safe for several threads by itself: `Constraint` puts a lock around it.
+It is not safe for several threads; `Constraint` uses a lock.
 """
 
 from __future__ import annotations

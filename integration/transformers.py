@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["GrammarLogitsProcessor", "model_vocabulary"]
 
 RowKey = tuple[int, bytes]
-"""What identifies a row of the batch: the index of its grammar and the key of its history."""
+"""The key of a row of the batch: the index of its grammar and the key of its history."""
 MAX_KEY_ID = 2 ** (8 * KEY_BYTES) - 1
 """The largest id that a key can hold."""
 

@@ -1,4 +1,4 @@
-"""The engines that are compared, each behind the same two calls: fill a bitmask row, accept a token.
+"""The engines that are compared. Each offers the same two calls: fill a bitmask row, accept a token.
 
 - `engines(vocabulary)` prepares each installed engine for a vocabulary, which a server does once per model. Each then
   reads a trivial grammar and fills one mask, so that the first call of a process is not timed.

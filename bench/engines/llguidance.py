@@ -1,4 +1,4 @@
-"""llguidance behind the interface of the benches."""
+"""llguidance as an engine of the benches."""
 
 from __future__ import annotations
 

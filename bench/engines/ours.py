@@ -1,4 +1,4 @@
-"""earleymask behind the interface of the benches."""
+"""earleymask as an engine of the benches."""
 
 from __future__ import annotations
 

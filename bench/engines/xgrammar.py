@@ -1,4 +1,4 @@
-"""xgrammar behind the interface of the benches."""
+"""xgrammar as an engine of the benches."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How the benches measure: fresh processes, loops that time engines, checks of their masks, figures of the times."""
+"""The common code of the benches: fresh processes, loops that time engines, checks of masks, figures of times."""

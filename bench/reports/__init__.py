@@ -1,1 +1,1 @@
-"""What is made of recorded results: tables, plots, a verdict on each target, and the figures that the pages show."""
+"""Reports of recorded results: tables, plots, a verdict on each target, and the figures of README.md and docs/."""

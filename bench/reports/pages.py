@@ -1,4 +1,4 @@
-"""Fill the figures into README.md and docs/performance.md, so that nobody types numbers.
+"""Fill the figures into README.md and docs/performance.md, so that no number is typed by hand.
 
     python -m bench.reports.pages
 

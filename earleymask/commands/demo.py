@@ -49,7 +49,7 @@ log: "\n  \"log\": \"" /[A-Z][a-z]{1,9}(,? [a-z]{1,9}){3,9}[.!?]/ "\""
 LINE_WIDTH = 80
 """The characters of the unfinished line that a step shows; of a longer line it shows the last ones."""
 LOGIT_PER_BYTE = 0.8
-"""What each byte of a token adds to its logit; see `_logits`."""
+"""Each byte of a token adds so much to its logit; see `_logits`."""
 
 
 def run(given: argparse.Namespace) -> int:

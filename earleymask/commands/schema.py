@@ -29,9 +29,10 @@ MAX_EXAMPLE = 50_000
 """The bytes after which an example is given up: a schema may demand very long documents."""
 QUOTE = ord('"')
 MIN_IN_STRING = 20
-"""Where so many letters are allowed, a string is being written: elsewhere a few keywords begin with letters."""
+"""If more letters than this are allowed, a string is being written. Elsewhere only a few keywords begin with
+letters."""
 MIN_OPEN = 8
-"""Where more bytes than this are allowed, a string is being written or a value begins."""
+"""If more bytes than this are allowed, a string is being written or a value begins."""
 CLOSING = b'}]"'
 # The order of preference for a document that should end soon: bytes that end something come first, those that begin an
 # array or an object last.

@@ -1,4 +1,4 @@
-"""What the commands share: exit codes, reading files and grammars, matching a text and showing where it fails."""
+"""Functions of several commands: read files and grammars, match a text, show where it fails; and the exit codes."""
 
 from __future__ import annotations
 
