@@ -7,6 +7,7 @@ cannot be made), and translate from there.
 
 This file is the one place for compiler directives and flags. Environment variables:
 
+    EARLEYMASK_FULL=1             the build of the wheels: all of `grammar/` compiled, more optimised; takes minutes
     EARLEYMASK_DEBUG=1            the debug build: every check of Cython and the `check()` invariants of the core are on
     EARLEYMASK_SANITIZE=1         with AddressSanitizer and UBSan (gcc, clang): see `.ci/sanitize`
     EARLEYMASK_COMPILE_GRAMMAR=0  leave `grammar/*.py` as plain Python (for editing it without rebuilding)
@@ -40,7 +41,8 @@ DEBUG = is_on("EARLEYMASK_DEBUG", default=False)
 SANITIZE = is_on("EARLEYMASK_SANITIZE", default=False)
 COMPILE_GRAMMAR = is_on("EARLEYMASK_COMPILE_GRAMMAR", default=True)
 ANNOTATE = is_on("EARLEYMASK_ANNOTATE", default=False)
-VARIANT = "debug" if DEBUG else "release"
+FULL = is_on("EARLEYMASK_FULL", default=False)
+VARIANT = "debug" if DEBUG else "full" if FULL else "release"
 
 # For .pyx files. Negative indexes and division mean the same in both variants (`wraparound`, `cdivision`), so that a
 # debug build checks the code that ships; `overflowcheck` stays off because hashes are meant to wrap, and `nonecheck`
@@ -54,36 +56,55 @@ CYTHON_DIRECTIVES = {
     "overflowcheck": False,
 }
 # For .py files, which must mean what the interpreter means by them: `parts[-1]` is the last part, an annotation is a
-# hint. Cython's defaults do, but for annotations.
+# hint. Cython's defaults do, but for annotations. The two others save C that no caller needs: functions that
+# `inspect` can read, and pickling of syntax trees.
 PYTHON_DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": False,
+    "binding": False,
+    "auto_pickle": False,
 }
+# The module of Cython's own functions that all other modules call, in place of a copy in each.
+SHARED = f"{PACKAGE}.trie._shared"
 # `EARLEYMASK_DEBUG` is read by `trie/_build.pxd`. A release leaves `assert` statements out, as `python -O` does.
 MACROS = [("EARLEYMASK_DEBUG", "1")] if DEBUG else [("EARLEYMASK_DEBUG", "0"), ("CYTHON_WITHOUT_ASSERTIONS", "1")]
-# Added after the flags of the Python that builds. `-g0`: debug information makes extensions five times as large.
-UNIX_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer"] if DEBUG else ["-O3", "-g0"]
+# How much the C compiler optimises: the core, whose loops are C, and the modules of `grammar/`, which mostly call the
+# interpreter. A level more takes twice the time to compile; docs/performance.md says what it gains.
+CORE_LEVEL, GRAMMAR_LEVEL = ("-O1", "-O1") if DEBUG else ("-O3", "-O3") if FULL else ("-O2", "-O1")
+# Added after the flags of the Python that builds. `-g0`: debug information makes extensions five times as large. `-w`:
+# the warnings are about Cython's C, which nobody edits.
+UNIX_FLAGS = ["-g", "-fno-omit-frame-pointer", "-w"] if DEBUG else ["-g0", "-w"]
 # The interpreter is not built so: its processes need LD_PRELOAD of the sanitizer's library (see `.ci/sanitize`).
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZE else []
 UNIX_FLAGS += SANITIZERS
-FLAGS = {"unix": UNIX_FLAGS, "mingw32": UNIX_FLAGS, "msvc": ["/Od", "/Zi"] if DEBUG else ["/O2"]}
-# For modules without types of C (no .pxd): calls into the interpreter, which gain nothing from minutes of -O3.
-PLAIN_FLAGS = {kind: ["-O1" if flag == "-O3" else flag for flag in flags] for kind, flags in FLAGS.items()}
+MSVC_FLAGS = ["/Od", "/Zi"] if DEBUG else ["/O2"]
 # Processes that translate and compile.
 N_JOBS = min(os.cpu_count() or 1, 8)
 # What a build was made with; where it differs from what an earlier one left behind, everything is made anew.
-RECIPE = repr((VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, MACROS, FLAGS, PLAIN_FLAGS))
+RECIPE = repr(
+    (VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, MACROS, CORE_LEVEL, GRAMMAR_LEVEL, UNIX_FLAGS, MSVC_FLAGS)
+)
 
 
 def extensions() -> list[Extension]:
-    """One extension for every .pyx file in `earley/` and `trie/` and every module of `grammar/`."""
+    """Return one extension for each compiled module, the largest sources first, so that no long one ends alone.
+
+    The modules of `grammar/` run uncompiled just as well. Those with a `.pxd` beside them are worth the time that
+    compiling takes: first masks spend their time there. The full build compiles all of them.
+    """
     files = [*Path("trie").glob("*.pyx"), *Path("earley").glob("*.pyx")]
     if COMPILE_GRAMMAR:
-        files += [path for path in Path("grammar").rglob("*.py") if path.name not in ("__init__.py", UNICODE_DATA.name)]
-    return [
+        kept_plain = ("__init__.py", UNICODE_DATA.name)
+        files += [
+            path
+            for path in Path("grammar").rglob("*.py")
+            if path.name not in kept_plain and (FULL or path.with_suffix(".pxd").exists())
+        ]
+    made = [
         Extension(".".join((PACKAGE, *path.with_suffix("").parts)), [path.as_posix()], define_macros=MACROS)
-        for path in sorted(files)
+        for path in sorted(files, key=lambda path: path.stat().st_size, reverse=True)
     ]
+    return [*made, Extension(SHARED, [], define_macros=MACROS)]
 
 
 def make_layout() -> None:
@@ -121,16 +142,18 @@ def translate(modules: list[Extension]) -> None:
     force = ANNOTATE or not recipe.exists() or recipe.read_text() != RECIPE
     for module in modules:
         module.sources = [f"{PACKAGE}/{source}" for source in module.sources]
+    python = [module for module in modules if "".join(module.sources).endswith(".py")]
+    core = [module for module in modules if module not in python]
     translated = []
     os.chdir(LAYOUT)
     try:
-        for suffix, directives in ((".pyx", CYTHON_DIRECTIVES), (".py", PYTHON_DIRECTIVES)):
-            chosen = [module for module in modules if module.sources[0].endswith(suffix)]
+        for chosen, directives in ((core, CYTHON_DIRECTIVES), (python, PYTHON_DIRECTIVES)):
             translated += cythonize(
                 chosen,
                 build_dir=f"../cython-{VARIANT}",
                 include_path=["."],
                 compiler_directives=directives,
+                shared_utility_qualified_name=SHARED,
                 annotate=ANNOTATE,
                 force=force,
                 # Other ways of starting a process would run this file once more in each.
@@ -176,8 +199,9 @@ class BuildExtensions(build_ext):
         self.force = self.force or not recipe.exists() or recipe.read_text() != RECIPE
         translate(self.extensions)
         for module in self.extensions:
-            typed = ROOT.joinpath(*module.name.split(".")[1:]).with_suffix(".pxd").exists()
-            module.extra_compile_args = (FLAGS if typed else PLAIN_FLAGS).get(self.compiler.compiler_type, [])
+            level = GRAMMAR_LEVEL if module.name.startswith(f"{PACKAGE}.grammar.") else CORE_LEVEL
+            msvc = self.compiler.compiler_type == "msvc"
+            module.extra_compile_args = MSVC_FLAGS if msvc else [level, *UNIX_FLAGS]
             module.extra_link_args = SANITIZERS
         self.remove_stale()
         super().build_extensions()
