@@ -221,8 +221,8 @@ def prepared(figures: Record) -> str:
     ]
     return (
         f"{figures['parts']:,} parts; the file has {megabytes(figures['file_bytes'])}. Medians. The *first call* of a "
-        "process also reads the list of terminals and computes the vocabulary's fingerprint; a *later call* only "
-        "prepares everything again.\n\n"
+        "process also imports readers of grammars, reads the list of terminals and computes the vocabulary's "
+        "fingerprint; a *later call* only prepares everything again.\n\n"
         + table(("prepared", "first call", "later call", "the process grows by"), costs)
         + f"\n\nThe first {N_FIRST} masks of a process that has read no grammar before, µs:\n\n"
         + table(("text", "prepared", "processes", "mean", "max", "grammar to first mask, median"), rows, left=2)
