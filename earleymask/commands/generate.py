@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import Any
 
@@ -58,6 +59,9 @@ def run(given: argparse.Namespace) -> int:
 
 def _load(path: str) -> tuple[Any, Any]:
     """Load a model and its tokenizer."""
+    if (os.path.isabs(path) or path.startswith(".")) and not os.path.isdir(path):
+        # transformers would take the path for a name on the hub and complain about its characters.
+        raise CommandError(f"cannot load the model {path!r}: there is no such folder")
     try:
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError as error:

@@ -10,7 +10,7 @@ from ..earley import Matcher
 from ..grammar import Grammar
 from ..grammar.errors import EXACT, NARROWED, WIDENED, Row
 from ..trie import Vocabulary
-from .instance import narrowings_of, repeated_key
+from .instance import ORDER, narrowings_of, repeated_key
 from .shared import (
     EXIT_NO,
     EXIT_OK,
@@ -112,6 +112,8 @@ def check(grammar: Grammar, schema: str, text: str) -> int:
         print("The instance is not valid: the schema does not allow the character at the caret.")
     print(describe_place(data, n_matched))
     print(describe_expected(matcher, at_end=n_matched == len(data)))
+    if narrowings is not None and ORDER in narrowings.kinds:
+        print("hint: --order any allows the keys in any order")
     return EXIT_NO
 
 

@@ -201,7 +201,7 @@ def test_a_malformed_grammar_is_shown(capsys: pytest.CaptureFixture[str], tmp_pa
         (["generate", "--model", "/nowhere", "--grammar", "/nowhere", "--prompt", "x"], "cannot read the grammar"),
         (
             ["generate", "--model", "/nowhere", "--grammar", "{list}", "--prompt", "x"],
-            "cannot load the model '/nowhere'",
+            "cannot load the model '/nowhere': there is no such folder",
         ),
         (["generate", "--model", "m", "--grammar", "{list}", "--prompt", "a\udcff"], "character 2 is malformed"),
     ],
