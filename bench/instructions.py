@@ -37,11 +37,11 @@ from . import ROOT, instruction_work
 
 EXPECTED = ROOT / "bench" / "instructions.json"
 TOLERANCE = 0.05
-"""The share by which the count of a phase may differ."""
+"""The count of a phase may differ by this share of the committed count."""
 WIDE_TOLERANCE = 0.5
-"""The same, if the committed counts are of another compiler, Python, numpy or processor."""
+"""This share is allowed if the committed counts are of another compiler, Python, numpy or processor."""
 SLACK = 50_000
-"""The instructions by which any phase may differ. In a small phase, the variation of Python itself is a large share."""
+"""Any phase may differ by so many instructions: in a small phase, the variation of Python itself is a large share."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -28,7 +28,7 @@ from .harness.measure import no_garbage_collection
 from .texts import families
 
 N_TOKENS = 100_000
-"""The least number of tokens of a long output."""
+"""A long output has at least so many tokens."""
 
 
 class Job(TypedDict):

@@ -48,11 +48,11 @@ from .harness.measure import no_garbage_collection
 RESULTS = ROOT / "bench" / "results"
 ENGINES = ("earleymask", "llguidance", "xgrammar")
 BLOCK = 50
-"""The schemas of a block with `--first-masks`."""
+"""With `--first-masks`, an engine has so many schemas to itself before the next engine gets them."""
 MAX_LISTED = 40
-"""The errors of one kind that the Markdown lists; the JSON file beside it has all."""
+"""The Markdown lists at most so many errors of one kind; the JSON file beside it has all."""
 REASON_CHARS = 110
-"""The characters of a reason that a table shows."""
+"""A table shows at most so many characters of a reason."""
 
 
 Given = tuple[str, Any, list[Mapping[str, Any]]]

@@ -22,9 +22,9 @@ from .harness.measure import no_garbage_collection
 
 WAYS = ("built", "file", "none")
 N_PROCESSES = 4
-"""The processes for each way and grammar."""
+"""So many processes are measured for each way and grammar."""
 REPEATS = 5
-"""The later calls of `prepare` that are timed in a process."""
+"""So many later calls of `prepare` are timed in each process."""
 
 
 class Job(TypedDict):

@@ -22,11 +22,11 @@ from .harness.figures import distribution
 from .harness.measure import no_garbage_collection
 
 BATCH = 1000
-"""The masks of a batch."""
+"""A batch fills so many masks in one loop, so that the timer does not count."""
 REPEATS = 7
-"""The batches at a position."""
+"""So many batches are timed at each position; the fastest counts."""
 N_POSITIONS = 25
-"""The positions of a text, about."""
+"""About so many positions are measured, at even distances in the text."""
 LONG_NS = 100_000_000
 """A batch that takes longer than this is not repeated: it is far slower than copies."""
 ALLOWED = 1.5

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 DEFAULT_CAPACITY = 64
-"""The histories that are remembered at a time."""
+"""So many histories are remembered. With more, the least recently used one is dropped."""
 KEY_BYTES = 4
-"""The bytes of a token in a key. Ids have at most 22 bits, as in a trie node."""
+"""A token takes so many bytes in a key. That is enough, since an id has at most 22 bits, as in a trie node."""
 
 
 class Position(Protocol):

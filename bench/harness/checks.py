@@ -27,7 +27,7 @@ OURS = "earleymask"
 GREEDY = "llguidance"
 EXACT = "xgrammar"
 MAX_EXAMPLES = 20
-"""The differing tokens that are listed."""
+"""The report lists at most so many differing tokens; the counts have all."""
 MAX_ASKED = 1000
 """The tokens that xgrammar is asked about at one position; if more differ, about so many are taken at even distances.
 In `ORDER BY`, which can also be read as `... OR DER ...`, fifty thousand tokens can differ, and each question takes 40

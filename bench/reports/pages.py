@@ -27,7 +27,8 @@ OURS = "earleymask"
 VOCABULARIES = {"llama3": "Llama 3", "tekken": "Tekken"}
 
 MIN_SAMPLES = {"p99": 100}
-"""The masks that a figure needs; with fewer, its cell stays empty. Of fewer than 100 times, the p99 is the greatest."""
+"""A figure needs so many masks; with fewer, its cell stays empty. The p99 of fewer than 100 times is the greatest
+time."""
 
 Column = tuple[str, str, str, str]
 """A heading, then where the figure is in the results: the phase, what was timed, which figure of its distribution."""
@@ -91,7 +92,7 @@ def summary(record: Record) -> str:
 
 
 def _strides(cases: Sequence[Record]) -> str:
-    """Say which engine filled a mask at every n-th position alone."""
+    """Say which engines filled only every n-th mask."""
     strides: dict[str, list[str]] = {}
     for case in cases:
         for name, engine in case["engines"].items():

@@ -41,9 +41,9 @@ NAMES = {
 SAME = 1.1
 """Two medians count as equal up to this ratio: those of two parts of a text differ as much."""
 MAX_CACHE_BYTES = 100_000_000
-"""The target for the memory of vocabulary, trie, caches and grammar together."""
+"""The vocabulary, the trie, the caches and the grammar together should take at most so many bytes."""
 MAX_MATCHER_BYTES = 1_000_000
-"""The target for the memory of a matcher."""
+"""A matcher should take at most so many bytes."""
 
 
 @dataclass(frozen=True)

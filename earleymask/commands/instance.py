@@ -21,12 +21,12 @@ from ..trie import Vocabulary
 from .shared import match
 
 MAX_PLAIN = 400
-"""The digits that a number may have without its exponent to be written so; longer ones keep their exponent."""
+"""A number is written without its exponent if it then has at most so many digits; longer ones keep their exponent."""
 MAX_TRIED = 50
 """The numbers that are tried in their own spelling, one by one, with all others plain, to find the first that the
 grammar rejects. Each try matches the whole document."""
 MAX_ROWS = 3
-"""The rows of the report that are shown for one reason."""
+"""For each reason, at most so many rows of the report are shown."""
 
 ORDER, SPACE, NUMBERS = "order of keys", "white space", "spelling of numbers"
 
