@@ -3,7 +3,7 @@
 cimport cython
 
 from earleymask.grammar.json_schema.applicators cimport applied, conjuncts
-from earleymask.grammar.json_schema.places cimport Place, Resource
+from earleymask.grammar.json_schema.tree cimport Place, Resource
 from earleymask.grammar.json_schema.shortcuts cimport is_shallow, is_something, plain_scalars
 from earleymask.grammar.json_schema.own_values cimport constants, own_values
 from earleymask.grammar.json_schema.shapes cimport is_nothing

@@ -17,21 +17,20 @@ from ..regex.anchors import few_words, without_anchors
 from .applicators import applied, conjuncts, target
 from .finite import listed_scalars
 from .own_values import constants, own_values
-from .places import is_reference
 from .shapes import ALL_VALUES, FALSE, NO_VALUES, TRUE, Values, is_nothing
 from .shortcuts import is_near, is_shallow, is_something, plain_scalars
 from .terms import BOTH, CONSTANT, PLACE, Terms, canonical
 from .text_sets import Texts, has_surrogate
+from .tree import is_reference
 from .value_sets import ValueSets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ...earley.limits import Limits
     from .documents import Documents
     from .evaluated import Evaluation
     from .options import Options
-    from .places import Resource
+    from .terms import Dropped
+    from .tree import Place, Resource
 
 MAX_WORDS = 32
 """Texts of a pattern that are kept as words."""
@@ -42,18 +41,14 @@ _UNEVALUATED = frozenset(["unevaluatedItems", "unevaluatedProperties"])
 class Algebra(Terms):
     """The terms of one schema, and what they mean."""
 
-    def __init__(
-        self, documents: Documents, options: Options, dropped: Mapping[tuple[int, str], str], limits: Limits
-    ) -> None:
+    def __init__(self, documents: Documents, options: Options, dropped: Dropped, limits: Limits) -> None:
         super().__init__(documents, options, dropped, limits)
         self.sets = ValueSets(self)
         self.patterns: dict[str, Texts] = {}
         self.inhabited: set[int] = set()  # `id` of the trees of patterns and formats that match something
         self._evaluation: Evaluation | None = None
         self.has_unique_items = False  # out of so many values that the parser must read which there are
-        self.plain_numbers: set[int] = (
-            set()
-        )  # the `id` of schemas with `uniqueItems` that narrow how numbers are spelled
+        self.plain_numbers: set[Place] = set()  # those with `uniqueItems` that narrow how numbers are spelled
         self.meanings: dict[int, Values] = {TRUE: ALL_VALUES, FALSE: NO_VALUES}
         self.unclear: set[int] = set()  # terms that hold something, or would have to be followed
         self.first: dict[int, int] = {}  # places -> the first ones that mean the same
@@ -88,7 +83,7 @@ class Algebra(Terms):
             if term & 1:
                 return sets.complement(self.values(term ^ 1))
             return constants(self, [part]) if kind == CONSTANT else part
-        if term & 1 and self.dropped and (id(part.schema) in self.weakened or not _UNEVALUATED.isdisjoint(part.schema)):
+        if term & 1 and self.dropped and (part.written in self.weakened or not _UNEVALUATED.isdisjoint(part.schema)):
             return ALL_VALUES  # what is left out may be what is not satisfied
         if not _UNEVALUATED.isdisjoint(part.schema):
             found = self.evaluation().values(part)
@@ -142,7 +137,7 @@ class Algebra(Terms):
             elif self.dropped:
                 known = term & ~1
             else:
-                content = (canonical(place.schema), id(place.resource), place.scope)
+                content = (canonical(place.schema), place.resource, place.scope)
                 known = self.alike.setdefault(content, term & ~1)
             self.first[term & ~1] = known
         return known ^ (term & 1)

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 from .constants import have_own_constants, in_one, in_some
 from .keywords import APPLICATORS
 from .own_values import TYPES, constants, own_values
-from .places import is_reference
 from .shapes import ALL_VALUES, ANY_ARRAY, ANY_NUMBER, ANY_OBJECT, FALSE, TRUE, ObjectShape, Values, is_nothing
 from .shortcuts import is_near
 from .text_sets import ALL_TEXTS, NO_TEXTS, NO_WORDS
+from .tree import is_reference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .algebra import Algebra
-    from .places import Place
+    from .tree import Place
 
 _DEPENDENCIES = frozenset(["dependentRequired", "dependentSchemas", "dependencies"])
 _UNEVALUATED = frozenset(["unevaluatedItems", "unevaluatedProperties"])
@@ -98,12 +98,10 @@ def applied(algebra: Algebra, place: Place) -> list[int]:
 
 def target(algebra: Algebra, place: Place, keyword: str) -> int:
     """What a reference leads to, in the end: a chain of mere references is as good as one."""
-    if keyword == "$dynamicRef":
-        place = place.dynamic_ref()
-    else:
-        place = place.ref() if keyword == "$ref" else place.recursive_ref()
+    documents = algebra.documents
+    place = documents.target(place, keyword)
     while is_reference(place.schema) and algebra.keywords(place):  # it may be left out
-        place = place.ref()
+        place = documents.target(place, "$ref")
     return algebra.place(place)
 
 
@@ -161,7 +159,7 @@ def dependency(
         named = tuple([(one, TRUE) for one in dict.fromkeys(demanded)])
         then = objects(algebra, ObjectShape(named, (), frozenset(demanded)))
     else:
-        then = algebra.place(place.grandchild(keyword, name))
+        then = algebra.place(algebra.documents.grandchild(place, keyword, name))
     if kinds_of(around) == TYPES["object"] and all(name in shape.required for shape in around.objects):
         return then
     return algebra.union_of([objects(algebra, ObjectShape(((name, FALSE),))), then])

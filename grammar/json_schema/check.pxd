@@ -3,7 +3,7 @@
 cimport cython
 
 from earleymask.grammar.json_schema.documents cimport Documents, push
-from earleymask.grammar.json_schema.places cimport Resource
+from earleymask.grammar.json_schema.tree cimport Place, Resource
 
 # Kinds of values, imported from schema_keywords.
 cdef int ANY, DEFINITIONS, DEPENDENCIES, LAST_APPLICATOR, LIST, PATTERN_MAP, REFERENCE, SCHEMA, SCHEMA_MAP, TYPE
@@ -13,9 +13,9 @@ cdef tuple PLAIN_TYPES
 cdef frozenset TYPES
 
 
-@cython.locals(resource=Resource, root=Resource)
+@cython.locals(resource=Resource, root=Resource, reached=dict)
 cpdef check_schema(Documents documents, visit=*)
-@cython.locals(resource=Resource, current=Resource, here=set, path=tuple)
-cdef _go_over(Documents documents, list stack, visit, list errors, set dynamic, dict seen)
+@cython.locals(resource=Resource, place=Place, path=tuple)
+cdef _go_over(Documents documents, list stack, visit, list errors, set dynamic, dict reached)
 @cython.locals(kind=int, known=dict, alone=bint, where=tuple, found=tuple, target=Resource)
 cdef _check(Documents documents, dict schema, Resource resource, tuple path, list stack, set dynamic)

@@ -26,14 +26,15 @@ from .keywords import (
     fault,
     is_number,
 )
-from .places import Path, Resource, at, dynamic_name, in_order
+from .tree import at, dynamic_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .documents import Documents
+    from .tree import Path, Place, Resource
 
-    Visitor = Callable[[dict[str, Any], Resource, Path], None]
+    Visitor = Callable[[Place], None]
 
 _BOOLEAN_IN_4 = ("additionalItems", "additionalProperties")
 """The keywords that could be true or false before every schema could."""
@@ -48,16 +49,16 @@ MAX_ERRORS = 1000
 def check_schema(documents: Documents, visit: Visitor | None = None) -> None:
     """Go over every schema that the root can reach, each once: check its keywords and its references.
 
-    `visit(schema, resource, path)` is called for each that is a dict; what it raises is an error of the schema too.
-    Raises GrammarError, with all that was found, in the order of the document.
+    `visit` is called with the place of each that is a dict; what it raises is an error of the schema, too.
+    `documents.reached` has these places then. Raises GrammarError, with all errors, in the order of the document.
     """
     root = documents.root.resource
     errors: list[GrammarError] = []
     dynamic: set[str] = set()
-    seen: dict[int, set[int]] = {}  # by the `id` of a resource: those of the schemas in it that were met
+    reached: dict[Place, bool] = {}
     stack: list[tuple[Any, Resource, Path]] = [(root.schema, root, ())]
     while stack and len(errors) < MAX_ERRORS:
-        _go_over(documents, stack, visit, errors, dynamic, seen)
+        _go_over(documents, stack, visit, errors, dynamic, reached)
         if dynamic:
             # Whatever bears such a name anywhere may be what is meant.
             documents.is_dynamic = True
@@ -65,9 +66,9 @@ def check_schema(documents: Documents, visit: Visitor | None = None) -> None:
             for resource in documents.resources():
                 for name in dynamic & resource.dynamic:
                     schema, path = resource.anchors[name]
-                    if id(schema) not in seen.get(id(resource), ()):
+                    if documents.place(schema, resource, path) not in reached:
                         stack.append((schema, resource, path))
-    for resource in {id(resource): resource for resource in documents.resources()}.values() if dynamic else ():
+    for resource in dict.fromkeys(documents.resources()) if dynamic else ():
         for name in dynamic & resource.dynamic:
             try:
                 documents.check_anchor(name, resource, resource.anchors[name][1], resource)
@@ -75,6 +76,7 @@ def check_schema(documents: Documents, visit: Visitor | None = None) -> None:
                 errors.append(error)
     if errors:
         raise together(in_order(errors, documents))
+    documents.reached = reached
 
 
 def _go_over(
@@ -83,10 +85,8 @@ def _go_over(
     visit: Visitor | None,
     errors: list[GrammarError],
     dynamic: set[str],
-    seen: dict[int, set[int]],
+    reached: dict[Place, bool],
 ) -> None:
-    current: Resource | None = None
-    here: set[int] = set()  # what was met in `current`
     while stack:
         schema, resource, path = stack.pop()
         is_checked = True
@@ -99,17 +99,15 @@ def _go_over(
                 continue
             if "$id" in schema or "id" in schema:
                 resource = documents.entered(schema, resource, path)
-            if resource is not current:
-                current = resource
-                here = seen.setdefault(id(resource), set())
-            if id(schema) in here:
+            place = documents.place(schema, resource, path)
+            if place in reached:
                 continue
-            here.add(id(schema))
+            reached[place] = True
             is_checked = False  # what is wrong is of one keyword: there may be more
             _check(documents, schema, resource, path, stack, dynamic)
             is_checked = True
             if visit is not None:
-                visit(schema, resource, path)
+                visit(place)
         except GrammarError as error:
             if is_checked:
                 errors.extend(error.errors)
@@ -233,3 +231,31 @@ def _no_schema(schema: Any, resource: Resource, path: Path) -> GrammarError:
         hint = 'write {} for true and {"not": {}} for false, or set "$schema" to a later draft'
         return at(path, resource, "in draft 4 a schema must be an object", schema, hint)
     return at(path, resource, "a schema must be an object, true or false", schema)
+
+
+def in_order(errors: list[GrammarError], documents: Documents) -> list[GrammarError]:
+    """The errors in the order of the places that they name, those of the schema itself first."""
+    uris = list(documents.remote)
+    indexes: dict[int, dict[str, int]] = {}  # of the keys of objects, by `id`
+
+    def rank(error: GrammarError) -> tuple[int, list[int]]:
+        pointer = error.pointer or ""
+        # A pointer begins with a slash, and a URI does not.
+        uri, _, pointer = ("", "", pointer) if pointer.startswith("/") else pointer.partition("#")
+        value = documents.remote.get(uri) if uri else documents.root.schema
+        found: list[int] = []
+        for token in pointer.split("/")[1:]:
+            key = token.replace("~1", "/").replace("~0", "~")
+            if isinstance(value, dict) and key in value:
+                if id(value) not in indexes:
+                    indexes[id(value)] = {str(name): index for index, name in enumerate(value)}
+                found.append(indexes[id(value)][key])
+                value = value[key]
+            elif isinstance(value, list) and key.isdigit() and int(key) < len(value):
+                found.append(int(key))
+                value = value[int(key)]
+            else:
+                break
+        return uris.index(uri) + 1 if uri in uris else 0, found
+
+    return sorted(errors, key=rank)

@@ -2,7 +2,7 @@
 
 cimport cython
 
-from earleymask.grammar.json_schema.places cimport Document, Place, Resource
+from earleymask.grammar.json_schema.tree cimport Document, Place, Resource, counted
 
 # Kinds of values, imported from schema_keywords.
 cdef int ANY, DEFINITIONS, DEPENDENCIES, LAST_APPLICATOR, PATTERN_MAP, SCHEMA_LIST, SCHEMA_MAP, SCHEMA_OR_LIST
@@ -17,9 +17,31 @@ cdef class Documents:
     cdef dict _embedded
     cdef dict _targets
     cdef dict _twice
+    cdef dict _places
+    cdef dict _elsewhere
+    cdef dict _scoped
+    cdef public dict reached
     cdef readonly dict remote
     cdef public bint is_dynamic
     cdef Resource _root
+
+    @cython.locals(place=Place)
+    cpdef Place place(self, schema, Resource resource, tuple path, tuple scope=*)
+    @cython.locals(place=Place)
+    cdef Place _place_elsewhere(self, dict schema, Resource resource, tuple path)
+    @cython.locals(place=Place)
+    cdef Place _in_scope(self, Place written, tuple scope)
+    cpdef Place child(self, Place place, keyword)
+    cpdef Place grandchild(self, Place place, keyword, key)
+    @cython.locals(known=dict, held=list, found=list)
+    cpdef list children(self, Place place, dict keywords=*)
+    @cython.locals(entered=Resource)
+    cdef Place _within(self, Place place, schema, tuple path)
+    @cython.locals(resource=Resource, outermost=Resource, path=tuple)
+    cpdef Place target(self, Place place, keyword)
+    cdef tuple _scope_in(self, Place place, Resource resource)
+    @cython.locals(path=tuple, tokens=list, known=Place, found=list)
+    cpdef list parents(self, Place place)
 
     cdef Resource _document(self, schema, str uri, int draft)
     @cython.locals(draft=int, resource=Resource, other=Resource)

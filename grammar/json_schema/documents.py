@@ -1,12 +1,13 @@
-"""From what the user gives to resources in documents: drafts, identifiers, references.
+"""The reader of the tree: documents, drafts, identifiers, references, and the places of subschemas.
 
 A *document* is one JSON value that holds schemas: the one that was given, and those that references lead to elsewhere.
-Nothing is copied and nothing is resolved before it is met. Identifiers and anchors of a whole document are collected
-only when a reference asks for one by name (`Documents.index`): most are JSON pointers.
+`Documents` makes a place when it is first asked for, and resolves a reference when it is first followed. It collects
+the identifiers and anchors of a whole document only when a reference names one (`Documents.index`): most references are
+JSON pointers.
 
 The sources are the core specifications of the drafts; sections are named where they are implemented.
-Not here: places and how they are reached (`places`), whether keywords have good values (`check`), what
-they mean (`algebra`), reading JSON text or models (`read`).
+Not here: what a place is (`tree`), whether keywords have good values (`check`), what they mean (`algebra`), reading
+JSON text or models (`read`).
 """
 
 from __future__ import annotations
@@ -33,14 +34,32 @@ from .keywords import (
     VOCABULARIES,
     keywords,
 )
-from .places import RECURSIVE, SHOWN_CHARS, Document, Path, Place, Resource, at, pointer_of, shown, widened
 from .read import copied
+from .tree import (
+    RECURSIVE,
+    SHOWN_CHARS,
+    Document,
+    Path,
+    Place,
+    Resource,
+    at,
+    counted,
+    dynamic_name,
+    pointer_of,
+    shown,
+    widened,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .tree import Scope
+
     Registry = Mapping[str, Any]  # or a `referencing.Registry`, which is one too
 
+
+_NO_KEYWORDS: dict[str, Any] = {}
+"""Those of True and False."""
 
 _REGISTRY_HINT = "a registry maps URIs to schemas: dicts, True or False (of a JSON text what json.loads makes of it)"
 
@@ -49,12 +68,26 @@ class Documents:
     """All that a schema can reach.
 
     Attributes:
-        root: the place of the schema itself.
+        reached: the places without a scope that the root reaches, in the order in which `check_schema` met them.
         remote: the documents found elsewhere, URI -> a copy of the contents, as far as they were needed.
         is_dynamic: whether anything refers dynamically, so that scopes must be kept.
     """
 
-    __slots__ = ("_by_uri", "_draft", "_embedded", "_registry", "_root", "_targets", "_twice", "is_dynamic", "remote")
+    __slots__ = (
+        "_by_uri",
+        "_draft",
+        "_elsewhere",
+        "_embedded",
+        "_places",
+        "_registry",
+        "_root",
+        "_scoped",
+        "_targets",
+        "_twice",
+        "is_dynamic",
+        "reached",
+        "remote",
+    )
 
     def __init__(
         self,
@@ -79,14 +112,121 @@ class Documents:
         self._targets: dict[tuple[int, str], tuple[Any, Resource, Path]] = {}  # what references were found to mean
         # Where two schemas stand that have the same name: by the `id` of their resource and an anchor; by 0 and a URI.
         self._twice: dict[tuple[int, str], tuple[str, str]] = {}
+        # Places, by the `id` of their schema. Should one Python object stand in several resources: those of all but the
+        # first one by both.
+        self._places: dict[int, Place] = {}
+        self._elsewhere: dict[tuple[int, Resource], Place] = {}
+        self._scoped: dict[tuple[Place, Scope], Place] = {}
+        self.reached: dict[Place, bool] = {}
         self.remote: dict[str, Any] = {} if remote is None else remote
         self.is_dynamic = False
         self._root = self._document(schema, "", draft)
 
+    # Places.
+
     @property
     def root(self) -> Place:
-        scope = widened((), self._root) if self.is_dynamic else ()
-        return Place(self._root.schema, self._root, (), scope, self)
+        """The place of the schema itself."""
+        return self.place(self._root.schema, self._root, (), widened((), self._root) if self.is_dynamic else ())
+
+    def place(self, schema: Any, resource: Resource, path: Path, scope: Scope = ()) -> Place:
+        """Return the place of a schema in a resource: the same one each time, unless the schema is True or False."""
+        if type(schema) is not dict:
+            return Place(schema, _NO_KEYWORDS, resource, path, scope)
+        place = self._places.get(id(schema))
+        if place is None:
+            place = self._places[id(schema)] = Place(schema, counted(schema, resource), resource, path)
+        elif place.resource is not resource:
+            place = self._place_elsewhere(schema, resource, path)
+        return self._in_scope(place, scope) if scope else place
+
+    def _place_elsewhere(self, schema: dict[str, Any], resource: Resource, path: Path) -> Place:
+        key = (id(schema), resource)
+        place = self._elsewhere.get(key)
+        if place is None:
+            place = self._elsewhere[key] = Place(schema, counted(schema, resource), resource, path)
+        return place
+
+    def _in_scope(self, written: Place, scope: Scope) -> Place:
+        place = self._scoped.get((written, scope))
+        if place is None:
+            place = Place(written.schema, written.keywords, written.resource, written.path, scope, written)
+            self._scoped[written, scope] = place
+        return place
+
+    def child(self, place: Place, keyword: str) -> Place:
+        """Return the schema that is the value of a keyword."""
+        return self._within(place, place.schema[keyword], (place.path, keyword))
+
+    def grandchild(self, place: Place, keyword: str, key: str | int) -> Place:
+        """Return one of the schemas that a keyword holds, by name or index."""
+        return self._within(place, place.schema[keyword][key], ((place.path, keyword), key))
+
+    def has_reached(self, place: Place) -> bool:
+        """Whether the check has reached the schema of a place, which may be one of other documents."""
+        known = self._places.get(id(place.schema))
+        return known is not None and known in self.reached
+
+    def children(self, place: Place, keywords: dict[str, Any] | None = None) -> list[Place]:
+        """Return the subschemas that a place holds directly, without a scope, whether something reaches them or not;
+        but not True and False, and none whose resource cannot be read. `keywords`: only those in these."""
+        known = place.resource.keywords
+        held: list[tuple[Any, Resource, Path]] = []
+        for keyword, value in (place.schema if keywords is None else keywords).items():
+            kind = known.get(keyword, ANY)
+            if kind <= LAST_APPLICATOR:
+                push(held, kind, value, place.resource, (place.path, keyword))
+        found = []
+        for schema, _, path in held:
+            if type(schema) is dict:
+                try:
+                    found.append(self._within(place, schema, path).written)
+                except GrammarError:  # nothing reaches it, or the check would have met this
+                    continue
+        return found
+
+    def _within(self, place: Place, schema: Any, path: Path) -> Place:
+        resource = place.resource
+        if type(schema) is dict and ("$id" in schema or "id" in schema):
+            entered = self.entered(schema, resource, path)
+            if entered is not resource:
+                return self.place(schema, entered, path, self._scope_in(place, entered))
+        return self.place(schema, resource, path, place.scope)
+
+    def target(self, place: Place, keyword: str) -> Place:
+        """Return what a reference leads to: `$ref`, or `$dynamicRef` and `$recursiveRef` given the scope of the place
+        (2020-12 core, 8.2.3.2; 2019-09 core, 8.2.4.2.1)."""
+        reference = place.schema[keyword]
+        schema, resource, path = self.resolve(reference, place.resource, (place.path, keyword))
+        if keyword != "$ref":
+            name = dynamic_name(keyword, reference, schema, resource)
+            if name is not None:
+                for known, outermost in place.scope:
+                    if known == name:
+                        schema, path = outermost.anchors[name]
+                        resource = outermost
+        return self.place(schema, resource, path, self._scope_in(place, resource))
+
+    def _scope_in(self, place: Place, resource: Resource) -> Scope:
+        if not self.is_dynamic or resource is place.resource:
+            return place.scope
+        return widened(place.scope, resource)
+
+    def parents(self, place: Place) -> list[Place]:
+        """Return the places that hold a place, outermost first, as far as something has asked for them."""
+        tokens = []
+        path = place.path
+        while path:
+            path, token = path
+            tokens.append(token)
+        value = self.root_of(place.resource.document).schema
+        found = []
+        while tokens:
+            known = self._places.get(id(value))
+            if known is not None:
+                found.append(known)
+            value = value[tokens.pop()]
+        return found
 
     # What is where.
 
@@ -342,10 +482,12 @@ class Documents:
                 hint="rename one of them: it is not said which of them counts",
             )
 
-    def all_schemas(self) -> Iterator[tuple[dict[str, Any], Resource, Path]]:
-        """All schemas of all documents that are known, whether something reaches them or not, but for bools."""
-        for document in {id(resource.document): resource.document for resource in self.resources()}.values():
-            yield from self._schemas(document, is_used=False)
+    def all_places(self) -> Iterator[Place]:
+        """Yield all schemas of all documents that are known, whether something reaches them or not, but for True and
+        False."""
+        for document in dict.fromkeys([resource.document for resource in self.resources()]):
+            for schema, resource, path in self._schemas(document, is_used=False):
+                yield self.place(schema, resource, path)
 
     def _schemas(self, document: Document, *, is_used: bool = True) -> Iterator[tuple[dict[str, Any], Resource, Path]]:
         """The schemas of a document. Where not all are used, those of drafts that are not known are as those around."""

@@ -32,7 +32,7 @@ from .text_sets import ALL_TEXTS, NO_TEXTS, Texts
 
 if TYPE_CHECKING:
     from .algebra import Algebra
-    from .places import Place
+    from .tree import Place
 
 MAX_CASES = 1 << 10
 
@@ -106,7 +106,7 @@ class Evaluation(OfAlgebra):
                 for name in value:
                     without = ALL_VALUES._replace(objects=(ObjectShape(((name, FALSE),)),))
                     with_it = NO_VALUES._replace(objects=(ObjectShape(((name, TRUE),), required=frozenset((name,))),))
-                    term = algebra.place(place.grandchild(keyword, name))
+                    term = algebra.place(algebra.documents.grandchild(place, keyword, name))
                     then = self.product({(with_it, NOTHING): True}, self.cases(term))
                     found = self.product(found, [(without, NOTHING), *then])
             elif keyword in ("not", "dependentRequired", "dependencies"):
@@ -122,7 +122,8 @@ class Evaluation(OfAlgebra):
         """What the place's own keywords speak of."""
         schema = self.algebra.keywords(place)
         keys = NO_TEXTS
-        if "additionalProperties" in schema or (id(place.schema), "patternProperties") in self.algebra.dropped:
+        is_left_out = "patternProperties" in place.keywords and "patternProperties" not in schema
+        if "additionalProperties" in schema or is_left_out:
             keys = ALL_TEXTS
         else:
             if "properties" in schema:

@@ -53,9 +53,7 @@ class ReadSchema:
     def report(self) -> tuple[Row, ...]:
         from .report import report
 
-        # Documents go over each schema once; these go over all of them again, and over nothing else.
-        documents = Documents(self.schema, remote=dict(self.documents.remote))
-        return report(documents, self.algebra, self.algebra.dropped)
+        return report(self.algebra)
 
 
 def reread(given: Any, options: str, limits: Limits) -> ReadSchema:

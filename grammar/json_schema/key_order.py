@@ -10,8 +10,8 @@ from .terms import BOTH, PLACE
 
 if TYPE_CHECKING:
     from .algebra import Algebra
-    from .places import Place
     from .shapes import ObjectShape
+    from .tree import Place
 
 
 def key_order(algebra: Algebra, term: int) -> list[str]:

@@ -34,7 +34,7 @@ from .algebra import Algebra
 from .array_rules import ArrayRules
 from .key_order import in_order
 from .object_rules import ObjectRules
-from .scan import Scan
+from .refusals import Refusals
 from .shapes import FALSE, TRUE, ArrayShape, ObjectShape, Values, is_nothing
 from .shortcuts import have_scalar, is_shallow, is_something, is_structured, plain_scalars
 from .text_sets import NO_TEXTS, Questions, Texts, has_surrogate, spelled_words
@@ -74,15 +74,15 @@ def load(documents: Documents, options: Options, limits: Limits) -> tuple[Engine
 
 
 def scanned(documents: Documents, options: Options, limits: Limits) -> tuple[Algebra, Rehearsal | None]:
-    """The algebra of what the scan has left of a schema, and the rehearsal where there was one."""
+    """The algebra of what the refusals have left of a schema, and the rehearsal where there was one."""
     algebra = Algebra(documents, options, {}, limits)
-    scan = Scan(documents, algebra)
-    scan.run()
-    if scan.dropped:
-        algebra = Algebra(documents, options, scan.dropped, limits)
-    algebra.has_unique_items = bool(scan.endless)
-    algebra.plain_numbers = scan.plain_numbers
-    found, within = heavy(scan)
+    refusals = Refusals(documents, algebra)
+    survey = refusals.run()
+    if refusals.dropped:
+        algebra = Algebra(documents, options, refusals.dropped, limits)
+    algebra.has_unique_items = bool(survey.endless)
+    algebra.plain_numbers = survey.plain_numbers
+    found, within = heavy(survey)
     if found:
         from .rehearsal import rehearsed
 

@@ -30,7 +30,7 @@ from .text_sets import ALL_TEXTS, NO_TEXTS, Texts
 if TYPE_CHECKING:
     from ..regex.ast import Node
     from .algebra import Algebra
-    from .places import Place
+    from .tree import Place
 
 MAX_LENGTH = 1 << 31
 """Code points: no text of so many is written."""
@@ -118,6 +118,7 @@ def _only(algebra: Algebra, shapes: Any, demanded: Any, objects: bool) -> Any:
 
 def object_shape(algebra: Algebra, place: Place, is_negated: bool = False) -> ObjectShape | None:
     schema = algebra.keywords(place)
+    documents = algebra.documents
     named: dict[str, int] = {}
     for_all: list[ForAll] = []
     # Patterns and what is left by them say something about names, too.
@@ -125,11 +126,11 @@ def object_shape(algebra: Algebra, place: Place, is_negated: bool = False) -> Ob
     if "additionalProperties" in schema:
         others = algebra.child(place, "additionalProperties")
     patterns = [
-        (algebra.pattern(pattern), algebra.place(place.grandchild("patternProperties", pattern)))
+        (algebra.pattern(pattern), algebra.place(documents.grandchild(place, "patternProperties", pattern)))
         for pattern in schema.get("patternProperties", ())
     ]
     for name in schema.get("properties", ()):
-        value = algebra.place(place.grandchild("properties", name))
+        value = algebra.place(documents.grandchild(place, "properties", name))
         for keys, demanded in patterns:
             if keys.has(name):
                 value = algebra.intersection(value, demanded)

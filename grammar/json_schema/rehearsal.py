@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..json.numbers import NumberSet
-    from .places import Place
     from .shapes import Values
+    from .tree import Place
 
 MAX_TERMS = 1 << 5
 """That are rehearsed, of one schema: the first ones from the root on."""
@@ -51,9 +51,9 @@ MAX_KEPT = 1 << 15
 class Rehearsal:
     """One walk through the terms of a schema."""
 
-    def __init__(self, algebra: Algebra, reaching: set[int] | None) -> None:
+    def __init__(self, algebra: Algebra, reaching: set[Place] | None) -> None:
         self.algebra = algebra
-        self.reaching = reaching  # the `id` of values from which something heavy is reached; None: all
+        self.reaching = reaching  # places from which something heavy is reached; None: all
         self.engine = Engine(Regexes())
         self.engine.regexes.limit_time(algebra.limits, algebra.deadline - monotonic())
         self.loader = SchemaLoader(algebra, self.engine)
@@ -88,7 +88,7 @@ class Rehearsal:
         kind = self.algebra.kinds[term >> 1]
         if kind == BOTH:
             return any(map(self.reaches, part))
-        return kind == VALUES or (kind == PLACE and id(part.schema) in self.reaching)
+        return kind == VALUES or (kind == PLACE and part.written in self.reaching)
 
     def add(self, terms: Iterable[int]) -> None:
         for term in terms:
@@ -225,7 +225,7 @@ def try_states(regexes: Regexes, start: int) -> None:
             node = rng.choice(targets)
 
 
-def rehearsed(algebra: Algebra, within: set[int] | None) -> Rehearsal:
+def rehearsed(algebra: Algebra, within: set[Place] | None) -> Rehearsal:
     """The rehearsal of an algebra, in which all has been found to be possible that may be too much, `within` what
     `Rehearsal` calls `reaching`. Without `strict`: of the algebra of what is left then."""
     rehearsal = Rehearsal(algebra, within)
@@ -238,7 +238,9 @@ def rehearsed(algebra: Algebra, within: set[int] | None) -> Rehearsal:
             if not more:
                 raise
             told = (error.message if isinstance(error, GrammarLimitError) else str(error)).replace("\n", "; ")
-            dropped = {**algebra.dropped, **{(id(place.schema), keyword): told for place, keyword in more}}
+            dropped = {place: dict(left_out) for place, left_out in algebra.dropped.items()}
+            for place, keyword in more:
+                dropped.setdefault(place.written, {})[keyword] = told
             left = Algebra(algebra.documents, algebra.options, dropped, algebra.limits)
             left.has_unique_items, left.plain_numbers = algebra.has_unique_items, algebra.plain_numbers
             algebra = left

@@ -1,28 +1,27 @@
 """What became of each keyword of a schema, known or not: enforced as it is, narrowed or widened (or refused: then
-`places.refused` makes its row).
+`tree.refused` makes its row).
 
-The report goes over the schema once more and is made when somebody asks; what is left out, `scan` has found.
+The report is made when somebody asks for it, from the places that the check has reached. `refusals` and `rehearsal`
+have found what is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..errors import EXACT, NARROWED, WIDENED, GrammarError, Reason, Row
 from ..json.formats import NARROWED as NARROWED_FORMATS
 from ..json.number_spellings import MAX_FIGURES
-from .check import check_schema
+from .documents import Documents
 from .keywords import ANNOTATION, DRAFT_4, DRAFT_7, IDENTITY, KNOWN_ELSEWHERE, is_number, rows
 from .own_values import format_tree
-from .places import Path, pointer_of
+from .tree import pointer_of
 
 if TYPE_CHECKING:
     from .algebra import Algebra
-    from .documents import Documents
     from .options import Options
-    from .places import Resource
+    from .tree import Path, Place, Resource
 
 _TEXTS = ("minLength", "maxLength", "pattern", "patternProperties", "propertyNames")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -44,13 +43,10 @@ _ELSEWHERE = frozenset(["$dynamicRef", "$recursiveRef", "$id"])
 UNREACHED = "in a schema that nothing applies, asserts nothing"
 
 
-Dropped = Mapping[tuple[int, str], str]
-"""Keywords that are left out, by the `id` of their schema and by name, and why."""
-
-
-def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Row, ...]:
-    """What became of each keyword of each schema, by pointer."""
+def report(algebra: Algebra) -> tuple[Row, ...]:
+    """Return what became of each keyword of each schema, by pointer."""
     options = algebra.options
+    documents = algebra.documents
     found: list[Row] = []
 
     def narrow(reason: Reason, why: str) -> None:
@@ -65,12 +61,10 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
     if options.number_plain:
         narrow(Reason.NUMBER_PLAIN, "number_plain=True: no number has an exponent, and no integer a fraction")
 
-    weakened = {key for key, _ in dropped}
-    reached: set[int] = set()
     left_out: set[Path] = set()
-
-    def visit(schema: dict[str, Any], resource: Resource, path: Path) -> None:
-        reached.add(id(schema))
+    for place in documents.reached:
+        schema, resource, path = place.schema, place.resource, place.path
+        dropped = algebra.dropped.get(place, {})
         known = rows(resource.draft)
         around = path if left_out else ()
         while around and around not in left_out:
@@ -80,13 +74,13 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
             found.extend(
                 [Row(pointer_of((path, name), resource), name, WIDENED, why, reason=Reason.STRICT) for name in schema]
             )
-            return
+            continue
         for keyword in schema:
             pointer = pointer_of((path, keyword), resource)
             status, why, reason = EXACT, "", Reason.NONE
             row = known.get(keyword)
-            if (id(schema), keyword) in dropped:
-                status, why, reason = WIDENED, f"strict=False: {dropped[id(schema), keyword]}", Reason.STRICT
+            if keyword in dropped:
+                status, why, reason = WIDENED, f"strict=False: {dropped[keyword]}", Reason.STRICT
                 left_out.add((path, keyword))
             elif row is None:
                 why = (
@@ -110,13 +104,13 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
                 why = _format(schema[keyword], resource, algebra)
                 if not why and schema[keyword] in NARROWED_FORMATS:
                     status, why, reason = NARROWED, NARROWED_FORMATS[schema[keyword]], Reason.FORMAT
-            elif weakened and keyword in _FAILS and _is_weakened(documents, resource, keyword, schema, weakened):
+            elif algebra.dropped and keyword in _FAILS and _is_weakened(algebra, place, keyword):
                 status, reason = WIDENED, Reason.STRICT
                 why = "strict=False: what may have to fail here is left out in part"
             elif keyword in _TEXTS:
                 status, why, reason = NARROWED, NO_SURROGATES, Reason.SURROGATES
             elif keyword == "uniqueItems":
-                if id(schema) in algebra.plain_numbers:
+                if place in algebra.plain_numbers:
                     status, why, reason = NARROWED, TOLD_APART, Reason.DIFFERING_NUMBERS
             elif _is_about_numbers(keyword, schema[keyword], resource.draft) and not options.number_plain:
                 status, reason = NARROWED, Reason.NUMBER_DIGITS
@@ -128,37 +122,37 @@ def report(documents: Documents, algebra: Algebra, dropped: Dropped) -> tuple[Ro
                 reason = Reason.ASSERTS_NOTHING
             found.append(Row(pointer, keyword, status, why, reason=reason))
 
-    check_schema(documents, visit)
-    for schema, resource, path in documents.all_schemas():
-        if id(schema) not in reached:
-            for name in schema:
-                pointer = pointer_of((path, name), resource)
+    # Other documents, since nothing more may be read from the registry: what has been read is part of the grammar.
+    everything = Documents(documents.root.schema, remote=dict(documents.remote))
+    for place in everything.all_places():
+        if not documents.has_reached(place):
+            for name in place.schema:
+                pointer = pointer_of((place.path, name), place.resource)
                 found.append(Row(pointer, name, EXACT, UNREACHED, reason=Reason.ASSERTS_NOTHING))
     return tuple(sorted(found))
 
 
-def _is_weakened(
-    documents: Documents, resource: Resource, keyword: str, schema: dict[str, Any], weakened: set[int]
-) -> bool:
-    """Whether something is left out of what the keyword may need to fail: of that it is not known then. Behind dynamic
-    references and in other resources something may be."""
+def _is_weakened(algebra: Algebra, place: Place, keyword: str) -> bool:
+    """Whether something is left out of what the keyword may need to fail: then it is not known whether that fails.
+    Something may be left out behind dynamic references and in other resources."""
+    documents = algebra.documents
     judged = _FAILS[keyword]
-    stack: list[Any] = [schema.get(judged)] if judged else list(schema.values())
-    met: set[int] = {id(schema)}
-    if not judged and id(schema) in weakened:
+    if not judged and place in algebra.dropped:
         return True
+    schema = place.schema
+    stack = documents.children(place, {judged: schema[judged]} if judged in schema else {} if judged else None)
+    met = {place}
     while stack:
-        value = stack.pop()
-        if isinstance(value, dict) and id(value) not in met:
-            met.add(id(value))
-            if id(value) in weakened or not _ELSEWHERE.isdisjoint(value):
-                return True
-            if isinstance(value.get("$ref"), str):
-                with suppress(GrammarError):  # in a constant
-                    stack.append(documents.resolve(value["$ref"], resource, ())[0])
-            stack += value.values()
-        elif isinstance(value, list):
-            stack += value
+        one = stack.pop()
+        if one in met:
+            continue
+        met.add(one)
+        if one in algebra.dropped or not _ELSEWHERE.isdisjoint(one.schema):
+            return True
+        if "$ref" in one.keywords:
+            with suppress(GrammarError):  # nothing reaches it
+                stack.append(documents.target(one, "$ref").written)
+        stack += documents.children(one)
     return False
 
 

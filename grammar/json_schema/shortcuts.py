@@ -13,8 +13,8 @@ from .terms import BOTH, PLACE
 
 if TYPE_CHECKING:
     from .algebra import Algebra
-    from .places import Place
     from .shapes import Values
+    from .tree import Place
 
 MAX_LOOKED = 4
 """References that are followed to see that something satisfies a schema."""
@@ -98,9 +98,10 @@ def _has_value(algebra: Algebra, place: Place, depth: int) -> bool:
         ):
             return False
         if "$ref" in schema:
-            return _has_value(algebra, place.ref(), depth + 1)
+            return _has_value(algebra, algebra.documents.target(place, "$ref"), depth + 1)
         n = len(schema["anyOf"])
-        return any(_has_value(algebra, place.grandchild("anyOf", index), depth + 1) for index in range(n))
+        documents = algebra.documents
+        return any(_has_value(algebra, documents.grandchild(place, "anyOf", index), depth + 1) for index in range(n))
     kind = schema.get("type", "null")
     if "const" in schema or "enum" in schema:
         values = scalars_of(schema, place.resource.keywords)

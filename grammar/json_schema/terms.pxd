@@ -3,7 +3,7 @@
 cimport cython
 
 from earleymask.grammar.json_schema.documents cimport Documents
-from earleymask.grammar.json_schema.places cimport Place
+from earleymask.grammar.json_schema.tree cimport Place
 
 
 cdef class Terms:
@@ -14,7 +14,7 @@ cdef class Terms:
     cdef readonly Documents documents
     cdef readonly object options
     cdef readonly object dropped
-    cdef readonly set weakened
+    cdef readonly dict weakened
     cdef readonly list kinds
     cdef readonly list parts
     cdef readonly dict known
@@ -24,7 +24,6 @@ cdef class Terms:
     cpdef begin(self, double seconds_left)
     cpdef look(self)
     cpdef place(self, Place place)
-    @cython.locals(known=dict)
     cpdef dict keywords(self, Place place)
     cpdef child(self, Place place, keyword)
     cpdef list children(self, Place place, keyword, keys)

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from ...earley.limits import Limits
     from .documents import Documents
     from .options import Options
-    from .places import Place
+    from .tree import Place
+
+    Dropped = Mapping[Place, Mapping[str, str]]
+    """Keywords that are left out, place by place, and why: see `refusals`."""
     from .shapes import Values
 
 MAX_TERMS = 1 << 20
@@ -35,16 +38,18 @@ PLACE, BOTH, CONSTANT, VALUES = range(4)
 class Terms:
     """The terms of one schema."""
 
-    def __init__(
-        self, documents: Documents, options: Options, dropped: Mapping[tuple[int, str], str], limits: Limits
-    ) -> None:
+    def __init__(self, documents: Documents, options: Options, dropped: Dropped, limits: Limits) -> None:
         self.limits = limits
         self.deadline = monotonic() + limits.seconds
         self.is_loading = True
         self.documents = documents
         self.options = options
-        self.dropped = dropped  # keywords that are left out: see `scan`
-        self.weakened = {key for key, _ in dropped}  # the `id` of schemas that are not known whole
+        self.dropped = dropped
+        # The keywords that are left of places of which some are left out.
+        self.weakened = {
+            place: {name: value for name, value in place.keywords.items() if name not in left_out}
+            for place, left_out in dropped.items()
+        }
         # By term // 2: what it is, and of what.
         self.kinds: list[int] = [BOTH]
         self.parts: list[Any] = [()]
@@ -72,24 +77,21 @@ class Terms:
         schema = place.schema
         if schema is True or schema is False:
             return TRUE if schema else FALSE
-        return self._term(PLACE, place.key(), place)
+        return self._term(PLACE, place, place)
 
     def keywords(self, place: Place) -> dict[str, Any]:
-        """The keywords that count at a place, which is no bool."""
-        known = place.keywords
-        if known is None:
-            known = place.applied()
-            if self.dropped:
-                schema = place.schema
-                known = {name: value for name, value in known.items() if (id(schema), name) not in self.dropped}
-            place.keywords = known
-        return known
+        """Return the keywords of a place that count and are not left out."""
+        if self.weakened:
+            left = self.weakened.get(place.written)
+            if left is not None:
+                return left
+        return place.keywords
 
     def child(self, place: Place, keyword: str) -> int:
-        return self.place(place.child(keyword))
+        return self.place(self.documents.child(place, keyword))
 
     def children(self, place: Place, keyword: str, keys: Iterable[Any]) -> list[int]:
-        return [self.place(place.grandchild(keyword, key)) for key in keys]
+        return [self.place(self.documents.grandchild(place, keyword, key)) for key in keys]
 
     def constant(self, value: Any) -> int:
         return self._term(CONSTANT, as_written(value), value)

@@ -12,12 +12,9 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...earley.errors import LimitError
-from .check import check_schema
-from .documents import push
 from .finite import STRUCTURED, UNKNOWN, differing, listed, listed_scalars, listed_structured
 from .keywords import APPLICATORS, DEFINITIONS
 from .own_values import ARRAYS, array_shape
-from .places import Path, Place
 from .shapes import ALL_VALUES, FALSE, UNIQUE, Values
 
 if TYPE_CHECKING:
@@ -25,8 +22,8 @@ if TYPE_CHECKING:
 
     from .algebra import Algebra
     from .documents import Documents
-    from .places import Resource
     from .shapes import ArrayShape
+    from .tree import Place
 
 BESIDE = APPLICATORS - {"unevaluatedItems", "unevaluatedProperties"}
 """Keywords whose schemas apply to the same value."""
@@ -79,26 +76,19 @@ class Verdict(NamedTuple):
 
 
 class UniqueItems:
-    """Decides about the schemas with `uniqueItems` of one scan.
+    """Decides about the places with `uniqueItems` of one survey.
 
-    edges: from schemas to those that apply to the same value, by `id`; places: where the former are.
+    edges: from places to those that apply to the same value.
     """
 
-    def __init__(
-        self,
-        documents: Documents,
-        algebra: Algebra,
-        edges: Mapping[int, list[int]],
-        places: Mapping[int, tuple[dict[str, Any], Resource, Path]],
-    ) -> None:
+    def __init__(self, documents: Documents, algebra: Algebra, edges: Mapping[Place, list[Place]]) -> None:
         self.documents = documents
         self.algebra = algebra
-        self.places = places
-        self.around: dict[int, list[int]] = {}  # the edges, backwards
+        self.around: dict[Place, list[Place]] = {}  # the edges, backwards
         for one, others in edges.items():
             for other in others:
                 self.around.setdefault(other, []).append(one)
-        self._alone: set[int] | None = None
+        self._alone: set[Place] | None = None
 
     def verdict(self, place: Place, *, is_negated: bool) -> Verdict:
         """Of a place that has the keyword. is_negated: whether its negation may be needed."""
@@ -131,16 +121,14 @@ class UniqueItems:
         if doubt is NO_DOUBT:
             passed += shapes
             return NO_DOUBT
-        around = self.around.get(id(place.schema), ())
-        if not around or self.documents.is_dynamic or id(place.schema) in self.alone():
+        around = self.around.get(place, ())
+        if not around or self.documents.is_dynamic or place in self.alone():
             if inner is NO_DOUBT or (doubt == inner and doubt.cause is not Cause.ANYTHING):
                 return doubt
             where = place.pointer if "#" in place.pointer else f"#{place.pointer}"
             return Doubt(doubt.cause, f"at {where} {doubt.why}")
         for one in around:
-            schema, resource, path = self.places[one]
-            inner_doubt = doubt if inner is NO_DOUBT else inner
-            outer = self.within(Place(schema, resource, path, (), self.documents), passed, inner_doubt)
+            outer = self.within(one, passed, doubt if inner is NO_DOUBT else inner)
             if outer is not NO_DOUBT:
                 return outer
         return NO_DOUBT
@@ -149,10 +137,10 @@ class UniqueItems:
         """Return why too few items that differ may be left, though a place by itself leaves enough of them: another
         schema that applies to the value may demand more items, or allow fewer values."""
         waiting = [place]
-        met: set[int] = set()
+        met: set[Place] = set()
         while waiting:
             place = waiting.pop()
-            around = () if self.documents.is_dynamic else self.around.get(id(place.schema), ())
+            around = () if self.documents.is_dynamic else self.around.get(place, ())
             if _conjoins(place.schema):
                 passed: list[ArrayShape] = []
                 doubt = self.within(place, passed)
@@ -161,8 +149,7 @@ class UniqueItems:
             for one in around:
                 if one not in met:
                     met.add(one)
-                    schema, resource, path = self.places[one]
-                    waiting.append(Place(schema, resource, path, (), self.documents))
+                    waiting.append(one)
         return NO_DOUBT
 
     def doubt_about(self, shapes: tuple[ArrayShape, ...]) -> Doubt:
@@ -174,20 +161,20 @@ class UniqueItems:
                 return doubt
         return NO_DOUBT
 
-    def alone(self) -> set[int]:
-        """By `id`: the schemas that apply to some value, a member or an item, that no schema around them speaks of."""
+    def alone(self) -> set[Place]:
+        """Return the places that apply to some value, a member or an item, of which no schema around them speaks."""
         if self._alone is None:
-            found = self._alone = {id(self.documents.root.schema)}
-
-            def visit(schema: dict[str, Any], resource: Resource, path: Path) -> None:
-                for keyword, value in schema.items():
-                    kind = resource.keywords.get(keyword, DEFINITIONS)
-                    if kind < DEFINITIONS and keyword not in BESIDE:
-                        inner: list[Any] = []
-                        push(inner, kind, value, resource, path)
-                        found.update([id(one) for one, _, _ in inner])
-
-            check_schema(self.documents, visit)
+            documents = self.documents
+            found = self._alone = {documents.root.written}
+            for place in documents.reached:
+                known = place.resource.keywords
+                said = {
+                    keyword: value
+                    for keyword, value in place.schema.items()
+                    if known.get(keyword, DEFINITIONS) < DEFINITIONS and keyword not in BESIDE
+                }
+                if said:
+                    found.update(documents.children(place, said))
         return self._alone
 
 

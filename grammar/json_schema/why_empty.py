@@ -18,21 +18,21 @@ from .algebra import Algebra
 from .applicators import target
 from .keywords import APPLICATORS, count
 from .own_values import own_values
-from .places import pointer_of
 from .shapes import is_nothing
+from .tree import pointer_of
 
 if TYPE_CHECKING:
     from .load import SchemaLoader
-    from .places import Place
+    from .tree import Place
 
 
 def narrowed_away(algebra: Algebra, loader_of: type[SchemaLoader]) -> str:
     """What is left out of formats, where a schema had documents if that were not asked; empty if it had none."""
     left_out = {}
-    for schema, _, _ in algebra.documents.all_schemas():
-        name = schema.get("format")
+    for place in algebra.documents.all_places():
+        name = place.schema.get("format")
         if isinstance(name, str) and name in NARROWED:
-            left_out[id(schema), "format"] = NARROWED[name]
+            left_out[place] = {**algebra.dropped.get(place, {}), "format": NARROWED[name]}
     if not left_out:
         return ""
     without = Algebra(algebra.documents, algebra.options, {**algebra.dropped, **left_out}, algebra.limits)
@@ -44,7 +44,7 @@ def narrowed_away(algebra: Algebra, loader_of: type[SchemaLoader]) -> str:
         is_something = symbol is not None and engine.is_productive(symbol)
     except (GrammarError, LimitError):
         return ""
-    return "; ".join(dict.fromkeys(left_out.values())) if is_something else ""
+    return "; ".join(dict.fromkeys([one["format"] for one in left_out.values()])) if is_something else ""
 
 
 def where_nothing(loader: SchemaLoader, root: int) -> str | None:
@@ -54,9 +54,9 @@ def where_nothing(loader: SchemaLoader, root: int) -> str | None:
     pointer = None
     met = set()
     try:
-        while place is not None and place.key() not in met:
+        while place is not None and place not in met:
             pointer = place.pointer
-            met.add(place.key())
+            met.add(place)
             path, inner = _cause(loader, place)
             if path is not None:
                 pointer = pointer_of(
@@ -73,6 +73,7 @@ def _cause(loader: SchemaLoader, place: Place) -> tuple[Any, Place | None]:
     if place.schema is False:
         return None, None
     algebra = loader.algebra
+    documents = algebra.documents
     schema = algebra.keywords(place)
 
     def has_nothing(term: int) -> bool:
@@ -84,7 +85,7 @@ def _cause(loader: SchemaLoader, place: Place) -> tuple[Any, Place | None]:
             found = algebra.place_of(target(algebra, place, keyword))
             return (place.path, keyword), found
     for keyword in ("allOf", "anyOf", "oneOf"):
-        branches = [place.grandchild(keyword, index) for index in range(len(schema.get(keyword, ())))]
+        branches = [documents.grandchild(place, keyword, index) for index in range(len(schema.get(keyword, ())))]
         empty = [branch for branch in branches if has_nothing(algebra.place(branch))]
         if empty and (keyword == "allOf" or len(branches) == 1):
             return None, empty[0]
@@ -101,7 +102,7 @@ def _cause(loader: SchemaLoader, place: Place) -> tuple[Any, Place | None]:
     if kind == "object":
         for name in schema.get("required", ()):
             if name in schema.get("properties", ()):
-                member = place.grandchild("properties", name)
+                member = documents.grandchild(place, "properties", name)
                 if has_nothing(algebra.place(member)):
                     return None, member
         if is_nothing(own) and "required" in schema:
@@ -112,15 +113,15 @@ def _cause(loader: SchemaLoader, place: Place) -> tuple[Any, Place | None]:
         first = schema.get(prefix, ())
         first = first if isinstance(first, list) else ()
         for index in range(min(least, len(first))):
-            item = place.grandchild(prefix, index)
+            item = documents.grandchild(place, prefix, index)
             if has_nothing(algebra.place(item)):
                 return None, item
         rest = "additionalItems" if prefix == "items" and first else "items"
         if least > len(first) and rest in schema and has_nothing(algebra.child(place, rest)):
-            return None, place.child(rest)
+            return None, documents.child(place, rest)
         if "contains" in schema and count(schema.get("minContains", 1)) > 0:
             if has_nothing(algebra.child(place, "contains")):
-                return None, place.child("contains")
+                return None, documents.child(place, "contains")
     beside = [keyword for keyword in schema if keyword in APPLICATORS and keyword not in ("then", "else")]
     if len(beside) == 1 and not has_nothing(algebra.meaning(own)):
         return (place.path, beside[0]), None

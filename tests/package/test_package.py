@@ -48,8 +48,8 @@ CIRCLES = [
 # The same for arrows that nothing follows at run time: what is imported under `if TYPE_CHECKING`, and the headers
 # (`.pxd`) of `grammar/`.
 CIRCLES_OF_TYPES = [
-    # Documents make places in themselves, and a place asks its documents where a reference leads.
-    "grammar.json_schema.documents grammar.json_schema.places",
+    """grammar.model.attributes grammar.model.contexts grammar.model.followers grammar.model.model
+    grammar.model.parametric grammar.model.shape""",
     # The rules of each kind of value ask the loader for the symbols of the values inside.
     """grammar.json_schema.array_rules grammar.json_schema.endings grammar.json_schema.load
     grammar.json_schema.object_rules grammar.json_schema.rehearsal grammar.json_schema.why_empty""",

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from enum import Enum, IntEnum
-from functools import partial
 from typing import Any, Literal
 
 import jsonschema
@@ -25,8 +24,8 @@ from earleymask.grammar.errors import GrammarError, GrammarLimitError
 from earleymask.grammar.json_schema.check import check_schema
 from earleymask.grammar.json_schema.documents import Documents
 from earleymask.grammar.json_schema.keywords import DRAFTS, KEYWORDS, METASCHEMAS, keywords, rows
-from earleymask.grammar.json_schema.places import Path, Place, Resource
 from earleymask.grammar.json_schema.read import read
+from earleymask.grammar.json_schema.tree import Place
 
 
 def scanned(schema: Any, **options: Any) -> Documents:
@@ -132,8 +131,18 @@ def test_dataclasses() -> None:
 # References. A `const` in each target shows which one a reference leads to.
 
 
-def leads(place: Place) -> Any:
-    return place.schema if isinstance(place.schema, bool) else place.schema.get("const")
+def walked(documents: Documents, *keywords: str) -> Place:
+    """The place that keywords lead to from the root, references followed."""
+    place = documents.root
+    for keyword in keywords:
+        place = (
+            documents.target(place, keyword) if keyword.endswith(("ref", "Ref")) else documents.child(place, keyword)
+        )
+    return place
+
+
+def leads(documents: Documents, *keywords: str) -> Any:
+    return walked(documents, *keywords).schema.get("const")
 
 
 @pytest.mark.parametrize(
@@ -161,16 +170,15 @@ def leads(place: Place) -> Any:
     ],
 )
 def test_what_references_lead_to(reference: str, schema: dict[str, Any], pointer: str) -> None:
-    for_all = scanned({"items": {"$ref": reference}, **schema})
-    found = for_all.root.child("items").ref()
-    assert (leads(found), found.pointer) == (1, pointer)
+    documents = scanned({"items": {"$ref": reference}, **schema})
+    assert leads(documents, "items", "$ref") == 1
+    assert walked(documents, "items", "$ref").pointer == pointer
 
 
 def test_a_reference_to_the_whole() -> None:
     documents = scanned({"$id": "http://h/a", "const": 1, "items": {"$ref": "#"}, "not": {"$ref": "http://h/a"}})
     for keyword in ("items", "not"):
-        found = documents.root.child(keyword).ref()
-        assert found.key() == documents.root.key()
+        assert walked(documents, keyword, "$ref") is documents.root
 
 
 def test_references_are_relative_to_the_resource_they_stand_in() -> None:
@@ -183,11 +191,10 @@ def test_references_are_relative_to_the_resource_they_stand_in() -> None:
             "not": {"$ref": "#/items/items"},
         }
     )
-    place = documents.root.child("items")
-    assert leads(place.child("items").ref()) == "inner"
-    assert leads(place.child("not").ref()) == "c"
-    # A pointer into an embedded resource leads to a place in that resource.
-    assert leads(documents.root.child("not").ref().ref()) == "inner"
+    assert leads(documents, "items", "items", "$ref") == "inner"
+    assert leads(documents, "items", "not", "$ref") == "c"
+    # A pointer that goes into a resource ends up in it.
+    assert leads(documents, "not", "$ref", "$ref") == "inner"
 
 
 def test_a_name_within_a_constant_or_an_unknown_keyword_names_nothing() -> None:
@@ -205,9 +212,9 @@ def test_what_stands_beside_a_reference_counts_only_in_later_drafts(draft: int) 
         "definitions": {"a": {"const": 1}},
         "items": {"$ref": "#/definitions/a", "type": "strin", "$id": "http://h/x", "id": "http://h/x"},
     }
-    place = scanned(schema, draft=draft).root.child("items")
-    assert place.applied() == {"$ref": "#/definitions/a"}
-    assert leads(place.ref()) == 1
+    documents = scanned(schema, draft=draft)
+    assert walked(documents, "items").keywords == {"$ref": "#/definitions/a"}
+    assert leads(documents, "items", "$ref") == 1
     del schema["items"]["$id"]
     assert [pointer for pointer, _ in errors(schema, draft=2020)] == ["/items/type"]
 
@@ -215,7 +222,7 @@ def test_what_stands_beside_a_reference_counts_only_in_later_drafts(draft: int) 
 def test_identifiers_by_draft() -> None:
     for draft, keyword in ((4, "id"), (6, "$id"), (7, "$id")):
         schema = {"definitions": {"a": {keyword: "#here", "const": 1}}, "items": {"$ref": "#here"}}
-        assert leads(scanned(schema, draft=draft).root.child("items").ref()) == 1
+        assert leads(scanned(schema, draft=draft), "items", "$ref") == 1
     assert errors({"$defs": {"a": {"$id": "#here"}}, "items": {"$ref": "#here"}})[0][0] == "/items/$ref"
 
 
@@ -230,9 +237,9 @@ def test_registries() -> None:
     )
     for given in (plain, registry):
         documents = scanned(schema, registry=given)
-        found = documents.root.child("items").ref()
-        assert (leads(found), found.pointer) == (1, "http://h/r#/$defs/a")
-        assert leads(documents.root.child("not").ref().child("not").ref()) == 3
+        assert leads(documents, "items", "$ref") == 1
+        assert walked(documents, "items", "$ref").pointer == "http://h/r#/$defs/a"
+        assert leads(documents, "not", "$ref", "not", "$ref") == 3
         assert documents.remote == plain
     assert ("/items/$ref", "the reference leads to a schema that was not given: http://h/r") in errors(schema)
 
@@ -241,7 +248,7 @@ def test_registries() -> None:
 def test_the_metaschemas_are_known_and_well_formed(uri: str) -> None:
     pytest.importorskip("jsonschema_specifications")
     documents = scanned({"$ref": uri + "#"})
-    assert documents.root.ref().draft == METASCHEMAS[uri]
+    assert walked(documents, "$ref").draft == METASCHEMAS[uri]
     assert documents.is_dynamic == (METASCHEMAS[uri] > 7)
 
 
@@ -254,13 +261,13 @@ def test_dynamic_references_look_at_how_a_place_was_reached() -> None:
     }
     strict = {"$id": "http://h/strict", "$dynamicAnchor": "node", "$ref": "tree", "const": "strict"}
     documents = scanned(strict, registry={"http://h/tree": tree})
-    assert leads(documents.root.ref().child("items").dynamic_ref()) == "strict"
+    assert leads(documents, "$ref", "items", "$dynamicRef") == "strict"
     documents = scanned(tree)
-    assert leads(documents.root.child("items").dynamic_ref()) == "tree"
-    # Without a dynamic anchor at its first target, it is an ordinary reference.
+    assert leads(documents, "items", "$dynamicRef") == "tree"
+    # Without a dynamic anchor at its start it means what it says.
     plain = {**tree, "items": {"$dynamicRef": "#/$defs/node"}, "$defs": {"node": {"const": "plain"}}}
     documents = scanned(strict, registry={"http://h/tree": plain})
-    assert leads(documents.root.ref().child("items").dynamic_ref()) == "plain"
+    assert leads(documents, "$ref", "items", "$dynamicRef") == "plain"
 
 
 @pytest.mark.parametrize("anchored", [True, False])
@@ -268,18 +275,15 @@ def test_recursive_references_look_at_how_a_place_was_reached(anchored: bool) ->
     tree = {"$id": "http://h/tree", "$recursiveAnchor": anchored, "const": "tree", "items": {"$recursiveRef": "#"}}
     strict = {"$id": "http://h/strict", "$recursiveAnchor": True, "$ref": "tree", "const": "strict"}
     documents = scanned(strict, registry={"http://h/tree": tree}, draft=2019)
-    assert leads(documents.root.ref().child("items").recursive_ref()) == ("strict" if anchored else "tree")
+    assert leads(documents, "$ref", "items", "$recursiveRef") == ("strict" if anchored else "tree")
 
 
 def test_scopes_close() -> None:
     tree = {"$id": "http://h/tree", "$dynamicAnchor": "node", "items": {"$dynamicRef": "#node"}}
     strict = {"$id": "http://h/strict", "$dynamicAnchor": "node", "$ref": "tree"}
-    place = scanned(strict, registry={"http://h/tree": tree}).root
-    keys = set()
-    for _ in range(5):
-        keys.add(place.key())
-        place = place.ref().child("items").dynamic_ref()
-    assert len(keys) == 1
+    documents = scanned(strict, registry={"http://h/tree": tree})
+    around = ("$ref", "items", "$dynamicRef")
+    assert walked(documents, *around) is walked(documents, *around, *around) is documents.root
 
 
 # Drafts and vocabularies.
@@ -294,8 +298,8 @@ def test_drafts(uri: str, draft: int) -> None:
 def test_an_embedded_resource_may_be_of_another_draft() -> None:
     inner = {"$schema": "http://json-schema.org/draft-04/schema#", "id": "http://h/b", "exclusiveMinimum": True}
     documents = scanned({"items": inner, "exclusiveMinimum": 3})
-    assert documents.root.child("items").draft == 4
-    # A schema that is no resource may not.
+    assert walked(documents, "items").draft == 4
+    # One that is no resource may not.
     del inner["id"]
     assert errors({"items": inner})[0][0] == "/items/exclusiveMinimum"
 
@@ -308,7 +312,7 @@ def test_vocabularies_take_keywords_away() -> None:
     documents = scanned(schema, registry={"http://h/meta": meta})
     root = documents.root
     assert documents.remote == {"http://h/meta": meta}
-    assert root.applied().keys() == {"$schema", "properties", "format"}
+    assert root.keywords.keys() == {"$schema", "properties", "format"}
     assert root.resource.asserts_format is True
     vocabulary["http://h/mine"] = False
     scanned(schema, registry={"http://h/meta": meta})
@@ -514,13 +518,12 @@ def test_visitors_see_each_schema_that_is_reached_once() -> None:
     }
     documents = Documents(schema)
 
-    def note(seen: list[str], schema: Any, resource: Resource, path: Path) -> None:
-        seen.append(Place(schema, resource, path, (), documents).pointer)
-
-    for _ in range(2):  # the second scan finds the same
-        seen: list[str] = []
-        check_schema(documents, partial(note, seen))
-        assert sorted(seen) == ["", "/$defs/x", "/$defs/x/items", "/properties/a", "/properties/b"]
+    for _ in range(2):  # and again in a second check
+        seen: list[Place] = []
+        check_schema(documents, seen.append)
+        pointers = [place.pointer for place in seen]
+        assert sorted(pointers) == ["", "/$defs/x", "/$defs/x/items", "/properties/a", "/properties/b"]
+        assert list(documents.reached) == seen
 
 
 # The table of keywords, compared with the metaschemas.
@@ -743,7 +746,7 @@ def test_errors_come_in_the_order_of_the_document() -> None:
     pointers += ["/allOf/0/type", "/allOf/1/$ref", "/required", "/$defs/a~0~1b/pattern"]
     pointers += ["http://h/x#/items/type", "http://h/x#/format"]
     registry = {"http://h/x": {"items": {"type": 1}, "format": 2}}
-    for visit in (None, lambda schema, resource, path: None):
+    for visit in (None, lambda place: None):
         with pytest.raises(GrammarError) as caught:
             check_schema(Documents(read(schema), registry=registry), visit)
         found = [error.pointer for error in caught.value.errors]

@@ -18,8 +18,9 @@ from earleymask import Grammar, GrammarError, LimitError, Limits, Matcher, Vocab
 from earleymask.grammar.json_schema.algebra import Algebra
 from earleymask.grammar.json_schema.documents import Documents
 from earleymask.grammar.json_schema.options import Options
+from earleymask.grammar.json_schema.refusals import Refusals
 from earleymask.grammar.json_schema.rehearsal import rehearsed
-from earleymask.grammar.json_schema.scan import Scan
+from earleymask.grammar.json_schema.survey import Survey
 from earleymask.grammar.json_schema.weights import heavy
 from support.schema_oracle import Oracle
 
@@ -146,12 +147,10 @@ def test_kinds_of_keys_and_of_items_are_counted_while_loading(schema: Any) -> No
     assert caught.value.pointer == "/properties/b"
 
 
-def scan_of(schema: Any) -> tuple[Algebra, Scan]:
+def survey_of(schema: Any) -> tuple[Algebra, Survey]:
     documents = Documents(schema)
     algebra = Algebra(documents, Options(), {}, Limits())
-    scan = Scan(documents, algebra)
-    scan.run()
-    return algebra, scan
+    return algebra, Refusals(documents, algebra).run()
 
 
 def tagged(tags: list[Any], demanded: list[str], **said: Any) -> dict[str, Any]:
@@ -180,7 +179,7 @@ WORDS: list[Any] = [{"const": "w0"}, *[{"type": "string", "enum": [f"w{i}", f"v{
     ],
 )
 def test_references_to_what_constants_tell_apart_are_not_rehearsed(schema: Any, is_heavy: bool) -> None:
-    found, _ = heavy(scan_of(schema)[1])
+    found, _ = heavy(survey_of(schema)[1])
     assert bool(found) == is_heavy
 
 
@@ -201,24 +200,21 @@ def test_from_where_heavy_schemas_are_reached() -> None:
         if "v" not in schema["properties"]:
             schema["properties"]["again"] = {"items": {"$ref": "#"}}
         try:
-            _, scan = scan_of(schema)
+            algebra, survey = survey_of(schema)
         except GrammarError:
             continue
-        found, above = heavy(scan)
+        found, above = heavy(survey)
         assert above is not None or not found
-        # All values, with those that they hold or refer to; and from which of them one is reached that is heavy.
-        values = [schema]
-        for value in values:  # which grows
-            parts = value.values() if isinstance(value, dict) else value
-            values += [part for part in parts if isinstance(part, (dict, list))]
+        # The places that hold a heavy one or refer to it, and those above them.
+        documents = algebra.documents
         reaching = set(found)
         n = -1
         while n < len(reaching):
             n = len(reaching)
-            for value in values:
-                parts = [*(value.values() if isinstance(value, dict) else value), *scan.targets.get(id(value), [])]
-                if not reaching.isdisjoint(map(id, parts)):
-                    reaching.add(id(value))
+            for place in documents.reached:
+                below = [*documents.children(place), *survey.targets.get(place, [])]
+                if not reaching.isdisjoint(below):
+                    reaching.add(place)
         assert (above or set()) == reaching
         n_heavy += bool(found)
     assert n_heavy > 10
@@ -226,8 +222,8 @@ def test_from_where_heavy_schemas_are_reached() -> None:
 
 def test_a_grammar_goes_on_with_what_was_rehearsed() -> None:
     schema = {"oneOf": [{"required": [f"k{i}"], "maxProperties": i} for i in range(1, 9)], "type": "object"}
-    algebra, scan = scan_of(schema)
-    found, above = heavy(scan)
+    algebra, survey = survey_of(schema)
+    found, above = heavy(survey)
     assert found
     rehearsal = rehearsed(algebra, above)
     assert rehearsal.is_small() and rehearsal.algebra is algebra

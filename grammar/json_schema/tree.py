@@ -1,21 +1,23 @@
-"""Places: schemas as they are written, what resource they are in, and how they were reached.
+"""The tree of a schema: documents, resources in them, and places; and errors at a place.
 
-A *resource* is a part of a document that has a URI of its own (the root, or a schema with `$id`); it has a draft, and
-names its anchors. A *place* is one schema within a resource, together with the dynamic scope, which only `$dynamicRef`
-and `$recursiveRef` look at (2020-12 core, 4.3.5, 7.1 and 8.2.3.2).
+A *resource* is a part of a document that has a URI of its own (the root, or a schema with `$id`). It has a draft, and
+names its anchors. A *place* is one subschema in a resource: a node of the tree, with the keywords that count there. It
+also has the dynamic scope in which it was reached; only `$dynamicRef` and `$recursiveRef` look at that (2020-12 core,
+4.3.5, 7.1 and 8.2.3.2).
+
+`Documents` makes the places, each when it is first asked for, and returns the same one every time. So everything that
+reads a schema can keep what it knows by place. A place refers to nothing below it: nothing that is made of a schema
+refers to itself, and all of it is freed with the last reference to its grammar and its matchers.
 """
 
 from __future__ import annotations
 
 import json
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import REFUSED, GrammarError, Reason, Row
 from .keywords import DRAFT_7, DRAFT_2020
-
-if TYPE_CHECKING:
-    from .documents import Documents
 
 SHOWN_CHARS = 60
 """A message shows no more than this many characters of a value."""
@@ -71,25 +73,38 @@ class Document:
 
 
 class Place:
-    """One schema as it is written.
+    """One subschema.
 
     Attributes:
-        schema: a dict, or True or False.
-        resource: what it is in.
+        schema: as it is written: a dict, or True or False.
+        keywords: those of the schema that count; none of True and False.
+        resource: the resource that it is in.
         path: where it is in the document.
         scope: the dynamic scope; empty unless a `$dynamicRef` or `$recursiveRef` can be reached.
-        keywords: those that count, once the algebra has found out.
+        written: the same place without a scope.
     """
 
-    __slots__ = ("documents", "keywords", "path", "resource", "schema", "scope")
+    __slots__ = ("_written", "keywords", "path", "resource", "schema", "scope")
 
-    def __init__(self, schema: Any, resource: Resource, path: Path, scope: Scope, documents: Documents) -> None:
+    def __init__(
+        self,
+        schema: Any,
+        keywords: dict[str, Any],
+        resource: Resource,
+        path: Path,
+        scope: Scope = (),
+        written: Place | None = None,
+    ) -> None:
         self.schema = schema
+        self.keywords = keywords
         self.resource = resource
         self.path = path
         self.scope = scope
-        self.documents = documents
-        self.keywords: dict[str, Any] | None = None
+        self._written = written
+
+    @property
+    def written(self) -> Place:
+        return self if self._written is None else self._written
 
     @property
     def draft(self) -> int:
@@ -99,61 +114,6 @@ class Place:
     def pointer(self) -> str:
         """The JSON pointer of this place; after the URI of its document and `#` if that is another one."""
         return pointer_of(self.path, self.resource)
-
-    def key(self) -> tuple[int, int, Scope]:
-        """Equal for places that mean the same because they are the same."""
-        return id(self.schema), id(self.resource), self.scope
-
-    def child(self, keyword: str) -> Place:
-        """The schema that is the value of a keyword."""
-        return self._at(self.schema[keyword], (self.path, keyword))
-
-    def grandchild(self, keyword: str, key: str | int) -> Place:
-        """One of the schemas that a keyword holds, by name or index."""
-        return self._at(self.schema[keyword][key], ((self.path, keyword), key))
-
-    def applied(self) -> dict[str, Any]:
-        """The keywords that count here, where the schema is a dict."""
-        return counted(self.schema, self.resource)
-
-    def ref(self) -> Place:
-        """What `$ref` here leads to."""
-        resource = self.resource
-        schema, target, path = self.documents.resolve(self.schema["$ref"], resource, (self.path, "$ref"))
-        return Place(schema, target, path, self._scope_in(target), self.documents)
-
-    def dynamic_ref(self) -> Place:
-        """What `$dynamicRef` here leads to, given how this place was reached (2020-12 core, 8.2.3.2)."""
-        return self._dynamic("$dynamicRef")
-
-    def recursive_ref(self) -> Place:
-        """What `$recursiveRef` here leads to, given how this place was reached (2019-09 core, 8.2.4.2.1)."""
-        return self._dynamic("$recursiveRef")
-
-    def _dynamic(self, keyword: str) -> Place:
-        documents = self.documents
-        reference = self.schema[keyword]
-        schema, resource, path = documents.resolve(reference, self.resource, (self.path, keyword))
-        name = dynamic_name(keyword, reference, schema, resource)
-        if name is not None:
-            for known, outermost in self.scope:
-                if known == name:
-                    schema, path = outermost.anchors[name]
-                    resource = outermost
-        return Place(schema, resource, path, self._scope_in(resource), documents)
-
-    def _at(self, schema: Any, path: Path) -> Place:
-        resource = self.resource
-        if type(schema) is dict and ("$id" in schema or "id" in schema):
-            entered = self.documents.entered(schema, resource, path)
-            if entered is not resource:
-                return Place(schema, entered, path, self._scope_in(entered), self.documents)
-        return Place(schema, resource, path, self.scope, self.documents)
-
-    def _scope_in(self, resource: Resource) -> Scope:
-        if not self.documents.is_dynamic or resource is self.resource:
-            return self.scope
-        return widened(self.scope, resource)
 
 
 def counted(schema: dict[str, Any], resource: Resource) -> dict[str, Any]:
@@ -168,7 +128,7 @@ def counted(schema: dict[str, Any], resource: Resource) -> dict[str, Any]:
 
 
 def is_reference(schema: Any) -> bool:
-    """Whether a schema is a `$ref` and nothing else. (There are no circles of these: see `scan`.)"""
+    """Whether a schema is a `$ref` and nothing else. (There are no circles of these: see `Survey.find_circle`.)"""
     return type(schema) is dict and len(schema) == 1 and "$ref" in schema
 
 
@@ -219,34 +179,6 @@ def refused(path: Path, resource: Resource, keyword: str, why: str) -> GrammarEr
     error = at(path, resource, f"`{keyword}` cannot be enforced: {why}", hint=hint)
     error._rows = (Row(pointer_of(path, resource), keyword, REFUSED, why, reason=Reason.STRICT),)
     return error.set_option("strict")
-
-
-def in_order(errors: list[GrammarError], documents: Documents) -> list[GrammarError]:
-    """The errors in the order of the places that they name, those of the schema itself first."""
-    uris = list(documents.remote)
-    indexes: dict[int, dict[str, int]] = {}  # of the keys of objects, by `id`
-
-    def rank(error: GrammarError) -> tuple[int, list[int]]:
-        pointer = error.pointer or ""
-        # A pointer begins with a slash, and a URI does not.
-        uri, _, pointer = ("", "", pointer) if pointer.startswith("/") else pointer.partition("#")
-        value = documents.remote.get(uri) if uri else documents.root.resource.schema
-        found: list[int] = []
-        for token in pointer.split("/")[1:]:
-            key = token.replace("~1", "/").replace("~0", "~")
-            if isinstance(value, dict) and key in value:
-                if id(value) not in indexes:
-                    indexes[id(value)] = {str(name): index for index, name in enumerate(value)}
-                found.append(indexes[id(value)][key])
-                value = value[key]
-            elif isinstance(value, list) and key.isdigit() and int(key) < len(value):
-                found.append(int(key))
-                value = value[int(key)]
-            else:
-                break
-        return uris.index(uri) + 1 if uri in uris else 0, found
-
-    return sorted(errors, key=rank)
 
 
 def shown(value: Any) -> str:

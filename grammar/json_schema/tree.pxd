@@ -1,4 +1,4 @@
-# Types for places.py as compiled: a place is made for every schema that is reached.
+# Types for json_schema/tree.py as compiled: a place is made for every subschema that is reached.
 
 cimport cython
 
@@ -27,21 +27,11 @@ cdef class Resource:
 @cython.final
 cdef class Place:
     cdef readonly object schema
+    cdef readonly dict keywords
     cdef readonly Resource resource
     cdef readonly tuple path
     cdef readonly tuple scope
-    cdef readonly object documents
-    cdef public dict keywords
-
-    cpdef tuple key(self)
-    cpdef Place child(self, keyword)
-    cpdef Place grandchild(self, keyword, key)
-    cpdef dict applied(self)
-    @cython.locals(target=Resource)
-    cpdef Place ref(self)
-    @cython.locals(entered=Resource)
-    cdef Place _at(self, schema, tuple path)
-    cdef tuple _scope_in(self, Resource resource)
+    cdef Place _written
 
 
 @cython.locals(known=dict)

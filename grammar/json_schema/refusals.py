@@ -1,0 +1,240 @@
+"""What cannot be enforced, keyword by keyword: it is refused or, without `strict`, left out.
+
+This runs before anything is made of a schema, so that later only a limit can be exceeded. `Refusals` decides what one
+keyword says by itself; `survey` tells it what may stand under a negation, and `unique` whether items can be
+distinguished.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ...earley._regex import Regexes
+from ...earley.errors import LimitError
+from ..errors import GrammarError, RegexSyntaxError, together
+from ..json.formats import NARROWED as NARROWED_FORMATS
+from ..json.formats import FormatRefusal
+from ..json.number_spellings import number_tree
+from ..json.numbers import INTEGERS, listed
+from ..regex.lower import lower
+from .check import check_schema, in_order
+from .own_values import format_tree, numbers_of
+from .survey import BOUNDS, IN_PLACE, LEAST, MAX_LEAST, STATED, Survey
+from .text_sets import has_surrogate
+from .tree import refused
+
+if TYPE_CHECKING:
+    from ..json.numbers import NumberSet
+    from .algebra import Algebra
+    from .documents import Documents
+    from .tree import Place
+
+LONG = 100
+"""Digits of numbers that no limit can refuse: a number of at most so many digits is not tried out."""
+
+
+class Refusals:
+    """Finds what is to be left out of a schema.
+
+    dropped: place -> keyword -> why it is left out.
+    """
+
+    def __init__(self, documents: Documents, algebra: Algebra) -> None:
+        self.documents = documents
+        self.algebra = algebra
+        self.strict = algebra.options.strict
+        self.regexes: Regexes | None = None  # for trying patterns out
+        self.tried: set[NumberSet] = set()  # that can be spelled
+        self.dropped: dict[Place, dict[str, str]] = {}
+        self.survey = Survey(documents, self.dropped)
+
+    def run(self) -> Survey:
+        """Find what is left out (`dropped`), and return the survey of the schema.
+
+        Raises GrammarError, with all that cannot be enforced if `strict`, and for circles.
+        """
+        check_schema(self.documents, self.visit)
+        survey = self.survey
+        survey.read_applicators()
+        survey.find_circle()
+        survey.read_statements()
+        self.check_negated()
+        if survey.unique:
+            self.check_unique()
+        return survey
+
+    def visit(self, place: Place) -> None:
+        keywords = place.keywords
+        if not IN_PLACE.isdisjoint(keywords):
+            self.survey.applying.append(place)
+        if STATED.isdisjoint(keywords):
+            return
+        self.survey.stating.append(place)
+        errors: list[GrammarError] = []
+        for keyword in keywords:
+            if keyword in STATED:
+                why = self.why_not(place, keyword)
+                if why:
+                    try:
+                        self.refuse(place, keyword, why)
+                    except GrammarError as error:
+                        errors.append(error)
+        if errors:
+            raise together(errors)
+
+    def refuse(self, place: Place, keyword: str, why: str) -> None:
+        if self.strict:
+            raise refused((place.path, keyword), place.resource, keyword, why)
+        left_out = self.dropped.setdefault(place, {})
+        left_out[keyword] = why
+        if keyword == "patternProperties" and "additionalProperties" in place.schema:
+            left_out["additionalProperties"] = "which keys it is about depends on `patternProperties`"
+
+    def why_not(self, place: Place, keyword: str) -> str:
+        """Return why the keyword cannot be enforced; nothing if it can."""
+        value = place.schema[keyword]
+        try:
+            if keyword == "pattern":
+                self.check_pattern(value)
+            elif keyword == "patternProperties":
+                for pattern in value:
+                    self.check_pattern(pattern)
+            elif keyword in LEAST:
+                if value > MAX_LEAST:
+                    return f"more than {MAX_LEAST} items or members are not counted"
+            elif keyword == "format":
+                if self.algebra.asserts_format(place.resource):
+                    tree = format_tree(value, place.draft)
+                    if tree is not None:
+                        self.algebra.inhabited.add(id(tree))  # all formats match something, and are kept
+            elif keyword == "enum":
+                return self.why_no_constants(value)
+            elif keyword == "const":
+                return self.why_no_constants([value])
+            elif keyword == "multipleOf" or (keyword in BOUNDS and is_long(value)):
+                self.check_bounds(place, keyword)
+        except FormatRefusal as error:
+            return error.reason
+        except (LimitError, RegexSyntaxError, ValueError) as error:
+            return str(error).replace("\n", "; ")  # a row of the report is one line
+        return ""
+
+    def check_pattern(self, pattern: str) -> None:
+        regexes = self.regexes
+        if regexes is None:
+            regexes = self.regexes = Regexes()
+        inhabited = self.algebra.inhabited
+        for tree in self.algebra.pattern(pattern).trees:
+            if id(tree) not in inhabited and not regexes.is_empty(lower(tree, regexes)):
+                inhabited.add(id(tree))
+
+    def check_numbers(self, numbers: NumberSet) -> None:
+        if numbers not in self.tried:
+            options = self.algebra.options
+            number_tree(numbers, options.number_digits, options.number_shift, options.number_plain)
+            self.tried.add(numbers)
+
+    def check_bounds(self, place: Place, keyword: str) -> None:
+        keywords = place.keywords
+        numbers = numbers_of(place.schema, place.draft)
+        try:
+            self.check_numbers(numbers)
+        except LimitError:
+            if keyword == "multipleOf" or keywords.get("type") != "integer":
+                raise
+            # For integers a bound is as good as the next number, which may have few digits: 10^308 - 1 has many.
+            self.check_numbers(numbers.intersection(INTEGERS))
+            self.survey.whole.append((place, keyword))
+
+    def why_no_constants(self, values: list[Any]) -> str:
+        """Return why some of the values cannot be written; nothing if all can."""
+        stack = list(values)
+        words: list[str] = []
+        while stack:
+            value = stack.pop()
+            if isinstance(value, str):
+                words.append(value)
+            elif isinstance(value, list):
+                stack += value
+            elif isinstance(value, dict):
+                stack += value
+                stack += value.values()
+            elif is_long(value):
+                self.check_numbers(listed([value]))
+        if words and has_surrogate("".join(words)):  # one text is searched faster than many
+            return "a lone surrogate is no character of a text that a model writes"
+        return ""
+
+    # What stands under a negation.
+
+    def check_negated(self) -> None:
+        """Refuse what can be enforced, but not negated.
+
+        Whether a text that a format leaves out belongs to it is not known. The negation of "at most so many" demands
+        more than can be counted; and that of a bound which can be spelled for integers alone has other numbers.
+        """
+        survey = self.survey
+        for place in survey.narrowed:
+            if place in survey.negated() and self.algebra.asserts_format(place.resource):
+                name = place.schema["format"]
+                why = f"it may stand under a negation, and of format '{name}' {NARROWED_FORMATS[name]}"
+                self.refuse(place, "format", why)
+        for place, keyword in survey.whole:
+            if place in survey.negated():
+                why = (
+                    "it may stand under a negation, and of numbers that are not integers the bound has too many digits"
+                )
+                self.refuse(place, keyword, why)
+        for place, keyword in survey.large:
+            if place in survey.negated():
+                why = f"it may stand under a negation, and more than {MAX_LEAST} items or members are not counted"
+                self.refuse(place, keyword, why)
+
+    # Unique items.
+
+    def check_unique(self) -> None:
+        """Refuse `uniqueItems` where items cannot be distinguished: see `unique`. This comes last, for what is left
+        out of a schema may be what says that items are few."""
+        from .algebra import Algebra
+        from .unique import NO_DOUBT, UniqueItems
+
+        survey = self.survey
+        errors: list[GrammarError] = []
+        waiting = survey.unique
+        algebra = self.algebra
+        while waiting:
+            if self.dropped:
+                algebra = Algebra(self.documents, algebra.options, self.dropped, algebra.limits)
+            known = UniqueItems(self.documents, algebra, survey.edges)
+            survey.endless.clear()
+            survey.plain_numbers.clear()
+            left = []
+            for place in waiting:
+                verdict = known.verdict(place, is_negated=place in survey.negated())
+                if verdict.doubt is NO_DOUBT:
+                    left.append(place)
+                    if verdict.reads_scalars(algebra):
+                        survey.endless.add(place)
+                    if verdict.reads_numbers(algebra):
+                        survey.plain_numbers.add(place)
+                    continue
+                try:
+                    self.refuse(place, "uniqueItems", verdict.doubt.why)
+                except GrammarError as error:
+                    errors.append(error)
+            if errors:
+                raise together(in_order(errors, self.documents))
+            if len(left) == len(waiting):
+                break
+            waiting = left
+
+
+def is_long(value: object) -> bool:
+    """Whether a number may have so many digits, written without an exponent, that it meets a limit."""
+    if isinstance(value, Decimal):
+        _, digits, exponent = value.as_tuple()
+        return len(digits) > LONG or not isinstance(exponent, int) or abs(exponent) > LONG
+    if isinstance(value, float):
+        return bool(value) and not 1e-100 < abs(value) < 1e100
+    return isinstance(value, int) and value.bit_length() > 3 * LONG
