@@ -21,7 +21,7 @@ from .tree import is_reference
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .algebra import Algebra
+    from .terms import Meaning
     from .tree import Place
 
 _DEPENDENCIES = frozenset(["dependentRequired", "dependentSchemas", "dependencies"])
@@ -36,7 +36,7 @@ Keys = list[object] | None
 """What stands for the values of a set, so that sets without a common one are disjoint; None where it is not known."""
 
 
-def conjuncts(algebra: Algebra, place: Place) -> list[Values]:
+def conjuncts(algebra: Meaning, place: Place) -> list[Values]:
     """All that a place says, part by part. What a `oneOf` in one of them says, it says of what the others allow: the
     branches may be told apart by a member that is required there."""
     own = own_values(algebra, place)
@@ -66,12 +66,12 @@ def conjuncts(algebra: Algebra, place: Place) -> list[Values]:
     return found
 
 
-def is_choice(algebra: Algebra, term: int) -> bool:
+def is_choice(algebra: Meaning, term: int) -> bool:
     place = algebra.place_of(term)
     return place is not None and "oneOf" in algebra.keywords(place) and _UNEVALUATED.isdisjoint(place.schema)
 
 
-def conjuncts_with(algebra: Algebra, place: Place, around: Values) -> list[Values]:
+def conjuncts_with(algebra: Meaning, place: Place, around: Values) -> list[Values]:
     """What a place with `oneOf` says of values `around`, part by part."""
     own = own_values(algebra, place)
     found = [own]
@@ -85,7 +85,7 @@ def conjuncts_with(algebra: Algebra, place: Place, around: Values) -> list[Value
     return found
 
 
-def applied(algebra: Algebra, place: Place) -> list[int]:
+def applied(algebra: Meaning, place: Place) -> list[int]:
     """The terms of what else applies to the value, in the order of the document."""
     if APPLICATORS.isdisjoint(place.schema):
         return []
@@ -96,7 +96,7 @@ def applied(algebra: Algebra, place: Place) -> list[int]:
     return found
 
 
-def target(algebra: Algebra, place: Place, keyword: str) -> int:
+def target(algebra: Meaning, place: Place, keyword: str) -> int:
     """What a reference leads to, in the end: a chain of mere references is as good as one."""
     documents = algebra.documents
     place = documents.target(place, keyword)
@@ -105,7 +105,7 @@ def target(algebra: Algebra, place: Place, keyword: str) -> int:
     return algebra.place(place)
 
 
-def applied_by(algebra: Algebra, place: Place, keyword: str) -> list[int]:
+def applied_by(algebra: Meaning, place: Place, keyword: str) -> list[int]:
     """The terms of one keyword in `APPLICATORS`."""
     schema = algebra.keywords(place)
     value = schema[keyword]
@@ -138,7 +138,7 @@ def applied_by(algebra: Algebra, place: Place, keyword: str) -> list[int]:
     return []  # `then` and `else`, which `if` has spoken of; `unevaluated...`, see `evaluated`
 
 
-def cases(algebra: Algebra, place: Place, around: Values) -> list[int]:
+def cases(algebra: Meaning, place: Place, around: Values) -> list[int]:
     """Of values `around`, the terms one of which is what `oneOf` says."""
     values = None if algebra.dropped else in_one(place.schema["oneOf"], place.resource.keywords)
     if values is not None:
@@ -150,7 +150,7 @@ def cases(algebra: Algebra, place: Place, around: Values) -> list[int]:
 
 
 def dependency(
-    algebra: Algebra, place: Place, keyword: str, name: str, demanded: Any, around: Values = ALL_VALUES
+    algebra: Meaning, place: Place, keyword: str, name: str, demanded: Any, around: Values = ALL_VALUES
 ) -> int:
     """What is demanded, of values `around`, of an object that has a member `name`."""
     if isinstance(demanded, str):
@@ -165,7 +165,7 @@ def dependency(
     return algebra.union_of([objects(algebra, ObjectShape(((name, FALSE),))), then])
 
 
-def objects(algebra: Algebra, shape: ObjectShape) -> int:
+def objects(algebra: Meaning, shape: ObjectShape) -> int:
     """Objects of the shape, and all that are no objects."""
     return algebra.meaning(ALL_VALUES._replace(objects=(shape,)))
 
@@ -173,7 +173,7 @@ def objects(algebra: Algebra, shape: ObjectShape) -> int:
 # `oneOf`.
 
 
-def exactly_one(algebra: Algebra, terms: list[int], around: Values) -> list[int]:
+def exactly_one(algebra: Meaning, terms: list[int], around: Values) -> list[int]:
     """For each of the terms, of values `around`, that it holds and no other does."""
     sets = algebra.sets
     branches = [algebra.values(term) for term in terms]
@@ -245,7 +245,7 @@ def kinds_of(values: Values) -> Values:
     )
 
 
-def meeting(algebra: Algebra, left: list[Values], right: list[Values]) -> list[list[int]]:
+def meeting(algebra: Meaning, left: list[Values], right: list[Values]) -> list[list[int]]:
     """For each of the sets on the left those on the right, by index, with which it may have a value in common."""
     scalars = meeting_keys(
         [scalar_keys(values._replace(objects=())) for values in left],
@@ -289,7 +289,7 @@ def scalar_keys(values: Values) -> Keys:
     return found
 
 
-def discriminator(algebra: Algebra, branches: list[Values]) -> str | None:
+def discriminator(algebra: Meaning, branches: list[Values]) -> str | None:
     """A name of which most branches with objects demand one of some constants; None if there is none."""
     n_branches: dict[str, int] = {}
     for values in branches:
@@ -305,7 +305,7 @@ def discriminator(algebra: Algebra, branches: list[Values]) -> str | None:
     return best
 
 
-def object_keys(algebra: Algebra, values: Values, name: str | None) -> Keys:
+def object_keys(algebra: Meaning, values: Values, name: str | None) -> Keys:
     """The constants, one of which is the member `name` of each object; none where there are no objects."""
     found: list[object] = []
     for shape in values.objects:

@@ -25,8 +25,8 @@ from .unique import NO_DOUBT, not_apart
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .load import SchemaLoader
     from .shapes import ArrayShape, Values
+    from .terms import Loader
 
 
 class State:
@@ -72,7 +72,7 @@ NO_DEMANDS: frozenset[int] = frozenset()
 class ArrayRules:
     """The symbols of one shape of array."""
 
-    def __init__(self, loader: SchemaLoader, shape: ArrayShape, origin: int) -> None:
+    def __init__(self, loader: Loader, shape: ArrayShape, origin: int) -> None:
         self.loader = loader
         self.shape = shape
         self.origin = origin  # see `SchemaLoader.scalar`

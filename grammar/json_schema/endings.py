@@ -10,7 +10,7 @@ there are few such symbols where members in any order have millions of states.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...earley.errors import LimitError
 from .shortcuts import is_something
@@ -19,16 +19,25 @@ from .text_sets import has_surrogate
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .load import SchemaLoader
-    from .object_rules import Atom
     from .shapes import ObjectShape
+    from .terms import Loader
+    from .text_sets import Texts
+
+
+class Atom(NamedTuple):
+    """Keys that are not named, about which the same is demanded."""
+
+    keys: Texts
+    value: int
+    meets: int  # bits of the demands for some member that such a key can meet
+    within: frozenset[Texts]  # the sets of keys that clauses speak of and that it is within
 
 
 class Endings:
     """Those of one shape of object without clauses."""
 
     def __init__(
-        self, loader: SchemaLoader, shape: ObjectShape, names: list[tuple[str, int]], atoms: list[Atom], origin: int
+        self, loader: Loader, shape: ObjectShape, names: list[tuple[str, int]], atoms: list[Atom], origin: int
     ) -> None:
         self.loader = loader
         self.atoms = atoms

@@ -24,14 +24,14 @@ from .shapes import (
     ArrayShape,
     ForAll,
     ObjectShape,
-    OfAlgebra,
     Values,
     is_nothing,
 )
+from .terms import OfAlgebra
 from .text_sets import ALL_TEXTS, NO_TEXTS, Texts
 
 if TYPE_CHECKING:
-    from .algebra import Algebra
+    from .terms import Meaning
     from .tree import Place
 
 MAX_CASES = 1 << 10
@@ -59,7 +59,7 @@ Cases = dict[tuple[Values, Evaluated], bool]
 class Evaluation(OfAlgebra):
     """Works out the cases of places."""
 
-    def __init__(self, algebra: Algebra) -> None:
+    def __init__(self, algebra: Meaning) -> None:
         super().__init__(algebra)
         self.known: dict[int, list[tuple[Values, Evaluated]]] = {}
 

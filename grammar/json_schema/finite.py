@@ -24,8 +24,8 @@ from .text_sets import NO_TEXTS, Questions
 if TYPE_CHECKING:
     from ...earley._regex import Regexes
     from ..json.numbers import NumberSet
-    from .algebra import Algebra
     from .shapes import ArrayShape, ObjectShape
+    from .terms import Meaning
     from .text_sets import Texts
 
 MAX_LISTED = 256
@@ -45,7 +45,7 @@ STRUCTURED = Values(False, 0, (), NO_TEXTS, (ANY_ARRAY,), (ANY_OBJECT,))
 """All arrays and objects."""
 
 
-def listed(algebra: Algebra, term: int) -> list[Any] | None:
+def listed(algebra: Meaning, term: int) -> list[Any] | None:
     """All values of a term, or None where they are more than `MAX_LISTED`, or not found out to be few."""
     scalars = listed_scalars(algebra.values(term))
     if scalars is None:
@@ -72,7 +72,7 @@ def listed_scalars(values: Values) -> list[Any] | None:
     return list(distinct.values()) if len(distinct) <= MAX_LISTED else None
 
 
-def listed_structured(algebra: Algebra, term: int, depth: int = 0) -> list[Any] | None:
+def listed_structured(algebra: Meaning, term: int, depth: int = 0) -> list[Any] | None:
     """As `listed`, of arrays and objects. An object is there once for each order of its keys in which it is written."""
     values = algebra.values(term)
     if not values.arrays and not values.objects:
@@ -98,13 +98,13 @@ def listed_structured(algebra: Algebra, term: int, depth: int = 0) -> list[Any] 
     return list(found.values()) if len(found) <= MAX_LISTED else None
 
 
-def _listed(algebra: Algebra, term: int, depth: int) -> list[Any] | None:
+def _listed(algebra: Meaning, term: int, depth: int) -> list[Any] | None:
     scalars = listed_scalars(algebra.values(term))
     others = None if scalars is None else listed_structured(algebra, term, depth + 1)
     return None if scalars is None or others is None else scalars + others
 
 
-def _arrays(algebra: Algebra, shape: ArrayShape, depth: int) -> list[Any] | None:
+def _arrays(algebra: Meaning, shape: ArrayShape, depth: int) -> list[Any] | None:
     if shape.contains or shape.most is None or shape.most > MAX_LISTED:
         return None
     items: list[list[Any]] = []
@@ -133,7 +133,7 @@ def _is_closed(shape: ObjectShape) -> bool:
     return any(part.value == FALSE and part.keys.is_all() for part in shape.for_all)
 
 
-def _objects(algebra: Algebra, shape: ObjectShape, n_ordered: int, depth: int) -> list[Any] | None:
+def _objects(algebra: Meaning, shape: ObjectShape, n_ordered: int, depth: int) -> list[Any] | None:
     choices: list[list[Any]] = []  # of each name: the members, and () where it may be absent
     for name, value in shape.named[:n_ordered]:
         known = _listed(algebra, value, depth)
@@ -272,7 +272,7 @@ def n_numbers(numbers: NumberSet, limit: int) -> int:
     return limit if known is None else len(known)
 
 
-def differing(algebra: Algebra, shape: ArrayShape) -> int:
+def differing(algebra: Meaning, shape: ArrayShape) -> int:
     """Whether items that must differ never run out before an array may end: ENOUGH; TOO_FEW, there is no such array;
     UNKNOWN.
 
@@ -311,7 +311,7 @@ def differing(algebra: Algebra, shape: ArrayShape) -> int:
     return ENOUGH
 
 
-def _has_more(algebra: Algebra, term: int, values: Values, needed: int) -> bool:
+def _has_more(algebra: Meaning, term: int, values: Values, needed: int) -> bool:
     """Whether arrays and objects make up for scalars that are too few: as many as are listed, or those that come at one
     place only."""
     if not values.arrays and not values.objects:

@@ -9,12 +9,12 @@ from .shortcuts import is_shallow
 from .terms import BOTH, PLACE
 
 if TYPE_CHECKING:
-    from .algebra import Algebra
     from .shapes import ObjectShape
+    from .terms import Meaning
     from .tree import Place
 
 
-def key_order(algebra: Algebra, term: int) -> list[str]:
+def key_order(algebra: Meaning, term: int) -> list[str]:
     """The names of members, in the order in which the document has them: in `properties`, in applicators in place
     where they stand, references followed; then those that are only required."""
     found: dict[str, bool] = {}
@@ -23,7 +23,7 @@ def key_order(algebra: Algebra, term: int) -> list[str]:
     return list(found | required)
 
 
-def in_order(algebra: Algebra, shapes: tuple[ObjectShape, ...], term: int) -> list[tuple[ObjectShape, int]]:
+def in_order(algebra: Meaning, shapes: tuple[ObjectShape, ...], term: int) -> list[tuple[ObjectShape, int]]:
     """The shapes of a term with their names in the order of the document, and with names that only others have; and
     how many names have such an order. Constants have their own."""
     # (In the shape of a conjunction, the required names of one schema stand before the properties of the next.)
@@ -45,7 +45,7 @@ def in_order(algebra: Algebra, shapes: tuple[ObjectShape, ...], term: int) -> li
     return found
 
 
-def _walk(algebra: Algebra, term: int, found: dict[str, bool], required: dict[str, bool], met: set[int]) -> None:
+def _walk(algebra: Meaning, term: int, found: dict[str, bool], required: dict[str, bool], met: set[int]) -> None:
     if term >> 1 in met:
         return
     met.add(term >> 1)
@@ -59,7 +59,7 @@ def _walk(algebra: Algebra, term: int, found: dict[str, bool], required: dict[st
 
 
 def _walk_place(
-    algebra: Algebra, place: Place, found: dict[str, bool], required: dict[str, bool], met: set[int]
+    algebra: Meaning, place: Place, found: dict[str, bool], required: dict[str, bool], met: set[int]
 ) -> None:
     schema = algebra.keywords(place)
     for keyword, value in schema.items():

@@ -86,7 +86,7 @@ def scanned(documents: Documents, options: Options, limits: Limits) -> tuple[Alg
     if found:
         from .rehearsal import rehearsed
 
-        rehearsal = rehearsed(algebra, within)
+        rehearsal = rehearsed(algebra, within, SchemaLoader)
         return rehearsal.algebra, rehearsal
     return algebra, None
 

@@ -16,11 +16,11 @@ from __future__ import annotations
 import json
 from functools import partial
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
-from .endings import Endings
+from .endings import Atom, Endings
 from .finite import n_texts, words
 from .shapes import FALSE, TRUE
 from .shortcuts import is_something
@@ -79,15 +79,6 @@ class State:
 
     def __hash__(self) -> int:
         return hash((self.passed, self.size, self.missing, self.others, self.clauses))
-
-
-class Atom(NamedTuple):
-    """Keys that are not named, about which the same is demanded."""
-
-    keys: Texts
-    value: int
-    meets: int  # bits of the demands for some member that such a key can meet
-    within: frozenset[Texts]  # the sets of keys that clauses speak of and that it is within
 
 
 class ObjectRules:

@@ -4,7 +4,7 @@ cimport cython
 
 from earleymask.grammar.json_schema.algebra cimport Algebra
 from earleymask.grammar.json_schema.shortcuts cimport is_near
-from earleymask.grammar.json_schema.shapes cimport OfAlgebra
+from earleymask.grammar.json_schema.terms cimport OfAlgebra
 from earleymask.grammar.json_schema.text_sets cimport Texts
 
 

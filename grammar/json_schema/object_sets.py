@@ -25,18 +25,18 @@ from .shapes import (
     Exists,
     ForAll,
     ObjectShape,
-    OfAlgebra,
     Values,
     bounded,
     smaller,
 )
 from .shortcuts import is_near
+from .terms import OfAlgebra
 from .text_sets import NO_WORDS, Texts, Words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .algebra import Algebra
+    from .terms import Meaning
 
 MAX_OPENED = 64
 """Shapes that clauses are multiplied out to."""
@@ -52,7 +52,7 @@ BOTH_TERMS = -1
 class ObjectSets(OfAlgebra):
     """The operations on shapes of objects and on unions of them."""
 
-    def __init__(self, algebra: Algebra) -> None:
+    def __init__(self, algebra: Meaning) -> None:
         super().__init__(algebra)
         self.enumerated: dict[int, bool] = {}
         self.words: dict[int, Words | None] = {}

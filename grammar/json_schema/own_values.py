@@ -29,7 +29,7 @@ from .text_sets import ALL_TEXTS, NO_TEXTS, Texts
 
 if TYPE_CHECKING:
     from ..regex.ast import Node
-    from .algebra import Algebra
+    from .terms import Meaning
     from .tree import Place
 
 MAX_LENGTH = 1 << 31
@@ -77,7 +77,7 @@ _OBJECTS = frozenset(
 )
 
 
-def own_values(algebra: Algebra, place: Place, is_negated: bool = False) -> Values:
+def own_values(algebra: Meaning, place: Place, is_negated: bool = False) -> Values:
     """What the keywords of a place say that are no applicators in place; what is to be negated, if `is_negated`: that
     is the same unless keywords are left out below `propertyNames`."""
     schema = algebra.keywords(place)
@@ -107,7 +107,7 @@ def own_values(algebra: Algebra, place: Place, is_negated: bool = False) -> Valu
     return found
 
 
-def _only(algebra: Algebra, shapes: Any, demanded: Any, objects: bool) -> Any:
+def _only(algebra: Meaning, shapes: Any, demanded: Any, objects: bool) -> Any:
     """Those of the shapes that are as demanded, a shape or None for none."""
     if demanded is None:
         return ()
@@ -116,7 +116,7 @@ def _only(algebra: Algebra, shapes: Any, demanded: Any, objects: bool) -> Any:
     return algebra.sets.product(shapes, (demanded,), algebra.sets.arrays.intersection, ANY_ARRAY)
 
 
-def object_shape(algebra: Algebra, place: Place, is_negated: bool = False) -> ObjectShape | None:
+def object_shape(algebra: Meaning, place: Place, is_negated: bool = False) -> ObjectShape | None:
     schema = algebra.keywords(place)
     documents = algebra.documents
     named: dict[str, int] = {}
@@ -169,7 +169,7 @@ def object_shape(algebra: Algebra, place: Place, is_negated: bool = False) -> Ob
     return algebra.sets.objects.shape(named, tuple(for_all), required, (), least, most)
 
 
-def array_shape(algebra: Algebra, place: Place) -> ArrayShape | None:
+def array_shape(algebra: Meaning, place: Place) -> ArrayShape | None:
     schema = algebra.keywords(place)
     prefix: list[int] = []
     rest = TRUE
@@ -198,7 +198,7 @@ def array_shape(algebra: Algebra, place: Place) -> ArrayShape | None:
     )
 
 
-def own_texts(algebra: Algebra, place: Place) -> Texts:
+def own_texts(algebra: Meaning, place: Place) -> Texts:
     schema = algebra.keywords(place)
     least = count(schema.get("minLength", 0))
     most = count(schema["maxLength"]) if "maxLength" in schema else None
@@ -216,7 +216,7 @@ def own_texts(algebra: Algebra, place: Place) -> Texts:
     return found
 
 
-def constants(algebra: Algebra, values: list[Any]) -> Values:
+def constants(algebra: Meaning, values: list[Any]) -> Values:
     """Exactly these values."""
     null = False
     booleans = 0

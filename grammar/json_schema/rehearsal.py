@@ -24,13 +24,13 @@ from ..errors import GrammarLimitError
 from ..regex.lower import lower_shared
 from .algebra import Algebra
 from .keywords import APPLICATORS
-from .load import SchemaLoader
 from .terms import BOTH, PLACE, VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..json.numbers import NumberSet
+    from .load import SchemaLoader
     from .shapes import Values
     from .tree import Place
 
@@ -51,12 +51,12 @@ MAX_KEPT = 1 << 15
 class Rehearsal:
     """One walk through the terms of a schema."""
 
-    def __init__(self, algebra: Algebra, reaching: set[Place] | None) -> None:
+    def __init__(self, algebra: Algebra, reaching: set[Place] | None, loader_of: type[SchemaLoader]) -> None:
         self.algebra = algebra
         self.reaching = reaching  # places from which something heavy is reached; None: all
         self.engine = Engine(Regexes())
         self.engine.regexes.limit_time(algebra.limits, algebra.deadline - monotonic())
-        self.loader = SchemaLoader(algebra, self.engine)
+        self.loader = loader_of(algebra, self.engine)
         self.rules = self.loader.rehearsed = {}
         self.waiting = [algebra.place(algebra.documents.root)]  # all terms that were found
         self.met = set(self.waiting)
@@ -225,10 +225,10 @@ def try_states(regexes: Regexes, start: int) -> None:
             node = rng.choice(targets)
 
 
-def rehearsed(algebra: Algebra, within: set[Place] | None) -> Rehearsal:
+def rehearsed(algebra: Algebra, within: set[Place] | None, loader_of: type[SchemaLoader]) -> Rehearsal:
     """The rehearsal of an algebra, in which all has been found to be possible that may be too much, `within` what
     `Rehearsal` calls `reaching`. Without `strict`: of the algebra of what is left then."""
-    rehearsal = Rehearsal(algebra, within)
+    rehearsal = Rehearsal(algebra, within, loader_of)
     for _ in range(MAX_LEFT_OUT):
         try:
             rehearsal.run()
@@ -244,5 +244,5 @@ def rehearsed(algebra: Algebra, within: set[Place] | None) -> Rehearsal:
             left = Algebra(algebra.documents, algebra.options, dropped, algebra.limits)
             left.has_unique_items, left.plain_numbers = algebra.has_unique_items, algebra.plain_numbers
             algebra = left
-            rehearsal = Rehearsal(algebra, within)
+            rehearsal = Rehearsal(algebra, within, loader_of)
     return rehearsal

@@ -1,7 +1,3 @@
 # Types for shapes.py as compiled.
 
 cpdef bint is_nothing(values) except -1
-
-
-cdef class OfAlgebra:
-    cdef object the_algebra

@@ -13,15 +13,11 @@ or another shape needs it. So recursion ends: the shapes of a schema refer to fi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
-from weakref import ref
+from typing import NamedTuple, TypeVar
 
 from ..errors import GrammarLimitError
 from ..json.numbers import ALL, NumberSet
 from .text_sets import ALL_TEXTS, NO_TEXTS, Texts, Words
-
-if TYPE_CHECKING:
-    from .algebra import Algebra
 
 T = TypeVar("T")
 
@@ -125,19 +121,6 @@ def is_nothing(values: Values) -> bool:
     return not (values.null or values.booleans or values.numbers or values.arrays or values.objects) and (
         values.texts.words is not None and not values.texts.words
     )
-
-
-class OfAlgebra:
-    """What makes terms of terms. The algebra has it, and not the other way round."""
-
-    def __init__(self, algebra: Algebra) -> None:
-        self.the_algebra = ref(algebra)
-
-    @property
-    def algebra(self) -> Algebra:
-        algebra = self.the_algebra()
-        assert algebra is not None
-        return algebra
 
 
 def smaller(left: int | None, right: int | None) -> int | None:

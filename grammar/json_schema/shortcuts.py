@@ -12,8 +12,8 @@ from .shapes import TRUE
 from .terms import BOTH, PLACE
 
 if TYPE_CHECKING:
-    from .algebra import Algebra
     from .shapes import Values
+    from .terms import Meaning
     from .tree import Place
 
 MAX_LOOKED = 4
@@ -22,7 +22,7 @@ MAX_NEAR = 8
 """Branches, or parts of a conjunction, that are looked at to see that a combination is empty."""
 
 
-def plain_scalars(algebra: Algebra, term: int) -> Values | None:
+def plain_scalars(algebra: Meaning, term: int) -> Values | None:
     """What a place means that says no more than one type of scalars, as most places do; else None."""
     index = term >> 1
     if term & 1 or algebra.kinds[index] != PLACE:
@@ -41,7 +41,7 @@ def plain_scalars(algebra: Algebra, term: int) -> Values | None:
     return TYPES_4[kind] if place.draft == DRAFT_4 else TYPES[kind]
 
 
-def is_structured(algebra: Algebra, term: int) -> bool:
+def is_structured(algebra: Meaning, term: int) -> bool:
     """Whether a place says of itself that all its values are arrays, or objects."""
     index = term >> 1
     if term & 1 or algebra.kinds[index] != PLACE:
@@ -51,7 +51,7 @@ def is_structured(algebra: Algebra, term: int) -> bool:
     return (kind == "object" or kind == "array") and "type" in place.resource.keywords
 
 
-def is_shallow(algebra: Algebra, term: int) -> bool:
+def is_shallow(algebra: Meaning, term: int) -> bool:
     """Whether the meaning can be worked out without looking at other places."""
     kind = algebra.kinds[term >> 1]
     part = algebra.parts[term >> 1]
@@ -62,7 +62,7 @@ def is_shallow(algebra: Algebra, term: int) -> bool:
     return not [one for one in part if not is_shallow(algebra, one)]
 
 
-def is_something(algebra: Algebra, term: int) -> bool:
+def is_something(algebra: Meaning, term: int) -> bool:
     """Whether some value is in the term, as far as that is seen at once: as a rule it is. Of the others the engine
     proves it, and for that looks at what they mean."""
     if plain_scalars(algebra, term) is not None:
@@ -71,7 +71,7 @@ def is_something(algebra: Algebra, term: int) -> bool:
     return term == TRUE or (place is not None and _has_value(algebra, place, 0))
 
 
-def have_scalar(algebra: Algebra, values: Values) -> bool:
+def have_scalar(algebra: Meaning, values: Values) -> bool:
     """Whether some scalar is among the values, as far as that is seen at once."""
     if values.null or values.booleans:
         return True
@@ -86,7 +86,7 @@ def have_scalar(algebra: Algebra, values: Values) -> bool:
     return not texts.but or texts.most is None
 
 
-def _has_value(algebra: Algebra, place: Place, depth: int) -> bool:
+def _has_value(algebra: Meaning, place: Place, depth: int) -> bool:
     if place.schema is True or place.schema is False:
         return place.schema is True
     schema = algebra.keywords(place)
@@ -124,7 +124,7 @@ def _has_value(algebra: Algebra, place: Place, depth: int) -> bool:
     return False
 
 
-def is_near(algebra: Algebra, term: int) -> bool:
+def is_near(algebra: Meaning, term: int) -> bool:
     """Whether the meaning can be worked out with what stands in the branches of an `anyOf` or `oneOf` at most."""
     index = term >> 1
     if index in algebra.far or (term, "values") in algebra.in_work or (term ^ 1, "values") in algebra.in_work:
@@ -144,7 +144,7 @@ def is_near(algebra: Algebra, term: int) -> bool:
     return False
 
 
-def _is_near_place(algebra: Algebra, place: Place) -> bool:
+def _is_near_place(algebra: Meaning, place: Place) -> bool:
     if APPLICATORS.isdisjoint(place.schema):
         return True
     schema = algebra.keywords(place)

@@ -38,3 +38,7 @@ cdef class Terms:
     cpdef leave(self, term, what=*)
 
 cpdef canonical(value)
+
+
+cdef class OfAlgebra:
+    cdef object the_algebra

@@ -9,24 +9,28 @@ closes. What they mean, `algebra` works out.
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import ref
 
 from ..errors import GrammarError, GrammarLimitError
 from ..json.numbers import exact
 from .shapes import FALSE, TRUE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
+    from ...earley._engine import Engine
+    from ...earley._regex import Regexes
     from ...earley.errors import LimitError
     from ...earley.limits import Limits
     from .documents import Documents
     from .options import Options
-    from .tree import Place
+    from .text_sets import Texts
+    from .tree import Place, Resource
 
     Dropped = Mapping[Place, Mapping[str, str]]
     """Keywords that are left out, place by place, and why: see `refusals`."""
-    from .shapes import Values
+    from .shapes import ArrayShape, ObjectShape, Values
 
 MAX_TERMS = 1 << 20
 MAX_UNFOLDED = 200
@@ -191,6 +195,19 @@ class Terms:
         return GrammarLimitError(f"{where}more than {MAX_UNFOLDED} schemas apply to one value within each other")
 
 
+class OfAlgebra:
+    """What makes terms of terms. The algebra holds it, so it refers to the algebra weakly."""
+
+    def __init__(self, algebra: Meaning) -> None:
+        self.the_algebra = ref(algebra)
+
+    @property
+    def algebra(self) -> Meaning:
+        algebra = self.the_algebra()
+        assert algebra is not None
+        return algebra
+
+
 def canonical(value: Any) -> object:
     """A key that is equal for values that are equal as JSON: 1 and 1.0 are, 1 and true are not."""
     if isinstance(value, str):
@@ -211,3 +228,97 @@ def as_written(value: Any) -> object:
     if isinstance(value, dict):
         return ("object", *[(name, as_written(member)) for name, member in value.items()])
     return canonical(value)
+
+
+# What the parts of the meaning ask one another, and what makes rules asks for. So none of them imports another one.
+
+
+class ArrayShapes(Protocol):
+    """The operations on shapes of arrays."""
+
+    def shape(
+        self, prefix: list[int], rest: int, least: int, most: int | None, contains: Any, unique: int, /
+    ) -> ArrayShape | None: ...
+    def intersection(self, left: ArrayShape, right: ArrayShape, /) -> ArrayShape | None: ...
+
+
+class ObjectShapes(Protocol):
+    """The operations on shapes of objects."""
+
+    def shape(self, *parts: Any) -> ObjectShape | None: ...
+    def intersection_of(self, unions: Any, /) -> tuple[ObjectShape, ...]: ...
+    def value_of(self, shape: ObjectShape, name: str, /) -> int: ...
+
+
+class Sets(Protocol):
+    """The operations on values."""
+
+    @property
+    def arrays(self) -> ArrayShapes: ...
+    @property
+    def objects(self) -> ObjectShapes: ...
+    def intersection(self, left: Values, right: Values, /) -> Values: ...
+    def intersection_of(self, parts: list[Values], /) -> Values: ...
+    def union(self, left: Values, right: Values, /) -> Values: ...
+    def complement(self, values: Values, /) -> Values: ...
+    def product(self, left: Any, right: Any, intersection: Callable[[Any, Any], Any], anything: Any, /) -> Any: ...
+    def intersection_of_numbers(self, left: Any, right: Any, /) -> Any: ...
+
+
+class Meaning(Protocol):
+    """Terms and what they mean, which is mutually recursive: `Algebra` has it."""
+
+    documents: Documents
+    options: Options
+    limits: Limits
+    dropped: Dropped
+    kinds: list[int]
+    parts: list[Any]
+    meanings: dict[int, Values]
+    in_work: set[tuple[int, str]]
+    far: set[int]
+    inhabited: set[int]
+
+    @property
+    def sets(self) -> Sets: ...
+    def look(self) -> None: ...
+    def place(self, place: Place, /) -> int: ...
+    def place_of(self, term: int, /) -> Place | None: ...
+    def keywords(self, place: Place, /) -> dict[str, Any]: ...
+    def child(self, place: Place, keyword: str, /) -> int: ...
+    def children(self, place: Place, keyword: str, keys: Iterable[Any], /) -> list[int]: ...
+    def constant(self, value: Any, /) -> int: ...
+    def meaning(self, values: Values, /) -> int: ...
+    def intersection(self, left: int, right: int, /) -> int: ...
+    def intersection_of(self, terms: Iterable[int], /) -> int: ...
+    def union_of(self, terms: Iterable[int], /) -> int: ...
+    def enter(self, term: int, what: str = ..., /) -> None: ...
+    def leave(self, term: int, what: str = ..., /) -> None: ...
+    def located(self, error: LimitError, term: int, /) -> GrammarLimitError: ...
+    def values(self, term: int, /) -> Values: ...
+    def members(self, values: Values, /) -> list[Any] | None: ...
+    def is_nothing(self, term: int, /) -> bool: ...
+    def is_surely_nothing(self, term: int, /) -> bool: ...
+    def meant(self, term: int, /) -> int: ...
+    def asserts_format(self, resource: Resource, /) -> bool: ...
+    def pattern(self, pattern: str, /) -> Texts: ...
+
+
+class Loader(Protocol):
+    """The symbols that the rules of arrays and objects are made of: `SchemaLoader` has them."""
+
+    regexes: Regexes
+
+    @property
+    def engine(self) -> Engine: ...
+    @property
+    def algebra(self) -> Meaning: ...
+    def begin(self) -> None: ...
+    def value(self, term: int, /) -> int | None: ...
+    def key(self, name: str, /) -> int | None: ...
+    def mark(self, name: str, /) -> int: ...
+    def word(self, text: str, /) -> int: ...
+    def members(self, shape: Any, n_ordered: int, origin: int, /) -> int: ...
+    def followed_scalars(
+        self, values: Values, used: frozenset[object], follow: Callable[[object], int], /
+    ) -> list[int]: ...

@@ -20,9 +20,9 @@ from .shapes import ALL_VALUES, FALSE, UNIQUE, Values
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .algebra import Algebra
     from .documents import Documents
     from .shapes import ArrayShape
+    from .terms import Meaning
     from .tree import Place
 
 BESIDE = APPLICATORS - {"unevaluatedItems", "unevaluatedProperties"}
@@ -64,14 +64,14 @@ class Verdict(NamedTuple):
     doubt: Doubt
     shapes: tuple[ArrayShape, ...] = ()
 
-    def reads_scalars(self, algebra: Algebra) -> bool:
+    def reads_scalars(self, algebra: Meaning) -> bool:
         """Whether the parser must read which strings or numbers there are."""
         return any(listed_scalars(values) is None for values in self._items(algebra))
 
-    def reads_numbers(self, algebra: Algebra) -> bool:
+    def reads_numbers(self, algebra: Meaning) -> bool:
         return any(values.numbers and listed_scalars(values) is None for values in self._items(algebra))
 
-    def _items(self, algebra: Algebra) -> list[Values]:
+    def _items(self, algebra: Meaning) -> list[Values]:
         return [algebra.values(term) for shape in self.shapes for term in places_of(shape)]
 
 
@@ -81,7 +81,7 @@ class UniqueItems:
     edges: from places to those that apply to the same value.
     """
 
-    def __init__(self, documents: Documents, algebra: Algebra, edges: Mapping[Place, list[Place]]) -> None:
+    def __init__(self, documents: Documents, algebra: Meaning, edges: Mapping[Place, list[Place]]) -> None:
         self.documents = documents
         self.algebra = algebra
         self.around: dict[Place, list[Place]] = {}  # the edges, backwards
@@ -195,7 +195,7 @@ def places_of(shape: ArrayShape) -> list[int]:
     return [shape.item(index) for index in range(n)]
 
 
-def not_apart(algebra: Algebra, shape: ArrayShape) -> Doubt:
+def not_apart(algebra: Meaning, shape: ArrayShape) -> Doubt:
     """Return why items that are arrays or objects cannot be distinguished, given where they come."""
     structured = algebra.meaning(STRUCTURED)
     terms = places_of(shape)

@@ -18,17 +18,17 @@ from .shapes import (
     UNIQUE,
     ArrayShape,
     Contains,
-    OfAlgebra,
     Values,
     bounded,
     smaller,
 )
+from .terms import OfAlgebra
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..json.numbers import NumberSet
-    from .algebra import Algebra
+    from .terms import Meaning
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ MAX_COMPARED = 8
 class ValueSets(OfAlgebra):
     """The operations on values."""
 
-    def __init__(self, algebra: Algebra) -> None:
+    def __init__(self, algebra: Meaning) -> None:
         super().__init__(algebra)
         self.arrays = ArraySets(algebra)
         self.objects = ObjectSets(algebra)

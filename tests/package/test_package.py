@@ -42,22 +42,21 @@ ALLOWED_IN_GRAMMAR = {
 CIRCLES = [
     # `_nodes` derives a node of any kind, with the help of `_choices` if it is a list of texts; `_choices` makes nodes.
     "earley._choices earley._nodes",
-    # The loader tries a schema by a rehearsal, which is a loader with limits.
-    "grammar.json_schema.load grammar.json_schema.rehearsal",
+    # `Model.compile` calls the passes over the model, which are given the model and make symbols of it.
+    """grammar.model.attributes grammar.model.contexts grammar.model.model grammar.model.parametric
+    grammar.model.shape""",
 ]
 # The same for arrows that nothing follows at run time: what is imported under `if TYPE_CHECKING`, and the headers
 # (`.pxd`) of `grammar/`.
 CIRCLES_OF_TYPES = [
     """grammar.model.attributes grammar.model.contexts grammar.model.followers grammar.model.model
     grammar.model.parametric grammar.model.shape""",
-    # The rules of each kind of value ask the loader for the symbols of the values inside.
-    """grammar.json_schema.array_rules grammar.json_schema.endings grammar.json_schema.load
-    grammar.json_schema.object_rules grammar.json_schema.rehearsal grammar.json_schema.why_empty""",
-    # A schema means what its subschemas mean together: the algebra asks for each part, and each part asks the algebra.
-    """grammar.json_schema.algebra grammar.json_schema.applicators grammar.json_schema.constants
-    grammar.json_schema.evaluated grammar.json_schema.finite grammar.json_schema.key_order
-    grammar.json_schema.object_sets grammar.json_schema.own_values grammar.json_schema.shapes
-    grammar.json_schema.shortcuts grammar.json_schema.terms grammar.json_schema.value_sets""",
+    # The algebra owns the operations on sets; those on shapes of objects call it back in C.
+    "grammar.json_schema.algebra grammar.json_schema.object_sets grammar.json_schema.value_sets",
+    # The loader makes rules, rehearses and looks for what is impossible. Rules call it back in C; the others are given
+    # the class of loaders to make one.
+    """grammar.json_schema.array_rules grammar.json_schema.load grammar.json_schema.object_rules
+    grammar.json_schema.rehearsal grammar.json_schema.why_empty""",
 ]
 # Frameworks that only adapters may know.
 FRAMEWORKS = {"torch", "transformers", "vllm", "sglang", "llama_cpp"}

@@ -17,6 +17,7 @@ from campaign.schema_hard import HardSchemas, hard_schema, meets_limit
 from earleymask import Grammar, GrammarError, LimitError, Limits, Matcher, Vocabulary
 from earleymask.grammar.json_schema.algebra import Algebra
 from earleymask.grammar.json_schema.documents import Documents
+from earleymask.grammar.json_schema.load import SchemaLoader
 from earleymask.grammar.json_schema.options import Options
 from earleymask.grammar.json_schema.refusals import Refusals
 from earleymask.grammar.json_schema.rehearsal import rehearsed
@@ -225,7 +226,7 @@ def test_a_grammar_goes_on_with_what_was_rehearsed() -> None:
     algebra, survey = survey_of(schema)
     found, above = heavy(survey)
     assert found
-    rehearsal = rehearsed(algebra, above)
+    rehearsal = rehearsed(algebra, above, SchemaLoader)
     assert rehearsal.is_small() and rehearsal.algebra is algebra
     n_symbols = rehearsal.engine.n_symbols
     symbol = rehearsal.loader.start(algebra.place(algebra.documents.root))
