@@ -1,10 +1,10 @@
-"""What terms mean: conjunction, negation and choice, worked out as far as somebody asks.
+"""What terms mean, computed when it is asked for.
 
-`values(term)` is the meaning of a term (`terms`), type by type (`shapes`). For a place it is the
-conjunction of two things: what its own keywords say (`own_values`), and the terms of its *applicators in place*
-(`applicators`): `allOf`, `anyOf`, `oneOf`, `not`, `if`, `$ref` and what else speaks about the same value. Items
-and members remain terms, so a value is worked out one level deep, and a reference is followed only where a text comes
-to it, or another schema at the same place must be united with it.
+`values(term)` is the meaning of a term (`terms`), type by type (`shapes`). For a place it is the intersection of two
+things: what its own keywords say (`own_values`), and the terms of its *applicators in place* (`applicators`): `allOf`,
+`anyOf`, `oneOf`, `not`, `if`, `$ref` and the other keywords that apply schemas to the same value. Items and members
+remain terms, so the meaning of a value is computed one level deep. A reference is followed only when the parser comes
+to it, or when it must be intersected with another schema at the same place.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .tree import Place, Resource
 
 MAX_WORDS = 32
-"""Texts of a pattern that are kept as words."""
+"""A pattern with at most so many texts is kept as words, like an enumeration."""
 
 _UNEVALUATED = frozenset(["unevaluatedItems", "unevaluatedProperties"])
 
@@ -45,17 +45,17 @@ class Algebra(Terms):
         super().__init__(documents, options, dropped, limits)
         self.sets = ValueSets(self)
         self.patterns: dict[str, Texts] = {}
-        self.inhabited: set[int] = set()  # `id` of the trees of patterns and formats that match something
+        self.inhabited: set[int] = set()  # `id` of those trees of patterns and formats that match something
         self._evaluation: Evaluation | None = None
-        self.has_unique_items = False  # out of so many values that the parser must read which there are
+        self.has_unique_items = False  # whether items must differ that are too many to list
         self.plain_numbers: set[Place] = set()  # those with `uniqueItems` that narrow how numbers are spelled
         self.meanings: dict[int, Values] = {TRUE: ALL_VALUES, FALSE: NO_VALUES}
-        self.unclear: set[int] = set()  # terms that hold something, or would have to be followed
+        self.unclear: set[int] = set()  # terms that allow something, or must be followed to see whether they do
         self.first: dict[int, int] = {}  # places -> the first ones that mean the same
-        self.alike: dict[object, int] = {}  # by what stands there: the first place
+        self.alike: dict[object, int] = {}  # by what stands there: the first such place
 
     def values(self, term: int) -> Values:
-        """What the term allows."""
+        """Return what the term allows."""
         known = self.meanings.get(term)
         if known is not None:
             return known
@@ -84,7 +84,7 @@ class Algebra(Terms):
                 return sets.complement(self.values(term ^ 1))
             return constants(self, [part]) if kind == CONSTANT else part
         if term & 1 and self.dropped and (part.written in self.weakened or not _UNEVALUATED.isdisjoint(part.schema)):
-            return ALL_VALUES  # what is left out may be what is not satisfied
+            return ALL_VALUES  # a value may violate just what is left out
         if not _UNEVALUATED.isdisjoint(part.schema):
             found = self.evaluation().values(part)
             return sets.complement(found) if term & 1 else found
@@ -97,7 +97,8 @@ class Algebra(Terms):
         return found
 
     def union_of_values(self, values: list[Values]) -> Values:
-        """The union: of halves, for an enumeration may be written as an anyOf of a thousand constants."""
+        """Return the union, pair by pair: an `anyOf` may have a thousand constants, and one after the other would take
+        quadratic time."""
         while len(values) > 1:
             self.look()
             pairs = range(0, len(values) - 1, 2)
@@ -106,12 +107,12 @@ class Algebra(Terms):
         return values[0]
 
     def members(self, values: Values) -> list[Any] | None:
-        """All of the values, or None where they are many, or arrays or objects (see `listed`)."""
+        """Return all of the values; None if they are many or include arrays or objects (see `finite.listed`)."""
         return None if values.arrays or values.objects else listed_scalars(values)
 
     def is_nothing(self, term: int) -> bool:
-        """Whether the term allows no value, as far as that is seen without following it: what is not seen here, the
-        engine proves when the parser comes to it."""
+        """Whether the term allows no value, as far as this shows without following it. The engine proves the rest when
+        the parser comes to the term."""
         if term <= FALSE:
             return term == FALSE
         known = self.meanings.get(term)
@@ -125,8 +126,8 @@ class Algebra(Terms):
         return is_nothing(known)
 
     def meant(self, term: int) -> int:
-        """The term; of a place that is a mere reference, what that leads to, and of places with the same schema the
-        first one."""
+        """Return a term with the same meaning: for a place that is a mere reference, what it leads to; for places with
+        equal schemas, the first one; for others, the term itself."""
         place = self.place_of(term & ~1)
         if place is None:
             return term
@@ -143,7 +144,7 @@ class Algebra(Terms):
         return known ^ (term & 1)
 
     def is_surely_nothing(self, term: int) -> bool:
-        """As `is_nothing`; more is looked at, for combinations that become large otherwise."""
+        """Decide as `is_nothing` does, but follow branches that are near: some combinations become large otherwise."""
         if term <= FALSE:
             return term == FALSE
         known = self.meanings.get(term)
@@ -165,7 +166,7 @@ class Algebra(Terms):
         return self._evaluation
 
     def pattern(self, pattern: str) -> Texts:
-        """The texts in which a pattern of ECMA-262 is found."""
+        """Return the texts in which a pattern of ECMA-262 matches somewhere."""
         known = self.patterns.get(pattern)
         if known is None:
             known = self.patterns[pattern] = _texts_of(pattern)

@@ -28,17 +28,17 @@ _DEPENDENCIES = frozenset(["dependentRequired", "dependentSchemas", "dependencie
 _UNEVALUATED = frozenset(["unevaluatedItems", "unevaluatedProperties"])
 
 FEW_BRANCHES = 3
-"""So many are compared one with the other without more ado."""
+"""Up to so many branches are all compared with each other; of more, only those that may meet (`meeting`)."""
 MAX_TRIED = 3
-"""Names of members whose values may tell branches apart."""
+"""At most so many names of members are tried as the discriminator of the branches."""
 
 Keys = list[object] | None
-"""What stands for the values of a set, so that sets without a common one are disjoint; None where it is not known."""
+"""Keys for the values of a set: sets without a common key are disjoint. None if they are not known."""
 
 
 def conjuncts(algebra: Meaning, place: Place) -> list[Values]:
-    """All that a place says, part by part. What a `oneOf` in one of them says, it says of what the others allow: the
-    branches may be told apart by a member that is required there."""
+    """Return all that a place says, part by part. A `oneOf` in one part is read together with what the other parts
+    allow: a member that they require may distinguish its branches."""
     own = own_values(algebra, place)
     found = [own]
     if APPLICATORS.isdisjoint(place.schema):
@@ -72,7 +72,7 @@ def is_choice(algebra: Meaning, term: int) -> bool:
 
 
 def conjuncts_with(algebra: Meaning, place: Place, around: Values) -> list[Values]:
-    """What a place with `oneOf` says of values `around`, part by part."""
+    """Return what a place with `oneOf` says about the values `around`, part by part."""
     own = own_values(algebra, place)
     found = [own]
     for keyword in algebra.keywords(place):
@@ -86,7 +86,7 @@ def conjuncts_with(algebra: Meaning, place: Place, around: Values) -> list[Value
 
 
 def applied(algebra: Meaning, place: Place) -> list[int]:
-    """The terms of what else applies to the value, in the order of the document."""
+    """Return the terms of the schemas that apply to the same value, in the order of the document."""
     if APPLICATORS.isdisjoint(place.schema):
         return []
     found: list[int] = []
@@ -97,7 +97,7 @@ def applied(algebra: Meaning, place: Place) -> list[int]:
 
 
 def target(algebra: Meaning, place: Place, keyword: str) -> int:
-    """What a reference leads to, in the end: a chain of mere references is as good as one."""
+    """Return what a reference leads to in the end: references that say nothing else are followed."""
     documents = algebra.documents
     place = documents.target(place, keyword)
     while is_reference(place.schema) and algebra.keywords(place):  # it may be left out
@@ -106,7 +106,7 @@ def target(algebra: Meaning, place: Place, keyword: str) -> int:
 
 
 def applied_by(algebra: Meaning, place: Place, keyword: str) -> list[int]:
-    """The terms of one keyword in `APPLICATORS`."""
+    """Return the terms of one keyword in `APPLICATORS`."""
     schema = algebra.keywords(place)
     value = schema[keyword]
     if keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
@@ -135,11 +135,11 @@ def applied_by(algebra: Meaning, place: Place, keyword: str) -> list[int]:
         return found
     if keyword in _DEPENDENCIES:
         return [dependency(algebra, place, keyword, name, demanded) for name, demanded in value.items()]
-    return []  # `then` and `else`, which `if` has spoken of; `unevaluated...`, see `evaluated`
+    return []  # `then` and `else` belong to `if`; for `unevaluated...` see `evaluated`
 
 
 def cases(algebra: Meaning, place: Place, around: Values) -> list[int]:
-    """Of values `around`, the terms one of which is what `oneOf` says."""
+    """Return the terms whose union is what `oneOf` says about the values `around`."""
     values = None if algebra.dropped else in_one(place.schema["oneOf"], place.resource.keywords)
     if values is not None:
         return [algebra.meaning(constants(algebra, values))]
@@ -152,7 +152,7 @@ def cases(algebra: Meaning, place: Place, around: Values) -> list[int]:
 def dependency(
     algebra: Meaning, place: Place, keyword: str, name: str, demanded: Any, around: Values = ALL_VALUES
 ) -> int:
-    """What is demanded, of values `around`, of an object that has a member `name`."""
+    """Return what is demanded of an object with a member `name`, among the values `around`."""
     if isinstance(demanded, str):
         demanded = [demanded]
     if isinstance(demanded, list):
@@ -166,7 +166,7 @@ def dependency(
 
 
 def objects(algebra: Meaning, shape: ObjectShape) -> int:
-    """Objects of the shape, and all that are no objects."""
+    """Return the objects of the shape and all values that are not objects."""
     return algebra.meaning(ALL_VALUES._replace(objects=(shape,)))
 
 
@@ -174,11 +174,11 @@ def objects(algebra: Meaning, shape: ObjectShape) -> int:
 
 
 def exactly_one(algebra: Meaning, terms: list[int], around: Values) -> list[int]:
-    """For each of the terms, of values `around`, that it holds and no other does."""
+    """Return for each of the terms the values `around` in it and in no other one."""
     sets = algebra.sets
     branches = [algebra.values(term) for term in terms]
     within = [sets.intersection(around, values) for values in branches]
-    # (Where keywords are left out, a branch may seem to allow everything.)
+    # (If keywords are left out, a branch may seem to allow everything.)
     masks = [None] * len(branches) if algebra.dropped else unshared(branches)
     left = [
         values if mask is None else sets.intersection(values, mask) for values, mask in zip(within, masks, strict=True)
@@ -201,7 +201,7 @@ def exactly_one(algebra: Meaning, terms: list[int], around: Values) -> list[int]
 
 
 def unshared(branches: list[Values]) -> list[Values | None]:
-    """For each of the branches the types of which no other one allows everything; None if that says nothing."""
+    """Return for each branch the types of which no other branch allows everything; None if these are all types."""
     whole = [
         (
             values.null,
@@ -221,7 +221,7 @@ def unshared(branches: list[Values]) -> list[Values | None]:
 
 
 def allowing(null: bool, false: bool, true: bool, numbers: bool, texts: bool, arrays: bool, objects: bool) -> Values:
-    """All values of some types."""
+    """Return all values of some types."""
     return Values(
         null,
         int(false) + 2 * int(true),
@@ -233,7 +233,7 @@ def allowing(null: bool, false: bool, true: bool, numbers: bool, texts: bool, ar
 
 
 def kinds_of(values: Values) -> Values:
-    """All values of the types of these."""
+    """Return all values of the types that these values have."""
     return allowing(
         values.null,
         values.booleans & 1 > 0,
@@ -246,7 +246,7 @@ def kinds_of(values: Values) -> Values:
 
 
 def meeting(algebra: Meaning, left: list[Values], right: list[Values]) -> list[list[int]]:
-    """For each of the sets on the left those on the right, by index, with which it may have a value in common."""
+    """Return for each of the sets on the left the indexes of the sets on the right that may share a value with it."""
     scalars = meeting_keys(
         [scalar_keys(values._replace(objects=())) for values in left],
         [scalar_keys(values._replace(objects=())) for values in right],
@@ -290,7 +290,7 @@ def scalar_keys(values: Values) -> Keys:
 
 
 def discriminator(algebra: Meaning, branches: list[Values]) -> str | None:
-    """A name of which most branches with objects demand one of some constants; None if there is none."""
+    """Return the name for which most branches with objects demand one of some constants; None if there is none."""
     n_branches: dict[str, int] = {}
     for values in branches:
         if values.objects:
@@ -306,7 +306,7 @@ def discriminator(algebra: Meaning, branches: list[Values]) -> str | None:
 
 
 def object_keys(algebra: Meaning, values: Values, name: str | None) -> Keys:
-    """The constants, one of which is the member `name` of each object; none where there are no objects."""
+    """Return the constants that the member `name` of an object may be; none if there are no objects."""
     found: list[object] = []
     for shape in values.objects:
         if name is None or name not in shape.required:

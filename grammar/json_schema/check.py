@@ -1,5 +1,5 @@
-"""The check of a schema: every keyword that the root can reach has a value that its draft allows, and references lead
-somewhere.
+"""The check of a schema: each keyword that the root reaches must have a value that its draft allows, and each reference
+must lead to a schema.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
     Visitor = Callable[[Place], None]
 
 _BOOLEAN_IN_4 = ("additionalItems", "additionalProperties")
-"""The keywords that could be true or false before every schema could."""
+"""The keywords that could already be true or false in draft 4, where other schemas could not."""
 
 _PLAIN = frozenset((str, int, bool, type(None)))
-"""Types of which every value is one of JSON."""
+"""Types whose values are all values of JSON."""
 
 MAX_ERRORS = 1000
-"""A check gives up after so many errors."""
+"""The check stops after so many errors."""
 
 
 def check_schema(documents: Documents, visit: Visitor | None = None) -> None:
-    """Go over every schema that the root can reach, each once: check its keywords and its references.
+    """Check the keywords and references of each schema that the root can reach, once.
 
-    `visit` is called with the place of each that is a dict; what it raises is an error of the schema, too.
-    `documents.reached` has these places then. Raises GrammarError, with all errors, in the order of the document.
+    Call `visit` with the place of each that is a dict; what it raises is an error of the schema, too. Afterwards
+    `documents.reached` has these places. Raises GrammarError, with all errors, in the order of the document.
     """
     root = documents.root.resource
     errors: list[GrammarError] = []
@@ -60,7 +60,7 @@ def check_schema(documents: Documents, visit: Visitor | None = None) -> None:
     while stack and len(errors) < MAX_ERRORS:
         _go_over(documents, stack, visit, errors, dynamic, reached)
         if dynamic:
-            # Whatever bears such a name anywhere may be what is meant.
+            # A dynamic reference may mean any schema with such a name, anywhere.
             documents.is_dynamic = True
             documents.index_all()
             for resource in documents.resources():
@@ -103,7 +103,7 @@ def _go_over(
             if place in reached:
                 continue
             reached[place] = True
-            is_checked = False  # what is wrong is of one keyword: there may be more
+            is_checked = False  # an error is about one keyword: others may be wrong, too
             _check(documents, schema, resource, path, stack, dynamic)
             is_checked = True
             if visit is not None:
@@ -176,7 +176,7 @@ def _check(
 def _all_errors(
     documents: Documents, schema: dict[str, Any], resource: Resource, path: Path, stack: list[Any], dynamic: set[str]
 ) -> list[GrammarError]:
-    """The errors of a schema of which one is known, keyword by keyword."""
+    """Return all errors of a schema that has one, keyword by keyword."""
     found: list[GrammarError] = []
     alone = resource.draft <= DRAFT_7 and "$ref" in schema
     for keyword, value in schema.items():
@@ -234,7 +234,7 @@ def _no_schema(schema: Any, resource: Resource, path: Path) -> GrammarError:
 
 
 def in_order(errors: list[GrammarError], documents: Documents) -> list[GrammarError]:
-    """The errors in the order of the places that they name, those of the schema itself first."""
+    """Return the errors in the order of the places that they name; those in the given document come first."""
     uris = list(documents.remote)
     indexes: dict[int, dict[str, int]] = {}  # of the keys of objects, by `id`
 

@@ -1,7 +1,7 @@
-"""Branches that are constants, or told apart by one: what is seen of choices as they are written.
+"""Branches that are constants, or that a constant distinguishes: what the text of a choice shows at once.
 
-Thousands of constants, each with a title, are an enumeration in other words, and are worked out without a term for
-each. A `oneOf` of objects whose required member `kind` is another constant in each is an `anyOf`.
+Thousands of constants, each with a title, are an enumeration; they need no term each. A `oneOf` of objects whose
+required member `kind` is a different constant in each means the same as `anyOf`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from .keywords import KNOWN_ELSEWHERE, SAYS_NOTHING
 from .terms import canonical
 
 _IDENTITIES = frozenset(["$id", "id", "$schema"])
-"""With them a branch may be of another draft."""
+"""Keywords with which a branch may be of another draft."""
 _NEEDED = frozenset(["type", "properties", "required"])
 MAX_TRIED = 3
-"""Members that are required, of which one may tell branches apart."""
+"""At most so many required members are tried as the one that distinguishes branches."""
 
 
 def in_some(branches: list[Any], known: dict[str, int]) -> list[Any] | None:
-    """The values that one of the branches allows; None where not all of them are scalars and nothing else.
+    """Return the values that one of the branches allows; None unless all branches are nothing but scalars.
 
     known: the names of the keywords that count.
     """
@@ -33,7 +33,7 @@ def in_some(branches: list[Any], known: dict[str, int]) -> list[Any] | None:
 
 
 def in_one(branches: list[Any], known: dict[str, int]) -> list[Any] | None:
-    """The same, of the values that exactly one of the branches allows."""
+    """Return the values that exactly one of the branches allows; None unless all branches are nothing but scalars."""
     met: dict[object, int] = {}
     found: dict[object, Any] = {}
     for index, branch in enumerate(branches):
@@ -51,14 +51,14 @@ def in_one(branches: list[Any], known: dict[str, int]) -> list[Any] | None:
 
 
 def are_constants(branches: list[Any]) -> bool:
-    """Whether all branches are scalars and nothing else, in whichever draft."""
+    """Whether all branches are nothing but scalars, in any draft."""
     return all(scalars_of(branch, None) is not None for branch in branches)
 
 
 def scalars_of(schema: Any, known: dict[str, int] | None) -> list[Any] | None:
-    """The values of an `enum` or a `const` without arrays and objects beside which a schema says nothing; else None.
+    """Return the values of an `enum` or a `const` if they are scalars and the schema says nothing else; otherwise None.
 
-    known: the names of the keywords that count; None: any.
+    known: the names of the keywords that count; None: all count.
     """
     if type(schema) is not dict:
         return None
@@ -84,7 +84,7 @@ def scalars_of(schema: Any, known: dict[str, int] | None) -> list[Any] | None:
 
 
 def have_own_constants(branches: list[Any], known: dict[str, int]) -> bool:
-    """Whether all branches are objects with a required member whose values are constants, others in each of them."""
+    """Whether all branches are objects with a required member that is a different constant in each of them."""
     first = branches[0] if branches else None
     if type(first) is not dict or type(first.get("required")) is not list:
         return False

@@ -69,8 +69,8 @@ class Documents:
 
     Attributes:
         reached: the places without a scope that the root reaches, in the order in which `check_schema` met them.
-        remote: the documents found elsewhere, URI -> a copy of the contents, as far as they were needed.
-        is_dynamic: whether anything refers dynamically, so that scopes must be kept.
+        remote: the documents found elsewhere that were needed, URI -> a copy of the contents.
+        is_dynamic: whether something refers dynamically, so that scopes matter.
     """
 
     __slots__ = (
@@ -99,7 +99,7 @@ class Documents:
     ) -> None:
         """`schema`: a dict of JSON values, or a bool. `draft`: for schemas without `$schema`.
 
-        `registry`: a mapping from URIs to schemas, or a `referencing.Registry`. `remote`: what others have read of it.
+        `registry`: a mapping from URIs to schemas, or a `referencing.Registry`. `remote`: what was read of it before.
         """
         if registry is not None:
             check_registry(registry)
@@ -109,11 +109,11 @@ class Documents:
         # Resources within documents, by the `id` of their schema and that of the resource around it: the same Python
         # object may stand in two resources.
         self._embedded: dict[tuple[int, int], Resource] = {}
-        self._targets: dict[tuple[int, str], tuple[Any, Resource, Path]] = {}  # what references were found to mean
+        self._targets: dict[tuple[int, str], tuple[Any, Resource, Path]] = {}  # what references lead to
         # Where two schemas stand that have the same name: by the `id` of their resource and an anchor; by 0 and a URI.
         self._twice: dict[tuple[int, str], tuple[str, str]] = {}
-        # Places, by the `id` of their schema. Should one Python object stand in several resources: those of all but the
-        # first one by both.
+        # Places, by the `id` of their schema. If one Python object stands in several resources, those of all but the
+        # first one by the resource, too.
         self._places: dict[int, Place] = {}
         self._elsewhere: dict[tuple[int, Resource], Place] = {}
         self._scoped: dict[tuple[Place, Scope], Place] = {}
@@ -247,7 +247,7 @@ class Documents:
         return root
 
     def entered(self, schema: dict[str, Any], around: Resource, path: Path) -> Resource:
-        """The resource that a schema is in, which may be one of its own."""
+        """Return the resource that a schema is in, which may be one of its own."""
         if schema is around.schema:
             return around
         known = self._embedded.get((id(schema), id(around)))
@@ -255,7 +255,7 @@ class Documents:
             return known
         draft = around.draft
         if "$schema" in schema and isinstance(schema["$schema"], str):
-            # Which keyword names it depends on its draft, and whether its draft counts on its having a name.
+            # Which keyword names it depends on its draft; and `$schema` counts only in a schema that has a name.
             draft = METASCHEMAS.get(schema["$schema"].removesuffix("#"), draft)
         name = identifier(schema, draft)
         if name is None:
@@ -272,7 +272,7 @@ class Documents:
         return resource
 
     def _describe(self, resource: Resource, draft: int) -> None:
-        """Find out a resource's draft and vocabularies (2020-12 core, 8.1.1 and 8.1.2)."""
+        """Set a resource's draft and vocabularies (2020-12 core, 8.1.1 and 8.1.2)."""
         schema = resource.schema
         if type(schema) is dict and "$schema" in schema:
             path = (resource.path, "$schema")
@@ -296,7 +296,7 @@ class Documents:
         return at(path, resource, message, hint=hint).set_option("registry")
 
     def _custom(self, resource: Resource, uri: str, path: Path) -> None:
-        """The draft and the vocabularies that a metaschema of somebody's own gives."""
+        """Set the draft and the vocabularies that a custom metaschema gives."""
         met: set[str] = set()
         metaschema: Any = None
         name = uri
@@ -335,9 +335,9 @@ class Documents:
     # References.
 
     def resolve(self, reference: str, resource: Resource, path: Path) -> tuple[Any, Resource, Path]:
-        """The schema that a reference within `resource` leads to, its resource and its path; remembered.
+        """Return the schema that a reference within `resource` leads to, its resource and its path.
 
-        `path`: of the reference, for errors.
+        `path`: where the reference is, for errors.
         """
         key = (id(resource), reference)
         known = self._targets.get(key)
@@ -366,7 +366,7 @@ class Documents:
     def _pointed(
         self, pointer: str, target: Resource, reference: str, resource: Resource, path: Path
     ) -> tuple[Any, Resource, Path]:
-        """What a JSON pointer (RFC 6901) leads to from the root of a resource."""
+        """Return what a JSON pointer (RFC 6901) leads to from the root of a resource."""
         value = target.schema
         where = target.path
         for token in pointer[1:].split("/"):
@@ -393,7 +393,7 @@ class Documents:
         return value, target, where
 
     def _resource(self, uri: str, resource: Resource, path: Path) -> Resource:
-        """The resource with this URI: in a document that is known, or one that the registry has."""
+        """Return the resource with this URI: in a document that is known, or in one that the registry has."""
         uri = uri.partition("#")[0]
         found = self._by_uri.get(uri)
         if found is None:
@@ -411,7 +411,7 @@ class Documents:
         return found
 
     def _fetch(self, uri: str, resource: Resource, path: Path) -> Any:
-        """The document that has a URI, of which the reference at `path` speaks; None without any."""
+        """Return the document with a URI that the reference at `path` names; None if there is none."""
         found = self.remote.get(uri)
         if found is None:
             found = from_registry(self._registry, uri, path, resource)
@@ -463,13 +463,13 @@ class Documents:
     def _note_twice(
         self, key: tuple[int, str], one: tuple[Any, Path], other: tuple[Any, Path], resource: Resource
     ) -> None:
-        """Keep in mind that two schemas of a document have the same name, unless they are the same or alike: then it
-        does not matter which is meant. Generators write a schema wherever it is used, with its name."""
+        """Note that two schemas of a document have the same name, unless they are equal: then it does not matter which
+        one is meant. Generators write a schema, with its name, wherever it is used."""
         if key not in self._twice and one[0] is not other[0] and _text(one[0]) != _text(other[0]):
             self._twice[key] = (pointer_of(one[1], resource), pointer_of(other[1], resource))
 
     def check_anchor(self, name: str, target: Resource, path: Path, resource: Resource) -> None:
-        """Raise GrammarError, at a place, where schemas that are not alike have the anchor that it speaks of."""
+        """Raise GrammarError, at `path`, if two different schemas have the anchor that is named there."""
         self._check_once((id(target), name), f"the anchor {name!r}", path, resource)
 
     def _check_once(self, key: tuple[int, str], what: str, path: Path, resource: Resource) -> None:
@@ -479,7 +479,7 @@ class Documents:
                 path,
                 resource,
                 f"{what} is that of two schemas, at {shown_pointer(first)} and at {shown_pointer(second)}",
-                hint="rename one of them: it is not said which of them counts",
+                hint="rename one of them: nothing says which of them counts",
             )
 
     def all_places(self) -> Iterator[Place]:
@@ -490,7 +490,8 @@ class Documents:
                 yield self.place(schema, resource, path)
 
     def _schemas(self, document: Document, *, is_used: bool = True) -> Iterator[tuple[dict[str, Any], Resource, Path]]:
-        """The schemas of a document. Where not all are used, those of drafts that are not known are as those around."""
+        """Yield the schemas of a document. Unless `is_used`, a schema of an unknown draft is read as one of the draft
+        around it."""
         root = self.root_of(document)
         stack: list[tuple[Any, Resource, Path]] = [(root.schema, root, ())]
         seen: set[tuple[int, int]] = set()
@@ -513,7 +514,7 @@ class Documents:
 
 
 def push(stack: list[Any], kind: int, value: Any, resource: Resource, path: Path) -> None:
-    """Put the schemas that a keyword holds on the stack."""
+    """Push the schemas that a keyword holds onto the stack."""
     if kind in (SCHEMA_MAP, PATTERN_MAP, DEFINITIONS):
         if type(value) is dict:
             for name, schema in value.items():
@@ -531,10 +532,10 @@ def push(stack: list[Any], kind: int, value: Any, resource: Resource, path: Path
 
 
 def identifier(schema: dict[str, Any], draft: int) -> str | None:
-    """The URI reference by which a schema names itself, without its fragment; None if it does not.
+    """Return the URI reference by which a schema names itself, without its fragment; None if it does not.
 
-    Up to draft 7 whatever stands beside `$ref` is ignored (draft 7 core, 8.3). A mere fragment names an anchor there;
-    later drafts have none in `$id`, and it names nothing.
+    Up to draft 7 everything beside `$ref` is ignored (draft 7 core, 8.3). A mere fragment names an anchor there; in
+    later drafts `$id` has no fragments, and a mere one names nothing.
     """
     if draft <= DRAFT_7 and "$ref" in schema:
         return None
@@ -542,13 +543,13 @@ def identifier(schema: dict[str, Any], draft: int) -> str | None:
 
 
 def name_of(schema: dict[str, Any], draft: int) -> str:
-    """The `$id` of a schema, or what drafts before it have for it; empty without one."""
+    """Return the `$id` of a schema, or what earlier drafts have for it; empty without one."""
     name = schema.get("id" if draft == DRAFT_4 else "$id")
     return name if type(name) is str else ""
 
 
 def absolute(base: str, reference: str) -> str:
-    """A URI reference taken relative to a URI (RFC 3986)."""
+    """Return a URI reference made absolute with a base URI (RFC 3986)."""
     if not base:
         return reference
     from urllib.parse import urljoin
@@ -557,7 +558,7 @@ def absolute(base: str, reference: str) -> str:
 
 
 def _meant(uri: str) -> str:
-    """The hint which metaschema of the drafts somebody meant, who wrote https: for http:, or the other way round."""
+    """Return the hint which metaschema is meant by a URI with https: for http:, or the other way round."""
     for known, draft in METASCHEMAS.items():
         if known.partition(":")[2] == uri.removesuffix("#").partition(":")[2]:
             return f'did you mean "{known}{"#" if draft <= DRAFT_7 else ""}"?'
@@ -577,7 +578,7 @@ def _is_index(token: str) -> bool:
 
 
 def check_registry(registry: Any) -> None:
-    """Raises TypeError where it is no registry."""
+    """Raise TypeError if the value is no registry."""
     if hasattr(registry, "get_or_retrieve"):
         return
     if not isinstance(registry, Mapping):
@@ -590,10 +591,10 @@ def check_registry(registry: Any) -> None:
 
 
 def from_registry(registry: Any, uri: str, path: Path, resource: Resource) -> Any:
-    """The schema that the registry has for a URI without a fragment, copied, or a metaschema of the drafts; None if
-    there is none. Raises GrammarError where it has something else there, at the reference: `path`, within `resource`.
+    """Return a copy of the schema that the registry, or the drafts, have for a URI without a fragment; None if there is
+    none. Raises GrammarError, at the reference (`path` in `resource`), if the registry has something else there.
 
-    An empty fragment behind a URI says nothing (RFC 3986, 4.4; `referencing` removes it, too).
+    A URI in the registry may end with an empty fragment, which says nothing (RFC 3986, 4.4).
     """
     found: Any = None
     is_found = False
@@ -643,7 +644,7 @@ def _cut(value: object) -> str:
 
 
 def not_given(registry: Any, uri: str, path: Path, resource: Resource) -> Exception:
-    """The error that a reference leads to a document that nobody has."""
+    """Return the error that a reference leads to a document that is not there."""
     message = f"the reference leads to a schema that was not given: {uri}"
     if isinstance(registry, Mapping):
         for name in registry:
@@ -658,7 +659,7 @@ def not_given(registry: Any, uri: str, path: Path, resource: Resource) -> Except
 
 
 def _official(uri: str) -> Any:
-    """A metaschema of the drafts, where the package that holds them is installed."""
+    """Return a metaschema of the drafts, if the package that holds them is installed."""
     try:
         from jsonschema_specifications import REGISTRY
     except ImportError:

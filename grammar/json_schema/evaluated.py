@@ -1,10 +1,11 @@
-"""`unevaluatedProperties` and `unevaluatedItems`: which members and items the other keywords have spoken of.
+"""`unevaluatedProperties` and `unevaluatedItems`: the members and items that no other keyword applies to.
 
-A keyword such as `properties` *evaluates* the members that it applies to; what applies in place passes that on, if
-the value is valid there (2020-12 core, 11). Which branch of an `anyOf` a value satisfies is not known beforehand, so
-the meaning of a schema is split into *cases*: values together with what is evaluated in them at least. Every valid
-value is in one case in which just that is evaluated which really is. "The rest is S" then holds for a value exactly
-if it is in some case whose rest is S: evaluating less only makes the rest larger. Negated schemas evaluate nothing.
+A keyword such as `properties` *evaluates* the members that it applies to. A schema that is applied in place passes this
+on if the value is valid there (2020-12 core, 11). Which branch of an `anyOf` a value satisfies is not known beforehand.
+So the meaning of a schema is split into *cases*: values, together with what is at least evaluated in them. Every valid
+value is in one case that evaluates exactly what the value's branches evaluate. Therefore "the rest is S" holds for a
+value exactly if it is in some case whose rest is S: to evaluate less only makes the rest larger. Negated schemas
+evaluate nothing.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ MAX_CASES = 1 << 10
 
 
 class Evaluated(NamedTuple):
-    """What has been spoken of: members with these keys; items before `items` (None: all), and those that `matching`
-    terms contain."""
+    """What is evaluated: members with these keys; items before the index `items` (None: all items), and items in one of
+    the terms `matching`."""
 
     keys: Texts = NO_TEXTS
     items: int | None = 0
@@ -57,21 +58,21 @@ Cases = dict[tuple[Values, Evaluated], bool]
 
 
 class Evaluation(OfAlgebra):
-    """Works out the cases of places."""
+    """Computes the cases of places."""
 
     def __init__(self, algebra: Meaning) -> None:
         super().__init__(algebra)
         self.known: dict[int, list[tuple[Values, Evaluated]]] = {}
 
     def values(self, place: Place) -> Values:
-        """What a place means that has one of the two keywords."""
+        """Return what a place means that has one of the two keywords."""
         found = NO_VALUES
         for values, _ in self.cases(self.algebra.place(place)):
             found = self.algebra.sets.union(found, values)
         return found
 
     def cases(self, term: int) -> list[tuple[Values, Evaluated]]:
-        """The cases of a place, as a term."""
+        """Return the cases of a term, usually of a place."""
         known = self.known.get(term)
         if known is None:
             part = self.algebra.place_of(term)
@@ -119,7 +120,7 @@ class Evaluation(OfAlgebra):
         return found
 
     def own(self, place: Place) -> Evaluated:
-        """What the place's own keywords speak of."""
+        """Return what the place's own keywords evaluate."""
         schema = self.algebra.keywords(place)
         keys = NO_TEXTS
         is_left_out = "patternProperties" in place.keywords and "patternProperties" not in schema
@@ -155,7 +156,7 @@ class Evaluation(OfAlgebra):
         return bounded(found)
 
     def some_of(self, terms: list[int]) -> Cases:
-        """At least one of the terms: a case for every choice of those that hold."""
+        """Return the cases in which at least one of the terms holds: one for every choice of those that hold."""
         found: Cases = {}
         for n in range(1, len(terms) + 1):
             for chosen in combinations(terms, n):
@@ -173,7 +174,7 @@ class Evaluation(OfAlgebra):
         return found
 
     def condition(self, place: Place) -> Cases:
-        """`if`, which evaluates something where it holds, and what it decides about."""
+        """Return the cases of `if`, `then` and `else`. `if` evaluates something where it holds."""
         algebra = self.algebra
         schema = algebra.keywords(place)
         condition = algebra.child(place, "if")
@@ -186,7 +187,7 @@ class Evaluation(OfAlgebra):
         return holds | fails
 
     def closed(self, values: Values, evaluated: Evaluated, keyword: str, rest: int) -> tuple[Values, Evaluated]:
-        """A case in which what is not evaluated is in `rest`, which evaluates it."""
+        """Return the case in which all that is not evaluated is in `rest`, and so is evaluated now."""
         algebra = self.algebra
         if keyword == "unevaluatedProperties":
             if not evaluated.keys.is_all():

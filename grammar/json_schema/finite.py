@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from .text_sets import Texts
 
 MAX_LISTED = 256
-"""Values that are told apart by state, for `uniqueItems`."""
-MAX_DEPTH = 8
-"""Of arrays and objects within each other that are listed."""
+"""At most so many values are listed. For `uniqueItems` the states of the parser distinguish listed values."""
+MAX_LISTED_DEPTH = 8
+"""Arrays and objects within each other that are listed; deeper ones count as many."""
 MAX_COUNTED = 1 << 12
-"""Texts of a pattern, and numbers: of how many it is found out whether they are there."""
+"""Texts of a pattern, and numbers, are counted up to so many. Whether more exist is not decided."""
 MAX_STEPS = 1 << 16
-"""States of a pattern that are looked at to count its texts."""
+"""At most so many states of a pattern are visited to count its texts; then a LimitError is raised."""
 N_CHARACTERS = 0x110000 - 0x800
-"""Without surrogates."""
+"""All code points but surrogates."""
 
 ENOUGH, TOO_FEW, UNKNOWN = 0, 1, 2
 
@@ -46,7 +46,7 @@ STRUCTURED = Values(False, 0, (), NO_TEXTS, (ANY_ARRAY,), (ANY_OBJECT,))
 
 
 def listed(algebra: Meaning, term: int) -> list[Any] | None:
-    """All values of a term, or None where they are more than `MAX_LISTED`, or not found out to be few."""
+    """Return all values of a term; None if they are more than `MAX_LISTED`, or not known to be few."""
     scalars = listed_scalars(algebra.values(term))
     if scalars is None:
         return None
@@ -55,7 +55,7 @@ def listed(algebra: Meaning, term: int) -> list[Any] | None:
 
 
 def listed_scalars(values: Values) -> list[Any] | None:
-    """As `listed`, of all values but arrays and objects."""
+    """Return all values that are neither arrays nor objects, as `listed` does."""
     words = values.texts.words
     if words is None or len(words) > MAX_LISTED:
         return None
@@ -73,11 +73,12 @@ def listed_scalars(values: Values) -> list[Any] | None:
 
 
 def listed_structured(algebra: Meaning, term: int, depth: int = 0) -> list[Any] | None:
-    """As `listed`, of arrays and objects. An object is there once for each order of its keys in which it is written."""
+    """Return all arrays and objects, as `listed` does. The list has an object once for each order in which its keys are
+    written."""
     values = algebra.values(term)
     if not values.arrays and not values.objects:
         return []
-    if depth > MAX_DEPTH:
+    if depth > MAX_LISTED_DEPTH:
         return None
     if any(shape.most is None for shape in values.arrays) or not all(map(_is_closed, values.objects)):
         return None
@@ -127,14 +128,14 @@ def _arrays(algebra: Meaning, shape: ArrayShape, depth: int) -> list[Any] | None
 
 
 def _is_closed(shape: ObjectShape) -> bool:
-    """Whether no members but those that are named are allowed, and nothing is said beyond what each of them is."""
+    """Whether only named members are allowed, and the shape says nothing else than what each of them is."""
     if shape.exists or shape.clauses:
         return False
     return any(part.value == FALSE and part.keys.is_all() for part in shape.for_all)
 
 
 def _objects(algebra: Meaning, shape: ObjectShape, n_ordered: int, depth: int) -> list[Any] | None:
-    choices: list[list[Any]] = []  # of each name: the members, and () where it may be absent
+    choices: list[list[Any]] = []  # for each name: its members, and () if it may be absent
     for name, value in shape.named[:n_ordered]:
         known = _listed(algebra, value, depth)
         if known is None:
@@ -142,7 +143,7 @@ def _objects(algebra: Meaning, shape: ObjectShape, n_ordered: int, depth: int) -
         members: list[Any] = [(name, one) for one in known]
         choices.append(members if name in shape.required else [(), *members])
     if any(value != FALSE for _, value in shape.named[n_ordered:]):
-        return None  # in any order, in which an object is written in many ways
+        return None  # members in any order: an object is written in many ways
     if _product([len(one) for one in choices]) > MAX_LISTED:
         return None
     made = [dict(filter(None, members)) for members in product(*choices)]
@@ -150,7 +151,7 @@ def _objects(algebra: Meaning, shape: ObjectShape, n_ordered: int, depth: int) -
 
 
 def _product(numbers: list[int]) -> int:
-    """The product, or something beyond MAX_LISTED if it is that."""
+    """Return the product, or MAX_LISTED + 1 if it is greater than MAX_LISTED."""
     found = 1
     for number in numbers:
         found = min(found * number, MAX_LISTED + 1) if number else 0
@@ -165,9 +166,9 @@ def n_different(values: list[Any]) -> int:
 
 
 def words(texts: Texts, limit: int, questions: Questions | None = None) -> list[str] | None:
-    """All texts of a set, or None where they are more than `limit`. Raises LimitError where that takes too long.
+    """Return all texts of a set; None if they are more than `limit`. Raises LimitError if that takes too long.
 
-    questions: of the same schema, which may know the set.
+    questions: those of the same schema, which may know the set.
     """
     if texts.words is not None:
         found = [word for word in texts.words if not any("\ud800" <= char <= "\udfff" for char in word)]
@@ -189,7 +190,7 @@ def words(texts: Texts, limit: int, questions: Questions | None = None) -> list[
     letters: dict[int, dict[int, bytes]] = {}
     if n_strings(regexes, start, limit, letters) > limit:
         return None
-    # There are few, so there are few beginnings of them.
+    # They are few, so their beginnings are few, too.
     found = []
     stack = [(start, b"")]
     while stack:
@@ -201,8 +202,8 @@ def words(texts: Texts, limit: int, questions: Questions | None = None) -> list[
 
 
 def n_strings(regexes: Regexes, start: int, limit: int, letters: dict[int, dict[int, bytes]]) -> int:
-    """The number of strings of a node that is not empty, or more than `limit` if it is greater. `letters` receives what
-    may follow each node that was looked at. Raises LimitError where that takes too long."""
+    """Return the number of strings of a node that is not empty; some number above `limit` if it is greater. `letters`
+    receives what may follow each node that was visited. Raises LimitError if that takes too long."""
     letters[start] = regexes.derivatives(start)
     known: dict[int, int] = {}
     path = [(start, 1, iter(letters[start]))]
@@ -217,13 +218,13 @@ def n_strings(regexes: Regexes, start: int, limit: int, letters: dict[int, dict[
             if n > limit:
                 return n
             known[node] = n
-        elif target in on_path:  # what can be gone around in has no end
+        elif target in on_path:  # a circle has infinitely many strings
             return limit + 1
         elif target not in known:
             if len(letters) > MAX_STEPS:
                 _unknown()
             after = letters[target] = regexes.derivatives(target)
-            # Each string that leads to the target is the beginning of another one for each byte that may follow.
+            # Each string that leads to the target begins a longer one for each byte that may follow.
             n_ways *= len(letters[node][target])
             if n_ways * sum(map(len, after.values())) > limit:
                 return limit + 1
@@ -233,7 +234,7 @@ def n_strings(regexes: Regexes, start: int, limit: int, letters: dict[int, dict[
 
 
 def n_texts(texts: Texts, limit: int, questions: Questions | None = None) -> int:
-    """The number of texts, or `limit` if it is greater. Raises LimitError where that takes too long."""
+    """Return the number of texts, or `limit` if it is greater. Raises LimitError if that takes too long."""
     if texts.words is None and not texts.trees:
         if texts.most is None:
             return limit
@@ -250,12 +251,12 @@ def n_texts(texts: Texts, limit: int, questions: Questions | None = None) -> int
 
 
 def _unknown() -> NoReturn:
-    raise LimitError(f"whether there are so many texts takes too long to find out (more than {MAX_COUNTED})")
+    raise LimitError(f"cannot determine whether there are so many texts (more than {MAX_COUNTED} are not counted)")
 
 
 def n_values(values: Values, limit: int) -> int:
-    """The number of scalars among the values, or `limit` if it is greater; where numbers are a union of several sets,
-    at least so many. Raises LimitError where that takes too long."""
+    """Return the number of scalars among the values, or `limit` if it is greater. If the numbers are a union of several
+    sets, there may be more. Raises LimitError if that takes too long."""
     n = int(values.null) + values.booleans.bit_count()
     n += max([n_numbers(numbers, limit) for numbers in values.numbers], default=0)
     return n + n_texts(values.texts, limit - n) if n < limit else limit
@@ -267,18 +268,18 @@ def n_numbers(numbers: NumberSet, limit: int) -> int:
     if numbers.multiple is None or numbers.minimum is None or numbers.maximum is None:
         return limit
     if limit > MAX_COUNTED:
-        raise LimitError(f"whether there are more than {MAX_COUNTED} numbers takes too long to find out")
+        raise LimitError(f"cannot determine whether there are more than {MAX_COUNTED} numbers")
     known = numbers.values(limit)
     return limit if known is None else len(known)
 
 
 def differing(algebra: Meaning, shape: ArrayShape) -> int:
-    """Whether items that must differ never run out before an array may end: ENOUGH; TOO_FEW, there is no such array;
-    UNKNOWN.
+    """Return whether items that must differ never run out before an array may end: ENOUGH; TOO_FEW, there is no such
+    array; UNKNOWN.
 
-    It is enough if for each item that must be there more values are left than can have been used, and if as many
-    satisfy `contains` as must: an item that does is counted (`ArrayRules.claims`). Where no item is out of so many
-    scalars that what is written tells them apart, this is left to the state.
+    There are enough if for each item that must come more values exist than can have been used, and if as many satisfy
+    `contains` as must: an item that does is counted (`ArrayRules.claims`). If all scalars of all items are listed, the
+    states of the parser decide this.
     """
     least = shape.least
     counted = [part for part in shape.contains if part.least or part.most is not None]
@@ -312,7 +313,7 @@ def differing(algebra: Meaning, shape: ArrayShape) -> int:
 
 
 def _has_more(algebra: Meaning, term: int, values: Values, needed: int) -> bool:
-    """Whether arrays and objects make up for scalars that are too few: as many as are listed, or those that come at one
+    """Whether arrays and objects make up for scalars that are too few: enough of them are listed, or some come at one
     place only."""
     if not values.arrays and not values.objects:
         return False

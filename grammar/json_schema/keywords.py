@@ -3,10 +3,10 @@
 Sources: the specifications of drafts 4, 6, 7, 2019-09 and 2020-12 and their metaschemas. A draft is written as the
 number 4, 6, 7, 2019 or 2020, so that `draft <= 7` reads as it is meant.
 
-`keywords(draft)` is what a walk over a schema looks names up in. A keyword that is not in it is unknown to the draft:
-it constrains nothing, and the report says so; `KNOWN_ELSEWHERE` tells those that another draft knows.
-Faults are told by what a value must be. More than the metaschemas is allowed where nothing can be misread: lists of
-names and values may be empty or hold something twice, and the values of annotations are not looked at.
+`keywords(draft)` returns the names that a draft knows. A keyword that is not among them constrains nothing, and the
+report says so; `KNOWN_ELSEWHERE` has those that another draft knows. `fault` says what a value must be. It allows more
+than the metaschemas if nothing can be misread: lists of names and values may be empty or hold something twice, and the
+values of annotations are not checked.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ANNOTATION = "annotation"  # constrains nothing, in any draft
 
 
 class Keyword(NamedTuple):
-    """One keyword in a range of drafts; names recur where a later draft gives them another value."""
+    """One keyword in a range of drafts. A name has several rows if a later draft gives it another kind of value."""
 
     name: str
     first: int
@@ -148,12 +148,12 @@ VOCABULARIES = {
         "content",
     ),
 }
-"""The last parts of the URIs of the vocabularies that a draft has."""
+"""The vocabularies of a draft, by the last parts of their URIs."""
 
 
 @cache
 def rows(draft: int) -> dict[str, Keyword]:
-    """The keywords that a draft knows."""
+    """Return the keywords that a draft knows."""
     return {row.name: row for row in KEYWORDS if row.first <= draft <= row.last}
 
 
@@ -198,15 +198,15 @@ SAYS_NOTHING = frozenset(
         "$vocabulary",
     ]
 )
-"""Keywords that are known in some draft, and allow everything in all of them."""
+"""Keywords that some draft knows, and that allow everything in all drafts."""
 
 
 @cache
 def keywords(draft: int, vocabularies: frozenset[str] | None = None) -> dict[str, int]:
-    """The keywords that a draft knows and the kinds of their values, for looking up only.
+    """Return the keywords that a draft knows and the kinds of their values. The caller must not change them.
 
-    `vocabularies`: those of a custom metaschema, by the last parts of their URIs. Keywords of others are unknown then,
-    but for the core's.
+    `vocabularies`: those of a custom metaschema, by the last parts of their URIs. Then only keywords of these and
+    of the core are known.
     """
     found = rows(draft).values()
     if vocabularies is None:
@@ -225,15 +225,16 @@ PLAIN_TYPES: tuple[type | None, ...] = (
     *(None, dict, list, None, None, dict, None, None, None),  # up to ANY
     *(str, str, None, None, None, None, bool, None, list, None, str, None),
 )
-"""By kind: the Python type all values of which are well formed unless they are empty; None where that is not enough."""
+"""For each kind of value: the Python type whose values are all well formed unless they are empty; None if the type
+alone does not decide."""
 
 TYPES = frozenset(("null", "boolean", "integer", "number", "string", "array", "object"))
 
 
 def fault(kind: int, value: object, draft: int) -> str:
-    """What a keyword's value of this kind must be, if it is something else; empty where it is well formed.
+    """Return what a keyword's value of this kind must be, if it is something else; nothing if it is well formed.
 
-    Schemas within the value are not looked at.
+    Schemas within the value are not checked.
     """
     if kind == ANY:
         return ""
@@ -283,7 +284,7 @@ def is_whole(value: int | float | Decimal) -> bool:
 
 
 def count(value: int | float | Decimal) -> int:
-    """A whole number from 0 up; one beyond all that can be counted is MAX_COUNT, whatever its exponent."""
+    """Return a whole number from 0 up as an int: at most MAX_COUNT, beyond which nothing can be counted."""
     return int(value) if value < MAX_COUNT else MAX_COUNT
 
 

@@ -1,4 +1,4 @@
-"""How documents are to be written: what `Grammar.from_json_schema` is told beside the schema."""
+"""How documents are written: the options of `Grammar.from_json_schema`."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ PROPERTY_ORDER = ("schema", "any")
 STRING_ESCAPES = ("all", "shortest")
 
 MAX_INDENT = 1000
-"""Blanks and tabs of one line, at most."""
+"""The largest value of `max_indent`, in blanks and tabs of one line."""
 
 
 class Options(NamedTuple):
-    """Options of one grammar; hashable, and made of what JSON can hold.
+    """Options of one grammar; hashable, and made of values that JSON can hold.
 
-    property_order: "schema", keys in the order of the schema; "any".
+    property_order: "schema", keys in the order of the schema; "any", in any order.
     whitespace: "flexible", a blank, or a line break and an indent; "spaced", as `json.dumps` writes; "compact", none.
-    max_indent: blanks and tabs after a line break, at most, where white space is flexible.
-    separators: what stands between items, and between a key and its value, as for `json.dumps`; None: by `whitespace`.
+    max_indent: the most blanks and tabs after a line break, if white space is flexible.
+    separators: between items, and between a key and its value, as for `json.dumps`; None: as `whitespace` says.
     ensure_ascii: characters beyond ASCII are written as escapes.
-    string_escapes: "all" spellings of a string that JSON knows; or the "shortest", which `json.dumps` writes.
-    strict: refuse what cannot be enforced; else leave it out and say so in the report.
-    format_assertion: whether `format` is a demand or an annotation, where the metaschema does not say.
-    number_digits, number_shift: how far numbers with an exponent are followed, see `json_number_trees.number_tree`.
-    number_plain: numbers without an exponent only, and integers without a fraction.
+    string_escapes: "all" spellings of a string that JSON has; or the "shortest", which `json.dumps` writes.
+    strict: refuse a keyword that cannot be enforced; otherwise leave it out and say so in the report.
+    format_assertion: whether `format` is a demand or an annotation, if the metaschema does not say.
+    number_digits, number_shift: how many digits numbers with an exponent may have, see `number_spellings.number_tree`.
+    number_plain: only numbers without an exponent, and integers without a fraction.
     """
 
     property_order: str = "schema"
@@ -51,7 +51,7 @@ DEFAULT_OPTIONS = Options()
 
 
 def check(options: Options) -> Options:
-    """`options`, if they are such. Raises TypeError and ValueError that say which is not."""
+    """Return `options` if all of them are valid. Raises TypeError or ValueError that names the wrong one."""
     for name, value, known in (
         ("property_order", options.property_order, PROPERTY_ORDER),
         ("whitespace", options.whitespace, WHITESPACE),

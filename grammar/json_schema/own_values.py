@@ -1,7 +1,7 @@
-"""What the keywords of one place say of a value, but for those that apply other schemas to the same value.
+"""What the keywords of one place say about a value, but for those that apply other schemas to the same value.
 
-These are the assertions of a schema, and the applicators that speak of members and items (2020-12 core, 7.6 and 10):
-`values` has their meaning, type by type. Members and items remain terms.
+These are the assertions of a schema, and the applicators for members and items (2020-12 core, 7.6 and 10). `own_values`
+returns their meaning, type by type. Members and items remain terms.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .tree import Place
 
 MAX_LENGTH = 1 << 31
-"""Code points: no text of so many is written."""
+"""In code points. A bound of so many or more is none: no text is so long."""
 
 TYPES = {
     "null": Values(True, 0, (), NO_TEXTS, (), ()),
@@ -47,7 +47,7 @@ TYPES = {
 """What each type allows."""
 
 TYPES_4 = {**TYPES, "integer": Values(False, 0, (WRITTEN_INTEGERS,), NO_TEXTS, (), ())}
-"""In draft 4 an integer is what is written as one."""
+"""What each type allows in draft 4, where only what is written as an integer is one."""
 
 STRINGS = frozenset(["minLength", "maxLength", "pattern", "format"])
 NUMBERS = frozenset(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"])
@@ -78,8 +78,8 @@ _OBJECTS = frozenset(
 
 
 def own_values(algebra: Meaning, place: Place, is_negated: bool = False) -> Values:
-    """What the keywords of a place say that are no applicators in place; what is to be negated, if `is_negated`: that
-    is the same unless keywords are left out below `propertyNames`."""
+    """Return what the keywords of a place say, without its applicators in place. `is_negated`: the result will be
+    negated; it is the same unless keywords are left out within `propertyNames`."""
     schema = algebra.keywords(place)
     kind = schema.get("type")
     if kind is None:
@@ -108,7 +108,7 @@ def own_values(algebra: Meaning, place: Place, is_negated: bool = False) -> Valu
 
 
 def _only(algebra: Meaning, shapes: Any, demanded: Any, objects: bool) -> Any:
-    """Those of the shapes that are as demanded, a shape or None for none."""
+    """Return the intersection of shapes with the one that is demanded; None stands for no shape."""
     if demanded is None:
         return ()
     if objects:
@@ -121,7 +121,7 @@ def object_shape(algebra: Meaning, place: Place, is_negated: bool = False) -> Ob
     documents = algebra.documents
     named: dict[str, int] = {}
     for_all: list[ForAll] = []
-    # Patterns and what is left by them say something about names, too.
+    # Patterns, and keywords for all other keys, say something about names, too.
     others = TRUE
     if "additionalProperties" in schema:
         others = algebra.child(place, "additionalProperties")
@@ -145,7 +145,7 @@ def object_shape(algebra: Meaning, place: Place, is_negated: bool = False) -> Ob
         for_all.append(ForAll(left, others))
     if "propertyNames" in schema:
         names = algebra.child(place, "propertyNames")
-        # Both are too large where something is left out.
+        # Both the names and their complement are too large if something is left out.
         refused = (
             algebra.values(names ^ 1).texts
             if is_negated and algebra.dropped
@@ -217,7 +217,7 @@ def own_texts(algebra: Meaning, place: Place) -> Texts:
 
 
 def constants(algebra: Meaning, values: list[Any]) -> Values:
-    """Exactly these values."""
+    """Return exactly these values."""
     null = False
     booleans = 0
     numbers = []
@@ -250,9 +250,9 @@ def constants(algebra: Meaning, values: list[Any]) -> Values:
 
 
 def format_tree(name: str, draft: int) -> Node | None:
-    """The texts of a format; None where no draft knows it. Raises FormatRefusal.
+    """Return the texts of a format; None if no draft knows it. Raises FormatRefusal.
 
-    People write formats that came with a later draft than theirs, and mean them; drafts leave that to implementations.
+    People use formats of later drafts than theirs, and mean them; the drafts leave that to implementations.
     """
     from ..json.formats import tree
 
@@ -261,7 +261,7 @@ def format_tree(name: str, draft: int) -> Node | None:
 
 
 def numbers_of(schema: dict[str, Any], draft: int) -> NumberSet:
-    """What the keywords about numbers say. Raises LimitError and ValueError, which the scan has met before."""
+    """Return what the keywords about numbers say. Raises LimitError and ValueError; `refusals` has met these before."""
     minimum = schema.get("minimum")
     maximum = schema.get("maximum")
     above = schema.get("exclusiveMinimum")
@@ -269,7 +269,7 @@ def numbers_of(schema: dict[str, Any], draft: int) -> NumberSet:
     if draft == DRAFT_4:
         above, below = above is True, below is True
     else:
-        # Of two lower bounds the greater one counts, and of equal ones the exclusive one.
+        # The greater one of two lower bounds counts; if they are equal, the exclusive one.
         if above is not None and (minimum is None or above >= minimum):
             minimum, above = above, True
         else:

@@ -1,8 +1,9 @@
 """What users give as a schema, as JSON values: text, dicts, pydantic models, dataclasses.
 
-Numbers of a text are kept exactly: integers as int, all others as Decimal. A key that an object has twice is an error,
-since readers disagree about what that means. Dicts and lists are copied, and nothing in them: a grammar reads its
-schema while it is used, and must not change when they do. That takes some microseconds for 700 bytes.
+Numbers of a text keep all their digits: integers become int, all others Decimal. An object that has a key twice is an
+error, because readers disagree about what that means. Dicts and lists are copied, other values are shared: a grammar
+reads its schema while it is used, so later changes of the user's dicts must not reach it. Copying takes some
+microseconds for 700 bytes.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import Any, NoReturn
 from ..errors import GrammarError, GrammarLimitError
 
 MAX_DEPTH = 500
-"""Of objects and lists within one another. What reads and writes JSON text does not go much deeper."""
+"""Objects and lists within one another that a schema may have. Python's reader and writer of JSON fail soon after."""
 
 
 def read(given: Any) -> Any:
-    """The schema that somebody gave: a dict of JSON values, or True or False.
+    """Return the schema that the user gave: a dict of JSON values, or True or False.
 
-    Raises GrammarError where a text is no JSON or no schema can be had, with line and column in a text; TypeError where
-    it is something else altogether.
+    Raises GrammarError if a text is not JSON, with line and column, or if no schema can be made of a model; TypeError
+    for a value of any other type.
     """
     if isinstance(given, Mapping):
         return copied(given)
@@ -41,8 +42,8 @@ def read(given: Any) -> Any:
 
 
 def read_text(text: str) -> Any:
-    """A JSON text as values. Raises GrammarError with line and column. A byte order mark before it is passed over, as
-    parsers may (RFC 8259, 8.1)."""
+    """Return the values of a JSON text. Raises GrammarError with line and column. Skip a byte order mark before the
+    text, as parsers may (RFC 8259, 8.1)."""
     text = text.removeprefix("\ufeff")
     try:
         return json.loads(text, object_pairs_hook=object_of, parse_float=Decimal, parse_constant=_constant)
@@ -74,7 +75,7 @@ class RepeatedKeyError(Exception):
 
 
 def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of these members. Raises RepeatedKeyError."""
+    """Return the object of these members. Raises RepeatedKeyError."""
     found = dict(pairs)
     if len(found) != len(pairs):
         seen: set[str] = set()
@@ -90,7 +91,7 @@ def _constant(name: str) -> NoReturn:
 
 
 def _repeated(text: str, key: str) -> GrammarError:
-    """The error of a repeated key, with the place of the second one. Reads the text once more, member by member."""
+    """Return the error of a repeated key, at the second one. This reads the text once more, member by member."""
     from ..source import SourceText
 
     place = second_place(text, key)
@@ -105,7 +106,7 @@ def _repeated(text: str, key: str) -> GrammarError:
 
 
 def second_place(text: str, key: str) -> int:
-    """Where in a JSON text an object has `key` for the second time: the first such place."""
+    """Return the first place in a JSON text where an object has `key` for the second time."""
     read_string = json.decoder.scanstring  # type: ignore[attr-defined]
     keys: list[set[str] | None] = []  # of the objects and lists (None) that are open
     at = 0
@@ -134,9 +135,9 @@ def second_place(text: str, key: str) -> int:
 
 
 def copied(given: Any, what: str = "the schema") -> Any:
-    """A copy in plain dicts and lists of what is made of mappings and sequences. Other values are shared."""
+    """Return a copy of mappings and sequences as plain dicts and lists. Other values are shared."""
     result = [given]
-    stack: list[tuple[Any, int]] = [(result, 0)]  # copies, the values of which are none yet; how deep
+    stack: list[tuple[Any, int]] = [(result, 0)]  # copies whose values are not copied yet, and how deep they are
     while stack:
         made, depth = stack.pop()
         if depth > MAX_DEPTH:
@@ -158,7 +159,7 @@ def copied(given: Any, what: str = "the schema") -> Any:
 
 
 def _copy(value: Any) -> Any:
-    """A copy of a mapping or sequence; None of another value."""
+    """Return a copy of a mapping or sequence; None for another value."""
     kind = type(value)
     if kind is str or kind is int or kind is bool or kind is float or value is None:
         return None
@@ -170,7 +171,7 @@ def _copy(value: Any) -> Any:
 
 
 def _of_model(given: Any) -> Any:
-    """The schema of a pydantic model, a dataclass, or an instance of either."""
+    """Return the schema of a pydantic model, a dataclass, or an instance of either."""
     kind = given if isinstance(given, type) else type(given)
     try:
         if hasattr(kind, "model_json_schema"):

@@ -22,17 +22,17 @@ from .text_sets import ALL_TEXTS, NO_TEXTS, Texts, Words
 T = TypeVar("T")
 
 MAX_SHAPES = 1 << 10
-"""Of one type, of one schema: in a union that a conjunction or a negation makes."""
+"""The most shapes of one type in a union that an intersection or a complement makes; more are an error."""
 
 TRUE, FALSE = 0, 1
-"""The terms that allow everything and nothing. The negation of a term `t` is `t ^ 1`."""
+"""The terms that allow everything and nothing. The complement of a term `t` is `t ^ 1`."""
 
 
 UNIQUE, REPEATS = 1, 2
 
 
 class Contains(NamedTuple):
-    """From `least` to `most` items (None: without bound) at `begin` and behind it are `item`."""
+    """From `least` to `most` items (None: without bound), from the index `begin` on, are in the term `item`."""
 
     item: int
     least: int
@@ -41,9 +41,10 @@ class Contains(NamedTuple):
 
 
 class ArrayShape(NamedTuple):
-    """Arrays with items `prefix`, one by one, and then `rest` each; as many as `least` and `most` say.
+    """Arrays whose first items are in the terms of `prefix`, one by one, and whose other items are all in `rest`. They
+    have at least `least` and at most `most` items.
 
-    unique: UNIQUE, no item is equal to another; REPEATS, some items are equal; 0, no matter.
+    unique: UNIQUE, no two items are equal; REPEATS, some items are equal; 0, either.
     """
 
     prefix: tuple[int, ...] = ()
@@ -74,14 +75,14 @@ class Exists(NamedTuple):
 class ObjectShape(NamedTuple):
     """Objects in which
 
-    - the value of a key that is `named` is in the term there,
-    - the other members are as `for_all` says, each of which speaks of keys that are not named,
-    - `required` keys, which are named, are there,
-    - `exists`: members that are there, of any key,
+    - the value of a `named` key is in the term beside it,
+    - all other members satisfy each part of `for_all`, which is only about keys that are not named,
+    - the `required` keys, which are all named, are there,
+    - for each part of `exists` some member satisfies it, whatever its key is,
     - there are from `least` to `most` members,
-    - of each of the `clauses` some shape holds, too (see `object_sets`).
+    - the object has some shape of each of the `clauses`, too (see `object_sets`).
 
-    is_constant: it is one constant, maybe with more demanded of it, and names are in the order of the constant.
+    is_constant: the shape is made of one constant, maybe with more demands, and the names are in the constant's order.
     """
 
     named: tuple[tuple[str, int], ...] = ()
@@ -117,14 +118,14 @@ NO_VALUES = Values(False, 0, (), NO_TEXTS, (), ())
 
 
 def is_nothing(values: Values) -> bool:
-    """Whether no value is among them, as far as that is seen without following terms."""
+    """Whether no value is among them, as far as this shows without following terms."""
     return not (values.null or values.booleans or values.numbers or values.arrays or values.objects) and (
         values.texts.words is not None and not values.texts.words
     )
 
 
 def smaller(left: int | None, right: int | None) -> int | None:
-    """The smaller of two upper bounds, None being none."""
+    """Return the smaller of two upper bounds; None stands for no bound."""
     if left is None or right is None:
         return right if left is None else left
     return min(left, right)

@@ -1,9 +1,9 @@
 """Schemas as terms: numbers that stand for sets of JSON values.
 
-A *term* is all values (`TRUE`), a place in a schema document, one constant, certain values, or the conjunction of
-other terms; `t ^ 1` is the negation of `t`. (An and-inverter graph, as circuits are written in logic synthesis.)
-Terms are interned: equal ones are the same number, so what is known about one is known for all its uses, and recursion
-closes. What they mean, `algebra` works out.
+A *term* is all values (`TRUE`), a place in a schema document, one constant, certain values, or the intersection of
+other terms; `t ^ 1` is the complement of `t`. (Logic synthesis writes circuits like this: an and-inverter graph.)
+Terms are interned: equal ones are the same number. So a fact about one is known for all its uses, and recursion ends.
+`algebra` computes what terms mean.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     from .shapes import ArrayShape, ObjectShape, Values
 
 MAX_TERMS = 1 << 20
+"""The most terms of one schema; more are an error."""
 MAX_UNFOLDED = 200
-"""Applicators in place, and references, within each other."""
+"""The most applicators in place and references within each other; more are an error."""
 
 PLACE, BOTH, CONSTANT, VALUES = range(4)
 
@@ -54,23 +55,23 @@ class Terms:
             place: {name: value for name, value in place.keywords.items() if name not in left_out}
             for place, left_out in dropped.items()
         }
-        # By term // 2: what it is, and of what.
+        # By term // 2: its kind, and what it is made of.
         self.kinds: list[int] = [BOTH]
         self.parts: list[Any] = [()]
         self.known: dict[object, int] = {(BOTH, ()): TRUE}
         self.in_work: set[tuple[int, str]] = set()
-        self.far: set[int] = set()  # terms // 2 of which `is_near` is never true
+        self.far: set[int] = set()  # terms // 2 for which `is_near` is never true
 
     # Time.
 
     def begin(self, seconds_left: float) -> None:
-        """A symbol is worked out from here on, in what a call of a matcher has left of its time."""
+        """Begin the work on a symbol, within the time that is left to the call of a matcher that needs it."""
         if not self.is_loading:
             self.deadline = monotonic() + seconds_left
         self.look()
 
     def look(self) -> None:
-        """Raises GrammarLimitError where the work takes too long. What a schema means may be far larger than it."""
+        """Raise GrammarLimitError if the work takes too long: a schema may mean far more than its text shows."""
         if monotonic() > self.deadline:
             seconds = self.limits.seconds
             raise GrammarLimitError(f"working out the schema takes longer than {seconds} seconds").set_limit("seconds")
@@ -101,7 +102,7 @@ class Terms:
         return self._term(CONSTANT, as_written(value), value)
 
     def meaning(self, values: Values) -> int:
-        """A term for these values."""
+        """Return a term for these values."""
         return self._term(VALUES, values, values)
 
     def intersection(self, left: int, right: int) -> int:
@@ -114,7 +115,7 @@ class Terms:
         return self.intersection_of((left, right))
 
     def intersection_of(self, terms: Iterable[int]) -> int:
-        """The conjunction. The order is kept, for the names of members come in it; what is said twice counts once."""
+        """Return the intersection of terms. Their order is kept, because names of members come in it."""
         found: dict[int, bool] = {}
         for term in terms:
             if not term & 1 and self.kinds[term >> 1] == BOTH:
@@ -145,14 +146,14 @@ class Terms:
         return term
 
     def place_of(self, term: int) -> Place | None:
-        """The place that the term is, if it is one."""
+        """Return the place that the term is; None for other terms."""
         if term & 1 or self.kinds[term >> 1] != PLACE:
             return None
         place: Place = self.parts[term >> 1]
         return place
 
     def pointer_of(self, term: int) -> str | None:
-        """The JSON pointer of the place that the term is or is combined of."""
+        """Return the JSON pointer of the place that the term is, or of the first place that it is combined of."""
         kind = self.kinds[term >> 1]
         part = self.parts[term >> 1]
         if kind == PLACE:
@@ -165,17 +166,17 @@ class Terms:
         return None
 
     def located(self, error: LimitError, term: int) -> GrammarLimitError:
-        """The error, which was met when the term was worked out, with a place."""
+        """Return an error of the work on a term with the place of the term."""
         if not isinstance(error, GrammarLimitError):
             error = GrammarLimitError(str(error)).copy_limit(error)
         if error.pointer is None:
             error.pointer = self.pointer_of(term)
         return error
 
-    # What is being worked out.
+    # Work in progress.
 
     def enter(self, term: int, what: str = "values") -> None:
-        """From here on the term's meaning is being worked out. Raises GrammarError where it already is."""
+        """Note that the work on a term's meaning begins. Raises GrammarError if it has begun already and not ended."""
         task = (term, what)
         if task in self.in_work or len(self.in_work) > MAX_UNFOLDED:
             raise self.circle(term, task in self.in_work)
@@ -190,7 +191,7 @@ class Terms:
         if is_circle:
             return GrammarError(
                 f"{where}the schema refers to itself without an item or a member between",
-                hint="take the reference out of the circle; it says nothing",
+                hint="this reference refers to itself; remove it",
             )
         return GrammarLimitError(f"{where}more than {MAX_UNFOLDED} schemas apply to one value within each other")
 
@@ -209,7 +210,7 @@ class OfAlgebra:
 
 
 def canonical(value: Any) -> object:
-    """A key that is equal for values that are equal as JSON: 1 and 1.0 are, 1 and true are not."""
+    """Return a key that is equal for values that are equal in JSON: 1 and 1.0 are, 1 and true are not."""
     if isinstance(value, str):
         return value
     if value is None or value is True or value is False:
@@ -222,7 +223,7 @@ def canonical(value: Any) -> object:
 
 
 def as_written(value: Any) -> object:
-    """As `canonical`, with the order of keys."""
+    """Return a key as `canonical` does, but different for another order of keys."""
     if isinstance(value, list):
         return ("array", *map(as_written, value))
     if isinstance(value, dict):
@@ -230,7 +231,8 @@ def as_written(value: Any) -> object:
     return canonical(value)
 
 
-# What the parts of the meaning ask one another, and what makes rules asks for. So none of them imports another one.
+# Protocols: what the parts of the meaning ask of each other, and what rules ask of the loader. So they need not import
+# each other.
 
 
 class ArrayShapes(Protocol):

@@ -20,32 +20,32 @@ from ..errors import REFUSED, GrammarError, Reason, Row
 from .keywords import DRAFT_7, DRAFT_2020
 
 SHOWN_CHARS = 60
-"""A message shows no more than this many characters of a value."""
+"""A message shows at most this many characters of a value."""
 
 _NOTHING = object()
 
 Path = tuple[Any, ...]
-"""Where something is in its document: () for the root, else (path of what holds it, key or index)."""
+"""Where a value is in its document: () for the root, otherwise (path of what holds it, key or index)."""
 
 RECURSIVE = ""
-"""The name under which `$recursiveAnchor: true` is kept among the dynamic anchors, which are never empty."""
+"""The name of `$recursiveAnchor: true` among the dynamic anchors. It is empty, and names of other anchors never are."""
 
 Scope = tuple[Any, ...]
-"""The dynamic scope, as far as it matters: (name, outermost resource that has it) for each dynamic anchor, sorted."""
+"""The part of the dynamic scope that matters: for each dynamic anchor its name and the outermost resource that has it,
+sorted by name."""
 
 
 class Resource:
     """A schema with a URI of its own, and everything in it up to the next such schema.
 
     Attributes:
-        uri: absolute and without a fragment; empty where nothing names it.
-        schema, path: its root, and where that is in the document.
+        uri: absolute and without a fragment; empty if nothing names the resource.
+        schema, path: its root, and where the root is in the document.
         draft: 4, 6, 7, 2019 or 2020.
-        keywords: name -> kind of those that are known here, given the draft and the vocabularies of a metaschema.
-        asserts_format: whether the metaschema says that `format` is asserted; None where it leaves that open.
+        keywords: name -> kind for those that the draft and the vocabularies of the metaschema have.
+        asserts_format: whether the metaschema says that `format` is asserted; None if it does not say.
+        anchors: name -> schema and path; complete once the document is indexed.
         dynamic: the names of its dynamic anchors; complete once the document is indexed.
-
-    It knows nothing of other resources, so that none refers to itself: what a request has made is freed with it.
     """
 
     __slots__ = ("anchors", "asserts_format", "document", "draft", "dynamic", "keywords", "path", "schema", "uri")
@@ -63,7 +63,7 @@ class Resource:
 
 
 class Document:
-    """One JSON value that holds schemas. `uri`: where it was found; empty for the one that was given."""
+    """One JSON value that holds schemas. `uri`: where it was found; empty for the one that the user gave."""
 
     __slots__ = ("indexed", "uri")
 
@@ -117,8 +117,8 @@ class Place:
 
 
 def counted(schema: dict[str, Any], resource: Resource) -> dict[str, Any]:
-    """The keywords that count in a schema: those that the draft knows; up to draft 7 `$ref` alone, if it is there.
-    What is not a keyword there may have any value."""
+    """Return the keywords that count in a schema: those that the draft knows; or up to draft 7 only `$ref`, if it is
+    there. Other names may have any value."""
     known = resource.keywords
     if "$ref" in schema and resource.draft <= DRAFT_7:
         return {"$ref": schema["$ref"]}
@@ -133,7 +133,7 @@ def is_reference(schema: Any) -> bool:
 
 
 def dynamic_name(keyword: str, reference: str, schema: Any, resource: Resource) -> str | None:
-    """The name to look for in the dynamic scope; None where the reference means just what it says.
+    """Return the name to look for in the dynamic scope; None if the reference means just what it says.
 
     `schema` and `resource` are what it says, in an indexed document.
     """
@@ -146,7 +146,8 @@ def dynamic_name(keyword: str, reference: str, schema: Any, resource: Resource) 
 
 
 def widened(scope: Scope, resource: Resource) -> Scope:
-    """The dynamic scope once `resource` is entered: it stands for those of its names that nobody further out has."""
+    """Return the dynamic scope after `resource` is entered: it is added for those of its names that no resource further
+    out has."""
     names = {name for name, _ in scope}
     new = [(name, resource) for name in resource.dynamic if name not in names]
     return tuple(sorted([*scope, *new], key=lambda pair: pair[0])) if new else scope
@@ -156,7 +157,7 @@ def widened(scope: Scope, resource: Resource) -> Scope:
 
 
 def pointer_of(path: Path, resource: Resource) -> str:
-    """A path as a JSON pointer (RFC 6901); after the URI of its document and `#`, if that is not the one given."""
+    """Return a path as a JSON pointer (RFC 6901); in another document than the given one after its URI and `#`."""
     tokens: list[str] = []
     while path:
         path, token = path
@@ -167,14 +168,14 @@ def pointer_of(path: Path, resource: Resource) -> str:
 
 
 def at(path: Path, resource: Resource, message: str, value: Any = _NOTHING, hint: str | None = None) -> GrammarError:
-    """The error that something is wrong at a place in a schema, with the value that stands there if it is given."""
+    """Return the error that something is wrong at a place in a schema. `value`: what stands there, for the message."""
     if value is not _NOTHING:
         message = f"{message}, not {shown(value)}"
     return GrammarError(message, pointer=pointer_of(path, resource), hint=hint)
 
 
 def refused(path: Path, resource: Resource, keyword: str, why: str) -> GrammarError:
-    """The error that a keyword cannot be enforced, which has its row of the report."""
+    """Return the error that a keyword cannot be enforced, with its row of the report."""
     hint = "strict=False leaves it out and reports it"
     error = at(path, resource, f"`{keyword}` cannot be enforced: {why}", hint=hint)
     error._rows = (Row(pointer_of(path, resource), keyword, REFUSED, why, reason=Reason.STRICT),)
@@ -182,7 +183,7 @@ def refused(path: Path, resource: Resource, keyword: str, why: str) -> GrammarEr
 
 
 def shown(value: Any) -> str:
-    """A value as JSON writes it, cut where it is long; or its Python type, where it is nothing that JSON has."""
+    """Return a value as JSON writes it, cut if it is long; or its Python type, if JSON has no such value."""
     if isinstance(value, Decimal):
         text = str(value)
     elif isinstance(value, (list, dict)):
