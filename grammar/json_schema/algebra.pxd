@@ -1,4 +1,4 @@
-# Types for json_schema/algebra.py as compiled: the loader asks the algebra about every term that the parser reaches.
+# Types for algebra.py as compiled: the loader asks the algebra about every term that the parser reaches.
 
 cimport cython
 

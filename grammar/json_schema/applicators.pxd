@@ -1,4 +1,4 @@
-# Types for json_schema/applicators.py as compiled: whether other schemas apply is asked at every place.
+# Types for applicators.py as compiled: whether other schemas apply is asked at every place.
 
 cimport cython
 

@@ -210,7 +210,7 @@ class ArrayRules:
         if scalars is not None and others is not None:
             return found
         if self.shape.unique == REPEATS:
-            raise GrammarLimitError("of items that must repeat there are too many")  # the scan has refused it
+            raise GrammarLimitError("of items that must repeat there are too many")  # `unique` has refused it
         if others is None:
             if self.is_apart is None:
                 self.is_apart = not_apart(algebra, self.shape) is NO_DOUBT

@@ -1,4 +1,4 @@
-# Types for json_schema/check.py as compiled: the check looks at every keyword of a schema.
+# Types for check.py as compiled: the check looks at every keyword of a schema.
 
 cimport cython
 

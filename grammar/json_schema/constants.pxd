@@ -1,4 +1,4 @@
-# Types for json_schema/constants.py as compiled: a schema may have thousands of branches.
+# Types for constants.py as compiled: a schema may have thousands of branches.
 
 cimport cython
 

@@ -1,4 +1,4 @@
-# Types for json_schema/documents.py as compiled: references are followed at once.
+# Types for documents.py as compiled: references are followed at once.
 
 cimport cython
 

@@ -1,4 +1,4 @@
-# Types for json_schema/own_values.py as compiled: a first mask asks what the keywords of several places say.
+# Types for own_values.py as compiled: a first mask asks what the keywords of several places say.
 
 cimport cython
 

@@ -1,4 +1,4 @@
-# Types for json_schema/read.py as compiled: a schema is copied, value by value.
+# Types for read.py as compiled: a schema is copied, value by value.
 
 cimport cython
 

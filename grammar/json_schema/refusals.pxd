@@ -1,4 +1,4 @@
-# Types for json_schema/refusals.py as compiled: every keyword that may be refused is looked at.
+# Types for refusals.py as compiled: every keyword that may be refused is looked at.
 
 cimport cython
 

@@ -1,3 +1,3 @@
-# Types for json_schema/shapes.py as compiled.
+# Types for shapes.py as compiled.
 
 cpdef bint is_nothing(values) except -1

@@ -1,4 +1,4 @@
-# Types for json_schema/survey.py as compiled: the survey looks at every applicator of a schema.
+# Types for survey.py as compiled: the survey looks at every applicator of a schema.
 
 cimport cython
 

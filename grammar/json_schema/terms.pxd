@@ -1,4 +1,4 @@
-# Types for json_schema/terms.py as compiled: all that a schema says is a term.
+# Types for terms.py as compiled: all that a schema says is a term.
 
 cimport cython
 

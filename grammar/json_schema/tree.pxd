@@ -1,4 +1,4 @@
-# Types for json_schema/tree.py as compiled: a place is made for every subschema that is reached.
+# Types for tree.py as compiled: a place is made for every subschema that is reached.
 
 cimport cython
 

@@ -1,4 +1,4 @@
-# Types for json_schema/weights.py as compiled: of a large schema much is looked at.
+# Types for weights.py as compiled: of a large schema much is looked at.
 
 cimport cython
 

@@ -42,15 +42,10 @@ ALLOWED_IN_GRAMMAR = {
 CIRCLES = [
     # `_nodes` derives a node of any kind, with the help of `_choices` if it is a list of texts; `_choices` makes nodes.
     "earley._choices earley._nodes",
-    # `Model.compile` calls the passes over the model, which are given the model and make symbols of it.
-    """grammar.model.attributes grammar.model.contexts grammar.model.model grammar.model.parametric
-    grammar.model.shape""",
 ]
 # The same for arrows that nothing follows at run time: what is imported under `if TYPE_CHECKING`, and the headers
 # (`.pxd`) of `grammar/`.
 CIRCLES_OF_TYPES = [
-    """grammar.model.attributes grammar.model.contexts grammar.model.followers grammar.model.model
-    grammar.model.parametric grammar.model.shape""",
     # The algebra owns the operations on sets; those on shapes of objects call it back in C.
     "grammar.json_schema.algebra grammar.json_schema.object_sets grammar.json_schema.value_sets",
     # The loader makes rules, rehearses and looks for what is impossible. Rules call it back in C; the others are given
