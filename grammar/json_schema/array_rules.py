@@ -1,12 +1,12 @@
-"""Arrays: one symbol for each state that the items so far can have led to.
+"""Arrays: one symbol for each state that the items so far can lead to.
 
 A state is the number of items, as far as it still matters, and for each `contains` how many items it has claimed. An
-item may be claimed by a demand, and then is also what that demand says; where there may be too many of a kind, an
-item that is not claimed is none of it. So each array has a derivation exactly if it satisfies all demands.
+item that a demand claims also is what the demand says. If the demand has an upper bound, an item that it does not claim
+is not what it says. So each array has a derivation exactly if it satisfies all demands.
 
-Where items must differ, or some must not, the state knows the values that there have been. Strings and numbers are told
-apart by what is written: the item is a followed terminal, and what stands behind it knows its text. Arrays and objects
-are told apart where they can be listed, and otherwise only come where no others can be equal (`unique`).
+If items must differ, or some must be equal, the state knows the values so far. Strings and numbers are distinguished
+by their text: the item is a followed terminal, and the symbol after it knows the text. Arrays and objects are
+distinguished if they can be listed; otherwise they come only where no other item can be equal (`unique`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class State:
 
     length: the number of items, as far as it matters.
     claimed: how many of them each `contains` has claimed.
-    used: the values that there have been, where they must differ or repeat; REPEATED: one has come twice.
+    used: the values so far, if they must differ or repeat; REPEATED: one has come twice.
     """
 
     __slots__ = ("claimed", "length", "used")
@@ -57,15 +57,15 @@ class State:
 
 
 MAX_REHEARSED = 64
-"""Items of which it is worked out what they may be."""
+"""A rehearsal computes at most so many items of an array."""
 
 REPEATED: frozenset[object] = frozenset([("repeated",)])
 NONE_USED: frozenset[object] = frozenset()
 
 FEW_CLAIMS = 3
-"""So many `contains` are claimed one by one."""
+"""Up to so many `contains` claim items one by one; of more, plain ones claim together (`parts`)."""
 MAX_CLAIMS = 1 << 10
-"""Ways in which one item may be claimed."""
+"""The most ways in which one item may be claimed; more are an error."""
 NO_DEMANDS: frozenset[int] = frozenset()
 
 
@@ -77,12 +77,13 @@ class ArrayRules:
         self.shape = shape
         self.origin = origin  # see `SchemaLoader.scalar`
         self.known: dict[State, int] = {}
-        # Where the number of items stops to matter: all states behind are one.
+        # From this number of items on, the number does not matter: all such states are one.
         self.settled = max(shape.least, len(shape.prefix), *[part.begin for part in shape.contains], 1)
-        self.is_apart: bool | None = None  # arrays and objects differ from those at other places; None: not asked yet
+        # Whether arrays and objects differ from those at other places; None: not decided yet.
+        self.is_apart: bool | None = None
         self.plain: dict[int, bool] = {}
         self.parted: dict[tuple[int, ...], list[tuple[int, frozenset[int]]]] = {}
-        self.is_endless = False  # where items must differ, some are always left
+        self.is_endless = False  # items must differ, and some are always left
         self.others: dict[tuple[Values, State], int] = {}  # items that must differ from those before
 
     def start(self) -> int:
@@ -91,12 +92,12 @@ class ArrayRules:
             if verdict == TOO_FEW:
                 return int(self.loader.engine.add_lazy("nothing", list))
             if verdict != ENOUGH:
-                raise GrammarLimitError("whether there are enough items that differ is not known; demand fewer of them")
+                raise GrammarLimitError("cannot determine whether enough items that differ exist; demand fewer of them")
             self.is_endless = self.shape.least > 1 and not self.shape.contains and self.are_enough()
         return self.symbol(State(0, (0,) * len(self.shape.contains), NONE_USED))
 
     def are_enough(self) -> bool:
-        """Whether items that differ are enough whichever come first, given that they are for some choice."""
+        """Whether enough items differ whichever come first, given that enough do for some choice."""
         shape = self.shape
         algebra = self.loader.algebra
         terms = [term for term in {*shape.prefix, shape.rest} if term != FALSE]
@@ -108,7 +109,7 @@ class ArrayRules:
     def symbol(self, state: State) -> int:
         symbol = self.known.get(state)
         if symbol is None:
-            # Behind the least number of items an array may end, if nothing else is demanded of it.
+            # After the least number of items an array may end, unless something else is demanded of it.
             is_done = state.length >= self.shape.least and not self.shape.contains and self.shape.unique != REPEATS
             is_done = is_done or self.is_endless
             symbol = self.known[state] = self.loader.engine.add_lazy(
@@ -117,7 +118,7 @@ class ArrayRules:
         return symbol
 
     def witness(self, state: State) -> list[int] | None:
-        """What shows that a state can be finished: what items must still be. None where it is not so simple."""
+        """Return what shows that a state can be finished: the items that must still come. None if more is demanded."""
         shape = self.shape
         if shape.prefix or shape.most is not None or shape.unique:
             return None
@@ -134,8 +135,7 @@ class ArrayRules:
         return [symbol for symbol in symbols if symbol is not None]
 
     def rehearse(self) -> None:
-        """Works out what each item may be, whatever demands have been met before it: to find out whether that can be
-        done."""
+        """Compute what each item may be, whatever demands have been met before it: this must not exceed a limit."""
         self.start()
         shape = self.shape
         none = (0,) * len(shape.contains)
@@ -149,7 +149,7 @@ class ArrayRules:
                     self.loader.value(value)
 
     def expand(self, work: Callable[..., list[list[int]]], *given: Any) -> list[list[int]]:
-        """What one of the functions below makes of a symbol."""
+        """Return the productions that one of the functions below makes for a symbol."""
         try:
             self.loader.begin()
             return work(*given)
@@ -157,7 +157,7 @@ class ArrayRules:
             raise self.loader.algebra.located(error, self.origin) from None
 
     def productions(self, state: State) -> list[list[int]]:
-        """What may follow this state: the end, or an item and what follows it."""
+        """Return what may follow this state: the end, or an item and what follows it."""
         loader = self.loader
         shape = self.shape
         count = state.length
@@ -186,8 +186,8 @@ class ArrayRules:
         return found
 
     def told_apart(self, item: int, claimed: int, after: State) -> list[list[int]]:
-        """An item and what follows it, where items must differ or some must not. claimed: those of the items that are
-        meant here. `after` knows nothing of it yet."""
+        """Return an item and what follows it, if items must differ or some must not. claimed: the term of the item as
+        it is claimed. after: the state after it, without its value."""
         loader = self.loader
         engine = loader.engine
         algebra = loader.algebra
@@ -196,7 +196,7 @@ class ArrayRules:
         # Whether arrays and objects are listed is asked of all items: by those, the others are told apart.
         others = listed_structured(algebra, item)
         if self.are_used_up(item, others, after):
-            return []  # seen at once, instead of by trying all ways to use them up
+            return []  # otherwise the engine would try all ways to use them up
         found = []
         are_spelled = any(numbers.spelled for numbers in values.numbers)
         for value in (scalars or []) + (others or []):
@@ -231,7 +231,7 @@ class ArrayRules:
         return found
 
     def are_used_up(self, item: int, others: list[Any] | None, after: State) -> bool:
-        """Whether fewer items that differ are left than must come, this one among them, all being out of few values."""
+        """Whether fewer values are left than items that must come, including this one, if all values are listed."""
         shape = self.shape
         if shape.unique != UNIQUE or others is None or after.length <= len(shape.prefix):
             return False
@@ -247,17 +247,17 @@ class ArrayRules:
         return self.symbol(then)
 
     def with_value(self, value: object, after: State) -> State | None:
-        """The state behind an item with this value; None where it must not come."""
+        """Return the state after an item with this value; None if it must not come."""
         if value not in after.used:
             return State(after.length, after.claimed, after.used | {value})
         return None if self.shape.unique == UNIQUE else State(after.length, after.claimed, REPEATED)
 
     def claims(self, item: int, count: int, claimed: tuple[int, ...]) -> list[tuple[int, tuple[int, ...]]]:
-        """The ways in which an item may be claimed: what it is then, and the claims after it."""
+        """Return the ways in which an item may be claimed: what it is then, and the claims after it."""
         if not claimed:
             return [(item, claimed)]
         algebra = self.loader.algebra
-        plain: list[int] = []  # of the demands, by index, that are looked at together
+        plain: list[int] = []  # the indexes of the demands that claim together
         choices: list[list[tuple[int | None, int]]] = []
         for index, (part, n) in enumerate(zip(self.shape.contains, claimed, strict=True)):
             if count < part.begin:
@@ -266,7 +266,7 @@ class ArrayRules:
                 if n >= part.least:
                     choices.append([(None, n)])
                 elif self.shape.unique == UNIQUE:
-                    # None that is meant may be used up without being counted.
+                    # No value that the demand means may be used up without being counted.
                     choices.append([(part.item, n + 1), (part.item ^ 1, n)])
                 elif len(claimed) > FEW_CLAIMS and self.is_plain(part.item):
                     choices.append([(None, n)])
@@ -284,7 +284,7 @@ class ArrayRules:
             for value, counts in found:
                 for demanded, n in options:
                     both = value if demanded is None else algebra.intersection(value, demanded)
-                    # As a rule an item is not two things at once: otherwise the ways would double with each.
+                    # An item is mostly not two things at once. Without this check the ways would double each time.
                     if len(choices) == 1 or both == value or not algebra.is_surely_nothing(both):
                         further.append((both, (*counts, n)))
             found = self.bounded(further)
@@ -306,8 +306,8 @@ class ArrayRules:
         return ways
 
     def is_plain(self, item: int) -> bool:
-        """Whether a demand and its negation are ranges of numbers, words and the like, and no object or array
-        satisfies it, or each of them does."""
+        """Whether a demand and its negation are ranges of numbers, words and the like, and either all arrays and
+        objects satisfy it or none does."""
         known = self.plain.get(item)
         if known is None:
             algebra = self.loader.algebra
@@ -324,8 +324,8 @@ class ArrayRules:
         return known
 
     def parts(self, demands: tuple[int, ...]) -> list[tuple[int, frozenset[int]]]:
-        """All values, parted by which of the plain demands they satisfy. So of an item it is known what it is counted
-        for, and the states along a text are few; and of ranges that overlap there are few parts, in many combinations.
+        """Return all values, split by the plain demands that they satisfy. So it is known for which demands an item
+        counts, and the states along a text are few. Ranges that overlap have few parts, though many combinations.
         """
         known = self.parted.get(demands)
         if known is None:

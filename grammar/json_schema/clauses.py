@@ -1,13 +1,13 @@
-"""What is left of clauses when members have been written: the derivative of sets of objects by a member.
+"""What remains of clauses after members have been written: the derivative of sets of objects by a member.
 
-A clause is a list of shapes one of which an object must have (`object_sets`). When a member is written, each
-of its shapes says what the value must be and what the other members must be then, and those that a value excludes
-are out. So the parser carries along which shapes of each clause are still possible, as far as it matters, and a
-union of very many shapes is never made.
+A clause is a list of shapes; an object must have one of them (`object_sets`). When a member is written, each shape says
+what its value must be and what the other members must be then; shapes that the value excludes are dropped. So the
+state of an object knows which shapes of each clause are still possible, as far as it matters. A union of very many
+shapes is never made.
 
-Several shapes of a clause may demand different things of one value. Then there is a way for each of them, and one
-for all that demand nothing: an Earley parser follows them side by side. Of ways one of which demands all that the
-other does, of the value and of what comes behind, the other one will do.
+Several shapes of a clause may demand different things of one value. Then there is one way for each of them, and one for
+all that demand nothing; the Earley parser follows them side by side. A way is dropped if its demands, on the value and
+on the rest, include those of another way.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 MAX_FREE = 8
 MAX_WAYS = 128
-"""In which clauses go on behind one member. Beyond the first bound values are told apart: where the values that
-several clauses exclude have little in common, there are few ways again."""
+"""Ways in which clauses continue after one member. Beyond MAX_FREE the values are split so that few ways share one:
+if the values that several clauses exclude have little in common, few ways remain. Beyond MAX_WAYS there is an error."""
 
 Key = str | Texts
-"""A name, or a set of keys of which all clauses demand the same."""
+"""A name, or a set of keys about which all clauses demand the same."""
 
 
 class Way(NamedTuple):
-    """One way in which clauses go on: the value of the member, which other terms it is in, and the clauses left."""
+    """One way in which clauses continue: the value of the member, other terms that it is in, and the clauses left."""
 
     value: int
     terms: frozenset[int]
@@ -42,17 +42,17 @@ class Way(NamedTuple):
 
 
 class Clauses:
-    """The clauses of one shape of object and all that become of them, as numbers."""
+    """The clauses of one shape of object, and all clauses that remain of them later, as numbers."""
 
     def __init__(self, sets: ObjectSets, clauses: Iterable[Clause]) -> None:
         self.sets = sets
         self.known: list[Clause] = []
         self.numbers: dict[frozenset[ObjectShape], int] = {}
-        self.names: dict[str, bool] = {}  # that shapes speak of
-        self.key_sets: dict[Texts, bool] = {}  # sets of keys that shapes speak of
+        self.names: dict[str, bool] = {}  # names that shapes are about
+        self.key_sets: dict[Texts, bool] = {}  # sets of keys that shapes are about
         self.counts = False  # whether shapes demand some member, or a number of them
         self.speaks_of: list[frozenset[str] | None] = []  # by number: the names that a clause is about; None: all keys
-        self.endings: dict[int, bool] = {}  # by number: whether the clause holds if no member comes any more
+        self.endings: dict[int, bool] = {}  # by number: whether the clause holds if no further member comes
         self.within: dict[Texts, frozenset[Texts]] = {}  # sets of keys -> those of `key_sets` that they are within
         self.followed: dict[tuple[tuple[int, ...], Key, int], list[Way]] = {}
         self.afters: dict[tuple[int, Key], list[tuple[int, ObjectShape]]] = {}
@@ -75,7 +75,7 @@ class Clauses:
                 self.look_at(one)
 
     def number(self, shapes: Iterable[ObjectShape]) -> int:
-        """The number of the clause of these shapes."""
+        """Return the number of the clause of these shapes."""
         distinct = dict.fromkeys(shapes, True)
         key = frozenset(distinct)
         number = self.numbers.get(key)
@@ -100,7 +100,7 @@ class Clauses:
         return tuple([self.known[number] for number in state])
 
     def may_end(self, state: tuple[int, ...]) -> bool:
-        """Whether the clauses hold if no member comes any more."""
+        """Whether the clauses hold if no further member comes."""
         for number in state:
             known = self.endings.get(number)
             if known is None:
@@ -110,7 +110,7 @@ class Clauses:
         return True
 
     def passed(self, state: tuple[int, ...], name: str) -> tuple[int, ...] | None:
-        """The clauses left if no member of this name will come; None if they cannot hold then."""
+        """Return the clauses left if no member of this name will come; None if they cannot hold then."""
         found = []
         for number in state:
             about = self.speaks_of[number]
@@ -125,8 +125,8 @@ class Clauses:
         return self.state(found)
 
     def ways(self, state: tuple[int, ...], key: Key, value: int, left: Callable[[], ObjectShape]) -> list[Way]:
-        """The ways in which the clauses go on behind a member whose value is in a term anyway. `left`: the shape of
-        all members that may still come."""
+        """Return the ways in which the clauses continue after a member whose value is in a term anyway. `left`: the
+        shape of all members that may still come."""
         known = self.followed.get((state, key, value))
         if known is None:
             known = self.make_ways(state, key, value, False) or self.make_ways(state, key, value, True)
@@ -136,7 +136,7 @@ class Clauses:
         return known
 
     def parted(self, left: ObjectShape, key: Key, value: int) -> list[Way]:
-        """The ways if it is decided now what the other members will be."""
+        """Return the ways if it is decided now what the other members will be."""
         found: dict[Way, bool] = {}
         for shape in self.sets.solutions(left):
             for term, rest in self.after_shape(shape, key):
@@ -145,13 +145,13 @@ class Clauses:
                     found[Way(both, frozenset((term,)), frozenset((self.number([rest]),)))] = True
             if len(found) > MAX_WAYS:
                 raise GrammarLimitError(
-                    f"a combination of schemas goes on in more than {MAX_WAYS} ways behind one member; combine fewer "
+                    f"a combination of schemas continues in more than {MAX_WAYS} ways after one member; combine fewer "
                     "of them"
                 )
         return list(found)
 
     def make_ways(self, state: tuple[int, ...], key: Key, value: int, apart: bool) -> list[Way] | None:
-        """The ways; None if there are too many. apart: as few values are in several of them as possible."""
+        """Return the ways; None if there are too many. apart: as few values as possible are in several of them."""
         found = [Way(value, frozenset(), frozenset())]
         for number in state:
             self.sets.algebra.look()
@@ -169,10 +169,10 @@ class Clauses:
         return found
 
     def choices(self, way: Way, after: list[tuple[int, ObjectShape]], apart: bool) -> list[Way]:
-        """How one way can go on with one more clause, whose shapes demand of the value and of the rest what `after`
-        says."""
+        """Return how one way can continue with one more clause, whose shapes demand of the value and of the rest what
+        `after` says."""
         sets = self.sets
-        free: list[ObjectShape] = []  # that demand nothing more of the value
+        free: list[ObjectShape] = []  # those that demand nothing more of the value
         demanding: dict[int, list[ObjectShape]] = {}
         values: dict[int, int] = {}
         for term, left in after:
@@ -206,7 +206,7 @@ class Clauses:
         return found
 
     def after(self, number: int, key: Key) -> list[tuple[int, ObjectShape]]:
-        """What the shapes of a clause demand of the value of a member, and of the others then."""
+        """Return what the shapes of a clause demand of the value of a member, and of the other members then."""
         known = self.afters.get((number, key))
         if known is None:
             known = [way for shape in self.known[number] for way in self.after_shape(shape, key)]
@@ -253,14 +253,14 @@ class Clauses:
         return [way for way in ways if way[0] != FALSE]
 
     def has(self, keys: Texts, key: Key) -> bool:
-        """Whether a key, or all of a set of them, is in one of the `key_sets`."""
+        """Whether a key, or each key of a set, is in one of the `key_sets`."""
         if isinstance(key, str):
             return keys.has(key)
         return keys.words is None and keys in self.within[key]
 
 
 def simple(shape: ObjectShape) -> ObjectShape:
-    """The shape without what it says about names and does not demand."""
+    """Return the shape without the names about which it demands nothing."""
     if shape.for_all or all(value != TRUE for _, value in shape.named):
         return shape
     named = tuple([part for part in shape.named if part[1] != TRUE or part[0] in shape.required])
@@ -268,7 +268,7 @@ def simple(shape: ObjectShape) -> ObjectShape:
 
 
 def without(shape: ObjectShape, name: str) -> ObjectShape | None:
-    """The shape if no member of a name will come; None if there is no such object."""
+    """Return the shape that remains if no member of a name will come; None if there is no such object."""
     if name in shape.required:
         return None
     exists = []
@@ -297,7 +297,7 @@ def may_end(shape: ObjectShape) -> bool:
 
 
 def minimal(ways: list[Way]) -> list[Way]:
-    """The ways without those that demand all that another one does."""
+    """Return the ways without those whose demands include all demands of another one."""
     if len(ways) == 1:
         return ways
     found: list[Way] = []

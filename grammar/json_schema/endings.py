@@ -1,10 +1,10 @@
-"""Whether an object can be finished: a symbol for each state, which derives something exactly then.
+"""Whether an object can be finished: a symbol for each state, which derives something exactly if it can.
 
-The parser never opens what cannot be finished, so of each state of an object it must be known whether some members
-lead from there to the end. Which ones come first does not matter for that: names are gone through in one order, and
-only those that must be written or meet a demand for some member; names of which the same is demanded are as good as
-one another, and the same holds for keys that are not named, of which there are enough (`ObjectRules.name_few`). So
-there are few such symbols where members in any order have millions of states.
+The parser never opens what cannot be finished. So for each state of an object it must be known whether some members
+lead from there to the end. Their order does not matter for this, so names are tried in one order, and only those that
+must be written or that meet a demand for some member. Names about which the same is demanded are interchangeable, and
+so are keys without a name, of which there are enough (`ObjectRules.name_few`). So there are few of these symbols, while
+members in any order have millions of states.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Atom(NamedTuple):
-    """Keys that are not named, about which the same is demanded."""
+    """Keys without a name about which the same is demanded."""
 
     keys: Texts
     value: int
@@ -34,7 +34,7 @@ class Atom(NamedTuple):
 
 
 class Endings:
-    """Those of one shape of object without clauses."""
+    """The endings of one shape of object without clauses."""
 
     def __init__(
         self, loader: Loader, shape: ObjectShape, names: list[tuple[str, int]], atoms: list[Atom], origin: int
@@ -47,7 +47,7 @@ class Endings:
         self.all_names = 0  # bits; no shift by a length, which compiled is one of 32 bits
         self.required = 0
         self.writable = 0
-        self.sure = 0  # of the writable ones, those of which it is seen at once that there is a value
+        self.sure = 0  # those of the writable ones that have a value, as shows at once
         self.meets: list[int] = []  # for each name, bits of the demands that it may meet
         for index, (name, _) in enumerate(names):
             self.all_names |= 1 << index
@@ -61,8 +61,9 @@ class Endings:
         self.known: dict[object, int] = {}
 
     def witness(self, names: int, missing: int, need: int, room: int | None) -> tuple[int, ...]:
-        """Symbols that all derive something exactly if an object can be finished of which some names are left, as bits,
-        some demands are not met yet, and at least `need` and at most `room` members must come."""
+        """Return symbols that all derive something exactly if an object can be finished. `names`: the bits of the names
+        that are left; `missing`: those of the demands that are not met yet; at least `need` and at most `room` members
+        must come."""
         names &= self.all_names
         required = names & self.required
         if not missing and not required & ~self.sure:
@@ -72,15 +73,15 @@ class Endings:
         return (self.symbol(names, 0, missing, need, room),)
 
     def symbol(self, names: int, spare: int, missing: int, need: int, room: int | None) -> int:
-        """As `witness`; the `spare` names, which are not required, need not be tried for demands.
+        """Return one symbol for the same. The `spare` names are not required, and need not be tried for demands.
 
-        Of these, such as surely have a value are taken off what must come; they never make too many: no shape demands
-        more members than it allows, and with each member both become less.
+        Spare names that surely have a value are subtracted from `need`. They never make too many members: no shape
+        demands more members than it allows, and each member reduces both numbers.
         """
         need = max(need, 0)
         required = names & self.required
         if room is not None and room >= required.bit_count() + missing.bit_count() + need:
-            room = None  # it does not run out: that many will do
+            room = None  # it does not run out: so many members suffice
         useful = required
         for index in bits(names & ~required):
             if self.meets[index] & missing:
@@ -129,7 +130,8 @@ class Endings:
         return [sure + way for way in ways]
 
     def by_name(self, names: int, spare: int, missing: int, need: int, room: int | None) -> list[list[int]]:
-        """The first one of the names meets some demands, or none of those that are like it does."""
+        """Return the ways in which the first one of the names meets some demands, and those in which neither it nor a
+        name like it does."""
         index = first_bit(names)
         value, meets = self.values[index], self.meets[index] & missing
         left = names & ~(1 << index)
@@ -149,13 +151,13 @@ class Endings:
         return found
 
     def alike(self, index: int, names: Iterable[int]) -> int:
-        """Those of the names, as bits, that have the values of one of them: equal scalars have one symbol."""
+        """Return the bits of those names that have the same values as one of them: equal scalars have one symbol."""
         value = self.loader.value
         symbol = value(self.values[index])
         return sum([1 << one for one in names if value(self.values[one]) == symbol])
 
     def by_others(self, spare: int, missing: int, need: int, room: int | None) -> list[list[int]]:
-        """A key that is not named meets the first demand, and maybe others."""
+        """Return the ways in which a key without a name meets the first demand, and perhaps others."""
         first = missing & -missing
         then = None if room is None else room - 1
         found: dict[tuple[int, int], bool] = {}
@@ -165,7 +167,7 @@ class Endings:
         return [[symbol, self.symbol(0, spare, missing & ~met, need - 1, then)] for symbol, met in found if met & first]
 
     def meeting(self, value: int, meets: int) -> list[tuple[int, int]]:
-        """The ways in which a value meets one demand or more: what it is then, and the bits of these demands."""
+        """Return the ways in which a value meets one demand or more: what it is then, and the bits of these demands."""
         algebra = self.loader.algebra
         ways = [(value, 0)]
         for bit in bits(meets):
@@ -176,7 +178,7 @@ class Endings:
         return [(symbol, met) for symbol, met in found if symbol is not None]
 
     def filled(self, spare: int, need: int) -> list[list[int]]:
-        """So many members more, whatever they are: keys that are not named, or names."""
+        """Return the ways to write `need` further members of any kind: keys without a name, or spare names."""
         if not need:
             return [[]]
         symbols = dict.fromkeys([self.loader.value(atom.value) for atom in self.atoms], True)
@@ -196,7 +198,7 @@ def first_bit(mask: int) -> int:
 
 
 def bits(mask: int) -> Iterable[int]:
-    """The places of the bits that are set."""
+    """Return the indexes of the bits that are set."""
     found = []
     while mask:
         last = mask & -mask

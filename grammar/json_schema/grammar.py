@@ -1,4 +1,4 @@
-"""A JSON Schema that has become a grammar: what it is read from, written to when pickled, and reported from."""
+"""A JSON Schema as a grammar: how it is read, pickled and reported on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ReadSchema:
-    """One schema, its options, and the engine that was made of them."""
+    """One schema, its options, and the engine that is made of them."""
 
     def __init__(self, given: Any, options: Options, registry: Any = None, limits: Limits = DEFAULT) -> None:
         self.options = check(options)
@@ -34,13 +34,14 @@ class ReadSchema:
             ) from None
 
     def text(self) -> str:
-        """The JSON text of the schema: the one that was given, if it was one."""
+        """Return the JSON text of the schema: the text that was given, if the schema was given as one."""
         if self.given is None:
             self.given = written(self.schema)
         return self.given
 
     def written_options(self) -> str:
-        """The options that are not the default ones, and the documents that references have led to, as JSON text."""
+        """Return the options that differ from the default ones, and the documents that references have led to, as JSON
+        text."""
         if self.options == DEFAULT_OPTIONS and not self.documents.remote:
             return ""
         found: dict[str, Any] = {
@@ -57,21 +58,21 @@ class ReadSchema:
 
 
 def reread(given: Any, options: str, limits: Limits) -> ReadSchema:
-    """The schema that was pickled as its text and its `written_options`, or stands in a Lark grammar."""
+    """Return the schema that was pickled as its text and its `written_options`, or stands in a Lark grammar."""
     return ReadSchema(given, *read_options(options), limits)
 
 
 def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> int:
-    """The symbol for the documents of a schema, in the engine of another grammar."""
+    """Return the symbol for the documents of a schema, in the engine of another grammar."""
     options, registry = read_options(written_options)
     documents = Documents(read(schema), registry=registry)
     algebra, _ = scanned(documents, options, limits)
-    algebra.has_unique_items = True  # more tokens are looked through, which is right for other schemas beside it
+    algebra.has_unique_items = True  # more tokens are doubtful then: right for the other schemas, too
     return SchemaLoader(algebra, engine).start(algebra.place(documents.root))
 
 
 def read_options(options: str) -> tuple[Options, Any]:
-    """What `written_options` wrote: the options and the documents that references lead to."""
+    """Read what `written_options` wrote: the options and the documents that references lead to."""
     given = json.loads(options, parse_float=Decimal) if options else {}
     registry = given.pop("registry", None)
     separators = given.pop("separators", None)
@@ -79,9 +80,9 @@ def read_options(options: str) -> tuple[Options, Any]:
 
 
 def written(value: Any) -> str:
-    """JSON text of a value, in which Decimals are numbers with all their digits.
+    """Return the JSON text of a value. Decimals are numbers with all their digits.
 
-    Annotations may hold what JSON has not, and integers that Python does not read: null stands for that.
+    Annotations may hold values that JSON does not have, and integers that Python does not read; null replaces them.
     """
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)

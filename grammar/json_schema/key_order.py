@@ -1,4 +1,4 @@
-"""The order of keys: that in which a walk over the schema, in the order of the document, meets their names."""
+"""The order of keys: a walk over the schema, in the order of the document, meets their names in this order."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def key_order(algebra: Meaning, term: int) -> list[str]:
-    """The names of members, in the order in which the document has them: in `properties`, in applicators in place
-    where they stand, references followed; then those that are only required."""
+    """Return the names of members in the order of the document: those in `properties`, and those of applicators in
+    place where these stand, references followed; then those that are only required."""
     found: dict[str, bool] = {}
     required: dict[str, bool] = {}
     _walk(algebra, term, found, required, set())
@@ -24,9 +24,9 @@ def key_order(algebra: Meaning, term: int) -> list[str]:
 
 
 def in_order(algebra: Meaning, shapes: tuple[ObjectShape, ...], term: int) -> list[tuple[ObjectShape, int]]:
-    """The shapes of a term with their names in the order of the document, and with names that only others have; and
-    how many names have such an order. Constants have their own."""
-    # (In the shape of a conjunction, the required names of one schema stand before the properties of the next.)
+    """Return the shapes of a term, each with the names of all of them in the order of the document, and how many of its
+    names have such an order. Constants have their own order."""
+    # (The shape of an intersection has the required names of one schema before the properties of the next.)
     if len(shapes) == 1 and algebra.kinds[term >> 1] == PLACE and is_shallow(algebra, term) and not shapes[0].clauses:
         return [(shapes[0], len(shapes[0].named))]
     order = key_order(algebra, term)

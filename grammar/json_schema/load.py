@@ -1,12 +1,11 @@
-"""From schemas to an engine: productions for values, made when a text comes to them.
+"""From schemas to an engine: productions for values, made when the parser reaches them.
 
-`SchemaLoader` gives every term of the algebra a symbol. A term that is a terminal, such as a string or an
-enumeration, is that terminal; any other becomes a lazy symbol of the engine, and what it means is worked out when the
-parser first predicts it. Objects and arrays carry state in their symbols (`object_rules`, `array_rules`). The
-engine proves, symbol by symbol, that what it predicts can be finished, so a key whose value nothing satisfies is
-never opened.
+`SchemaLoader` gives every term of the algebra a symbol. Each is a lazy symbol of the engine, whose meaning is computed
+when the parser first predicts it. Objects and arrays have one symbol for each of their states (`object_rules`,
+`array_rules`). The engine proves, symbol by symbol, that what it predicts can be finished, so it never opens a key
+whose value nothing satisfies.
 
-Terminals that recur in all grammars are the same regexes in all of them: the plain string, numbers, and what ends a
+Terminals that recur in all grammars are the same regexes in all of them: the plain string, numbers, and the end of a
 key.
 """
 
@@ -52,11 +51,11 @@ if TYPE_CHECKING:
 NO_DOCUMENT = "no document satisfies the schema"
 QUOTE = b'"'
 MAX_NODES = 1 << 16
-"""Regex nodes about which questions have been asked, that are kept."""
+"""When `Questions` has more regex nodes than this, it is replaced by a new one that knows nothing."""
 
 
 def load(documents: Documents, options: Options, limits: Limits) -> tuple[Engine, Algebra]:
-    """The engine for the documents that a schema allows, and the algebra that knows what has been left out of it."""
+    """Return the engine for the documents that a schema allows, and the algebra, which knows what has been left out."""
     try:
         algebra, rehearsal = scanned(documents, options, limits)
         if rehearsal is not None and rehearsal.is_small():
@@ -74,7 +73,7 @@ def load(documents: Documents, options: Options, limits: Limits) -> tuple[Engine
 
 
 def scanned(documents: Documents, options: Options, limits: Limits) -> tuple[Algebra, Rehearsal | None]:
-    """The algebra of what the refusals have left of a schema, and the rehearsal where there was one."""
+    """Return the algebra of what the refusals have left of a schema, and the rehearsal if there was one."""
     algebra = Algebra(documents, options, {}, limits)
     refusals = Refusals(documents, algebra)
     survey = refusals.run()
@@ -92,10 +91,10 @@ def scanned(documents: Documents, options: Options, limits: Limits) -> tuple[Alg
 
 
 class SchemaLoader:
-    """Makes the symbols of one engine, the lazy ones for as long as it lives.
+    """Makes the symbols of one engine; lazy ones as long as the engine lives.
 
-    The engine keeps the loader, and not the other way round: nothing that is made of a schema refers to itself, so all
-    of it is freed with the last reference to its grammar and its matchers.
+    The engine holds the loader, and the loader refers to the engine weakly. Nothing that is made of a schema refers to
+    itself, so all of it is freed with the last reference to its grammar and its matchers.
     """
 
     def __init__(self, algebra: Algebra, engine: Engine) -> None:
@@ -109,7 +108,7 @@ class SchemaLoader:
         self.scalar_symbols: dict[Values, int] = {}
         self.symbols: dict[int, int | None] = {FALSE: None}  # of terms; None: nothing is in them
         self.rules: dict[object, int] = {}  # first symbols of arrays and objects, by their shapes
-        self.rehearsed: dict[object, ObjectRules | ArrayRules] | None = None  # what makes these, while it is asked for
+        self.rehearsed: dict[object, ObjectRules | ArrayRules] | None = None  # what makes these, during a rehearsal
         self.marks = marks(options)
         self.known_questions: Questions | None = None
         self.quote = self.regexes.literal(QUOTE)
@@ -122,7 +121,7 @@ class SchemaLoader:
         return engine
 
     def questions(self) -> Questions:
-        """What decides about sets of keys, with what it knows; when that becomes much it begins anew."""
+        """Return what decides about sets of keys and remembers its regexes; a new one when these are too many."""
         known = self.known_questions
         if known is None or known.regexes.n_nodes > MAX_NODES:
             known = self.known_questions = Questions()
@@ -130,18 +129,18 @@ class SchemaLoader:
         return known
 
     def begin(self) -> None:
-        """A symbol is worked out from here on: see `Terms.begin`."""
+        """Begin the work on a symbol: see `Terms.begin`."""
         self.algebra.begin(self.engine.seconds_left())
 
     def start(self, root: int) -> int:
-        """The symbol for the values of a term, which is not empty."""
+        """Return the symbol for the values of a term. Raises GrammarError if there are none."""
         symbol = self.value(root)
         try:
             has_documents = symbol is not None and self.engine.is_productive(symbol)
         except GrammarLimitError:
             raise
         except LimitError as error:
-            told = f"whether a document satisfies the schema is not found out: {error}"
+            told = f"cannot determine whether a document satisfies the schema: {error}"
             raise self.algebra.located(GrammarLimitError(told).copy_limit(error), root) from None
         if symbol is None or not has_documents:
             from .why_empty import narrowed_away, where_nothing
@@ -154,7 +153,7 @@ class SchemaLoader:
         return symbol
 
     def doubtful(self) -> tuple[int, int]:
-        """Tokens in which a key ends and another one begins; or an item, where numbers must differ."""
+        """Return tokens in which a key ends and another one begins; or, if items must differ, an item."""
         regexes = self.regexes
         anything = regexes.repeat(regexes.byte_set(range(256)), 0)
         if self.algebra.has_unique_items:
@@ -163,10 +162,10 @@ class SchemaLoader:
         inside = regexes.concat([anything, self.quote, anything, lower(_next_key(), regexes), anything])
         return inside, regexes.concat([anything, self.quote, inside])
 
-    # Terminals: known by what they stand for, not by regex nodes, whose numbers change when the engine forgets.
+    # Terminals. They are known by what they stand for: regex nodes get new numbers when the engine forgets.
 
     def terminal(self, key: object, name: str, node: int) -> int | None:
-        """The terminal for what `key` stands for, which matches `node`, and is not known yet; None if nothing does."""
+        """Add the terminal for what `key` stands for, which matches `node`. Return None if nothing matches."""
         made = None
         if not self.regexes.is_empty(node):
             engine = self.engine
@@ -175,7 +174,7 @@ class SchemaLoader:
         return made
 
     def mark(self, name: str) -> int:
-        """A mark of JSON's syntax, with the white space that belongs to it; see `marks`."""
+        """Return a mark of JSON's syntax, with the white space that belongs to it; see `marks`."""
         symbol = self.terminals.get(name)
         if symbol is None:
             symbol = self.terminal(name, name, lower(self.marks[name], self.regexes))
@@ -183,7 +182,7 @@ class SchemaLoader:
         return symbol
 
     def word(self, text: str) -> int:
-        """One of JSON's literals."""
+        """Return one of JSON's literals."""
         symbol = self.terminals.get(text)
         if symbol is None:
             symbol = self.terminal(text, text, self.regexes.literal(text.encode()))
@@ -191,7 +190,7 @@ class SchemaLoader:
         return symbol
 
     def string(self, texts: Texts) -> int | None:
-        """The strings whose texts are in the set; None without any."""
+        """Return the terminal of the strings whose texts are in the set; None if there are none."""
         if texts in self.terminals:
             return self.terminals[texts]
         regexes = self.regexes
@@ -199,7 +198,7 @@ class SchemaLoader:
         return self.terminal(texts, "string", regexes.concat((self.quote, node, self.quote)))
 
     def number(self, numbers: NumberSet) -> int | None:
-        """The numbers of a set; None if they cannot be spelled."""
+        """Return the terminal of the numbers of a set; None if none of them can be spelled."""
         if numbers in self.terminals:
             return self.terminals[numbers]
         return self.terminal(numbers, "number", lower_shared(self.number_tree(numbers), self.regexes))
@@ -209,7 +208,8 @@ class SchemaLoader:
         return number_tree(numbers, options.number_digits, options.number_shift, options.number_plain)
 
     def key(self, name: str) -> int | None:
-        """A key with the colon and the white space that may follow it; None where it cannot be spelled."""
+        """Return the terminal of a key with the colon and the white space that may follow; None if the key cannot be
+        spelled."""
         if name in self.keys:
             return self.keys[name]
         regexes = self.regexes
@@ -225,14 +225,15 @@ class SchemaLoader:
         return symbol
 
     def followed_key(self, texts: Texts, follow: Callable[[bytes], int]) -> int | None:
-        """As `key`, where what follows depends on the key."""
+        """Return the terminal of the keys in a set; `follow` returns the symbol after the key that is read."""
         regexes = self.regexes
         node = regexes.concat([self.quote, texts.node(regexes, self.style), self.key_end])
         return None if regexes.is_empty(node) else self.engine.add_followed("key", node, follow)
 
     def followed_scalars(self, values: Values, used: frozenset[object], follow: Callable[[object], int]) -> list[int]:
-        """Terminals for the strings and numbers among `values` but those that are `used`, which are as `canonical` has
-        them; what follows one depends on its value. Numbers are written plainly, so that each can be told from others.
+        """Return terminals for the strings and numbers among `values` that are not `used` (`canonical` keys). `follow`
+        returns the symbol after the value that is read. Numbers are written without an exponent, so that each has one
+        spelling.
         """
         regexes = self.regexes
         engine = self.engine
@@ -247,7 +248,7 @@ class SchemaLoader:
             left = numbers.intersection(taken)
             options = self.options
             node = lower_shared(number_tree(left, options.number_digits, options.number_shift, True), regexes)
-            # No constant may have more digits, so that the next item could not be told from it.
+            # At most MAX_FIGURES digits, unless all numbers of the set have more.
             written = regexes.intersection([node, self.few_digits()])
             if not regexes.is_empty(written):
                 node = written
@@ -256,7 +257,7 @@ class SchemaLoader:
         return found
 
     def few_digits(self) -> int:
-        """A regex node of the texts without exponent that have at most MAX_FIGURES digits."""
+        """Return a regex node for the texts without an exponent that have at most MAX_FIGURES digits."""
         regexes = self.regexes
         minus = regexes.repeat(regexes.byte_set(b"-"), 0, 1)
         return regexes.concat([minus, regexes.repeat(regexes.byte_set(b".0123456789"), 1, MAX_FIGURES)])
@@ -264,7 +265,7 @@ class SchemaLoader:
     # Values.
 
     def value(self, term: int) -> int | None:
-        """The symbol of the term's values; None if nothing is in it, as far as that is known."""
+        """Return the symbol of the term's values; None if nothing is in it, as far as this is known."""
         symbols = self.symbols
         if term in symbols:
             return symbols[term]
@@ -282,10 +283,10 @@ class SchemaLoader:
         return symbol
 
     def scalar(self, values: Values, origin: int) -> int:
-        """The symbol of values without arrays and objects: the same one for equal values. Its terminals are made when
-        a text comes to it: that of an enumeration or a bound takes longer than all else about it.
+        """Return the symbol of values without arrays and objects: the same one for equal values. Its terminals are made
+        when the parser reaches it: the terminal of an enumeration or a bound takes longer than everything else.
 
-        origin: here and below, a term that has been worked out to this, of which errors name the place.
+        origin: here and below, the term that has these values; errors name its place.
         """
         symbol = self.scalar_symbols.get(values)
         if symbol is None:
@@ -296,7 +297,7 @@ class SchemaLoader:
         return symbol
 
     def expand(self, term: int) -> list[list[int]]:
-        """The productions of a value."""
+        """Return the productions of a value."""
         algebra = self.algebra
         try:
             self.begin()
@@ -312,7 +313,7 @@ class SchemaLoader:
         return found
 
     def ordered(self, values: Values, term: int) -> list[tuple[ObjectShape, int]]:
-        """The shapes of objects, and how many of the names of each come in their order."""
+        """Return the shapes of objects, and how many names of each come in an order."""
         if self.options.property_order == "schema":
             return in_order(self.algebra, values.objects, term)
         return [(shape, 0) for shape in values.objects]
@@ -338,7 +339,7 @@ class SchemaLoader:
         return [[symbol] for symbol in found if symbol is not None]
 
     def members(self, shape: ObjectShape, n_ordered: int, origin: int) -> int:
-        """What follows the brace of an object of this shape, whose first `n_ordered` names come in their order."""
+        """Return what follows the brace of an object of this shape, whose first `n_ordered` names come in order."""
         symbol = self.rules.get((shape, n_ordered))
         if symbol is None:
             rules = ObjectRules(self, shape, n_ordered, origin)
@@ -348,7 +349,7 @@ class SchemaLoader:
         return symbol
 
     def items(self, shape: ArrayShape, origin: int) -> int:
-        """What follows the bracket of an array of this shape."""
+        """Return what follows the bracket of an array of this shape."""
         symbol = self.rules.get(shape)
         if symbol is None:
             rules = ArrayRules(self, shape, origin)
@@ -391,10 +392,10 @@ def _marks(whitespace: str, max_indent: int, separators: tuple[str, str] | None)
 
 
 def marks(options: Options) -> dict[str, Node]:
-    """The marks of JSON's syntax with the white space around them, as regexes, by name.
+    """Return the marks of JSON's syntax with the white space around them, as regexes, by name.
 
-    Flexible white space is all that `json.dumps` writes, whatever its `indent`: behind a colon a blank or nothing;
-    within brackets and behind a comma a blank, or a line break with up to `max_indent` blanks and tabs, or nothing.
-    "empty }" is the brace of an object without members, which has been told so far by "{" alone.
+    Flexible white space is all that `json.dumps` writes, whatever its `indent`: after a colon a blank or nothing;
+    within brackets and after a comma a blank, or a line break with up to `max_indent` blanks and tabs, or nothing.
+    "empty }" is the brace that ends an object without members: only "{" stands before it.
     """
     return _marks(options.whitespace, options.max_indent, options.separators)

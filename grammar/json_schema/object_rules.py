@@ -1,14 +1,13 @@
-"""Objects: one symbol for each state that the members so far can have led to.
+"""Objects: one symbol for each state that the members so far can lead to.
 
-Some named keys come in an order, that of the schema: of those a state knows how many have been passed, and each is
-written or, unless it is required, left out. Behind them stand all other keys in any order; with
-`property_order="any"`, all keys. Of the named ones among these the state knows which have been written. Those that
-are not named are sorted into *atoms*: the sets of keys about which the same is demanded. Beside that a state knows
-how many members there are, where that matters, and which demands for some member (`Exists`) have been met: a member
-may meet one, and then its value is also what that demand says.
+Some named keys come in the order of the schema. A state knows how many of them have been passed; each of them is
+written, or omitted unless it is required. After them all other keys come in any order; with `property_order="any"`
+these are all keys. A state knows which of the named ones among these have been written. Keys without a name are sorted
+into *atoms*: sets of keys about which the same is demanded. A state also knows how many members there are, if that
+matters, and which demands for some member (`Exists`) have been met: a member may meet one, and then its value is also
+what that demand says.
 
-No key repeats: of the named ones the state knows which are left, and the others that were written are part of it,
-too.
+No key repeats: a state knows which named keys are left, and which other keys have been written.
 """
 
 from __future__ import annotations
@@ -34,25 +33,25 @@ if TYPE_CHECKING:
     from .shapes import ObjectShape
 
 MAX_NAMED = 256
-"""Keys of a pattern that become names where they can run out."""
+"""If the keys of a pattern can run out and are at most so many, they become names."""
 FEW_DEMANDS = 3
-"""For all keys of a pattern, or for some: so many make few kinds of keys, however they overlap."""
+"""Up to so many demands for all keys of a pattern, or for some, make few kinds of keys, however they overlap."""
 MAX_OVERLAPS = 512
-"""Kinds of keys, beside one for each pattern."""
+"""The most kinds of keys, besides one for each pattern; more are an error."""
 MAX_REHEARSED = 16
-"""States that are worked out to find out whether they can be."""
+"""A rehearsal computes at most so many states of an object."""
 MAX_WORK = 1 << 12
-"""Names of the members, times clauses, in all of these states."""
+"""And only while the names of members times the clauses, added up over these states, are at most so many."""
 
 
 class State:
     """What the members so far have led to.
 
-    passed: how many of the named keys that have an order; and, when all of them are passed, added to their number the
-        other named ones that have been written, bit by bit.
-    size: members so far, as far as it matters; 0 only for none.
+    passed: how many of the named keys that have an order have been passed. When all have been: their number, plus the
+        bits of the other named keys that have been written.
+    size: the number of members so far, as far as it matters; 0 only for none.
     missing: bits of the demands for some member that are not met yet.
-    others: keys written that are not named.
+    others: the keys without a name that have been written.
     clauses: what is left of the clauses of the shape, as numbers of `Clauses`.
     """
 
@@ -92,7 +91,7 @@ class ObjectRules:
         self.origin = origin  # see `SchemaLoader.scalar`
         self.n_ordered = sum(value != FALSE for _, value in shape.named[:n_ordered])
         self.required = sum([1 << bit for bit, (name, _) in enumerate(self.names) if name in shape.required])
-        # Where the number of members stops to matter: all states behind are one.
+        # From this number of members on, the number does not matter: all such states are one.
         self.settled = max(shape.least, 1) if shape.most is None else shape.most + 1
         self.atoms: list[Atom] | None = None
         self.is_plain = is_plain(shape)
@@ -108,7 +107,7 @@ class ObjectRules:
             self.name_few()
 
     def read_clauses(self) -> None:
-        """Names the keys that clauses speak of: which of them have been written is part of the state."""
+        """Name the keys that clauses are about: a state knows which of them have been written."""
         from .clauses import Clauses  # few schemas need it
 
         sets = self.loader.algebra.sets.objects
@@ -125,7 +124,7 @@ class ObjectRules:
         self.names += [(name, value) for name, value in found if value != FALSE]
 
     def other_keys(self) -> Texts:
-        """The keys that may be there and are not named."""
+        """Return the keys that may be there and are not named."""
         shape = self.shape
         others = Texts(but=frozenset([name for name, _ in shape.named])) if shape.named else ALL_TEXTS
         for keys, value in shape.for_all:
@@ -134,10 +133,10 @@ class ObjectRules:
         return others
 
     def name_few(self) -> None:
-        """Names other keys where they can run out before all demands are met: the state knows which names are left.
+        """Name other keys if they can run out before all demands are met: a state knows which names are left.
 
-        Of keys that are not named it must not matter for what comes behind which one has been written. So of each atom
-        there are enough, or they are named; how many others there are does not tell, for they may have no value.
+        For the members that follow it must not matter which key without a name has been written. So each atom has
+        enough keys, or they are named. The number of keys in other atoms does not help: they may have no value.
         """
         questions = self.loader.questions()
         few = words(self.others, MAX_NAMED, questions)
@@ -162,12 +161,12 @@ class ObjectRules:
             self.others = self.others.difference(Texts(frozenset(found))) if left else NO_TEXTS
         for atom in left if least > MAX_NAMED else ():
             if n_texts(atom.keys, least, questions) < least and not algebra.is_surely_nothing(atom.value):
-                raise GrammarLimitError(f"whether there are {least} keys is not known; demand fewer members")
+                raise GrammarLimitError(f"cannot determine whether {least} distinct keys exist; demand fewer members")
         self.atoms = left
         self.add_names(sorted(found))
 
     def can_meet(self, atom: Atom) -> int:
-        """Bits of the demands that a key of the atom can meet, as far as that is seen at once."""
+        """Return the bits of the demands that a key of the atom may meet, as far as this shows at once."""
         algebra = self.loader.algebra
         found = 0
         for bit, exist in enumerate(self.shape.exists):
@@ -176,7 +175,8 @@ class ObjectRules:
         return found
 
     def witness(self) -> tuple[int, ...]:
-        """What shows that all states can be finished: a symbol that derives something if all required values do."""
+        """Return what shows that all states can be finished: a symbol that derives something if all required values
+        do."""
         if self.possible is None:
             engine = self.loader.engine
             needed = self.needed(self.names, self.shape.required)
@@ -187,7 +187,7 @@ class ObjectRules:
         return self.possible
 
     def needed(self, names: Iterable[tuple[str, int]], required: Words) -> list[int] | None:
-        """The required values, without those that are seen to be at once; None if there is no such object."""
+        """Return the required values, without those that exist as shows at once; None if there is no such object."""
         loader = self.loader
         found: list[int] = []
         for name, value in names if required else ():
@@ -219,7 +219,7 @@ class ObjectRules:
         return symbol
 
     def ending(self, state: State) -> tuple[int, ...]:
-        """What shows that a state without clauses can be finished."""
+        """Return what shows that a state without clauses can be finished."""
         shape = self.shape
         if self.endings is None:
             if self.atoms is None:
@@ -229,14 +229,15 @@ class ObjectRules:
         return self.endings.witness(~self.written(state), state.missing, shape.least - state.size, room)
 
     def written(self, state: State) -> int:
-        """Bits of the names that do not come any more."""
+        """Return the bits of the names that do not come any more."""
         passed, written = state.passed, 0
         if passed > self.n_ordered:
             passed, written = self.n_ordered, passed - self.n_ordered
         return written << self.n_ordered | (1 << passed) - 1
 
     def solution(self, state: State) -> int:
-        """A symbol that derives something if the clauses that are left can be met: that of a shape without clauses."""
+        """Return a symbol that derives something if the clauses that are left can be met: that of a shape without
+        clauses."""
         assert self.clauses is not None
         loader = self.loader
         left = self.left(state)
@@ -264,7 +265,7 @@ class ObjectRules:
         return [[others]] if members is None else [members, [others]]
 
     def left(self, state: State) -> ObjectShape:
-        """What is left of the shape: objects of the members that may still come."""
+        """Return what is left of the shape: objects of the members that may still come."""
         assert self.clauses is not None
         shape = self.shape
         written = self.written(state)
@@ -282,8 +283,8 @@ class ObjectRules:
         )
 
     def rehearse(self) -> None:
-        """Works out what members may come first, and what they are then, whatever else comes before them: to find out
-        whether that can be done. Behind others, less is left of clauses; some states there are worked out, too."""
+        """Compute which members may come first, and their values: this must not exceed a limit. After other members
+        less is left of the clauses; compute some states there, too."""
         self.start()
         engine = self.loader.engine
         first = next(iter(self.known))
@@ -303,10 +304,10 @@ class ObjectRules:
                 self.add_named(first, index, index + 1, [])
             self.add_others(first, [])
         else:
-            engine.work_out(self.known[first])  # all that may come at any time
+            engine.work_out(self.known[first])  # all members that may ever come
 
     def expand(self, state: State) -> list[list[int]]:
-        """What may follow this state: the end, or a member and what follows it."""
+        """Return what may follow this state: the end, or a member and what follows it."""
         try:
             self.loader.begin()
             return self.productions(state)
@@ -336,7 +337,7 @@ class ObjectRules:
         return found
 
     def may_end(self, state: State) -> bool:
-        """Whether the object may end here, all names that have an order being passed."""
+        """Whether the object may end here, after all names that have an order."""
         written = state.passed - self.n_ordered
         if written < 0 or self.required >> self.n_ordered & ~written or state.missing:
             return False
@@ -345,7 +346,7 @@ class ObjectRules:
         return self.clauses is None or self.clauses.may_end(state.clauses)
 
     def add_named(self, state: State, index: int, passed: int, found: list[list[int]]) -> None:
-        """A member with one of the named keys."""
+        """Add a member with one of the named keys."""
         name, value = self.names[index]
         key = self.loader.key(name)
         if key is not None:
@@ -357,7 +358,7 @@ class ObjectRules:
             self.add(state, key, value, meets, passed, found, name)
 
     def add_others(self, state: State, found: list[list[int]]) -> None:
-        """A member with a key that is not named."""
+        """Add a member with a key that is not named."""
         if self.atoms is None:
             self.atoms = self.make_atoms()
         if state.missing and len(state.others) >= MAX_NAMED:
@@ -367,7 +368,7 @@ class ObjectRules:
             self.add(state, 0, atom.value, atom.meets, state.passed, found, atom.keys, keys)
 
     def check_left(self, state: State) -> None:
-        """Makes sure that keys are left for each demand that is not met."""
+        """Raise GrammarLimitError if no key may be left for a demand that is not met."""
         assert self.atoms is not None
         n = len(state.others) + 2
         few = many = 0
@@ -391,7 +392,7 @@ class ObjectRules:
         about: str | Texts,
         keys: Texts | None = None,
     ) -> None:
-        """A member with one key or, instead, one out of `keys`, in all the ways in which it may meet demands.
+        """Add a member with one key or, instead, one out of `keys`, in all the ways in which it may meet demands.
 
         about: the name, or the keys of the atom.
         """

@@ -1,13 +1,13 @@
-"""Sets of objects: unions of shapes, and what conjunction and negation make of them.
+"""Sets of objects: unions of shapes; their intersections, unions and complements.
 
-The conjunction of unions is a union again, whose size is the product of theirs: `oneOf` over a dozen objects would be
-one of millions of shapes. So it is multiplied out only as far as it remains small. What is not remains a list of
-*clauses* beside one shape: of each clause, some shape must hold, too. Which one is decided when the text comes to the
-members that tell (`clauses`).
+The intersection of unions is a union again, whose size is the product of their sizes: `oneOf` over a dozen objects
+would become millions of shapes. So unions are multiplied out only while the result is small. The others remain a list
+of *clauses* beside one shape: the object must also have some shape of each clause. Which one is decided when the parser
+reads the members that distinguish them (`clauses`).
 
-Clauses are kept simple by what is known of the object anyway, as a solver of Boolean formulas does it (Davis, Logemann
-and Loveland, 1962): what contradicts it is left out, a clause that it implies is met, and of a clause with one shape
-left that shape is part of what is known.
+What is known about the object anyway simplifies the clauses, as in a solver of Boolean formulas (Davis, Logemann and
+Loveland, 1962). Shapes that contradict it are dropped, and so are clauses that it implies. If one shape of a clause is
+left, that shape becomes part of what is known.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from .terms import Meaning
 
 MAX_OPENED = 64
-"""Shapes that clauses are multiplied out to."""
+"""Clauses are multiplied out if the result has at most so many shapes."""
 MIN_ABSORBED = 16
-"""Shapes of a union in which those are looked for that are within others."""
+"""In a union of so many shapes or more, shapes within other ones are looked for and dropped."""
 MAX_PARTED = 1 << 10
-"""Shapes that are parted to find one without clauses."""
+"""At most so many shapes are split to find one without clauses; then a GrammarLimitError is raised."""
 
 BOTH_TERMS = -1
-"""Of `narrowed_words`: the conjunction, in which there is no more to be seen."""
+"""A result of `narrowed_words`: the intersection, which has no simpler form."""
 
 
 class ObjectSets(OfAlgebra):
@@ -60,7 +60,7 @@ class ObjectSets(OfAlgebra):
     # Unions.
 
     def intersection_of(self, unions: Sequence[tuple[ObjectShape, ...]]) -> tuple[ObjectShape, ...]:
-        """What is in all of the unions."""
+        """Return what is in all of the unions."""
         base = ANY_OBJECT
         clauses: list[Clause] = []
         for union in dict.fromkeys(unions):
@@ -91,11 +91,11 @@ class ObjectSets(OfAlgebra):
         return () if settled is None else self.absorbed(self.opened(settled))
 
     def complement_of(self, union: tuple[ObjectShape, ...]) -> tuple[ObjectShape, ...]:
-        """All objects that are in no shape of the union."""
+        """Return the objects that have no shape of the union."""
         return self.intersection_of([self.complement(shape) for shape in union])
 
     def opened(self, shape: ObjectShape) -> tuple[ObjectShape, ...]:
-        """The shape, whose clauses are simple, as a union without clauses, if that is small."""
+        """Return a shape, whose clauses are simple, as a union without clauses if that is small."""
         found: dict[ObjectShape, bool] = {}
         waiting = [shape]
         n_parted = 0
@@ -111,8 +111,9 @@ class ObjectSets(OfAlgebra):
         return tuple(found)
 
     def absorbed(self, union: tuple[ObjectShape, ...]) -> tuple[ObjectShape, ...]:
-        """The union without shapes that are within another one, if that is worth while: negations of what is said of
-        other keys (`Exists`) mostly overlap. Constants remain, for they have their own order of names."""
+        """Return the union without shapes that are within another one. This is done for large unions with `Exists`:
+        negations of what is said about other keys mostly overlap. Constants remain, as they have their own order of
+        names."""
         if len(union) < MIN_ABSORBED or not any(shape.exists for shape in union):
             return union
         found = {shape: True for shape in union if not shape.is_constant}
@@ -128,15 +129,15 @@ class ObjectSets(OfAlgebra):
         return tuple([shape for shape in union if shape.is_constant or shape in found])
 
     def solutions(self, shape: ObjectShape) -> Iterator[ObjectShape]:
-        """The shapes without clauses whose union this one is, one after the other. Raises LimitError where the next one
-        takes too long to find, and whenever it is asked again then."""
+        """Return an iterator over the shapes without clauses whose union is this one. It raises LimitError if the next
+        one takes too long to find, and again whenever it is asked after that."""
         return Solutions(self, shape)
 
     def parted(self, shape: ObjectShape) -> list[ObjectShape]:
-        """The shape as a union of others that have fewer clauses, or simpler ones."""
+        """Return the shape as a union of shapes that have fewer or simpler clauses."""
         pivot = self.pivot(shape.clauses)
         if pivot is not None:
-            # What has the pivot and what does not: a discriminator decides about all clauses in either case.
+            # Objects that have the pivot, and those that do not: a discriminator decides all clauses in both cases.
             parts = [self.intersection(shape, one) for one in (pivot, *self.complement(pivot))]
             if shape not in parts:
                 return [part for part in parts if part is not None]
@@ -145,8 +146,8 @@ class ObjectSets(OfAlgebra):
         return [part for one in clause if (part := self.intersection(others, one)) is not None]
 
     def pivot(self, clauses: tuple[Clause, ...]) -> ObjectShape | None:
-        """A shape by which to part: one that says one thing about one name, which is one of few values or common to
-        many clauses; None if there is none."""
+        """Return a shape by which to split: it says one thing about one name, which is one of few values or common to
+        many clauses. None if there is none."""
         common: dict[object, int] = {}
         for clause in clauses:
             for one in clause:
@@ -165,7 +166,7 @@ class ObjectSets(OfAlgebra):
         return best
 
     def is_enumerated(self, term: int) -> bool:
-        """Whether the term, or its negation, is one of few values, or of none."""
+        """Whether the term or its complement has few values or none."""
         known = self.enumerated.get(term)
         if known is None:
             algebra = self.algebra
@@ -198,7 +199,7 @@ class ObjectSets(OfAlgebra):
             self.algebra.look()
             is_settled = True
             found: dict[Clause, bool] = {}
-            then: set[str] | None = set()  # the names that are changed on the way
+            then: set[str] | None = set()  # the names whose values have been changed
             for clause in waiting:
                 left = self.relative_clause(base, clause, changed)
                 if left is None:
@@ -230,8 +231,8 @@ class ObjectSets(OfAlgebra):
         return base._replace(clauses=tuple(waiting))
 
     def relative_clause(self, base: ObjectShape, clause: Clause, changed: set[str] | None = None) -> Clause | None:
-        """What a clause demands of an object of the shape: () if there is none; None, nothing. changed: what speaks of
-        none of these names, and of names alone, is simple."""
+        """Return what a clause demands of an object of the shape: () if there is no such object; None if it demands
+        nothing. changed: a shape that is only about other names than these is simple already."""
         is_closed = any(value == FALSE and keys.is_all() for keys, value in base.for_all)
         in_base = dict(base.named)
         left: dict[ObjectShape, bool] = {}
@@ -241,7 +242,7 @@ class ObjectSets(OfAlgebra):
                 continue
             parts = [one]
             if is_closed and len(one.exists) == 1:
-                # One of the named members is as demanded: for each of them a shape.
+                # Some named member is as demanded: one shape for each of them.
                 exist = one.exists[0]
                 rest = one._replace(exists=())
                 parts = []
@@ -263,13 +264,13 @@ class ObjectSets(OfAlgebra):
         return tuple(left)
 
     def relative(self, base: ObjectShape, shape: ObjectShape) -> ObjectShape | None:
-        """What the shape demands of an object that has the shape `base`: `ANY_OBJECT`, nothing. None if no object has
-        both, as far as is seen at once."""
+        """Return what the shape demands of an object that has the shape `base`; `ANY_OBJECT` means nothing. None if it
+        shows at once that no object has both."""
         is_nothing = self.algebra.is_nothing
         in_base = dict(base.named)
         wanted = dict(shape.named)
         required = shape.required - base.required
-        if shape.for_all:  # they speak of keys that are not named
+        if shape.for_all:  # these are about keys that are not named
             for name in in_base:
                 if name not in wanted:
                     wanted[name] = self.value_of_other(shape, name)
@@ -312,7 +313,7 @@ class ObjectSets(OfAlgebra):
         return ObjectShape(tuple(named), for_all, required, exists, least, most, clauses=clauses)
 
     def relative_name(self, base: ObjectShape, in_base: dict[str, int], shape: ObjectShape) -> ObjectShape | None:
-        """`relative` for a shape that speaks of one name and nothing else, as those do that tell branches apart."""
+        """Do what `relative` does for a shape that is only about one name, as shapes are that distinguish branches."""
         algebra = self.algebra
         name, value = shape.named[0]
         known = in_base.get(name)
@@ -331,14 +332,14 @@ class ObjectSets(OfAlgebra):
     # Shapes.
 
     def value_of(self, shape: ObjectShape, key: str) -> int:
-        """What is demanded of the value of `key`."""
+        """Return what is demanded of the value of `key`."""
         for name, value in shape.named:
             if name == key:
                 return value
         return self.value_of_other(shape, key)
 
     def value_of_other(self, shape: ObjectShape, key: str) -> int:
-        """What is demanded of the value of a key that is not named."""
+        """Return what is demanded of the value of a key that is not named."""
         value = TRUE
         for keys, demanded in shape.for_all:
             if keys.has(key):
@@ -346,13 +347,13 @@ class ObjectSets(OfAlgebra):
         return value
 
     def intersection(self, left: ObjectShape, right: ObjectShape) -> ObjectShape | None:
-        """Objects of both shapes; None if there are none, as far as is seen at once."""
+        """Return the objects of both shapes; None if it shows at once that there are none."""
         if right.is_constant and not left.is_constant:
             return self.intersection(right, left)
         both = self.narrowed
         in_left = dict(left.named)
         in_right = dict(right.named)
-        for name in left.required | right.required:  # as a rule, what tells branches apart is among these
+        for name in left.required | right.required:  # the member that distinguishes branches is mostly one of these
             if name in in_left and name in in_right and self.algebra.is_nothing(both(in_left[name], in_right[name])):
                 return None
         named = {}
@@ -387,13 +388,13 @@ class ObjectSets(OfAlgebra):
         most: int | None,
         is_constant: bool = False,
     ) -> ObjectShape | None:
-        """The shape in a simple form; None if no object has it, as far as is seen at once."""
+        """Return the shape in a simple form; None if it shows at once that no object has it."""
         is_nothing = self.algebra.is_nothing
         for name in required:
             if is_nothing(named[name]):
                 return None
         if exists:
-            for keys, value in for_all:  # says nothing of named keys
+            for keys, value in for_all:  # these are not about named keys
                 for exist in exists:
                     if value ^ 1 == exist.value and keys == exist.keys and not any(map(keys.has, named)):
                         return None
@@ -409,13 +410,13 @@ class ObjectSets(OfAlgebra):
                 return None
         least = max(least, len(required))
         if least == len(required):
-            least = 0  # said by `required`
+            least = 0  # `required` says it
         return ObjectShape(tuple(named.items()), for_all, required, exists, least, most, is_constant)
 
     def met_by_names(
         self, named: dict[str, int], required: Words, exists: tuple[Exists, ...]
     ) -> tuple[Words, tuple[Exists, ...]] | None:
-        """`required` and `exists` in a simple form, where there are only named members; `named` is changed with them.
+        """Return `required` and `exists` in a simple form, if there are only named members. Change `named` with them.
         None if no object is so.
 
         What oneOf makes of closed objects is mostly of this kind: one has a member whose name another does not know.
@@ -435,15 +436,15 @@ class ObjectSets(OfAlgebra):
         return required, tuple([part for part in left if not self.is_met(part, named, required)])
 
     def is_met(self, exist: Exists, named: dict[str, int], required: Words) -> bool:
-        """Whether a required member is as demanded of some."""
+        """Whether a required member satisfies a demand for some member."""
         return any(exist.keys.has(name) and self.implies(named[name], exist.value) for name in required)
 
     def complement(self, shape: ObjectShape) -> tuple[ObjectShape, ...]:
-        """Objects that are not of the shape."""
+        """Return the objects that do not have the shape."""
         found = []
         names = frozenset([name for name, _ in shape.named])
         for name, value in shape.named:
-            if name in shape.required:  # it is not there, or not so
+            if name in shape.required:  # it is absent, or has another value
                 found.append(ObjectShape(((name, self.algebra.meant(value ^ 1)),)))
             elif value != TRUE:
                 found.append(ObjectShape(((name, self.algebra.meant(value ^ 1)),), required=frozenset((name,))))
@@ -470,8 +471,8 @@ class ObjectSets(OfAlgebra):
     # Terms.
 
     def narrowed(self, term: int, other: int) -> int:
-        """What is in both terms: one of them, where a negation says nothing more than it. So a value is one of "a" and
-        not one of "b", "c" and "d" in as many shapes as it is one of "a"."""
+        """Return the intersection of two terms: just one of them if the other one is a negation that excludes nothing
+        of it. So "one of "a", and not one of "b", "c" and "d"" is the same term as "one of "a""."""
         algebra = self.algebra
         both = algebra.intersection(term, other)
         if (term | other) & 1 and term > FALSE and other > FALSE:
@@ -487,15 +488,15 @@ class ObjectSets(OfAlgebra):
             if term & 1 and self.implies(other, term):
                 return other
             if is_near(algebra, both):
-                # One of few values, but not some of them: as one term, so that many negations remain near.
+                # Few values without some of them become one term of values, so that many negations remain near.
                 values = algebra.values(both)
                 if algebra.members(values) is not None:
                     return algebra.meaning(values)
         return both
 
     def narrowed_words(self, term: int, other: int) -> int | None:
-        """`narrowed` for some words, or for all values but some words, and another term; BOTH_TERMS for their
-        conjunction. None where it is not seen soon."""
+        """Do what `narrowed` does for a term that is some words, or all values but some words, and another term. Return
+        BOTH_TERMS for their intersection, and None if this takes too long to see."""
         words = self.words_of(term)
         if words is not None:
             among = self.words_among(words, other)
@@ -511,15 +512,15 @@ class ObjectSets(OfAlgebra):
         return other if words <= others else BOTH_TERMS
 
     def words_of(self, term: int) -> Words | None:
-        """The values of a term, if they are words, as far as that is seen soon."""
+        """Return the values of a term if they are words and this shows soon; otherwise None."""
         if term in self.words:
             return self.words[term]
         if self.algebra.dropped:
-            return None  # of the negation of what is not known whole they would be too few
+            return None  # the complement of what is not known completely would have too few words
         found = None
         values = self.near_values(term & ~1)
         if values is not None:
-            if term & 1:  # what is negated must allow all else
+            if term & 1:  # what is negated must allow everything else
                 values = self.algebra.values(term) if ANY_OBJECT in values.objects else ALL_VALUES
             if not (values.null or values.booleans or values.numbers or values.arrays or values.objects):
                 found = values.texts.words
@@ -527,7 +528,7 @@ class ObjectSets(OfAlgebra):
         return found
 
     def words_among(self, words: Words, term: int) -> Words | None:
-        """Those of the words that are in the term; None where that is not seen soon."""
+        """Return those of the words that are in the term; None if this does not show soon."""
         values = self.near_values(term)
         return None if values is None else values.texts.among(words)
 
@@ -536,7 +537,7 @@ class ObjectSets(OfAlgebra):
         return self.algebra.values(term) if known is None and is_near(self.algebra, term) else known
 
     def implies(self, term: int, other: int) -> bool:
-        """Whether all values of a term are in the other, as far as that is seen soon."""
+        """Whether it shows soon that all values of a term are in the other one."""
         if term == other or other == TRUE:
             return True
         words = self.words_of(term)
@@ -554,7 +555,7 @@ class ObjectSets(OfAlgebra):
 
 
 def changed_names(before: ObjectShape, after: ObjectShape) -> set[str] | None:
-    """The names of which two shapes demand different things; None: maybe all."""
+    """Return the names about which two shapes say different things; None: perhaps all."""
     if after.for_all != before.for_all:
         return None
     known = dict(before.named)
@@ -563,21 +564,21 @@ def changed_names(before: ObjectShape, after: ObjectShape) -> set[str] | None:
 
 
 def is_apart(shape: ObjectShape, names: set[str]) -> bool:
-    """Whether the shape speaks of other names alone."""
+    """Whether the shape is only about other names."""
     if shape.for_all or shape.exists or shape.least or shape.most is not None or shape.clauses:
         return False
     return names.isdisjoint([name for name, _ in shape.named])
 
 
 def is_atomic(shape: ObjectShape) -> bool:
-    """Whether the shape says one thing at most, but for names."""
+    """Whether the shape says nothing but what some named values are, with at most one required name."""
     if shape.for_all or shape.exists or shape.least or shape.most is not None or shape.clauses:
         return False
     return len(shape.required) <= 1
 
 
 class Solutions:
-    """See `ObjectSets.solutions`."""
+    """The iterator of `ObjectSets.solutions`."""
 
     def __init__(self, sets: ObjectSets, shape: ObjectShape) -> None:
         self.sets = sets

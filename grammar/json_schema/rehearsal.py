@@ -1,13 +1,13 @@
-"""The rehearsal: what texts can come to is worked out while a schema is loaded, where it might be too much.
+"""The rehearsal: terms that might be too large are computed while a schema is loaded.
 
-What a schema means is worked out when a text comes to it, and some combinations are beyond every bound. Which ones
-cannot be told by what is written: terms meet by `allOf`, by `oneOf`, whose branches exclude each other, and by members
-of the same name far below. So a schema in which something may become too much (`heavy`, by an estimate) is walked
-through from the root, term by term, as the loader will do it, but for what nothing heavy is reached from. What cannot
-be worked out is refused, with the place nearest to it, or left out if not `strict`.
+The meaning of a term is computed when the parser reaches it, and some combinations exceed every limit. The text of a
+schema does not show which ones: terms meet by `allOf`, by `oneOf`, whose branches exclude each other, and by members of
+the same name far below. So a schema in which something may become too large (`weights.heavy`, an estimate) is walked
+through from the root, term by term, as the loader will do it; terms that reach nothing heavy are skipped. A term that
+cannot be computed is refused, with the place nearest to it, or left out if not `strict`.
 
-An ordinary schema is not rehearsed, and of a large one no more than MAX_TERMS terms are. What the rehearsal has worked
-out, the grammar goes on with.
+An ordinary schema is not rehearsed, and of a large one at most MAX_TERMS terms are. The grammar continues with
+everything that the rehearsal has computed.
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ if TYPE_CHECKING:
     from .tree import Place
 
 MAX_TERMS = 1 << 5
-"""That are rehearsed, of one schema: the first ones from the root on."""
+"""At most so many terms of one schema are rehearsed: the first ones from the root on."""
 MAX_STATES = 8
-"""Of a terminal, beginnings of its texts: behind so many the next byte is worked out."""
+"""For each terminal that is tried, the next byte is computed after the so many shortest beginnings of its texts."""
 N_TEXTS, MAX_LENGTH = 2, 24
-"""And along so many texts, up to so many bytes."""
+"""And along so many texts at random, of up to so many bytes."""
 MAX_NODES = 1 << 12
-"""Regex nodes that are worked out for one terminal, and for one byte more."""
+"""At most so many regex nodes, and those of one further byte, are made to try one terminal."""
 MAX_LEFT_OUT = 64
-"""Places of which something is left out, one after the other."""
+"""Without `strict`, places are left out one after the other, at most so many; then the schema is refused."""
 MAX_KEPT = 1 << 15
-"""Regex nodes that a grammar may be left with, whether its texts come to them or not."""
+"""A grammar continues with the engine of its rehearsal if that has at most so many regex nodes; otherwise it begins
+with a new one."""
 
 
 class Rehearsal:
@@ -60,11 +61,11 @@ class Rehearsal:
         self.rules = self.loader.rehearsed = {}
         self.waiting = [algebra.place(algebra.documents.root)]  # all terms that were found
         self.met = set(self.waiting)
-        self.n_symbols = 0  # of those of the loader whose terms have been taken over
-        self.term = 0  # that is at work
+        self.n_symbols = 0  # so many symbols of the loader have been added to `waiting`
+        self.term = 0  # the term at work
 
     def run(self) -> None:
-        """Raises LimitError, with a pointer, where a text could meet it."""
+        """Rehearse. Raises LimitError, with a pointer, if a text could exceed a limit."""
         try:
             for term in self.waiting:  # which grows
                 if len(self.waiting) > MAX_TERMS:
@@ -77,7 +78,7 @@ class Rehearsal:
             self.loader.rehearsed = None
 
     def is_small(self) -> bool:
-        """Whether a grammar can go on with the engine and the loader."""
+        """Whether a grammar can continue with the engine and the loader."""
         return self.engine.regexes.n_nodes <= MAX_KEPT
 
     def reaches(self, term: int) -> bool:
@@ -98,7 +99,7 @@ class Rehearsal:
                     self.waiting.append(term)
 
     def work_out(self, term: int) -> None:
-        """Does what is done when a text comes to a value, and adds the terms that it comes to behind it."""
+        """Do what the loader does when the parser reaches a value, and add the terms that it reaches next."""
         loader = self.loader
         algebra = self.algebra
         algebra.look()
@@ -124,7 +125,7 @@ class Rehearsal:
         self.n_symbols = len(loader.symbols)
 
     def try_scalars(self, values: Values) -> None:
-        """Numbers and strings that are combined: their terminals, and how these go on."""
+        """Try the terminals of numbers and strings that are combined, and how these continue."""
         loader = self.loader
         regexes = loader.regexes
         for numbers in values.numbers:
@@ -140,7 +141,7 @@ class Rehearsal:
                 try_states(regexes, node)
 
     def told(self, error: LimitError) -> GrammarLimitError:
-        """The error, with the places whose combination it is about."""
+        """Return the error with the places whose combination it is about."""
         places = self.places()
         if isinstance(error, GrammarLimitError):
             if error.pointer is None and places:
@@ -152,7 +153,7 @@ class Rehearsal:
         return GrammarLimitError(message, pointer=places[0].pointer if places else None).copy_limit(error)
 
     def places(self) -> list[Place]:
-        """The places that the term at work is a combination of."""
+        """Return the places that the term at work is a combination of."""
         algebra = self.algebra
         found: list[Place] = []
         stack = [self.term]
@@ -166,8 +167,8 @@ class Rehearsal:
         return found
 
     def left_out(self) -> list[tuple[Place, str]]:
-        """What must be left out for the term at work to become simpler: the last place with applicators, or all that
-        the last place says of more than types."""
+        """Return what to leave out so that the term at work becomes simpler: the applicators of the last place that has
+        some, or else all keywords but `type` of the last place that has some."""
         places = self.places()
         for place in reversed(places):
             schema = self.algebra.keywords(place)
@@ -195,8 +196,8 @@ def is_combined(numbers: NumberSet) -> bool:
 
 
 def try_states(regexes: Regexes, start: int) -> None:
-    """Works out what may follow some beginnings of the node's texts: the shortest ones, and those along a few texts at
-    random, the same ones each time. Raises LimitError where that is too much for one of them."""
+    """Compute what may follow some beginnings of the node's texts: the shortest ones, and those along a few texts at
+    random, the same ones each time. Raises LimitError if one of them exceeds a limit."""
     following: dict[int, list[int]] = {}
     most = regexes.n_nodes + MAX_NODES
 
@@ -226,8 +227,8 @@ def try_states(regexes: Regexes, start: int) -> None:
 
 
 def rehearsed(algebra: Algebra, within: set[Place] | None, loader_of: type[SchemaLoader]) -> Rehearsal:
-    """The rehearsal of an algebra, in which all has been found to be possible that may be too much, `within` what
-    `Rehearsal` calls `reaching`. Without `strict`: of the algebra of what is left then."""
+    """Return the rehearsal of an algebra after nothing has exceeded a limit; without `strict`, that of an algebra from
+    which keywords are left out until nothing does. `within`: `reaching` of `Rehearsal`."""
     rehearsal = Rehearsal(algebra, within, loader_of)
     for _ in range(MAX_LEFT_OUT):
         try:

@@ -1,5 +1,5 @@
-"""What became of each keyword of a schema, known or not: enforced as it is, narrowed or widened (or refused: then
-`tree.refused` makes its row).
+"""What became of each keyword of a schema, known or not: enforced as it is, narrowed or widened. (For a keyword that is
+refused, `tree.refused` makes the row.)
 
 The report is made when somebody asks for it, from the places that the check has reached. `refusals` and `rehearsal`
 have found what is left out.
@@ -28,15 +28,16 @@ _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multip
 
 TOLD_APART = (
     "numbers that must differ are written without an exponent, integers without a fraction, and in at most "
-    f"{MAX_FIGURES} characters, the sign apart"
+    f"{MAX_FIGURES} characters, not counting the sign"
 )
-NO_SURROGATES = "lone surrogates are written only in strings of which nothing is demanded"
+NO_SURROGATES = "lone surrogates are written only in strings about which the schema says nothing"
 _BESIDE = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
-"""Keywords that say nothing without another one."""
+"""Keywords that say nothing without another one, and that one."""
 
 _FAILS = {"not": "not", "oneOf": "oneOf", "then": "if", "else": "if", "maxContains": "contains"}
 _FAILS |= dict.fromkeys(("unevaluatedItems", "unevaluatedProperties"), "")
-"""Keywords that demand something where a schema fails, which is the value of this keyword, or all around."""
+"""Keywords that demand something if a schema fails, and the keyword whose value that schema is; empty: the schema that
+has the keyword."""
 
 _ELSEWHERE = frozenset(["$dynamicRef", "$recursiveRef", "$id"])
 
@@ -157,7 +158,7 @@ def _is_weakened(algebra: Algebra, place: Place, keyword: str) -> bool:
 
 
 def _white_space(options: Options) -> str:
-    """The options that say which white space is written."""
+    """Return the options that say which white space is written."""
     found = f"whitespace={options.whitespace!r}"
     if options.whitespace == "flexible":
         found += f", max_indent={options.max_indent}"

@@ -1,4 +1,4 @@
-"""What is seen of terms at a glance, without working out what they mean: most schemas are plain."""
+"""What a term shows without computing what it means: most schemas are plain."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from .tree import Place
 
 MAX_LOOKED = 4
-"""References that are followed to see that something satisfies a schema."""
+"""At most so many references and branches within each other are followed to see that something satisfies a schema."""
 MAX_NEAR = 8
-"""Branches, or parts of a conjunction, that are looked at to see that a combination is empty."""
+"""The meanings of at most so many branches, or parts of an intersection, are computed to see that nothing is in it."""
 
 
 def plain_scalars(algebra: Meaning, term: int) -> Values | None:
-    """What a place means that says no more than one type of scalars, as most places do; else None."""
+    """Return what a place means if it only says one type of scalars, as most places do; otherwise None."""
     index = term >> 1
     if term & 1 or algebra.kinds[index] != PLACE:
         return None
@@ -42,7 +42,7 @@ def plain_scalars(algebra: Meaning, term: int) -> Values | None:
 
 
 def is_structured(algebra: Meaning, term: int) -> bool:
-    """Whether a place says of itself that all its values are arrays, or objects."""
+    """Whether a term is a place with the type "array" or "object"."""
     index = term >> 1
     if term & 1 or algebra.kinds[index] != PLACE:
         return False
@@ -52,7 +52,7 @@ def is_structured(algebra: Meaning, term: int) -> bool:
 
 
 def is_shallow(algebra: Meaning, term: int) -> bool:
-    """Whether the meaning can be worked out without looking at other places."""
+    """Whether the meaning of a term can be computed without following other places."""
     kind = algebra.kinds[term >> 1]
     part = algebra.parts[term >> 1]
     if kind != BOTH:
@@ -63,8 +63,8 @@ def is_shallow(algebra: Meaning, term: int) -> bool:
 
 
 def is_something(algebra: Meaning, term: int) -> bool:
-    """Whether some value is in the term, as far as that is seen at once: as a rule it is. Of the others the engine
-    proves it, and for that looks at what they mean."""
+    """Whether it shows at once that the term allows some value, which is the rule. For other terms the engine proves
+    it, from what they mean."""
     if plain_scalars(algebra, term) is not None:
         return True
     place = algebra.place_of(term)
@@ -72,7 +72,7 @@ def is_something(algebra: Meaning, term: int) -> bool:
 
 
 def have_scalar(algebra: Meaning, values: Values) -> bool:
-    """Whether some scalar is among the values, as far as that is seen at once."""
+    """Whether it shows at once that some scalar is among the values."""
     if values.null or values.booleans:
         return True
     if values.numbers and values.numbers[0].spelled != AS_DECIMALS:  # with `number_plain` integers are not
@@ -125,7 +125,7 @@ def _has_value(algebra: Meaning, place: Place, depth: int) -> bool:
 
 
 def is_near(algebra: Meaning, term: int) -> bool:
-    """Whether the meaning can be worked out with what stands in the branches of an `anyOf` or `oneOf` at most."""
+    """Whether the meaning of a term can be computed by following branches of an `anyOf` or `oneOf` at most."""
     index = term >> 1
     if index in algebra.far or (term, "values") in algebra.in_work or (term ^ 1, "values") in algebra.in_work:
         return False

@@ -1,9 +1,9 @@
-"""`uniqueItems`: can items be told apart, at each place where it stands?
+"""`uniqueItems`: whether items can be distinguished, at each place where it stands.
 
-Scalars can, by state where they are few and by what is written otherwise. Arrays and objects can where they are few
-enough to be listed (`listed`); those at one place of an array need not be told apart where none at another place
-can be equal to them. What the items are, other schemas may say that apply to the same value: they are looked at, from
-the inside to the outside, as far as that is needed.
+Scalars can: by the state of the parser if they are few, by their text otherwise. Arrays and objects can if they are few
+enough to be listed (`finite.listed`). They need not be distinguished if no item at another index of the array can be
+equal to them. Other schemas that apply to the same value may say what the items are; they are read from the inside to
+the outside, as far as needed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NO_DOUBT = Doubt(Cause.NONE, "")
 ANYTHING = Doubt(
     Cause.ANYTHING, "nothing says what the items are, and such that are arrays or objects cannot be told apart"
 )
-RUN_OUT = Doubt(Cause.RUN_OUT, "whether there are enough items that differ cannot be told")
+RUN_OUT = Doubt(Cause.RUN_OUT, "there may be too few items that differ")
 UNDER_NEGATION = Doubt(
     Cause.UNDER_NEGATION,
     "it may stand under a negation, where some items would have to be equal, out of too many values",
@@ -91,7 +91,7 @@ class UniqueItems:
         self._alone: set[Place] | None = None
 
     def verdict(self, place: Place, *, is_negated: bool) -> Verdict:
-        """Of a place that has the keyword. is_negated: whether its negation may be needed."""
+        """Return the verdict on a place that has the keyword. is_negated: whether its negation may be needed."""
         algebra = self.algebra
         own = array_shape(algebra, place)
         shapes = () if own is None or own.unique != UNIQUE else (own,)
@@ -179,7 +179,7 @@ class UniqueItems:
 
 
 def _conjoins(schema: dict[str, Any]) -> bool:
-    """Whether several things are said of an array here, some of them by other schemas."""
+    """Whether several things are said about an array here, some of them by other schemas."""
     beside = BESIDE & schema.keys()
     if not beside:
         return False
@@ -187,7 +187,7 @@ def _conjoins(schema: dict[str, Any]) -> bool:
 
 
 def places_of(shape: ArrayShape) -> list[int]:
-    """What the items may be, where they have to be told apart."""
+    """Return the terms of the items that must be distinguished."""
     if shape.most is not None and shape.most <= 1:
         return []
     n = len(shape.prefix) if shape.rest == FALSE else len(shape.prefix) + 1

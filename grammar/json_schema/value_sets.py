@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_COMPARED = 8
-"""Sets of numbers of a union that are compared with one another."""
+"""Up to so many sets of numbers in a union are compared with each other."""
 
 
 class ValueSets(OfAlgebra):
@@ -59,10 +59,10 @@ class ValueSets(OfAlgebra):
         )
 
     def intersection_of(self, parts: list[Values]) -> Values:
-        """What is in all of the parts."""
+        """Return what is in all of the parts."""
         if not any(len(part.objects) > 1 for part in parts):
             return reduce(self.intersection, parts, ALL_VALUES)
-        # Of objects all are looked at together: what is multiplied out depends on what is known of them.
+        # All objects are intersected at once: which clauses are multiplied out depends on all of them.
         found = reduce(self.intersection, [part._replace(objects=()) for part in parts])
         return found._replace(objects=self.objects.intersection_of([part.objects for part in parts]))
 
@@ -77,7 +77,6 @@ class ValueSets(OfAlgebra):
         )
 
     def complement(self, values: Values) -> Values:
-        """The complement."""
         numbers: tuple[NumberSet, ...] = (ANY_NUMBER,)
         for number in values.numbers:
             others = () if number == ANY_NUMBER else tuple(number.complement())
@@ -103,12 +102,12 @@ class ValueSets(OfAlgebra):
     def product(
         self, left: tuple[T, ...], right: tuple[T, ...], both: Callable[[T, T], T | None], anything: T
     ) -> tuple[T, ...]:
-        """What is in one of `left` and one of `right`."""
+        """Return what is in one of `left` and one of `right`."""
         if left == (anything,):
             return right
         if right == (anything,):
             return left
-        # What is in both is in the conjunction, and all that is within it by what it meets there is, too.
+        # A shape of both unions is in the result, and with it all its intersections with other shapes.
         found = {one: True for one in left if one in right}
         others = [one for one in right if one not in found]
         for one in left:
@@ -127,7 +126,7 @@ class ArraySets(OfAlgebra):
     """The operations on shapes of arrays."""
 
     def intersection(self, left: ArrayShape, right: ArrayShape) -> ArrayShape | None:
-        """Arrays of both shapes; None if there are none, as far as is seen at once."""
+        """Return the arrays of both shapes; None if it shows at once that there are none."""
         intersection = self.algebra.intersection
         n = max(len(left.prefix), len(right.prefix))
         prefix = [intersection(left.item(index), right.item(index)) for index in range(n)]
@@ -150,7 +149,7 @@ class ArraySets(OfAlgebra):
         contains: tuple[Contains, ...],
         unique: int,
     ) -> ArrayShape | None:
-        """The shape in a simple form; None if no array has it, as far as is seen at once."""
+        """Return the shape in a simple form; None if it shows at once that no array has it."""
         is_nothing = self.algebra.is_nothing
         if unique == UNIQUE | REPEATS:
             return None
@@ -195,7 +194,7 @@ class ArraySets(OfAlgebra):
         return ArrayShape(tuple(prefix), rest, least, most, tuple(needed), unique)
 
     def complement(self, shape: ArrayShape) -> tuple[ArrayShape, ...]:
-        """Arrays that are not of the shape."""
+        """Return the arrays that do not have the shape."""
         found = []
         for index, item in enumerate(shape.prefix):
             if item != TRUE:
@@ -218,13 +217,13 @@ class ArraySets(OfAlgebra):
             if most is not None:
                 found.append(ArrayShape(contains=(Contains(item, most + 1, None, begin),)))
         if shape.unique:
-            # Those whose items are not as demanded are among the others: so the values remain few.
+            # Arrays whose items are not as demanded are in the other shapes, so here the items remain few.
             found.append(shape._replace(contains=(), unique=UNIQUE ^ REPEATS ^ shape.unique))
         return bounded(tuple(dict.fromkeys(found)))
 
 
 def one_list(numbers: tuple[NumberSet, ...]) -> tuple[NumberSet, ...]:
-    """The union with what is listed in one set."""
+    """Return the union with all listed numbers in one set."""
     if len(numbers) < 2 or sum([one.listed is not None and not one.spelled for one in numbers]) < 2:
         return numbers
     values = [value for one in numbers if one.listed is not None and not one.spelled for value in one.listed]
@@ -232,7 +231,7 @@ def one_list(numbers: tuple[NumberSet, ...]) -> tuple[NumberSet, ...]:
 
 
 def widest(numbers: tuple[NumberSet, ...]) -> tuple[NumberSet, ...]:
-    """The union without sets that are within others, if it is one of few: a parser follows all of them, and remainders
+    """Return a union of few sets without those that are within others: a parser follows all of them, and remainders
     multiply."""
     if not 1 < len(numbers) <= MAX_COMPARED:
         return numbers

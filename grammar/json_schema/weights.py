@@ -1,9 +1,8 @@
-"""Which schemas may become too much together with others, by an estimate: these are rehearsed (`rehearsal`).
+"""An estimate of which schemas may become too large together with others: these are rehearsed (`rehearsal`).
 
-What is combined multiplies: remainders of numbers, states of patterns, branches of choices. So of the schemas that
-apply to one value, those in place and those that meet in a member of the same name or in an item, the weights are
-added up, as powers of two. Whether a schema is told from others by its types, or by its names, is not looked at: the
-estimate is too high rather than too low.
+Combinations multiply: remainders of numbers, states of patterns, branches of choices. So the weights, as powers of two,
+are added up for the schemas that apply to one value: those in place, and those that meet in a member of the same name
+or in an item. The estimate ignores that types or names may keep schemas apart, so it is too high rather than too low.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ if TYPE_CHECKING:
     from .tree import Place
 
 MAX_BITS = 10
-"""Of the remainders of `multipleOf`: two to the power of it are as many as may be told apart."""
+"""The weight of `multipleOf` that is not heavy: 2 ** MAX_BITS remainders are as many as may be distinguished."""
 MAX_PATTERNS = 16
-"""Of the sizes of patterns."""
+"""The weight of patterns (`size_of`) that is not heavy."""
 MAX_CHOICES = 10
-"""Of the branches of choices."""
+"""The weight of choices that is not heavy: 2 ** MAX_CHOICES combinations of branches."""
 MAX_LISTS = 4
-"""Constants that are arrays: so many can be negated together, whatever is in them."""
+"""So many constants that are arrays can be negated together, whatever is in them; more are heavy."""
 MAX_LOOKED = 1 << 10
-"""Schemas that are looked at, each as often as it meets others. Beyond them all that has a weight is heavy."""
+"""The most places that are visited, counted each time that they meet others. Beyond, all that has a weight is heavy."""
 
 NONE: frozenset[Place] = frozenset()
 
@@ -222,7 +221,7 @@ def heavy(survey: Survey) -> tuple[set[Place], set[Place] | None]:
 
 
 def size_of(pattern: str) -> float:
-    """What a pattern may multiply the states of others by, roughly, as a power of two."""
+    """Return about by how much a pattern may multiply the states of others, as a power of two."""
     return log2(1 + len(pattern)) + 4 * pattern.count("{")
 
 

@@ -1,7 +1,7 @@
 """Where a schema becomes impossible, for the error that no document satisfies it.
 
-The place is followed inwards as long as one part alone is the cause: a required member, an item that must be there, a
-part of an `allOf`, what a reference leads to, without which there would be nothing to find.
+The search goes inwards as long as one part alone is the cause: a required member, an item that must be there, a part of
+an `allOf`, or what a reference leads to.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def narrowed_away(algebra: Algebra, loader_of: type[SchemaLoader]) -> str:
-    """What is left out of formats, where a schema had documents if that were not asked; empty if it had none."""
+    """Return which texts of formats are not written, if the schema has documents without its formats; else nothing."""
     left_out = {}
     for place in algebra.documents.all_places():
         name = place.schema.get("format")
@@ -48,7 +48,7 @@ def narrowed_away(algebra: Algebra, loader_of: type[SchemaLoader]) -> str:
 
 
 def where_nothing(loader: SchemaLoader, root: int) -> str | None:
-    """The pointer of the innermost place that alone makes it impossible to satisfy a term; None where it is the root as
+    """Return the pointer of the innermost place that alone makes it impossible to satisfy a term; None for the root as
     a whole."""
     place = loader.algebra.place_of(root)
     pointer = None
@@ -69,7 +69,7 @@ def where_nothing(loader: SchemaLoader, root: int) -> str | None:
 
 
 def _cause(loader: SchemaLoader, place: Place) -> tuple[Any, Place | None]:
-    """The part of a place that no value satisfies: the path of a keyword, or a place within; or neither."""
+    """Return the part of a place that no value satisfies: the path of a keyword, or a place within, or neither."""
     if place.schema is False:
         return None, None
     algebra = loader.algebra

@@ -263,7 +263,7 @@ def test_items_that_may_run_out_by_what_other_schemas_say_are_refused_at_once(sc
         "more": {"prefixItems": [{"type": "string"}, few, few], "minItems": 3},
         "unique": {"uniqueItems": True, "items": {"type": "string"}},
     }
-    with pytest.raises(GrammarError, match="whether there are enough items that differ cannot be told") as caught:
+    with pytest.raises(GrammarError, match="there may be too few items that differ") as caught:
         Grammar.from_json_schema({"properties": {"a": schema}, "$defs": definitions})
     assert (caught.value.pointer or "").endswith("/uniqueItems")
     definitions["more"]["minItems"] = 1
