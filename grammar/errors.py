@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from ..earley.limits import Limits
 
 SHOWN_CHARS = 120
-"""A message shows no more than this many characters of the offending line, around the place."""
+"""A message shows at most this many characters of the offending line, around the place."""
 
 
 SHOWN_ERRORS = 3
-"""A message that is about several errors shows the first of them."""
+"""A message about several errors shows at most this many: the first ones."""
 
 
 EXACT, NARROWED, WIDENED, REFUSED = "exact", "narrowed", "widened", "refused"
@@ -80,12 +80,12 @@ class GrammarError(EarleymaskError, ValueError):
 
     Attributes:
         message: what is wrong, in one sentence.
-        line, column: where, counted from 1; None where no place can be named.
+        line, column: where, counted from 1; None if the error has no place.
         text: the offending line of the grammar, without its newline.
         hint: what to write instead, or None.
         option: the option of the function that reads the grammar, such as "strict", if the hint names one; or None.
         source: the name of the imported text that the place is in; None for the text that was given.
-        pointer: in a JSON Schema, the JSON pointer of the place; None where no place can be named.
+        pointer: in a JSON Schema, the JSON pointer of the place; None if the error has no place.
         errors: all errors that were found, at least this one. The other attributes are those of the first.
         report: in a JSON Schema, a row like those of `Grammar.report` for each keyword that is refused.
     """
@@ -132,7 +132,7 @@ class GrammarError(EarleymaskError, ValueError):
         return "\n".join([f"{len(self._others) + 1} errors in the {what}", *shown, *more])
 
     def _described(self) -> str:
-        """This error alone."""
+        """Return the message of this error alone."""
         where = "" if self.source is None else f"in {self.source}"
         if self.line is not None:
             where += f"{', ' if where else ''}line {self.line}"
@@ -172,19 +172,19 @@ class GrammarLimitError(GrammarError, LimitError):
 
 
 def too_long(n_characters: int, limits: Limits) -> GrammarLimitError:
-    """The error about texts of at least so many characters together."""
+    """Return the error about texts that have at least so many characters together."""
     most = limits.source_characters
     error = GrammarLimitError(f"the grammar has {n_characters} characters, of at most {most}")
     return error.set_limit("source_characters")
 
 
 def shown_pointer(pointer: str) -> str:
-    """A pointer into a schema as messages have it: behind `#`, unless the URI of its document stands before that."""
+    """Return a pointer into a schema as messages show it: after `#`, unless it begins with the URI of its document."""
     return f"#{pointer}" if not pointer or pointer[0] == "/" else pointer
 
 
 def together(errors: Sequence[GrammarError]) -> GrammarError:
-    """The first of `errors`, knowing of the others."""
+    """Return the first of `errors`, with the others in its `errors`."""
     first = errors[0]
     others = errors[1:]
     whole = type(first)(
@@ -203,10 +203,10 @@ def together(errors: Sequence[GrammarError]) -> GrammarError:
 
 
 def excerpt(text: str, column: int | None) -> list[str]:
-    """The line to show and, under it, a caret at `column` (counted from 1).
+    """Return the line to show and, under it, a caret at `column` (counted from 1).
 
-    Long lines are cut to the neighbourhood of the place, and characters that a terminal would not show, or would act
-    on, are replaced: the text may come from anybody.
+    Long lines are cut to the neighbourhood of the place. Characters that a terminal would not show, or would act on,
+    are replaced: the text may come from an attacker.
     """
     place = 0 if column is None else column - 1
     begin = max(0, place - SHOWN_CHARS // 2) if len(text) > SHOWN_CHARS else 0
@@ -216,7 +216,7 @@ def excerpt(text: str, column: int | None) -> list[str]:
     shown = "".join(char if char == "\t" or char.isprintable() else "\ufffd" for char in shown)
     lines = [f"    {head}{shown}{tail}"]
     if column is not None:
-        # Tabs before the place are kept, so that the caret stands under it however wide they are shown.
+        # Keep tabs before the place, so that the caret stands under it however wide the terminal shows them.
         before = "".join("\t" if char == "\t" else " " for char in shown[: place - begin])
         lines.append(f"    {' ' * len(head)}{before}^")
     return lines
@@ -225,7 +225,7 @@ def excerpt(text: str, column: int | None) -> list[str]:
 class RegexSyntaxError(EarleymaskError, ValueError):
     """A regular expression is malformed, or uses something that is not supported.
 
-    Front ends turn it into a `GrammarError` with the line and column in their own text.
+    Front ends turn it into a `GrammarError` with the line and column in their text.
 
     Attributes:
         message: what is wrong, in one sentence.

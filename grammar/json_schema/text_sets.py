@@ -22,20 +22,20 @@ NO_WORDS: Words = frozenset()
 
 NOTHING = Chars(())
 MAX_WITHIN = 20
-"""Trees within each other that are looked at to find what they say of lengths."""
+"""At most so many trees within each other are read to find what they say about lengths."""
 MAX_WEIGHT = 1 << 12
-"""Sets that one is combined of: parts that it has in common with itself are written out."""
+"""A set may be combined of at most so many sets, counted with repetitions: each use of a set is written out."""
 
 
 class Texts:
     """A set of texts.
 
     Attributes:
-        words: exactly these, if not None; then nothing else is said.
-        least, most: code points of a text, at least and at most; `most` None: without bound.
-        trees: regex trees over texts, all of which a text is in.
+        words: if not None, the set is exactly these, and the other attributes say nothing.
+        least, most: how many code points a text has; `most` None: without bound.
+        trees: regex trees over texts; a text is in all of them.
         but: words that are not in the set.
-        weight: how many trees these have been made of.
+        weight: how many sets this one is combined of.
     """
 
     __slots__ = ("_hash", "_lowered", "but", "least", "most", "trees", "weight", "words")
@@ -63,7 +63,7 @@ class Texts:
         self.trees = trees
         self.but = but
         self._hash = 0
-        self._lowered: list[tuple[Regexes, int] | None] | None = None  # of each tree, once somebody asks about words
+        self._lowered: list[tuple[Regexes, int] | None] | None = None  # of each tree, made when needed
 
     def key(self) -> tuple[object, ...]:
         return (self.words, self.least, self.most, self.trees, self.but)
@@ -85,7 +85,7 @@ class Texts:
         return self is ALL_TEXTS or self.key() == ALL_TEXTS.key()
 
     def has(self, word: str) -> bool:
-        """Whether `word` is in the set. Raises LimitError where that takes too much work."""
+        """Whether `word` is in the set. Raises LimitError if that takes too much work."""
         if self.words is not None:
             return word in self.words
         if len(word) < self.least or (self.most is not None and len(word) > self.most) or word in self.but:
@@ -110,14 +110,14 @@ class Texts:
         return self._lowered
 
     def take_over(self, left: Texts, right: Texts) -> None:
-        """Of the trees, those that two other sets have and have lowered already."""
+        """Reuse the trees that two other sets have lowered already."""
         if left._lowered is not None or right._lowered is not None:
             trees = zip(left.trees + right.trees, left.lowered() + right.lowered(), strict=True)
             known = {id(tree): lowered for tree, lowered in trees if lowered is not None}
             self._lowered = [known.get(id(tree)) for tree in self.trees]
 
     def among(self, words: Words) -> Words:
-        """Those of some words that are in the set. Raises LimitError where that takes too much work."""
+        """Return those of some words that are in the set. Raises LimitError if that takes too much work."""
         if self.words is not None:
             return words & self.words
         if not self.trees and self.least == 0 and self.most is None:
@@ -169,13 +169,13 @@ class Texts:
         left, right = self, other
         least, most = 0, None
         if self.least == other.least and self.most == other.most and other.words is None:
-            # What both say of the length is said once: it counts, and counts in unions are many states.
+            # If both say the same about the length, say it once: counts in unions need many states.
             least, most = self.least, self.most
             left = Texts(None, 0, None, self.trees, self.but, self.weight)
             right = Texts(None, 0, None, other.trees, other.but, other.weight)
             if left.is_all() or right.is_all():
                 return Texts(None, least, most)
-        # An `And` of one part: that part as a language, whatever is in it.
+        # An `And` with one part is that part as a language, whatever is in it.
         either = Union((And((left.tree(),)), And((right.tree(),))))
         return Texts(None, least, most, (either,), weight=self.weight + other.weight)
 
@@ -205,7 +205,7 @@ class Texts:
         return self.intersection(other.complement())
 
     def tree(self) -> Node:
-        """The set as one regex tree."""
+        """Return the set as one regex tree."""
         if self.words is not None:
             return _words_tree(self.words)
         parts = list(self.trees)
@@ -216,13 +216,13 @@ class Texts:
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
     def node(self, regexes: Regexes, style: Style) -> int:
-        """All spellings of the texts, without quotes."""
+        """Return all spellings of the texts, without quotes, as a regex node."""
         words = self.words
         if words is not None:
             return spelled_words(words, regexes, style)
         if self.but:
-            # Not the spellings of the complement: behind a character that none of the words goes on with, this is the
-            # string without these words, which other grammars have, too.
+            # Subtract the words instead of spelling the complement: after a character with which none of the words
+            # continues, this is the plain string, which other grammars have, too.
             body = Texts(None, self.least, self.most, self.trees).node(regexes, style)
             return regexes.difference(body, spelled_words(self.but, regexes, style))
         if self.trees:
@@ -233,17 +233,17 @@ class Texts:
 
 
 def lengths_of(tree: Node) -> tuple[int, int | None] | None:
-    """The least and the greatest length, if that is all that the tree says."""
+    """Return the least and the greatest length, if the tree says nothing else; otherwise None."""
     if isinstance(tree, Repeat) and isinstance(tree.body, Chars) and tree.body.ranges == ALL:
         return tree.minimum, tree.maximum
     return None
 
 
 def within(tree: Node, least: int, most: int | None, depth: int) -> Node | None:
-    """What the tree says of texts of these lengths: None, nothing; NOTHING, there are none.
+    """Return what the tree says about texts of these lengths. None: nothing; NOTHING: there are no such texts.
 
-    So where one long string must not be as another one, this is a matter of their patterns alone. Looked at is what
-    `Texts` makes of trees, not a pattern or a format.
+    If one string with bounds of length must not be in another set, this leaves only their patterns to compare. It reads
+    what `Texts` makes of trees, not the inside of a pattern or a format.
     """
     if depth == 0:
         return tree
@@ -282,7 +282,7 @@ def within(tree: Node, least: int, most: int | None, depth: int) -> Node | None:
 
 
 def union_of(sets: list[Texts]) -> Texts:
-    """What is in one of the sets: of halves, so that trees do not become deep."""
+    """Return the union of sets, made of halves, so that trees do not become deep."""
     if len(sets) == 1:
         return sets[0]
     half = len(sets) // 2
@@ -290,14 +290,14 @@ def union_of(sets: list[Texts]) -> Texts:
 
 
 class Questions:
-    """Decides about sets of texts. What several of them are made of is lowered once."""
+    """Decides questions about sets of texts. Trees that several sets have are lowered once."""
 
     def __init__(self) -> None:
         self.regexes = Regexes()
         self.nodes: dict[object, int] = {}  # of trees and of the complements of words
 
     def is_empty(self, texts: Texts) -> bool:
-        """Whether no text is in the set. Raises LimitError where that takes too much work."""
+        """Whether no text is in the set. Raises LimitError if that takes too much work."""
         if texts.words is not None:
             return not texts.words
         if not texts.trees and texts.most is None:
@@ -305,7 +305,7 @@ class Questions:
         return self.regexes.is_empty(self.node_of(texts))
 
     def node_of(self, texts: Texts) -> int:
-        """A set of which not only words are said."""
+        """Return the regex node of a set that is not just words."""
         parts = [self.node(tree) for tree in texts.trees]
         if texts.least > 0 or texts.most is not None:
             parts.append(lower(Repeat(Chars(ALL), texts.least, texts.most), self.regexes))
@@ -340,13 +340,13 @@ def has_surrogate(word: str) -> bool:
 
 
 def _words_tree(words: Words) -> Node:
-    """Words as a language of texts, in which there are no lone surrogates."""
+    """Return words as a language of texts, which have no lone surrogates."""
     return Union(tuple([Literal(word) for word in sorted(words) if not has_surrogate(word)]))
 
 
 def spelled_words(words: Words, regexes: Regexes, style: Style) -> int:
-    """All spellings of some words."""
-    ordered = sorted(words)  # as their bytes are: so it is with UTF-8
+    """Return all spellings of some words."""
+    ordered = sorted(words)  # UTF-8 has the same order
     found = []
     try:
         texts = [word.encode() for word in ordered]
