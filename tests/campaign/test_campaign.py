@@ -88,7 +88,7 @@ def test_every_arm_shrinks_and_keeps_what_it_finds(arm: str, monkeypatch: pytest
         patched.setattr(Twin, "may_end", staticmethod(lambda position: False))
         for module in (cases, patterns):
             patched.setattr(module, "accepts", lambda grammar, text: False)
-        patched.setattr(patterns, "EOS", 255)  # of `prefixes`
+        patched.setattr(patterns, "EOS", 255)  # for the arm `prefixes`
         outcomes = (runner.do_case(arm, 3, n, tmp_path, shrink_seconds=3) for n in range(60))
         outcome = next(outcome for outcome in outcomes if outcome.what)
         assert "--- shrunk" in outcome.what, outcome.what

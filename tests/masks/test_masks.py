@@ -130,7 +130,7 @@ def test_rows_of_many_items(n: int, split_nodes: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_small_grammars(seed: int) -> None:
-    """Few rules over few letters, with all strings of these as tokens. The campaign has more of them, and the twin."""
+    """Masks are right for few rules over few letters, with all strings of these as tokens. The campaign tries more."""
     rng = Random(seed)
     vocabularies = {a: all_strings(a, longest, pieces_of(a)) for a, (longest, _) in SMALL.items()}
     for _ in range(500):

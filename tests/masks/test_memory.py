@@ -75,7 +75,7 @@ def test_nothing_is_given_back_while_there_is_room() -> None:
 
 @pytest.mark.parametrize("drop", [False, True])
 def test_a_position_is_asked_again_after_others_have_flushed_it(drop: bool) -> None:
-    """A matcher notes where its mask is remembered; after a flush, no call may look there, of a fork neither."""
+    """A matcher notes where its mask is remembered; after a flush, neither it nor a fork may look there."""
     rng = Random(3)
     vocabulary = vocabulary_of()
     with limits(split_nodes=200):

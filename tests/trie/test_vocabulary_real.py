@@ -45,7 +45,7 @@ def test_nul_and_space_symbol(name: str) -> None:
 
 @pytest.mark.parametrize("name", vocabularies.NAMES)
 def test_every_code_point(name: str) -> None:
-    """Every scalar value of the Basic Multilingual Plane, and every 16th above it, returns, in texts of 4,096."""
+    """This holds for every scalar value of the Basic Multilingual Plane, and every 16th above it, in texts of 4,096."""
     encoder, vocabulary = vocabularies.load_encoder(name), vocabularies.load(name)
     skipped = NOT_FOR_SENTENCEPIECE if name == "mistral-spm-32k" else set()
     codes = [*range(0xD800), *range(0xE000, 0x10000), *range(0x10000, 0x110000, 16)]
@@ -69,7 +69,7 @@ def test_any_text(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["tekken", "llama3", "llama4"])
 def test_invalid_utf8_gives_itself_back(name: str) -> None:
-    """Invalid UTF-8 returns, too: a function of tiktoken, meant for its tests, splits any bytes into tokens."""
+    """This holds for invalid UTF-8, too, which a function of tiktoken, meant for its tests, splits into tokens."""
     tokenizer = vocabularies.load_tokenizer(name)
     encoding = tokenizer.instruct_tokenizer.tokenizer._model if name == "tekken" else tokenizer.model
     shift = 1000 if name == "tekken" else 0

@@ -1,4 +1,4 @@
-"""Misuses of the public API: mypy must report exactly the errors named behind the lines."""
+"""Misuses of the public API: mypy must report exactly the errors that the comments name."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Misuses of vocabularies and tries: mypy must report exactly the errors named behind the lines."""
+"""Misuses of vocabularies and tries: mypy must report exactly the errors that the comments name."""
 
 from earleymask.trie import Vocabulary
 from earleymask.trie._trie import TokenTrie
