@@ -129,7 +129,7 @@ class _Compiler:
         if model.limits is not DEFAULT:  # the front ends enforce the default limits
             limit = exceeded(tree, model.limits)
             if limit:
-                message = f"terminal `{model.names[symbol]}` goes beyond {limit}={getattr(model.limits, limit)}"
+                message = f"terminal `{model.names[symbol]}` exceeds {limit}={getattr(model.limits, limit)}"
                 raise model.reporter.limit_error(message, model.origins[symbol]).set_limit(limit)
         contexts: list[Context] = []
         node = self.lower_part(symbol, tree, contexts)

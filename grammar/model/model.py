@@ -182,6 +182,6 @@ class Model:
         return symbol
 
     def _too_large(self, limit: str, origin: Any) -> GrammarLimitError:
-        message = f"the grammar becomes more than {getattr(self.limits, limit)} {limit.replace('_', ' ')}"
+        message = f"the grammar expands to more than {getattr(self.limits, limit)} {limit.replace('_', ' ')}"
         error = GrammarLimitError(message) if origin is None else self.reporter.limit_error(message, origin)
         return error.set_limit(limit)

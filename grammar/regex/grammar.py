@@ -61,7 +61,7 @@ def load(pattern: str, flags: str, dialect: str, limits: Limits) -> Engine:
         tree = parse_regex(pattern, dialect, flags)
         limit = exceeded(tree, limits) if limits is not DEFAULT else ""
         if limit:
-            raise source.limit_error(f"the pattern goes beyond {limit}={getattr(limits, limit)}", 0).set_limit(limit)
+            raise source.limit_error(f"the pattern exceeds {limit}={getattr(limits, limit)}", 0).set_limit(limit)
         node = lower(whole_text(tree), regexes)
         empty = regexes.is_empty(node)
     except RegexSyntaxError as error:

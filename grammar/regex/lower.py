@@ -88,7 +88,9 @@ def lower(node: Node, regexes: Regexes, contexts: list[Context] | None = None) -
             return languages[0].node
         if contexts is None:
             raise RegexSyntaxError(
-                "whether the terminal matches depends on what follows it, which is not supported here", 0
+                "whether the terminal matches depends on what follows it, which is not supported here",
+                0,
+                "remove the lookahead or the boundary at its end",
             )
         contexts += languages
         return regexes.union([language.node for language in languages])

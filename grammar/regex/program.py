@@ -55,7 +55,7 @@ class Program:
     def add(self, op: int, first: object, second: int) -> int:
         if len(self.ops) >= MAX_INSTRUCTIONS:
             raise LimitError(
-                f"a terminal with {self.what} becomes more than {MAX_INSTRUCTIONS} instructions; lower its counts"
+                f"a terminal with {self.what} needs more than {MAX_INSTRUCTIONS} instructions; lower its counts"
             )
         self.ops.append(op)
         self.first.append(first)
