@@ -145,7 +145,7 @@ def _is_weakened(algebra: Algebra, place: Place, keyword: str) -> bool:
     met = {place}
     while stack:
         one = stack.pop()
-        if one in met:
+        if one in met or type(one.schema) is not dict:  # a reference may lead to True or False
             continue
         met.add(one)
         if one in algebra.dropped or not _ELSEWHERE.isdisjoint(one.schema):

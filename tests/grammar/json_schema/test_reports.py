@@ -406,3 +406,13 @@ def test_what_demands_that_a_schema_fails_is_widened_with_it(schema: Any, docume
     beside = {"a": {"not": {"pattern": "^a"}}, "b": schema}
     whole = Grammar.from_json_schema({"properties": beside, **BEHIND}, strict=False)
     assert {row.pointer: row.status for row in whole.report}["/properties/a/not"] == "exact"
+
+
+def test_a_report_after_a_reference_to_true_under_a_negation() -> None:
+    schema = {
+        "$defs": {"anything": True, "surrogate": {"enum": ["\ud800"]}},
+        "properties": {"a": {"$ref": "#/$defs/surrogate"}},
+        "not": {"allOf": [{"$ref": "#/$defs/anything"}, {"required": ["b"]}]},
+    }
+    grammar = Grammar.from_json_schema(schema, strict=False)
+    assert [row.pointer for row in grammar.report if row.status == "widened"] == ["/$defs/surrogate/enum"]
