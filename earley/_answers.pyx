@@ -24,7 +24,9 @@ An answer takes at most one bitmap, which is interned by content. Answers are ne
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from earleymask.earley._chart cimport DEAD, MET, NO_TABLE, UNKNOWN, continuation_at, path_allocate, path_free, skeleton_of
+from earleymask.earley._chart cimport (
+    DEAD, MET, NO_TABLE, UNKNOWN, continuation_at, path_allocate, path_free, skeleton_of,
+)
 from earleymask.earley._lexer cimport DEAD_STATE, n_terminals, node_at, terminal_at
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport K_REPEAT

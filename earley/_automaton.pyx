@@ -11,13 +11,14 @@ from libc.string cimport memcpy, memset
 
 from earleymask.earley._escaped cimport make_escaped
 from earleymask.earley._nodes cimport (
-    CUTS_ORACLES, CUTS_PROGRAM, E_BODY, E_HIGH, E_PHASE, E_STYLE, E_VALUE, F_NULLABLE, F_ORDERED, I_OP, I_WORDS, I_X, K_AND, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_EMPTY, K_EPSILON,
-    K_ESCAPED, K_LIST, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, R_EPSILON, T_THREAD, Instruction, code_begins,
-    cut_program, item_length, items_begin, kind_of, nullable,
+    CUTS_ORACLES, CUTS_PROGRAM, E_BODY, E_HIGH, E_PHASE, E_STYLE, E_VALUE, F_NULLABLE, F_ORDERED, I_OP, I_WORDS,
+    I_X, K_AND, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_EMPTY, K_EPSILON, K_ESCAPED, K_LIST, K_NOT,
+    K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, R_EPSILON, T_THREAD, Instruction,
+    code_begins, cut_program, item_length, items_begin, kind_of, nullable,
 )
 from earleymask.earley._tables cimport (
-    NONE, byteset_add, byteset_and_not, byteset_fill, byteset_or, lowest_bit, reserve, sequence, sequence_length, set_all, words_extend,
-    words_free, words_push,
+    NONE, byteset_add, byteset_and_not, byteset_fill, byteset_or, lowest_bit, reserve, sequence, sequence_length,
+    set_all, words_extend, words_free, words_push,
 )
 from earleymask.trie._memory cimport calloc, malloc
 

@@ -27,17 +27,17 @@ cdef class Builder:
     cdef ByteSet live_bytes
     cdef uint32_t wanted_node, wanted_state     # a family that `grow` lacked, or NONE
 
-    # The way down to the node at hand. Per depth, that is after so many bytes of the token:
+    # The way down to the current node. Per depth, that is after so many bytes of the token:
     cdef uint32_t start_depth
     cdef uint32_t* path_states
     cdef uint32_t* path_nodes   # of the trie or of the quotient
     cdef uint8_t* path_accepts  # a lexeme may end there
-    cdef uint8_t* path_seen     # ... there or before, without the node being in `open`
+    cdef uint8_t* path_seen     # a lexeme may end there or before, at a node that is not in `open`
 
     # While a family is made:
     cdef Family* counting       # that family, or NULL
-    cdef uint32_t unit_state    # its state between two repetitions, which
-    cdef ByteSet unit_bytes     # begin with one of these
+    cdef uint32_t unit_state    # its state between two repetitions
+    cdef ByteSet unit_bytes     # the bytes with which a repetition begins
     cdef uint32_t* path_levels  # per depth: repetitions begun; with IN_TAIL after the last one
     cdef Words exit_levels, open_levels, late_levels    # of the nodes in `exits`, `open` and `late`
 
@@ -46,10 +46,10 @@ cdef class Builder:
     cdef Words gone             # first, end: trie nodes below which the two differ
     cdef size_t n_added         # exits that the other one does not have
 
-    # A new part, without index and `like`; NULL where no token goes anywhere.
+    # Return a new part, without index and `like`; NULL if no token is inside and none leaves the lexeme.
     cdef Part* build(self, uint32_t trie_node, uint32_t regex) except? NULL nogil
-    # The part of a regex that is a subset of that of `like`, made by the differences of the two. `like` itself where they
-    # are the same; NULL where they differ in too much for this, and where no token goes anywhere.
+    # Return the part of a regex that matches a subset of what the regex of `like` matches, made from `like` and the
+    # differences. Return `like` itself if there are none; NULL if there are too many, and as `build` does.
     cdef Part* build_like(self, uint32_t trie_node, uint32_t regex, Part* like) except? NULL nogil
     cdef int make_family(self, uint32_t trie_node, uint32_t state) except -1 nogil
 

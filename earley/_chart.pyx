@@ -24,12 +24,12 @@ from libc.string cimport memset
 from earleymask.earley._lexer cimport DEAD_STATE, accepted_at, n_accepted
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._skeletons cimport (
-    NEW, O_ACCEPTS, O_HEADER, O_N_ARGUMENTS, O_N_ITEMS, O_N_POPS, O_N_RECIPES, O_SKELETON, ROOT_SHAPE, accepts_at, item_dot,
-    item_number, n_items_of, start_state_of,
+    NEW, O_ACCEPTS, O_HEADER, O_N_ARGUMENTS, O_N_ITEMS, O_N_POPS, O_N_RECIPES, O_SKELETON, ROOT_SHAPE, accepts_at,
+    item_dot, item_number, n_items_of, start_state_of,
 )
 from earleymask.earley._tables cimport (
-    NONE, byteset_and, byteset_fill, keep_marked, lowest_bit, rehash, reserve, sequence, sequence_length, sort_u64, sort_unique,
-    words_extend, words_free, words_push,
+    NONE, byteset_and, byteset_fill, keep_marked, lowest_bit, rehash, reserve, sequence, sequence_length, sort_u64,
+    sort_unique, words_extend, words_free, words_push,
 )
 from earleymask.trie._build cimport DEBUG
 from earleymask.trie._memory cimport calloc, malloc

@@ -32,10 +32,10 @@ from libc.string cimport memcmp, memmove, memset
 
 from earleymask.earley._characters cimport encode
 from earleymask.earley._nodes cimport (
-    CP_HEADER, CP_ORACLES, CP_ORDERED, CP_POINTS, CUTS_ORACLES, CUTS_PROGRAM, CUTS_QUESTION, F_NULLABLE, G_BODY, G_ELSE, G_LOOK, G_PARENT, G_WORDS, I_ASKS, I_OP,
-    I_OWNER, I_WORDS, I_X, I_Y, K_CUTS, OP_ATOM, OP_BEHIND, OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, R_EMPTY, R_EPSILON, T_CLOSE, T_CUT,
-    T_MATCH, T_OPEN, T_THREAD, Nodes, code_begins, cut_program, groups_begin, item_length, items_begin,
-    nullable,
+    CP_HEADER, CP_ORACLES, CP_ORDERED, CP_POINTS, CUTS_ORACLES, CUTS_PROGRAM, CUTS_QUESTION, F_NULLABLE, G_BODY,
+    G_ELSE, G_LOOK, G_PARENT, G_WORDS, I_ASKS, I_OP, I_OWNER, I_WORDS, I_X, I_Y, K_CUTS, OP_ATOM, OP_BEHIND,
+    OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, R_EMPTY, R_EPSILON, T_CLOSE, T_CUT, T_MATCH, T_OPEN, T_THREAD, Nodes,
+    code_begins, cut_program, groups_begin, item_length, items_begin, nullable,
 )
 from earleymask.earley._tables cimport (
     NONE, byteset_fill, reserve, sequence, sequence_length, words_extend, words_free, words_push,

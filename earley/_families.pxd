@@ -51,7 +51,7 @@ cdef int close_family(Family* family, size_t n_words) except -1 nogil
 
 
 cdef inline bint is_wide(TokenTrie trie, uint32_t node) noexcept nogil:
-    """Whether so many nodes are below this one that it has families."""
+    """Return whether so many nodes are below this one that it has families."""
     return node == ROOT_NODE or node_skip(trie.nodes[node]) >= FAMILY_NODES
 
 

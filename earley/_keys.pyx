@@ -9,8 +9,9 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free
 
 from earleymask.earley._nodes cimport (
-    CUTS_ORACLES, I_OP, I_WORDS, I_X, K_AND, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_ESCAPED, K_NOT, K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM,
-    OP_JUMP, OP_SPLIT, T_CUT, T_OPEN, T_THREAD, Instruction, code_begins, cut_program, item_length, items_begin,
+    CUTS_ORACLES, I_OP, I_WORDS, I_X, K_AND, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_ESCAPED, K_NOT, K_ORDERED,
+    K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, T_CUT, T_OPEN, T_THREAD, Instruction, code_begins,
+    cut_program, item_length, items_begin,
 )
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._tables cimport sequence, sequence_length

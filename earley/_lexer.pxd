@@ -24,8 +24,8 @@ cdef class Lexer:
     cdef size_t* accepted_starts    # those of state s: accepted[accepted_starts[s]:accepted_starts[s + 1]]
     cdef size_t accepted_starts_capacity
     cdef Words pairs, moved     # scratch
-    cdef Words begun            # per state: the same with followed terminals remembering, NONE where not asked yet
-    cdef Words plain            # per state: the same without what they remember
+    cdef Words begun            # per state: `with_memory` of it, NONE if not known yet
+    cdef Words plain            # per state: `without_memory` of it, NONE if not known yet
 
     # Return the state of these (terminal, node) pairs, sorted by terminal; pairs whose node matches nothing are
     # dropped.

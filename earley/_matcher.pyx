@@ -17,8 +17,8 @@ import numpy as np
 from earleymask.earley._answers cimport Answers
 from earleymask.earley._budgets cimport Budgets
 from earleymask.earley._chart cimport (
-    DEAD, FINISHED, FORGOTTEN, MASK_ANSWERS_KNOWN, MASK_KNOWN, MET, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN, MASK_UNION_KNOWN,
-    MASK_WALKED, NO_ROW, UNKNOWN, n_pairs_at, pair_state, row_at,
+    DEAD, FINISHED, FORGOTTEN, MASK_ANSWERS_KNOWN, MASK_KNOWN, MET, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN,
+    MASK_UNION_KNOWN, MASK_WALKED, NO_ROW, UNKNOWN, n_pairs_at, pair_state, row_at,
 )
 from earleymask.earley._forget cimport forget
 from earleymask.earley._lexer cimport n_terminals, node_at, terminal_at

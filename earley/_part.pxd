@@ -52,6 +52,6 @@ cdef size_t part_size(const Part* part, size_t n_words) noexcept nogil
 
 
 cdef inline uint64_t part_key(uint32_t node, uint32_t regex) noexcept nogil:
-    """The key under which maps know what a regex or a state makes of the tokens below a trie node, which may be
+    """Return the key under which maps have what a regex or a state makes of the tokens below a trie node, which may be
     ROOT_NODE."""
     return (<uint64_t> <uint32_t> (node + 1) << 32) | regex

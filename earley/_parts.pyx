@@ -43,7 +43,7 @@ from earleymask.earley._part cimport free_part, new_part, part_key, part_size
 from earleymask.earley._tables cimport NONE, reserve, sequence, sequence_length, sort_unique, words_extend, words_free
 
 cdef enum:
-    NOTHING = 0                 # the part where no token goes anywhere, of most literals below most nodes
+    NOTHING = 0                 # the part without tokens and exits: that of most literals below most nodes
     # Least bounds that `unbounded` tries for what has any length: a token rarely repeats anything 4 times, hardly ever
     # 64 times.
     LEAST_ENOUGH = 4

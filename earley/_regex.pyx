@@ -27,13 +27,14 @@ from earleymask.earley._emptiness cimport search
 from earleymask.earley._escaped cimport STYLE_ASCII, STYLE_SHORTEST, derive_escaped, make_escaped
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport (
-    F_KNOWN_EMPTY, F_KNOWN_INHABITED, F_NULLABLE, F_ORDERED, F_SEARCH, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_EPSILON, K_ESCAPED, K_NOT,
-    K_ORDERED, K_READ, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_BEHIND, OP_COMMIT, OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, READ_BODY,
-    READ_BYTES, READ_LENGTH, R_EMPTY, R_EPSILON, Edge, Instruction, kind_of, load_bytes, nullable,
+    F_KNOWN_EMPTY, F_KNOWN_INHABITED, F_NULLABLE, F_ORDERED, F_SEARCH, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS,
+    K_EPSILON, K_ESCAPED, K_NOT, K_ORDERED, K_READ, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_BEHIND, OP_COMMIT,
+    OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, READ_BODY, READ_BYTES, READ_LENGTH, R_EMPTY, R_EPSILON, Edge,
+    Instruction, kind_of, load_bytes, nullable,
 )
 from earleymask.earley._tables cimport (
-    NONE, Words, byteset_add, byteset_and, byteset_and_not, byteset_fill, byteset_has, byteset_or, reserve, sequence, sequence_length,
-    words_extend, words_free, words_push,
+    NONE, Words, byteset_add, byteset_and, byteset_and_not, byteset_fill, byteset_has, byteset_or, reserve,
+    sequence, sequence_length, words_extend, words_free, words_push,
 )
 
 from earleymask.earley.errors import LimitError

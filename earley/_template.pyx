@@ -11,7 +11,9 @@ need no special case for it. Only when a position is made are the marks split of
 
 from earleymask.earley._chart cimport MAX_TABLES, NO_ROW, continuation_at, older_at, shape_of, skeleton_of
 from earleymask.earley._lexer cimport DEAD_STATE
-from earleymask.earley._skeletons cimport accepts_at, base_shape_index, item_dot, item_number, n_items_of, start_state_of
+from earleymask.earley._skeletons cimport (
+    accepts_at, base_shape_index, item_dot, item_number, n_items_of, start_state_of,
+)
 from earleymask.earley._tables cimport NONE, words_free, words_push
 
 

@@ -8,7 +8,7 @@ from earleymask.trie._trie cimport TokenTrie
 cdef class Walk:
     cdef Chart chart
     cdef TokenTrie trie
-    cdef Path path                  # at depth d: after the first d bytes of the node at hand
+    cdef Path path                  # at depth d: after the first d bytes of the current node's path
     cdef uint32_t* shifted          # bit t + 1: token t is allowed; bit 0 takes the writes of nodes without a token
     cdef readonly uint64_t n_nodes  # visited, over all walks
     cdef readonly uint64_t n_walks

@@ -140,7 +140,7 @@ def _piecewise(steps: Iterable[dict[str, Any]], byte_fallback: bool) -> Spelling
 
 
 def _state(part: Any, what: str) -> dict[str, Any] | None:
-    """The JSON form of a decoder or pre-tokenizer, as `tokenizers` pickles it."""
+    """Return the JSON form of a decoder or pre-tokenizer, as `tokenizers` pickles it."""
     if part is None:
         return None
     try:
