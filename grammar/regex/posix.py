@@ -1,4 +1,4 @@
-"""POSIX classes such as `[:upper:]`, which no dialect here knows: found, so that a warning can be given.
+"""Find POSIX classes such as `[:upper:]` in patterns, so that a warning can be given: no dialect here has them.
 
 Python, ECMA-262 and GBNF read `[[:upper:]]` as a class of the characters in it, and then a `]`.
 """
@@ -33,8 +33,8 @@ _VERBOSE = re.compile(r"\(\?[a-zA-Z]*x")
 def posix_classes(pattern: str, verbose: bool = False) -> Iterator[re.Match[str]]:
     """Yield the POSIX classes in a well-formed pattern; group 1 is the name. `verbose`: the pattern may have comments.
 
-    A class counts where it stands within brackets, and where it is all that is in brackets. A pattern with a flag `x`
-    in it may have comments, too: nothing after a `#` counts, to be on the safe side.
+    A class is found within brackets, and also if it is the only thing in brackets. A pattern with a flag `x` in it may
+    have comments, too: then nothing after a `#` is found, so that no warning is wrong.
     """
     verbose = verbose or _VERBOSE.search(pattern) is not None
     at = 0
@@ -47,11 +47,11 @@ def posix_classes(pattern: str, verbose: bool = False) -> Iterator[re.Match[str]
         elif match is not None:
             yield match
             at = match.end()
-            within = False  # its last bracket closes the class that it stands in
+            within = False  # its last bracket closes the class around it
         elif char == "[" and not within:
             within = True
             at += 2 if pattern[at + 1 : at + 2] == "^" else 1
-            at += 1 if pattern[at : at + 1] == "]" else 0  # a bracket that comes first closes nothing
+            at += 1 if pattern[at : at + 1] == "]" else 0  # a `]` that comes first is a member of the class
         elif char == "#" and verbose and not within:
             end = pattern.find("\n", at)
             at = len(pattern) if end < 0 else end
@@ -62,7 +62,7 @@ def posix_classes(pattern: str, verbose: bool = False) -> Iterator[re.Match[str]
 
 def posix_warning(match: re.Match[str]) -> str:
     """Return the text of the warning about a POSIX class."""
-    return f"`{match[0]}` is no POSIX class here but the characters in it; write `{RANGES[match[1]]}` between brackets"
+    return f"`{match[0]}` is read as single characters, not as a class; write `{RANGES[match[1]]}` between brackets"
 
 
 def posix_hint(before: str) -> str | None:

@@ -162,8 +162,8 @@ def test_posix_classes() -> None:
     """A class that is read as its characters gives a warning; one that cannot end where it seems to is an error."""
     grammar = Grammar.from_gbnf('root ::= [:upper:] | ("[[:digit:]]" [^a[:alpha:]*)?')
     assert [(warning.column, warning.message) for warning in grammar.warnings] == [
-        (10, "`[:upper:]` is no POSIX class here but the characters in it; write `A-Z` between brackets"),
-        (40, "`[:alpha:]` is no POSIX class here but the characters in it; write `a-zA-Z` between brackets"),
+        (10, "`[:upper:]` is read as single characters, not as a class; write `A-Z` between brackets"),
+        (40, "`[:alpha:]` is read as single characters, not as a class; write `a-zA-Z` between brackets"),
     ]
     with pytest.raises(GrammarError, match="unexpected character ']'") as caught:
         Grammar.from_gbnf("root ::= [[:upper:]]")
