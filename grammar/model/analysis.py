@@ -1,5 +1,5 @@
-"""What can be computed from the productions of a grammar: which symbols can be empty, which derive themselves, and
-which terminals may follow a symbol.
+"""Analyses of the productions of a grammar: which symbols can be empty, which derive themselves, and which terminals
+may follow a symbol.
 
 Only grammars that need it are analysed: for warnings, captures, rules with values, and terminals that look ahead.
 """
