@@ -219,7 +219,7 @@ def lowered(node: Node) -> tuple[Regexes, int] | None:
     try:
         return regexes, lower(node, regexes)
     except (RegexSyntaxError, LimitError) as error:
-        reason = str(error).split(" at position")[0].splitlines()[0][:60]
+        reason = str(error).split(" at position")[0].splitlines()[0][:80]
         event(f"refused: {reason}")
         refusals[reason] += 1
         return None
