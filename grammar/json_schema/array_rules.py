@@ -193,7 +193,7 @@ class ArrayRules:
         algebra = loader.algebra
         values = algebra.values(claimed)
         scalars = listed_scalars(values)
-        # Whether arrays and objects are listed is asked of all items: by those, the others are told apart.
+        # Whether arrays and objects are listed is asked of all items: those distinguish the others.
         others = listed_structured(algebra, item)
         if self.are_used_up(item, others, after):
             return []  # otherwise the engine would try all ways to use them up

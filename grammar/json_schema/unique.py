@@ -49,7 +49,7 @@ class Doubt(NamedTuple):
 
 NO_DOUBT = Doubt(Cause.NONE, "")
 ANYTHING = Doubt(
-    Cause.ANYTHING, "nothing says what the items are, and such that are arrays or objects cannot be told apart"
+    Cause.ANYTHING, "nothing says what the items are, and items that are arrays or objects cannot be distinguished"
 )
 RUN_OUT = Doubt(Cause.RUN_OUT, "there may be too few items that differ")
 UNDER_NEGATION = Doubt(
@@ -206,7 +206,7 @@ def not_apart(algebra: Meaning, shape: ArrayShape) -> Doubt:
         if index == len(shape.prefix) and (shape.most is None or shape.most > index + 1):
             if values == ALL_VALUES:
                 return ANYTHING
-            return Doubt(Cause.STRUCTURED, f"items that are {_kinds(values)} cannot be told apart")
+            return Doubt(Cause.STRUCTURED, f"items that are {_kinds(values)} cannot be distinguished")
         for other, at_other in enumerate(terms):
             try:
                 both = algebra.values(algebra.intersection_of([term, at_other, structured]))
@@ -214,7 +214,7 @@ def not_apart(algebra: Meaning, shape: ArrayShape) -> Doubt:
                 both = ALL_VALUES
             if other != index and (both.arrays or both.objects):
                 first, second = sorted((index, other))
-                why = f"the items at {first} and {second} may both be {_kinds(both)}, which cannot be told apart"
+                why = f"the items at {first} and {second} may both be {_kinds(both)}, which cannot be distinguished"
                 return Doubt(Cause.STRUCTURED, why)
     return NO_DOUBT
 

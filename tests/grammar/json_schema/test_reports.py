@@ -19,7 +19,7 @@ from support.schema_oracle import Oracle
 @pytest.mark.parametrize(
     ("schema", "pointer", "said"),
     [
-        ({"items": {"uniqueItems": True}}, "/items/uniqueItems", "told apart"),
+        ({"items": {"uniqueItems": True}}, "/items/uniqueItems", "distinguished"),
         ({"not": {"items": {"type": "string"}, "uniqueItems": True}}, "/not/uniqueItems", "negation"),
         ({"properties": {"a": {"pattern": "("}}}, "/properties/a/pattern", "pattern"),
         ({"patternProperties": {"(": True}}, "/patternProperties", "patternProperties"),
@@ -319,7 +319,7 @@ def test_schemas_within_lark_grammars() -> None:
         ('{"type": "strin"}', "at #/type: `type` must be"),
         ('{"not": {}}', "no document satisfies"),
         ('{"type": }', "not JSON"),
-        ('{"items": {"type": "object"}, "uniqueItems": true}', "told apart"),
+        ('{"items": {"type": "object"}, "uniqueItems": true}', "distinguished"),
     ],
 )
 def test_faults_of_schemas_within_lark_grammars(block: str, said: str) -> None:

@@ -177,12 +177,12 @@ def test_whole_numbers_that_are_no_integers_of_draft_4_keep_their_fraction(numbe
 @pytest.mark.parametrize(
     ("schema", "pointer", "why"),
     [
-        ({"uniqueItems": True}, "/uniqueItems", "nothing says what the items are, and such that are arrays or objects"),
+        ({"uniqueItems": True}, "/uniqueItems", "nothing says what the items are"),
         ({"items": {"type": "array"}, "uniqueItems": True}, "/uniqueItems", "items that are arrays cannot be"),
         (
             {"allOf": [{"uniqueItems": True}, {"items": {"type": ["object", "string"]}}]},
             "/allOf/0/uniqueItems",
-            "at # items that are objects cannot be told apart",
+            "at # items that are objects cannot be distinguished",
         ),
         (
             {
