@@ -46,6 +46,7 @@ def mark() -> None:
 def work(pieces: list[bytes], eos: int, texts: dict[str, list[int]]) -> None:
     """Run the phases in the order of `PHASES`."""
     second = families.SECOND.values()
+    Earleymask(Vocabulary.bytes()).open("start: A\n%import common.INT -> A")  # imports what the phases need
     mark()
     vocabulary = Vocabulary.from_tokens(pieces, eos_token_id=eos)
     _ = vocabulary.trie
