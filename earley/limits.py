@@ -26,17 +26,19 @@ class Limits:
         repetitions: the counts of `x{m,n}` and `x~n`.
         terminal_pieces: strings and regexps that one terminal is composed of, including those of terminals inside it.
         template_uses: different argument lists that templates are used with.
-        symbols: terminals, rules, and helper rules for operators such as `*`; also symbols that texts add: keys of
-            objects that a text wrote, rules for values.
+        symbols: terminals, rules, and helper rules for operators such as `*`; also symbols that are added while texts
+            are matched: for keys of objects that a text wrote, for rules with a value.
         productions: alternatives of all rules and helper rules.
         production_symbols: symbols in all productions together.
         lexer_states: states of the lexer (sets of terminals being matched) that are known at a time; each takes more
             than 1,024 bytes.
-        regex_nodes: regular expressions that terminals have become, byte by byte, that are known at a time.
+        regex_nodes: regular expressions that are known at a time: the terminals, and what is left of them after the
+            bytes of texts.
         derivations: regex nodes computed for one byte of text.
         row_items: different items of one row of the parser: ways in which the text may continue.
         grammar_bytes: memory for what all matchers of a grammar have learned about it, masks excluded.
-        matcher_bytes: memory for rows and positions of a matcher and its forks, in each of their tables.
+        matcher_bytes: memory for each table of a matcher and its forks, such as those of rows, continuations and
+            positions.
         seconds: time that one call of a matcher may take, without waiting for other threads; the clock is read every
             few thousand steps. Also the time that loading a grammar may take; the clock is read after each terminal.
     """
