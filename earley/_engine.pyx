@@ -62,8 +62,8 @@ cdef class Engine:
     def add_followed(self, str name not None, node, follow) -> int:
         """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol `follow(text)`.
 
-        In a production it is the first of two symbols. The second one must derive at least what `follow` gives for each
-        text; it stands for that if the text is not known. Masks are made with it, and then the tokens in which the text
+        In a production it is the first of two symbols. The second one is used where the text is not known, so it must
+        derive at least what `follow` gives for each text. Masks are made with it, and then the tokens in which the text
         makes a difference are tried one by one, see `set_doubtful`. `follow` may add symbols, like the function of a
         lazy symbol.
         """

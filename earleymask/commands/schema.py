@@ -136,7 +136,8 @@ def example(grammar: Grammar, seed: int) -> str:
 
 
 def _choice(allowed: list[int], chance: random.Random, *, hasty: bool) -> int:
-    """Choose the next byte: at random, in strings a letter; if `hasty`, the one that ends the document soonest."""
+    """Choose the next byte at random, in a string a letter, a digit or the closing quote; if `hasty`, choose the one
+    that ends the document soonest."""
     if not hasty:
         plain = [token for token in allowed if token < 128 and chr(token).isalnum()]
         if len(plain) > MIN_IN_STRING:

@@ -1,7 +1,7 @@
-"""Branches that are constants, or that a constant distinguishes: what the text of a choice shows at once.
+"""Branches that are constants, or that a constant distinguishes: seen before any of them is made a term.
 
-Thousands of constants, each with a title, are an enumeration; they need no term each. A `oneOf` of objects whose
-required member `kind` is a different constant in each means the same as `anyOf`.
+Thousands of constants, each with a title, are an enumeration, and none needs a term of its own. A `oneOf` of objects
+whose required member `kind` is a different constant in each means the same as `anyOf`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_TRIED = 3
 def in_some(branches: list[Any], known: dict[str, int]) -> list[Any] | None:
     """Return the values that one of the branches allows; None unless all branches are nothing but scalars.
 
-    known: the names of the keywords that count.
+    known: `Resource.keywords`; `const` and `enum` say nothing if they are not among these.
     """
     found: list[Any] = []
     for branch in branches:
@@ -58,7 +58,7 @@ def are_constants(branches: list[Any]) -> bool:
 def scalars_of(schema: Any, known: dict[str, int] | None) -> list[Any] | None:
     """Return the values of an `enum` or a `const` if they are scalars and the schema says nothing else; otherwise None.
 
-    known: the names of the keywords that count; None: all count.
+    known: `Resource.keywords`; `const` and `enum` say nothing if they are not among these. None: both count.
     """
     if type(schema) is not dict:
         return None

@@ -558,7 +558,8 @@ def absolute(base: str, reference: str) -> str:
 
 
 def _meant(uri: str) -> str:
-    """Return the hint which metaschema is meant by a URI with https: for http:, or the other way round."""
+    """Return the hint that names a known metaschema whose URI differs from this one only in its scheme, such as https:
+    in place of http:; empty if there is none."""
     for known, draft in METASCHEMAS.items():
         if known.partition(":")[2] == uri.removesuffix("#").partition(":")[2]:
             return f'did you mean "{known}{"#" if draft <= DRAFT_7 else ""}"?'

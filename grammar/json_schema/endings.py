@@ -3,8 +3,8 @@
 The parser never opens what cannot be finished. So for each state of an object it must be known whether some members
 lead from there to the end. Their order does not matter for this, so names are tried in one order, and only those that
 must be written or that meet a demand for some member. Names about which the same is demanded are interchangeable, and
-so are keys without a name, of which there are enough (`ObjectRules.name_few`). So there are few of these symbols, while
-members in any order have millions of states.
+so are keys without a name, since `ObjectRules.name_few` has named those that could run out. This leaves few of these
+symbols, while members in any order have millions of states.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ class Endings:
         return (self.symbol(names, 0, missing, need, room),)
 
     def symbol(self, names: int, spare: int, missing: int, need: int, room: int | None) -> int:
-        """Return one symbol for the same. The `spare` names are not required, and need not be tried for demands.
+        """Return one symbol that derives something exactly if an object can be finished, as in `witness`. The `spare`
+        names are not required, and need not be tried for demands.
 
         Spare names that surely have a value are subtracted from `need`. They never make too many members: no shape
         demands more members than it allows, and each member reduces both numbers.

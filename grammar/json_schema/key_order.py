@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def key_order(algebra: Meaning, term: int) -> list[str]:
-    """Return the names of members in the order of the document: those in `properties`, and those of applicators in
-    place where these stand, references followed; then those that are only required."""
+    """Return the names of members in the order of the document: those in `properties`, and, where an applicator
+    in place stands, those that its schemas name, references followed; then those that are only required."""
     found: dict[str, bool] = {}
     required: dict[str, bool] = {}
     _walk(algebra, term, found, required, set())
@@ -25,7 +25,7 @@ def key_order(algebra: Meaning, term: int) -> list[str]:
 
 def in_order(algebra: Meaning, shapes: tuple[ObjectShape, ...], term: int) -> list[tuple[ObjectShape, int]]:
     """Return the shapes of a term, each with the names of all of them in the order of the document, and how many of its
-    names have such an order. Constants have their own order."""
+    first names that order covers. A constant keeps its own order."""
     # (The shape of an intersection has the required names of one schema before the properties of the next.)
     if len(shapes) == 1 and algebra.kinds[term >> 1] == PLACE and is_shallow(algebra, term) and not shapes[0].clauses:
         return [(shapes[0], len(shapes[0].named))]

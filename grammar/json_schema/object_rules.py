@@ -379,7 +379,7 @@ class ObjectRules:
             else:
                 many |= meets
         if few & ~many:
-            raise GrammarLimitError(f"more than {MAX_NAMED} keys before one that is demanded")
+            raise GrammarLimitError(f"more than {MAX_NAMED} keys are written before one that the schema demands")
 
     def add(
         self,
@@ -521,8 +521,8 @@ class ObjectRules:
                 algebra.look()
                 if len(parts) > index + MAX_OVERLAPS:
                     raise GrammarLimitError(
-                        f"keys of an object are of more than {MAX_OVERLAPS} kinds, for patterns overlap; give fewer of "
-                        "the patterns schemas that differ"
+                        f"the patterns of an object overlap and divide its keys into more than {MAX_OVERLAPS} kinds; "
+                        "give more of the patterns the same schema"
                     )
                 inside = atom.keys
                 # What is all inside, or all outside, stays as it is written: two patterns are mostly disjoint.
