@@ -69,11 +69,15 @@ SHARED = f"{PACKAGE}.trie._shared"
 # `EARLEYMASK_DEBUG` is read by `trie/_build.pxd`. A release leaves `assert` statements out, as `python -O` does.
 MACROS = [("EARLEYMASK_DEBUG", "1")] if DEBUG else [("EARLEYMASK_DEBUG", "0"), ("CYTHON_WITHOUT_ASSERTIONS", "1")]
 # How much the C compiler optimises: the core, whose loops are C, and the modules of `grammar/`, which mostly call the
-# interpreter. A level more takes twice the time to compile; docs/performance.md says what it gains.
-CORE_LEVEL, GRAMMAR_LEVEL = ("-O1", "-O1") if DEBUG else ("-O3", "-O3") if FULL else ("-O2", "-O1")
+# interpreter. There, gcc 12 compiles twice as fast with -Og as with -O1; the flags after it win back most of what first
+# masks lose by it (docs/performance.md has the figures).
+CORE_FLAGS = ["-O1"] if DEBUG else ["-O3"] if FULL else ["-O2"]
+GRAMMAR_FLAGS = CORE_FLAGS
+if not (DEBUG or FULL):
+    GRAMMAR_FLAGS = ["-Og", "-fguess-branch-probability", "-freorder-blocks", "-finline-functions-called-once"]
 # Added after the flags of the Python that builds. `-g0`: debug information makes extensions five times as large. `-w`:
 # the warnings are about Cython's C, which nobody edits.
-UNIX_FLAGS = ["-g", "-fno-omit-frame-pointer", "-w"] if DEBUG else ["-g0", "-w"]
+UNIX_FLAGS = ["-g", "-fno-omit-frame-pointer", "-w"] if DEBUG else ["-g0", "-fomit-frame-pointer", "-w"]
 # The interpreter is not built so: its processes need LD_PRELOAD of the sanitizer's library (see `.ci/sanitize`).
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZE else []
 UNIX_FLAGS += SANITIZERS
@@ -82,7 +86,7 @@ MSVC_FLAGS = ["/Od", "/Zi"] if DEBUG else ["/O2"]
 N_JOBS = min(os.cpu_count() or 1, 8)
 # What a build was made with; where it differs from what an earlier one left behind, everything is made anew.
 RECIPE = repr(
-    (VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, MACROS, CORE_LEVEL, GRAMMAR_LEVEL, UNIX_FLAGS, MSVC_FLAGS)
+    (VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, MACROS, CORE_FLAGS, GRAMMAR_FLAGS, UNIX_FLAGS, MSVC_FLAGS)
 )
 
 
@@ -199,9 +203,9 @@ class BuildExtensions(build_ext):
         self.force = self.force or not recipe.exists() or recipe.read_text() != RECIPE
         translate(self.extensions)
         for module in self.extensions:
-            level = GRAMMAR_LEVEL if module.name.startswith(f"{PACKAGE}.grammar.") else CORE_LEVEL
+            level = GRAMMAR_FLAGS if module.name.startswith(f"{PACKAGE}.grammar.") else CORE_FLAGS
             msvc = self.compiler.compiler_type == "msvc"
-            module.extra_compile_args = MSVC_FLAGS if msvc else [level, *UNIX_FLAGS]
+            module.extra_compile_args = MSVC_FLAGS if msvc else [*level, *UNIX_FLAGS]
             module.extra_link_args = SANITIZERS
         self.remove_stale()
         super().build_extensions()
