@@ -146,8 +146,8 @@ class GrammarError(EarleymaskError, ValueError):
             parts.append(f"hint: {self.hint}")
         return "\n".join(parts)
 
-    def set_option(self, option: str) -> GrammarError:
-        """Note the option that the hint names. Return this error."""
+    def set_option(self, option: str | None) -> GrammarError:
+        """Note the option that the hint names, or None. Return this error."""
         self.option = option
         return self
 

@@ -71,9 +71,11 @@ class Embedded:
                 else:
                     self.named(loader, node, symbol)
             except GrammarError as error:
-                # An error about the embedded grammar as a whole has the place of that grammar.
+                # An error about the embedded grammar as a whole has the place of that grammar. A hint to give another
+                # start rule is left out: `start` is the option of the outermost grammar alone.
                 if error.line is None and not isinstance(error, GrammarLimitError):
-                    raise scope.error(error.message, node, error.hint) from error
+                    hint, option = (None, None) if error.option == "start" else (error.hint, error.option)
+                    raise scope.error(error.message, node, hint).set_option(option) from error
                 raise
             self.depth -= 1
         use = self.uses.get((loader, symbol))

@@ -318,17 +318,21 @@ class Modules:
             return ModuleError(f"there is no `{file}` to import from")
         hint = "to import a text of your own, give import_paths=, source_path= or loader="
         if relative:
-            return ModuleError(f"`{file}` cannot be imported: reading files is not allowed", hint)
-        return ModuleError(f"there is no library `{name}`", f"the libraries are {', '.join(LIBRARIES)}; {hint}")
+            message = f"`{file}` cannot be imported: reading files is not allowed"
+        else:
+            message = f"there is no library `{name}`"
+            hint = f"the libraries are {', '.join(LIBRARIES)}; {hint}"
+        return ModuleError(message, hint, "import_paths")
 
 
 class ModuleError(LookupError):
-    """A text cannot be imported. The message says why."""
+    """A text cannot be imported. The message says why. `option` is as in GrammarError."""
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(self, message: str, hint: str | None = None, option: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.option = option
 
 
 def _folder(joined: Any) -> Any:

@@ -241,7 +241,7 @@ class Scope:
         try:
             module = self.modules.find(self.module, node)
         except ModuleError as error:
-            raise self.error(error.message, node, error.hint) from error
+            raise self.error(error.message, node, error.hint).set_option(error.option) from error
         chain: list[Scope] = [self]
         while chain[-1].parent is not None:
             chain.append(chain[-1].parent)

@@ -190,6 +190,34 @@ def test_a_malformed_grammar_is_shown(capsys: pytest.CaptureFixture[str], tmp_pa
 
 
 @pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('begin: "a"', "give another start rule, such as --start begin"),
+        (
+            "start: bar\n%import foo.bar",
+            "the libraries are common, unicode, python, lark; to import a text of your own, give import_paths=, "
+            "source_path= or loader= (in Python; the command line has no such option)",
+        ),
+        (
+            "start: bar\n%import .foo.bar",
+            "to import a text of your own, give import_paths=, source_path= or loader= (in Python; the command line "
+            "has no such option)",
+        ),
+        ('start: %lark { foo: "a" }', None),
+        ('start: %lark { starts: "a" }', "did you mean starts?"),
+        ("start: @foo", "give it: grammars={'foo': ...} (in Python; the command line has no such option)"),
+    ],
+)
+def test_hints_name_options_of_the_command_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str, hint: str | None
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    code, _, err = run(capsys, "check", "-")
+    assert code == 2
+    assert err.rstrip("\n").partition("\nhint: ")[2] == (hint or "")
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["check", "/nowhere/at/all"], "cannot read the grammar '/nowhere/at/all': No such file"),
