@@ -91,6 +91,16 @@ def test_links_into_the_repository_lead_somewhere() -> None:
             assert (ROOT / target).exists(), target
 
 
+def test_an_sdist_has_what_is_linked_and_the_smoke_test_of_wheels() -> None:
+    packed = (ROOT / "MANIFEST.in").read_text().split()
+    linked = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", README)
+    smoke = re.findall(r"\{project\}/([\w./]+)", (ROOT / "pyproject.toml").read_text())
+    assert smoke
+    for target in [*linked, *smoke]:
+        if "://" not in target:
+            assert target.split("/")[0] in packed, target
+
+
 def test_every_page_of_the_documentation_is_linked() -> None:
     linked = set(re.findall(r"\]\((docs/\w+\.md)\)", README))
     assert linked == {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
