@@ -191,7 +191,16 @@ class BuildModules(build_py):
 
     def run(self) -> None:
         write_unicode_data()
+        self.remove_stale()
         super().run()
+
+    def remove_stale(self) -> None:
+        """Delete modules and stubs of an earlier build that have no source now: a wheel would contain them."""
+        built = Path(self.build_lib) / PACKAGE
+        for path in [*built.rglob("*.py"), *built.rglob("*.pyi")]:
+            name = path.relative_to(built)
+            if not (ROOT / name if name.parts[0] in SUBPACKAGES else ROOT / PACKAGE / name).exists():
+                path.unlink()
 
 
 class BuildExtensions(build_ext):
