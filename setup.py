@@ -54,27 +54,31 @@ CYTHON_DIRECTIVES = {
     "boundscheck": DEBUG,
     "initializedcheck": DEBUG,
     "overflowcheck": False,
+    "emit_code_comments": DEBUG,
 }
 # For .py files, which must mean what the interpreter means by them: `parts[-1]` is the last part, an annotation is a
-# hint. Cython's defaults do, but for annotations. The two others save C that no caller needs: functions that
-# `inspect` can read, and pickling of syntax trees.
+# hint. Cython's defaults do, but for annotations. The others save C that no caller needs: functions that `inspect` can
+# read, pickling of syntax trees, and the Python source in comments.
 PYTHON_DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": False,
     "binding": False,
     "auto_pickle": False,
+    "emit_code_comments": DEBUG,
 }
 # The module of Cython's own functions that all other modules call, in place of a copy in each.
 SHARED = f"{PACKAGE}.trie._shared"
 # `EARLEYMASK_DEBUG` is read by `trie/_build.pxd`. A release leaves `assert` statements out, as `python -O` does.
 MACROS = [("EARLEYMASK_DEBUG", "1")] if DEBUG else [("EARLEYMASK_DEBUG", "0"), ("CYTHON_WITHOUT_ASSERTIONS", "1")]
-# How much the C compiler optimises: the core, whose loops are C, and the modules of `grammar/`, which mostly call the
-# interpreter. There, gcc 12 compiles twice as fast with -Og as with -O1; the flags after it win back most of what first
-# masks lose by it (docs/performance.md has the figures).
-CORE_FLAGS = ["-O1"] if DEBUG else ["-O3"] if FULL else ["-O2"]
-GRAMMAR_FLAGS = CORE_FLAGS
+# How much the C compiler optimises: the core, whose loops are C; the modules of `grammar/`, which mostly call the
+# interpreter; and those among them in which first masks spend the most time. gcc 12 compiles `grammar/` twice as fast
+# with -Og as with -O1; the flags after it win back half of what first masks lose by it.
+CORE_FLAGS = HOT_FLAGS = GRAMMAR_FLAGS = ["-O1"] if DEBUG else ["-O3"]
 if not (DEBUG or FULL):
+    CORE_FLAGS = ["-O2"]
+    HOT_FLAGS = ["-O1"]
     GRAMMAR_FLAGS = ["-Og", "-fguess-branch-probability", "-freorder-blocks", "-finline-functions-called-once"]
+HOT = {f"{PACKAGE}.grammar.json_schema.{name}" for name in ("check", "object_sets", "shortcuts", "terms", "value_sets")}
 # Added after the flags of the Python that builds. `-g0`: debug information makes extensions five times as large. `-w`:
 # the warnings are about Cython's C, which nobody edits.
 UNIX_FLAGS = ["-g", "-fno-omit-frame-pointer", "-w"] if DEBUG else ["-g0", "-fomit-frame-pointer", "-w"]
@@ -85,9 +89,8 @@ MSVC_FLAGS = ["/Od", "/Zi"] if DEBUG else ["/O2"]
 # Processes that translate and compile.
 N_JOBS = min(os.cpu_count() or 1, 8)
 # What a build was made with; where it differs from what an earlier one left behind, everything is made anew.
-RECIPE = repr(
-    (VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, MACROS, CORE_FLAGS, GRAMMAR_FLAGS, UNIX_FLAGS, MSVC_FLAGS)
-)
+FLAGS = CORE_FLAGS, HOT_FLAGS, GRAMMAR_FLAGS, UNIX_FLAGS, MSVC_FLAGS
+RECIPE = repr((VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, MACROS, FLAGS))
 
 
 def extensions() -> list[Extension]:
@@ -212,9 +215,10 @@ class BuildExtensions(build_ext):
         self.force = self.force or not recipe.exists() or recipe.read_text() != RECIPE
         translate(self.extensions)
         for module in self.extensions:
-            level = GRAMMAR_FLAGS if module.name.startswith(f"{PACKAGE}.grammar.") else CORE_FLAGS
+            flags = GRAMMAR_FLAGS if module.name.startswith(f"{PACKAGE}.grammar.") else CORE_FLAGS
+            flags = HOT_FLAGS if module.name in HOT else flags
             msvc = self.compiler.compiler_type == "msvc"
-            module.extra_compile_args = MSVC_FLAGS if msvc else [*level, *UNIX_FLAGS]
+            module.extra_compile_args = MSVC_FLAGS if msvc else [*flags, *UNIX_FLAGS]
             module.extra_link_args = SANITIZERS
         self.remove_stale()
         super().build_extensions()

@@ -24,7 +24,7 @@ from .grammar import Grammar
 from .prepare import prepare
 from .trie import Vocabulary
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BatchError",

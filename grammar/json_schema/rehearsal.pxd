@@ -1,0 +1,1 @@
+# rehearsal.py is compiled as it stands, without types: first masks of JSON Schemas spend their time in it.
