@@ -229,7 +229,7 @@ class RegexSyntaxError(EarleymaskError, ValueError):
 
     Attributes:
         message: what is wrong, in one sentence.
-        position: where, as an offset in the pattern (plus the `offset` given to `regex_syntax.parse`).
+        position: where, as an offset in the pattern (plus the `offset` given to `regex.parse_regex`).
         hint: what to write instead, or None.
     """
 

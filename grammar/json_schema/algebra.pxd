@@ -10,7 +10,7 @@ from earleymask.grammar.json_schema.shapes cimport is_nothing
 from earleymask.grammar.json_schema.text_sets cimport Texts
 from earleymask.grammar.json_schema.terms cimport Terms, canonical
 
-# Kinds of terms, imported from schema_terms.
+# Kinds of terms, imported from terms.
 cdef int PLACE, BOTH, CONSTANT
 
 

@@ -22,7 +22,6 @@ from .shortcuts import is_near, is_shallow, is_something, plain_scalars
 from .terms import BOTH, CONSTANT, PLACE, Terms, canonical
 from .text_sets import Texts, has_surrogate
 from .tree import is_reference
-from .value_sets import ValueSets
 
 if TYPE_CHECKING:
     from ...earley.limits import Limits
@@ -42,6 +41,8 @@ class Algebra(Terms):
     """The terms of one schema, and what they mean."""
 
     def __init__(self, documents: Documents, options: Options, dropped: Dropped, limits: Limits) -> None:
+        from .value_sets import ValueSets  # compiled, it imports this module before its own classes are there
+
         super().__init__(documents, options, dropped, limits)
         self.sets = ValueSets(self)
         self.patterns: dict[str, Texts] = {}

@@ -75,7 +75,9 @@ def check_schema(documents: Documents, visit: Visitor | None = None) -> None:
             except GrammarError as error:
                 errors.append(error)
     if errors:
-        raise together(in_order(errors, documents))
+        # A schema that several references lead to may be found wrong several times.
+        distinct = {(error.pointer, error.message): error for error in errors}
+        raise together(in_order(list(distinct.values()), documents))
     documents.reached = reached
 
 
@@ -92,6 +94,8 @@ def _go_over(
         is_checked = True
         try:
             if type(schema) is not dict:
+                if isinstance(schema, GrammarError):  # found when the schema around it was checked
+                    raise schema
                 if schema is not True and schema is not False:
                     raise _no_schema(schema, resource, path)
                 if resource.draft == DRAFT_4 and not (path and path[1] in _BOOLEAN_IN_4):
@@ -137,7 +141,8 @@ def _check(
             continue
         if kind == SCHEMA:
             if type(value) is list and keyword == "items":
-                raise _list_of_items(value, resource, (path, keyword))
+                stack.append((_list_of_items(value, resource, (path, keyword)), resource, (path, keyword)))
+                continue
             stack.append((value, resource, (path, keyword)))
             continue
         if kind >= DEFINITIONS and kind <= LAST_APPLICATOR:

@@ -4,7 +4,7 @@ cimport cython
 
 from earleymask.grammar.json_schema.tree cimport Document, Place, Resource, counted
 
-# Kinds of values, imported from schema_keywords.
+# Kinds of values, imported from keywords.
 cdef int ANY, DEFINITIONS, DEPENDENCIES, LAST_APPLICATOR, PATTERN_MAP, SCHEMA_LIST, SCHEMA_MAP, SCHEMA_OR_LIST
 cdef int DRAFT_4, DRAFT_7, DRAFT_2019, DRAFT_2020
 
@@ -33,7 +33,7 @@ cdef class Documents:
     cdef Place _in_scope(self, Place written, tuple scope)
     cpdef Place child(self, Place place, keyword)
     cpdef Place grandchild(self, Place place, keyword, key)
-    @cython.locals(known=dict, held=list, found=list)
+    @cython.locals(resource=Resource, known=dict, held=list)
     cpdef list children(self, Place place, dict keywords=*)
     @cython.locals(entered=Resource)
     cdef Place _within(self, Place place, schema, tuple path)

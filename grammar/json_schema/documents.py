@@ -163,27 +163,28 @@ class Documents:
         return self._within(place, place.schema[keyword][key], ((place.path, keyword), key))
 
     def has_reached(self, place: Place) -> bool:
-        """Whether the check has reached the schema of a place, which may be one of other documents."""
+        """Whether the check has reached the schema of a place."""
         known = self._places.get(id(place.schema))
         return known is not None and known in self.reached
 
     def children(self, place: Place, keywords: dict[str, Any] | None = None) -> list[Place]:
         """Return the subschemas that a place holds directly, without a scope, whether something reaches them or not;
-        but not True and False, and none whose resource cannot be read. `keywords`: only those in these."""
-        known = place.resource.keywords
+        but not True and False. `keywords`: only those in these.
+
+        This reads no other document and enters no resource: nothing reaches one that has not been entered, so it
+        counts as a part of the resource around it."""
+        resource = place.resource
+        known = resource.keywords
         held: list[tuple[Any, Resource, Path]] = []
         for keyword, value in (place.schema if keywords is None else keywords).items():
             kind = known.get(keyword, ANY)
             if kind <= LAST_APPLICATOR:
-                push(held, kind, value, place.resource, (place.path, keyword))
-        found = []
-        for schema, _, path in held:
-            if type(schema) is dict:
-                try:
-                    found.append(self._within(place, schema, path).written)
-                except GrammarError:  # nothing reaches it, or the check would have met this
-                    continue
-        return found
+                push(held, kind, value, resource, (place.path, keyword))
+        return [
+            self.place(schema, self._embedded.get((id(schema), id(resource)), resource), path)
+            for schema, _, path in held
+            if type(schema) is dict
+        ]
 
     def _within(self, place: Place, schema: Any, path: Path) -> Place:
         resource = place.resource
@@ -261,8 +262,8 @@ class Documents:
         if name is None:
             return around
         resource = Resource(absolute(around.uri, name), schema, path, around.document)
-        self._embedded[id(schema), id(around)] = resource
         self._describe(resource, around.draft)
+        self._embedded[id(schema), id(around)] = resource
         if resource.keywords is keywords(around.draft):
             resource.keywords = around.keywords
             resource.asserts_format = around.asserts_format

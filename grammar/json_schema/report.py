@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import EXACT, NARROWED, WIDENED, GrammarError, Reason, Row
 from ..json.formats import NARROWED as NARROWED_FORMATS
 from ..json.number_spellings import MAX_FIGURES
+from .check import check_schema
 from .documents import Documents
 from .keywords import ANNOTATION, DRAFT_4, DRAFT_7, IDENTITY, KNOWN_ELSEWHERE, is_number, rows
 from .own_values import format_tree
@@ -47,7 +48,11 @@ UNREACHED = "in a schema that nothing applies, asserts nothing"
 def report(algebra: Algebra) -> tuple[Row, ...]:
     """Return what became of each keyword of each schema, by pointer."""
     options = algebra.options
-    documents = algebra.documents
+    # The schema read once more, to look at what the grammar did not need, too. It has no registry: only documents that
+    # have been read are part of the grammar. Its places are other objects, for the same schemas in the same order.
+    everything = Documents(algebra.documents.root.schema, remote=dict(algebra.documents.remote))
+    check_schema(everything)
+    weakened = {id(place.schema) for place in algebra.dropped}
     found: list[Row] = []
 
     def narrow(reason: Reason, why: str) -> None:
@@ -63,7 +68,7 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
         narrow(Reason.NUMBER_PLAIN, "number_plain=True: no number has an exponent, and no integer a fraction")
 
     left_out: set[Path] = set()
-    for place in documents.reached:
+    for place, twin in zip(algebra.documents.reached, everything.reached, strict=True):
         schema, resource, path = place.schema, place.resource, place.path
         dropped = algebra.dropped.get(place, {})
         known = rows(resource.draft)
@@ -105,7 +110,7 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
                 why = _format(schema[keyword], resource, algebra)
                 if not why and schema[keyword] in NARROWED_FORMATS:
                     status, why, reason = NARROWED, NARROWED_FORMATS[schema[keyword]], Reason.FORMAT
-            elif algebra.dropped and keyword in _FAILS and _is_weakened(algebra, place, keyword):
+            elif weakened and keyword in _FAILS and _is_weakened(everything, weakened, twin, keyword):
                 status, reason = WIDENED, Reason.STRICT
                 why = "strict=False: what may have to fail here is left out in part"
             elif keyword in _TEXTS:
@@ -123,34 +128,37 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
                 reason = Reason.ASSERTS_NOTHING
             found.append(Row(pointer, keyword, status, why, reason=reason))
 
-    # Other documents, since nothing more may be read from the registry: what has been read is part of the grammar.
-    everything = Documents(documents.root.schema, remote=dict(documents.remote))
     for place in everything.all_places():
-        if not documents.has_reached(place):
+        if not everything.has_reached(place):
             for name in place.schema:
                 pointer = pointer_of((place.path, name), place.resource)
                 found.append(Row(pointer, name, EXACT, UNREACHED, reason=Reason.ASSERTS_NOTHING))
     return tuple(sorted(found))
 
 
-def _is_weakened(algebra: Algebra, place: Place, keyword: str) -> bool:
+def _is_weakened(documents: Documents, weakened: set[int], place: Place, keyword: str) -> bool:
     """Whether something is left out of what the keyword may need to fail: then it is not known whether that fails.
-    Something may be left out behind dynamic references and in other resources."""
-    documents = algebra.documents
+    Something may be left out behind dynamic references and in other resources.
+
+    weakened: the schemas of which something is left out, by `id`.
+    """
     judged = _FAILS[keyword]
-    if not judged and place in algebra.dropped:
-        return True
     schema = place.schema
-    stack = documents.children(place, {judged: schema[judged]} if judged in schema else {} if judged else None)
+    if judged:
+        stack = documents.children(place, {judged: schema[judged]} if judged in schema else {})
+    elif id(schema) in weakened:
+        return True
+    else:
+        stack = documents.children(place)
     met = {place}
     while stack:
         one = stack.pop()
         if one in met or type(one.schema) is not dict:  # a reference may lead to True or False
             continue
         met.add(one)
-        if one in algebra.dropped or not _ELSEWHERE.isdisjoint(one.schema):
+        if id(one.schema) in weakened or not _ELSEWHERE.isdisjoint(one.schema):
             return True
-        if "$ref" in one.keywords:
+        if type(one.keywords.get("$ref")) is str:
             with suppress(GrammarError):  # nothing reaches it
                 stack.append(documents.target(one, "$ref").written)
         stack += documents.children(one)

@@ -6,7 +6,7 @@ from earleymask.grammar.json_schema.tree cimport Place
 from earleymask.grammar.json_schema.text_sets cimport Texts
 from earleymask.grammar.json_schema.terms cimport Terms
 
-# Kinds of terms, imported from schema_terms.
+# Kinds of terms, imported from terms.
 cdef int PLACE, BOTH
 
 

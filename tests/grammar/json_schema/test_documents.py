@@ -304,6 +304,14 @@ def test_an_embedded_resource_may_be_of_another_draft() -> None:
     assert errors({"items": inner})[0][0] == "/items/exclusiveMinimum"
 
 
+def test_an_embedded_resource_of_an_unknown_draft_is_one_error() -> None:
+    """Also if several references lead to it: none of them may find a resource of which the draft is not known."""
+    inner = {"$id": "http://h/x", "$schema": "http://h/nowhere", "type": "text"}
+    schema = {"$defs": {"x": inner}, "properties": {"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "#/$defs/x"}}}
+    found = [("/$defs/x/$schema", "`$schema` names a metaschema that is not known: http://h/nowhere")]
+    assert errors(schema) == found
+
+
 def test_vocabularies_take_keywords_away() -> None:
     base = "https://json-schema.org/draft/2020-12/"
     vocabulary = {base + "vocab/core": True, base + "vocab/applicator": True, base + "vocab/format-assertion": False}

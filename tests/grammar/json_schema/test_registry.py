@@ -68,6 +68,49 @@ def test_the_report_goes_over_schemas_of_unknown_drafts_that_nothing_reaches() -
         assert grammar == Grammar.from_json_schema(schema)  # the schema needs nothing of the registry
 
 
+def test_the_report_goes_over_schemas_of_other_documents_that_nothing_reaches() -> None:
+    schema = {"$ref": URI + "#/$defs/a"}
+    grammar = Grammar.from_json_schema(
+        schema, registry={URI: {"$defs": {"a": {"type": "string"}, "b": {"type": "integer"}}}}
+    )
+    rows = {row.pointer: row.why for row in grammar.report}
+    unreached = "in a schema that nothing applies, asserts nothing"
+    assert rows.pop("")
+    assert rows == {
+        "/$ref": "",
+        f"{URI}#/$defs": unreached,
+        f"{URI}#/$defs/a/type": "",
+        f"{URI}#/$defs/b/type": unreached,
+    }
+
+
+@pytest.mark.parametrize(
+    "unreached",
+    [
+        {"$id": "http://h/x", "$schema": "http://h/meta"},
+        {"$id": "http://h/x", "$schema": "http://h/nowhere"},
+        {"$ref": "http://h/meta"},
+    ],
+)
+@pytest.mark.parametrize("around", [lambda large: large, lambda large: {"properties": {"a": large}}])
+def test_nothing_is_read_for_schemas_that_nothing_reaches(unreached: dict[str, Any], around: Any) -> None:
+    schema = {"not": {"type": "string", "$defs": {"x": unreached}}, **around({"minItems": 100000})}
+    meta = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "http://h/meta",
+        "$vocabulary": {"https://json-schema.org/draft/2020-12/vocab/core": True},
+    }
+    grammar = Grammar.from_json_schema(schema, registry={"http://h/meta": meta}, strict=False)
+    before = pickle.dumps(grammar)
+    rows = grammar.report
+    assert {row.pointer: row.status for row in rows}["/not"] == ("exact" if "$ref" in unreached else "widened")
+    assert pickle.dumps(grammar) == before
+    assert grammar._schema.documents.remote == {}
+    again = pickle.loads(before)
+    assert (again.fingerprint, again.report) == (grammar.fingerprint, rows)
+    assert again == Grammar.from_json_schema(schema, strict=False)  # the schema needs nothing of the registry
+
+
 @pytest.mark.parametrize("key", [URI, URI + "#"])
 @pytest.mark.parametrize("reference", [URI, URI + "#", URI + "#/$defs/c"])
 def test_an_empty_fragment_says_nothing(key: str, reference: str) -> None:

@@ -408,6 +408,23 @@ def test_what_demands_that_a_schema_fails_is_widened_with_it(schema: Any, docume
     assert {row.pointer: row.status for row in whole.report}["/properties/a/not"] == "exact"
 
 
+@pytest.mark.parametrize("reference", [5, ["a"], None])
+def test_a_report_on_a_reference_that_is_no_string_in_a_schema_that_nothing_reaches(reference: Any) -> None:
+    schema = {
+        "not": {"type": "string", "$defs": {"x": {"$ref": reference}}},
+        "properties": {"a": {"minItems": 100000}},
+    }
+    rows = {row.pointer: row.status for row in Grammar.from_json_schema(schema, strict=False).report}
+    assert rows["/not"] == rows["/not/$defs/x/$ref"] == "exact"
+    assert rows["/properties/a/minItems"] == "widened"
+
+
+def test_a_keyword_without_a_name_does_not_hide_what_is_left_out() -> None:
+    schema = {"": 1, "unevaluatedProperties": False, "properties": {"a": {"minItems": 100000}}}
+    rows = {row.pointer: row.status for row in Grammar.from_json_schema(schema, strict=False).report}
+    assert rows["/unevaluatedProperties"] == "widened"
+
+
 def test_a_report_after_a_reference_to_true_under_a_negation() -> None:
     schema = {
         "$defs": {"anything": True, "surrogate": {"enum": ["\ud800"]}},
