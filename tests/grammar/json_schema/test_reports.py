@@ -37,6 +37,15 @@ def test_refusals_name_the_place(schema: Any, pointer: str, said: str) -> None:
     assert caught.value.pointer == pointer
 
 
+def test_a_list_in_items_hides_no_other_fault_of_its_schema() -> None:
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_json_schema({"pattern": "(a)\\1", "items": [{}], "not": 5})
+    assert [error.pointer for error in caught.value.errors] == ["/pattern", "/items", "/not"]
+    with pytest.raises(GrammarError) as caught:  # what is malformed in another way is found as well, and once
+        Grammar.from_json_schema({"items": [{}], "not": 5, "minItems": "1"})
+    assert [error.pointer for error in caught.value.errors] == ["/items", "/not", "/minItems"]
+
+
 def test_errors_have_the_rows_of_what_is_refused() -> None:
     schema = {"items": {"uniqueItems": True}, "properties": {"a": {"pattern": "("}, "b": {"multipleOf": 4099}}}
     with pytest.raises(GrammarError) as caught:
