@@ -183,6 +183,16 @@ def test_a_format_of_which_some_is_left_out_is_not_negated() -> None:
     Grammar.from_json_schema({"anyOf": [{"format": "hostname"}, {"format": "ipv4"}]})
 
 
+@pytest.mark.parametrize("keyword", ["x-defs", "const"])
+def test_what_stands_in_no_schema_under_a_negation_is_not_negated(keyword: str) -> None:
+    """A reference may lead into an unknown keyword or a constant; the schema there counts only for the reference."""
+    schema = {
+        "not": {"type": "object", keyword: {"h": {"format": "hostname"}}},
+        "properties": {"a": {"$ref": f"#/not/{keyword}/h"}},
+    }
+    assert {row.pointer: row.status for row in Grammar.from_json_schema(schema).report}["/not"] == "exact"
+
+
 @pytest.mark.parametrize(
     ("demanded", "why"),
     [
