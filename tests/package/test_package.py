@@ -5,6 +5,8 @@ import functools
 import importlib
 import pickle
 import re
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -43,8 +45,9 @@ CIRCLES = [
     # `_nodes` derives a node of any kind, with the help of `_choices` if it is a list of texts; `_choices` makes nodes.
     "earley._choices earley._nodes",
 ]
-# The same for arrows that nothing follows at run time: what is imported under `if TYPE_CHECKING`, and the headers
-# (`.pxd`) of `grammar/`.
+# The same with what is imported under `if TYPE_CHECKING`, which nothing follows at run time, and with the headers
+# (`.pxd`) of `grammar/`. A compiled module imports the modules that its header names before it runs its own statements;
+# so none of them may import a name from it at once: see `test_modules_of_a_circle_can_be_imported_first`.
 CIRCLES_OF_TYPES = [
     # The algebra owns the operations on sets; those on shapes of objects call it back in C.
     "grammar.json_schema.algebra grammar.json_schema.object_sets grammar.json_schema.value_sets",
@@ -221,6 +224,13 @@ def test_no_listed_circle_has_come_apart() -> None:
     gone = {*listed(CIRCLES)} - circles(arrows(with_types=False))
     gone |= {*listed(CIRCLES_OF_TYPES)} - circles(arrows(with_types=True))
     assert not gone, "these are no circles any more, or smaller ones: shorten the lists"
+
+
+@pytest.mark.parametrize("name", sorted(frozenset[str]().union(*listed(CIRCLES_OF_TYPES))))
+def test_modules_of_a_circle_can_be_imported_first(name: str) -> None:
+    """If they are compiled, each imports those that its header names before it has names of its own."""
+    run = subprocess.run([sys.executable, "-c", f"import {name}"], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
 
 
 def test_circles_are_found() -> None:
