@@ -10,7 +10,7 @@ A group is one schema with several instances, and gets one verdict:
 Instances are written with `json.dumps` and read byte by byte. Formats are annotations except in the tests of formats,
 as the suite defines. EARLEYMASK_SCHEMA_SUITE names the folder of the suite; without it, the suite is expected in
 `build/json-schema-test-suite`, where `.ci/suite` puts the one of `jsonschema`'s source distribution, or else in
-`../shared/data/json-schema-test-suite`.
+a folder with data beside the repository.
 
 The exit code is 1 if anything is wrong.
 """

@@ -1,6 +1,6 @@
 """Walk through the masks of real schemas with a real vocabulary: `python -m tests.campaign.schema_walks --data PATH`.
 
-    python -m tests.campaign.schema_walks --data ../shared/data/maskbench-open.jsonl.gz --n 1000 --walks 3
+    python -m tests.campaign.schema_walks --data FOLDER/maskbench-open.jsonl.gz --n 1000 --walks 3
 
 A walk begins with an empty text and chooses at random among the tokens that the mask allows; after some tokens it
 prefers those that close what is open, and then short ones. The text of every walk that ends must be valid by the
