@@ -66,8 +66,9 @@ PYTHON_DIRECTIVES = {
     "auto_pickle": False,
     "emit_code_comments": DEBUG,
 }
-# The module of Cython's own functions that all other modules call, in place of a copy in each.
-SHARED = f"{PACKAGE}.trie._shared"
+# The module of Cython's own functions that all other modules call, in place of a copy in each. Cython also enters it in
+# `sys.modules` under the last part of its name, which therefore names the package.
+SHARED = f"{PACKAGE}.trie._earleymask_shared"
 # `EARLEYMASK_DEBUG` is read by `trie/_build.pxd`. A release leaves `assert` statements out, as `python -O` does.
 MACROS = [("EARLEYMASK_DEBUG", "1")] if DEBUG else [("EARLEYMASK_DEBUG", "0"), ("CYTHON_WITHOUT_ASSERTIONS", "1")]
 # How much the C compiler optimises: the core, whose loops are C; the modules of `grammar/`, which mostly call the
@@ -90,7 +91,7 @@ MSVC_FLAGS = ["/Od", "/Zi"] if DEBUG else ["/O2"]
 N_JOBS = min(os.cpu_count() or 1, 8)
 # What a build was made with; where it differs from what an earlier one left behind, everything is made anew.
 FLAGS = CORE_FLAGS, HOT_FLAGS, GRAMMAR_FLAGS, UNIX_FLAGS, MSVC_FLAGS
-RECIPE = repr((VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, MACROS, FLAGS))
+RECIPE = repr((VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, SHARED, MACROS, FLAGS))
 
 
 def extensions() -> list[Extension]:
