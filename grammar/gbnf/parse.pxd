@@ -42,5 +42,6 @@ cdef class _Parser:
     @cython.locals(start=Py_ssize_t, negative=bint)
     cdef Node token(self)
     cdef no_rule(self)
+    cdef check_macro(self, Py_ssize_t begin, str name)
     cdef missing_sign(self, Py_ssize_t begin, name)
     cdef unexpected(self, Py_ssize_t group)

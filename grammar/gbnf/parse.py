@@ -28,6 +28,15 @@ MAX_HEIGHT = 250
 """At most so many nodes (groups, sequences, repetitions) on a way down in a rule's expression. It bounds the recursion
 of functions that walk trees. Beyond it, GrammarLimitError."""
 
+MACROS = {
+    "Token": "write <[5]> for token 5, and <[5,7]> for one of two",
+    "ExcludeToken": "write <[^5,7]> for any token but these two",
+    "TagDispatch": "write a grammar in Lark's syntax, where a rule with `suffix` reads text up to a tag",
+    "TokenTagDispatch": "write (<[^5]>* <[5]> call)* <[^5]>* for text in which token 5 begins a call",
+    "Regex": "write classes and repetitions, or a grammar in Lark's syntax, which has /.../",
+}
+"""Macros of XGrammar's EBNF, which is otherwise GBNF, and what to write here in place of each."""
+
 _COMMENT = re.compile(r"#[^\r\n]*")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _PLAIN = re.compile(r'[^"\\\x00\ud800-\udfff]+')
@@ -149,6 +158,8 @@ class _Parser:
                 name = self.name()
                 if name is None:
                     raise self.unexpected(groups[-1][0] if groups else -1)
+                if name in MACROS:
+                    self.check_macro(start, name)
                 reference = Reference(start, self.at, name)
                 self.references.append(reference)
                 node = reference
@@ -371,6 +382,12 @@ class _Parser:
             return self.source.error("`::=` is expected here", self.at, _RULE_HINT)
         shown = name if len(name) <= 40 else name[:40] + "..."
         return self.source.error(f"`{shown}` begins a line, but no `::=` follows it", begin, _GROUP_HINT)
+
+    def check_macro(self, begin: int, name: str) -> None:
+        """Raise the error about a macro of XGrammar: one of its names, a parenthesis, and no rule of that name."""
+        if not self.text.startswith("(", self.at) or re.search(rf"^[ \t]*{name}[ \t]*::=", self.text, re.MULTILINE):
+            return
+        raise self.source.error(f"`{name}(...)` is a macro of XGrammar, which GBNF does not have", begin, MACROS[name])
 
     def unexpected(self, group: int) -> GrammarError:
         """Return the error about text that cannot continue an expression.

@@ -29,10 +29,7 @@ CHARACTER_HINTS = {
     "\ufeff": BYTE_ORDER_MARK,
     "<": "write a special token as <|name|>, without blanks",
 }
-# Directives of llguidance, and what to do without them.
-DIRECTIVE_HINTS = {
-    "%llguidance": "remove the line",
-}
+LLGUIDANCE = "%llguidance"
 
 DIRECTIVES = ("%ignore", "%import", "%override", "%extend", "%declare")
 
@@ -90,8 +87,8 @@ def not_a_directive(parsed: ParsedGrammar, at: int) -> GrammarError:
     word = parsed.lexemes[at] if match is None else match[0]
     if word in BLOCKS:
         return parsed.error(f"`{word}` has no braces after it", at, f"write `name: {word} {{...}}`")
-    if word in DIRECTIVE_HINTS:
-        return parsed.error(f"`{word}` is not supported", at, DIRECTIVE_HINTS[word])
+    if word == LLGUIDANCE:
+        return parsed.error(f"`{word}` has no braces after it", at, f"write `{word} {{}}` or remove the line")
     hint = did_you_mean(word, DIRECTIVES) or f"the directives are {', '.join(DIRECTIVES)}"
     return parsed.error(f"`{word}` is not a directive", at, hint)
 

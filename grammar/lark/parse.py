@@ -13,6 +13,7 @@ from __future__ import annotations
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError
 from .expressions import IN_LIBRARY, ExpressionReader
+from .llguidance import check_options
 from .mistakes import CHARACTER_HINTS, NEXT_LINE, missing_colon, not_a_directive
 from .scan import DIRECTIVE, LINE, NOTHING, NUMBER, REGEXP, RULE, STRING, TERMINAL
 from .tree import DECLARED, Attribute, Attributed, Change, Definition, Import, Node, Parametric, ParsedGrammar, Sequence
@@ -207,6 +208,9 @@ class _Parser(ExpressionReader):
             self.parsed.changes.append(Change(at, lexeme, self.definition(name, kind == TERMINAL)))
         elif lexeme == "%declare":
             self.declaration()
+        elif lexeme.startswith("%llguidance") and lexeme[-1] == "}":
+            check_options(self.parsed, at)
+            self.end_of_line()
         else:
             raise not_a_directive(self.parsed, at)
 

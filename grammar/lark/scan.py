@@ -12,8 +12,8 @@ Lark does not have these lexemes:
 - `<|name|>`, a special token, `&`, `=` and `@name`;
 - `%word` for any word, so that an error can name the word;
 - names with hyphens (`key-value`; but `->` is an arrow) and with letters beyond ASCII;
-- lexemes that contain another syntax: `%lark {...}`, `%regex {...}` and `%json {...}` up to the closing brace,
-  `%if condition(...)` and `::value(...)`.
+- lexemes that contain another syntax: `%lark {...}`, `%regex {...}`, `%json {...}` and `%llguidance {...}` up to the
+  closing brace, `%if condition(...)` and `::value(...)`.
 
 A lexeme is a string and a kind. Its offset is needed only for errors; a second pass finds it.
 
@@ -154,7 +154,7 @@ class _Scanner:
             while self.peek(at) == " " or self.peek(at) == "\t":
                 at += 1
             return self.applied(at, DIRECTIVE)
-        if word == "%lark" or word == "%regex" or word == "%json":
+        if word == "%lark" or word == "%regex" or word == "%json" or word == "%llguidance":
             brace = self.space(at)
             if self.peek(brace) == "{":
                 return self.grammar(brace) if word == "%lark" else self.json(brace)

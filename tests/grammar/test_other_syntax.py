@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from earleymask import Grammar, GrammarError
+from earleymask import Grammar, GrammarError, Matcher, Vocabulary
 
 GBNF = [
     'root ::= "a"',
@@ -53,3 +53,78 @@ def test_other_mistakes_are_not_about_it(make: object, text: str) -> None:
     with pytest.raises(GrammarError) as caught:
         make(text)  # type: ignore[operator]
     assert "looks like" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "{}",
+        '{"no_forcing": true}',
+        '{"allow_initial_skip":\n true, "allow_invalid_utf8": false}',
+        ' \t{ "no_forcing": true }',
+    ],
+)
+def test_options_of_llguidance_that_hold_here(options: str) -> None:
+    """The line changes nothing, wherever it stands."""
+    text = 'start: A\nA: "a"\n%ignore " "\n'
+    for with_line in (f"%llguidance {options}\n{text}", f"{text}%llguidance{options}"):
+        for sentence in (b"a", b" a", b"aa", b""):
+            expected = Matcher(Grammar.from_lark(text), Vocabulary.bytes()).validate([*sentence, 256])
+            assert Matcher(Grammar.from_lark(with_line), Vocabulary.bytes()).validate([*sentence, 256]) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('%llguidance {"no_forcing": false}', "no_forcing false, which is not supported"),
+        ('%llguidance {"allow_invalid_utf8": true}', "allow_invalid_utf8 true, which is not supported"),
+        ('%llguidance {"no_forcing": 1}', "no_forcing 1, which is not supported"),
+        ('%llguidance {"no_forcin": true}', "did you mean no_forcing"),
+        ("%llguidance {no_forcing}", "no JSON object"),
+        ("%llguidance", "has no braces after it"),
+        ('%llguidance {} other: "a"', "the line should end here"),
+    ],
+)
+def test_options_of_llguidance_that_do_not_hold_here(line: str, message: str) -> None:
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_lark(f'start: "a"\n{line}')
+    assert message in str(caught.value) and caught.value.line == 2
+
+
+@pytest.mark.parametrize(
+    ("macro", "hint"),
+    [
+        ("Token(128010)", "<[5]>"),
+        ("ExcludeToken(1, 2)", "<[^5,7]>"),
+        ('TagDispatch(("<tool>", x), loop_after_dispatch=false)', "`suffix`"),
+        ("TokenTagDispatch((5, x), excludes=(6,))", "<[^5]>* <[5]> call"),
+        ('Regex("[0-9]{5}", json_string=false)', "/.../"),
+    ],
+)
+def test_macros_of_xgrammar(macro: str, hint: str) -> None:
+    name = macro[: macro.index("(")]
+    with pytest.raises(GrammarError, match=f"`{name}\\(\\.\\.\\.\\)` is a macro of XGrammar") as caught:
+        Grammar.from_gbnf(f'root ::= "a"\n  | {macro} "b"\nx ::= "x"')
+    assert caught.value.line == 2 and caught.value.column == 5 and hint in (caught.value.hint or "")
+
+
+def test_rules_with_names_of_macros() -> None:
+    """A group may follow a rule that is named like a macro."""
+    grammar = Grammar.from_gbnf('root ::= Token("a")Regex\nToken ::= "t"\nRegex ::= "r"')
+    assert Matcher(grammar, Vocabulary.bytes()).validate([*b"tar", 256]) == 4
+
+
+def test_what_the_hint_about_tags_shows() -> None:
+    """Tokens but token 5 are free text, and token 5 begins a call."""
+    grammar = Grammar.from_gbnf('root ::= (<[^5]>* <[5]> call)* <[^5]>*\ncall ::= "()"')
+    words = Vocabulary.from_tokens([b"a", b"b", b"(", b")", b"()", b"<call>", b"</s>"], eos_token_id=6)
+    for tokens, ends in (
+        ((0, 1), True),
+        ((0, 5), False),
+        ((0, 5, 4), True),
+        ((5, 2, 3, 0, 5, 4), True),
+        ((5, 0), None),
+    ):
+        matcher = Matcher(grammar, words)
+        assert all(map(matcher.accept, tokens)) == (ends is not None)
+        assert ends is None or matcher.is_accepting() == ends
