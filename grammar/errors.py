@@ -18,7 +18,12 @@ SHOWN_CHARS = 120
 
 
 SHOWN_ERRORS = 3
-"""A message about several errors shows at most this many: the first ones."""
+"""A message about several errors shows this many, the first ones, with their lines and hints. More would fill a
+terminal; the others have one line each."""
+
+LISTED_ERRORS = 20
+"""A message about several errors has lines for at most this many, and says how many others there are. `errors` has all
+of them."""
 
 
 EXACT, NARROWED, WIDENED, REFUSED = "exact", "narrowed", "widened", "refused"
@@ -125,26 +130,32 @@ class GrammarError(EarleymaskError, ValueError):
     def __str__(self) -> str:
         if not self._others:
             return self._described()
-        shown = [error._described() for error in self.errors[:SHOWN_ERRORS]]
-        left_out = len(self._others) + 1 - len(shown)
+        errors = self.errors
+        shown = [error._described() for error in errors[:SHOWN_ERRORS]]
+        shown += [error._placed() for error in errors[SHOWN_ERRORS:LISTED_ERRORS]]
+        left_out = len(errors) - len(shown)
         more = [f"and {left_out} more error{'s' if left_out > 1 else ''}"] if left_out else []
         what = "grammar" if self.pointer is None or self.line is not None else "schema"
-        return "\n".join([f"{len(self._others) + 1} errors in the {what}", *shown, *more])
+        return "\n".join([f"{len(errors)} errors in the {what}", *shown, *more])
 
     def _described(self) -> str:
-        """Return the message of this error alone."""
+        """Return the message of this error alone, with its line and its hint."""
+        parts = [self._placed()]
+        if self.text is not None:
+            parts += excerpt(self.text, self.column)
+        if self.hint is not None:
+            parts.append(f"hint: {self.hint}")
+        return "\n".join(parts)
+
+    def _placed(self) -> str:
+        """Return the message of this error alone, after its place."""
         where = "" if self.source is None else f"in {self.source}"
         if self.line is not None:
             where += f"{', ' if where else ''}line {self.line}"
             where += "" if self.column is None else f", column {self.column}"
         if self.pointer is not None:
             where += f"{', ' if where else ''}at {shown_pointer(self.pointer)}"
-        parts = [f"{where}: {self.message}" if where else self.message]
-        if self.text is not None:
-            parts += excerpt(self.text, self.column)
-        if self.hint is not None:
-            parts.append(f"hint: {self.hint}")
-        return "\n".join(parts)
+        return f"{where}: {self.message}" if where else self.message
 
     def set_option(self, option: str | None) -> GrammarError:
         """Note the option that the hint names, or None. Return this error."""

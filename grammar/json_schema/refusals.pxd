@@ -18,6 +18,7 @@ cdef class Refusals:
     cdef Regexes regexes
     cdef set tried
     cdef readonly dict dropped
+    cdef readonly list errors
     cdef readonly Survey survey
 
     @cython.locals(keywords=dict)

@@ -18,18 +18,21 @@ from ..json.formats import FormatRefusal
 from ..json.number_spellings import number_tree
 from ..json.numbers import INTEGERS, listed
 from ..regex.lower import lower
-from .check import check_schema, in_order
+from .check import MAX_ERRORS, check_schema, in_order
 from .own_values import format_tree, numbers_of
 from .survey import BOUNDS, IN_PLACE, LEAST, MAX_LEAST, STATED, Survey
 from .text_sets import has_surrogate
 from .tree import refused
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..json.numbers import NumberSet
     from .algebra import Algebra
     from .documents import Documents
     from .tree import Place
 
+CONSTANTS = frozenset(["enum", "const"])
 LONG = 100
 """Digits of numbers that no limit can refuse: a number of at most so many digits is not tried out."""
 
@@ -38,6 +41,7 @@ class Refusals:
     """Finds what is to be left out of a schema.
 
     dropped: place -> keyword -> why it is left out.
+    errors: the same as errors, if the options are `strict`. The search continues after each, so that all are found.
     """
 
     def __init__(self, documents: Documents, algebra: Algebra) -> None:
@@ -47,22 +51,40 @@ class Refusals:
         self.regexes: Regexes | None = None  # for trying patterns out
         self.tried: set[NumberSet] = set()  # that can be spelled
         self.dropped: dict[Place, dict[str, str]] = {}
+        self.errors: list[GrammarError] = []
         self.survey = Survey(documents, self.dropped)
 
     def run(self) -> Survey:
         """Find what is left out (`dropped`), and return the survey of the schema.
 
-        Raises GrammarError, with all that cannot be enforced if `strict`, and for circles.
+        Raises GrammarError, with all that is malformed, with circles, and with all that cannot be enforced if `strict`.
         """
-        check_schema(self.documents, self.visit)
         survey = self.survey
+        try:
+            check_schema(self.documents, self.visit)
+        except GrammarError as error:
+            # Later steps rely on a schema that is well formed.
+            raise self.together_with(error.errors) from None
         survey.read_applicators()
-        survey.find_circle()
-        survey.read_statements()
-        self.check_negated()
-        if survey.unique:
-            self.check_unique()
+        circles = survey.find_circles()
+        if circles:
+            raise self.together_with(circles)
+        try:
+            survey.read_statements()
+            self.check_negated()
+            if survey.unique:
+                self.check_unique()
+        except LimitError:
+            if not self.errors:
+                raise
+        if self.errors:
+            raise self.together_with(())
         return survey
+
+    def together_with(self, others: Sequence[GrammarError]) -> GrammarError:
+        """Return one error with `errors` and the others, in the order of the document, each once."""
+        found = {(error.pointer, error.message): error for error in (*others, *self.errors)}
+        return together(in_order(list(found.values()), self.documents))
 
     def visit(self, place: Place) -> None:
         keywords = place.keywords
@@ -71,21 +93,15 @@ class Refusals:
         if STATED.isdisjoint(keywords):
             return
         self.survey.stating.append(place)
-        errors: list[GrammarError] = []
         for keyword in keywords:
             if keyword in STATED:
                 why = self.why_not(place, keyword)
                 if why:
-                    try:
-                        self.refuse(place, keyword, why)
-                    except GrammarError as error:
-                        errors.append(error)
-        if errors:
-            raise together(errors)
+                    self.refuse(place, keyword, why)
 
     def refuse(self, place: Place, keyword: str, why: str) -> None:
-        if self.strict:
-            raise refused((place.path, keyword), place.resource, keyword, why)
+        if self.strict and len(self.errors) < MAX_ERRORS:
+            self.errors.append(refused((place.path, keyword), place.resource, keyword, why))
         left_out = self.dropped.setdefault(place, {})
         left_out[keyword] = why
         if keyword == "patternProperties" and "additionalProperties" in place.schema:
@@ -195,12 +211,16 @@ class Refusals:
 
     def check_unique(self) -> None:
         """Refuse `uniqueItems` where items cannot be distinguished: see `unique`. This comes last, for what is left
-        out of a schema may be what says that items are few."""
+        out of a schema may be what says that items are few.
+
+        If a list of constants was refused, nothing is checked: once it is mended, it may say that items are few.
+        """
         from .algebra import Algebra
         from .unique import NO_DOUBT, UniqueItems
 
+        if self.errors and any(not CONSTANTS.isdisjoint(keywords) for keywords in self.dropped.values()):
+            return
         survey = self.survey
-        errors: list[GrammarError] = []
         waiting = survey.unique
         algebra = self.algebra
         while waiting:
@@ -219,13 +239,8 @@ class Refusals:
                     if verdict.reads_numbers(algebra):
                         survey.plain_numbers.add(place)
                     continue
-                try:
-                    self.refuse(place, "uniqueItems", verdict.doubt.why)
-                except GrammarError as error:
-                    errors.append(error)
-            if errors:
-                raise together(in_order(errors, self.documents))
-            if len(left) == len(waiting):
+                self.refuse(place, "uniqueItems", verdict.doubt.why)
+            if len(left) == len(waiting) or self.errors:
                 break
             waiting = left
 

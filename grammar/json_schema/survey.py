@@ -15,6 +15,7 @@ from .keywords import APPLICATORS, SAYS_NOTHING
 from .tree import at
 
 if TYPE_CHECKING:
+    from ..errors import GrammarError
     from ..json.numbers import Number
     from .documents import Documents
     from .tree import Place
@@ -111,8 +112,9 @@ class Survey:
             return [documents.grandchild(place, keyword, name).written for name in names]
         return [documents.child(place, keyword).written]
 
-    def find_circle(self) -> None:
-        """Raise GrammarError where a schema applies to a value only if it applies to it."""
+    def find_circles(self) -> list[GrammarError]:
+        """Return the errors about schemas that apply to a value if they apply to it: one error for each circle."""
+        met: dict[Place, GrammarError] = {}
         edges = self.edges
         done: set[Place] = set()
         for root in edges:
@@ -123,20 +125,21 @@ class Survey:
             while stack:
                 for target in stack[-1]:
                     if target in open_:
-                        raise at(
+                        met[target] = at(
                             target.path,
                             target.resource,
                             "the schema applies to a value if it applies to it: a circle of references without an item "
                             "or a member between",
                             hint="leave one of them out",
                         )
-                    if target in edges and target not in done:
+                    elif target in edges and target not in done:
                         open_[target] = True
                         stack.append(iter(edges[target]))
                         break
                 else:
                     stack.pop()
                     done.add(open_.popitem()[0])
+        return list(met.values())
 
     def read_statements(self) -> None:
         """Find what may be negated and what may become too much. No circle may be left."""

@@ -46,16 +46,65 @@ def test_a_list_in_items_hides_no_other_fault_of_its_schema() -> None:
     assert [error.pointer for error in caught.value.errors] == ["/items", "/not", "/minItems"]
 
 
+def test_all_faults_are_reported_at_once() -> None:
+    """Each of these is found at another stage of loading: the check of one keyword, negations, unique items."""
+    schemas = {
+        "keyword": ({"pattern": "(a)\\1"}, "/pattern"),
+        "name": ({"format": "idn-hostname"}, "/format"),
+        "negated": ({"not": {"format": "hostname"}}, "/not/format"),
+        "many": ({"not": {"maxItems": 5000}}, "/not/maxItems"),
+        "unique": ({"not": {"items": {"type": "string"}, "uniqueItems": True}}, "/not/uniqueItems"),
+    }
+    expected = []
+    for name, (schema, pointer) in schemas.items():
+        with pytest.raises(GrammarError) as caught:
+            Grammar.from_json_schema(schema)
+        assert [error.pointer for error in caught.value.errors] == [pointer]
+        expected.append((f"/properties/{name}{pointer}", caught.value.message))
+    together = {"properties": {name: schema for name, (schema, _) in schemas.items()}}
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_json_schema(together)
+    assert [(error.pointer, error.message) for error in caught.value.errors] == expected
+    assert [row.pointer for row in caught.value.report] == [pointer for pointer, _ in expected]
+    assert all(f"at #{pointer}: {message}" in str(caught.value) for pointer, message in expected)
+    # Without `strict`, the same keywords are left out.
+    report = Grammar.from_json_schema(together, strict=False).report
+    assert {pointer for pointer, _ in expected} <= {row.pointer for row in report if row.why.startswith("strict=False")}
+
+
+def test_all_circles_are_reported_at_once() -> None:
+    circles = {f"p{index}": {"allOf": [{"$ref": f"#/properties/p{index}"}]} for index in range(3)}
+    circles["chain"] = {"anyOf": [{"$ref": "#/$defs/one"}, {"$ref": "#/$defs/two"}]}
+    schema = {
+        "properties": {**circles, "refused": {"pattern": "(a)\\1"}},
+        "$defs": {"one": {"not": {"$ref": "#/$defs/two"}}, "two": {"if": {"$ref": "#/$defs/one"}}},
+    }
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_json_schema(schema)
+    found = [error.pointer for error in caught.value.errors]
+    assert found[:4] == ["/properties/p0", "/properties/p1", "/properties/p2", "/properties/refused/pattern"]
+    assert len(found) == 5 and found[4] in ("/$defs/one", "/$defs/two")
+
+
+def test_what_depends_on_a_refused_fault_is_not_guessed() -> None:
+    """Without the constants nothing would say what the items are. With them, they can be distinguished."""
+    schema = {"items": {"enum": ["\ud800", 1, 2]}, "uniqueItems": True}
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_json_schema(schema)
+    assert [error.pointer for error in caught.value.errors] == ["/items/enum"]
+    Grammar.from_json_schema({**schema, "items": {"enum": ["a", 1, 2]}})
+
+
 def test_errors_have_the_rows_of_what_is_refused() -> None:
     schema = {"items": {"uniqueItems": True}, "properties": {"a": {"pattern": "("}, "b": {"multipleOf": 4099}}}
     with pytest.raises(GrammarError) as caught:
         Grammar.from_json_schema(schema)
     error = pickle.loads(pickle.dumps(caught.value))
     assert [row[:3] for row in error.report] == [
+        ("/items/uniqueItems", "uniqueItems", "refused"),
         ("/properties/a/pattern", "pattern", "refused"),
         ("/properties/b/multipleOf", "multipleOf", "refused"),
     ]
-    # With nothing else to refuse, this is found last.
     with pytest.raises(GrammarError) as caught:
         Grammar.from_json_schema({"items": schema["items"]})
     assert [row[:3] for row in caught.value.report] == [("/items/uniqueItems", "uniqueItems", "refused")]
