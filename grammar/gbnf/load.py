@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...trie.errors import shortened
-from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
+from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError, together
 from ..model.compile import compile_model
 from ..model.model import Model, Symbols
 from ..model.repetition import Alternatives, counted, group, repeat_into
 from ..regex.ast import Node as Regex
 from ..source import GrammarWarning, SourceText, did_you_mean
-from .parse import parse
+from .parse import MAX_ERRORS, parse, syntax_errors
 from .terminals import concat, find_terminals
 from .tree import Choice, Definition, Node, Reference, Repeat, Sequence, Text, Token
 
@@ -38,7 +38,8 @@ def load(text: str, start: str, limits: Limits) -> tuple[Engine, tuple[GrammarWa
 
         if is_lark(text):
             raise pointed_to(error, "Grammar.from_lark") from error
-        raise
+        found = [] if isinstance(error, GrammarLimitError) else syntax_errors(SourceText(text), limits)
+        raise (together(found) if found else error) from None
     return engine, tuple(loader.model.warnings)
 
 
@@ -78,14 +79,19 @@ class GbnfLoader:
                 message = f"rule `{definition.name}` is defined again in line {line}; the last definition counts"
                 self.model.warn(message, before.begin)
             self.definitions[definition.name] = definition
-        for definition in definitions:
-            for reference in definition.references:
-                if reference.name not in self.definitions:
-                    raise self.source.error(
-                        f"rule `{reference.name}` is not defined",
-                        reference.at,
-                        did_you_mean(reference.name, self.definitions) or f"define it: `{reference.name} ::= ...`",
-                    )
+        undefined = [
+            reference
+            for definition in definitions
+            for reference in definition.references
+            if reference.name not in self.definitions
+        ]
+        if undefined:
+            raise together([self.undefined(reference) for reference in undefined[:MAX_ERRORS]])
+
+    def undefined(self, reference: Reference) -> GrammarError:
+        name = reference.name
+        hint = did_you_mean(name, self.definitions) or f"define it: `{name} ::= ...`"
+        return self.source.error(f"rule `{name}` is not defined", reference.at, hint)
 
     def warn_posix_classes(self) -> None:
         """Warn of classes such as `[:upper:]`. Within other brackets these are a syntax error."""

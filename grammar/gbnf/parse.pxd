@@ -15,6 +15,7 @@ cdef class _Parser:
     cdef list references
 
     cpdef grammar(self)
+    cpdef list errors(self)
     @cython.locals(begin=Py_ssize_t)
     cdef Definition definition(self)
     @cython.locals(

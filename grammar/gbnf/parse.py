@@ -37,6 +37,12 @@ MACROS = {
 }
 """Macros of XGrammar's EBNF, which is otherwise GBNF, and what to write here in place of each."""
 
+MAX_ERRORS = 100
+"""At most so many errors of one text are collected, for `GrammarError.errors`. Others are not looked for."""
+
+_RULE = re.compile(r"^[ \t]*([A-Za-z0-9_-]+)[ \t]*::=", re.MULTILINE)
+"""The beginning of a rule, at which parsing continues after an error."""
+
 _COMMENT = re.compile(r"#[^\r\n]*")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _PLAIN = re.compile(r'[^"\\\x00\ud800-\udfff]+')
@@ -61,6 +67,11 @@ def parse(source: SourceText, limits: Limits = DEFAULT) -> list[Definition]:
     return _Parser(source, limits).grammar()
 
 
+def syntax_errors(source: SourceText, limits: Limits = DEFAULT) -> list[GrammarError]:
+    """Return the syntax errors of a text, at most MAX_ERRORS. After each, parsing continues at the next rule."""
+    return _Parser(source, limits).errors()
+
+
 class _Parser:
     """One reading of one text. Invariant: `text[at]` is the first character not read yet."""
 
@@ -79,6 +90,22 @@ class _Parser:
             definitions.append(self.definition())
             self.skip(True)
         return definitions
+
+    def errors(self) -> list[GrammarError]:
+        found: list[GrammarError] = []
+        self.skip(True)
+        while self.at < self.end and len(found) < MAX_ERRORS:
+            begin = self.at
+            try:
+                self.definition()
+                self.skip(True)
+            except GrammarError as error:
+                found.append(error)
+                # A string or a class that does not end has taken the text up to its end, with all rules in it.
+                line = 0 if self.at >= self.end else self.text.rfind("\n", 0, self.at) + 1
+                match = _RULE.search(self.text, max(begin + 1, line))
+                self.at = self.end if match is None else match.start(1)
+        return sorted(found, key=_place)
 
     def definition(self) -> Definition:
         begin = self.at
@@ -414,3 +441,7 @@ class _Parser:
 
             hint = posix_hint(self.source.text[: self.at]) or hint
         return self.source.error(f"unexpected character {char!r}", self.at, hint)
+
+
+def _place(error: GrammarError) -> tuple[int, int]:
+    return error.line or 0, error.column or 0

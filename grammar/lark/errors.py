@@ -2,7 +2,8 @@
 
 Loading stops at the first error. Then the text is read again, more slowly, and all errors are collected, so grammars
 without errors pay nothing for this. Malformed definitions hide the names that they define; so names are checked only if
-the syntax is correct, and whether there is a sentence only if everything else is.
+the syntax is correct, and whether there is a sentence only if everything else is. Embedded grammars and schemas are
+checked as well, each by itself.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
+from ...earley._engine import Engine
+from ...earley._regex import Regexes
 from ...trie.errors import EarleymaskError
 from ..errors import GrammarError, GrammarLimitError, together
+from ..model.compile import errors_at
 from ..other_syntax import is_gbnf, pointed_to
 from .load import LarkLoader
 from .modules import Modules, Options
@@ -20,8 +24,10 @@ from .parse import MAX_ERRORS, syntax_errors
 from .scope import Elsewhere, Environment, Found, Scope, special_of
 from .tree import (
     DECLARED,
+    Block,
     Choice,
     Definition,
+    Extended,
     Node,
     Repeat,
     RuleName,
@@ -44,9 +50,10 @@ def all_errors(first: GrammarError, text: str, start: str, modules: Modules) -> 
     """Return an error with all errors of `text` that can be found. `first` is among them."""
     errors = syntax_errors(text, modules.limits)
     if not errors and first.source is None:
-        collector = _Collector(text, modules)
+        collector = _Collector(LarkLoader(modules.parse(text), modules), [])
         with suppress(EarleymaskError):  # a limit was reached; the errors collected before are correct
             collector.collect(start)
+            collector.collect_made()
         errors = collector.errors
     known = {_key(error): error for error in errors if not isinstance(error, GrammarLimitError)}
     known.setdefault(_key(first), first)
@@ -55,7 +62,7 @@ def all_errors(first: GrammarError, text: str, start: str, modules: Modules) -> 
 
 
 def _key(error: GrammarError) -> tuple[object, ...]:
-    return error.source, error.line, error.column, error.message
+    return error.source, error.line, error.column, error.pointer, error.message
 
 
 def _order(error: GrammarError) -> tuple[str, int, int]:
@@ -65,11 +72,11 @@ def _order(error: GrammarError) -> tuple[str, int, int]:
 class _Collector:
     """Reads what loading reads, and continues after each error."""
 
-    def __init__(self, text: str, modules: Modules) -> None:
-        self.errors: list[GrammarError] = []
+    def __init__(self, loader: LarkLoader, errors: list[GrammarError]) -> None:
+        self.errors = errors
         self.recursive = False
         self.checked: set[Found] = set()  # terminals whose errors have been collected
-        self.loader = LarkLoader(modules.parse(text), modules)
+        self.loader = loader
 
     def collect(self, start: str) -> None:
         loader = self.loader
@@ -80,10 +87,19 @@ class _Collector:
         for _, definition, scope, environment in loader.pending:  # grows while it is read
             self.check_rule(scope, definition.tree, environment)
         for definition in top.definitions.values():
-            if definition.tree is not DECLARED and (definition.is_terminal or definition.name not in top.symbols):
+            if definition.tree is not DECLARED:
                 self.check_names(definition)
         for tree in loader.parsed.ignored:
             self.check_terminal((top, Definition(tree.at, "", tree, True)))
+
+    def collect_made(self) -> None:
+        """Collect the errors of the JSON Schemas within the text, and of grammars within it that were given."""
+        model = self.loader.model
+        for symbol, make in model.makers.items():
+            try:
+                make(Engine(Regexes()))
+            except GrammarError as error:
+                self.errors += errors_at(model, symbol, error)
 
     def check_rule(self, scope: Scope, tree: Node, environment: Environment | None) -> None:
         for leaf, where in leaves(tree, scope):
@@ -96,10 +112,26 @@ class _Collector:
             if found is not None and len(self.errors) > before and found[1].tree is not DECLARED:
                 self.errors.pop()
                 self.check_terminal(found)
+            elif len(self.errors) > before and isinstance(leaf, Block) and leaf.raw.startswith("%lark"):
+                self.check_inner(leaf)
+
+    def check_inner(self, block: Block) -> None:
+        """Collect the errors of a grammar in the text, `%lark {...}`, beside its first, which has been collected."""
+        from .embedded import block_loader
+
+        errors: list[GrammarError] = []
+        with suppress(GrammarError):
+            inner = block_loader(self.loader, block)
+            assert isinstance(inner, LarkLoader)
+            _Collector(inner, errors).collect("start")
+        self.errors += [error for error in errors if error.line is not None]
 
     def check_names(self, definition: Definition) -> None:
-        for leaf, where in leaves(definition.tree, self.loader.top):
-            if not self.is_failed(leaf, where):
+        """Collect the errors about names without a meaning in a definition, wherever they stand in it."""
+        top = self.loader.top
+        is_reached = not definition.is_terminal and definition.name in top.symbols
+        for leaf, where in leaves(definition.tree, top, deep=True):
+            if not self.is_failed(leaf, where) and (where is top or not is_reached):
                 self.loader.enter(where, None)
                 alone = Definition(leaf.at, definition.name, leaf, definition.is_terminal, definition.params)
                 self.attempt(partial(self.loader.check_names, alone))
@@ -155,17 +187,27 @@ class _Collector:
             self.errors.append(error)
 
 
-def leaves(tree: Node, scope: Scope) -> Iterator[tuple[Node, Scope]]:
-    """Yield the names, literals and uses of templates in `tree`, in order, with the scopes of their texts."""
+def leaves(tree: Node, scope: Scope, *, deep: bool = False) -> Iterator[tuple[Node, Scope]]:
+    """Yield the names, literals and uses of templates in `tree`, in order, with the scopes of their texts.
+
+    An expression that Lark does not have is yielded as a whole. With `deep`, also what stands in it is yielded, and the
+    arguments of templates.
+    """
     if isinstance(tree, Sequence):
         for item in tree.items:
-            yield from leaves(item, scope)
+            yield from leaves(item, scope, deep=deep)
     elif isinstance(tree, Choice):
         for alternative in tree.alternatives:
-            yield from leaves(alternative, scope)
+            yield from leaves(alternative, scope, deep=deep)
     elif isinstance(tree, Repeat):
-        yield from leaves(tree.body, scope)
+        yield from leaves(tree.body, scope, deep=deep)
     elif isinstance(tree, Elsewhere):
-        yield from leaves(tree.tree, tree.scope)
+        yield from leaves(tree.tree, tree.scope, deep=deep)
     else:
+        if deep and isinstance(tree, Extended):
+            for child in tree.children():
+                yield from leaves(child, scope, deep=True)
+        elif deep and isinstance(tree, TemplateUse):
+            for argument in tree.arguments:
+                yield from leaves(argument, scope, deep=True)
         yield tree, scope

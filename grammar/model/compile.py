@@ -332,28 +332,12 @@ class _Compiler:
             try:
                 made: int = model.makers[symbol](engine)
             except GrammarError as error:
-                raise self.at_symbol(symbol, error) from error
+                raise together(errors_at(self.model, symbol, error)) from error
             return made
         if symbol in model.token_sets:
             ranges, names, negated = model.token_sets[symbol]
             return engine.add_token_ids(name, ranges, names=names, negated=negated)
         return engine.add_special(name) if kind == SPECIAL else engine.add_nonterminal(name)
-
-    def at_symbol(self, symbol: int, error: GrammarError) -> GrammarError:
-        """Return the errors of a maker, a grammar within the grammar, with the place of its symbol in this one."""
-        reporter = self.model.reporter
-        origin = self.model.origins[symbol]
-        found: list[GrammarError] = []
-        shown: GrammarError
-        for one in error.errors:
-            if isinstance(one, GrammarLimitError):
-                shown = reporter.limit_error(one.message, origin).copy_limit(one)
-                shown.hint = one.hint
-            else:
-                shown = reporter.error(one.message, origin, one.hint)
-            shown.pointer, shown.option = one.pointer, one.option
-            found.append(shown)
-        return together(found)
 
     def describe(self, engine: Engine, symbol: int, id_: int) -> None:
         """Give the attributes of `symbol`, if it has any, to the engine, where it is `id_`."""
@@ -362,3 +346,20 @@ class _Compiler:
             from .attributes import describe  # few grammars have any
 
             describe(attributes, engine, id_, partial(self.lower_part, symbol))
+
+
+def errors_at(model: Model, symbol: int, error: GrammarError) -> list[GrammarError]:
+    """Return the errors of a maker, a grammar within the grammar, with the place of its symbol in this one."""
+    reporter = model.reporter
+    origin = model.origins[symbol]
+    found: list[GrammarError] = []
+    shown: GrammarError
+    for one in error.errors:
+        if isinstance(one, GrammarLimitError):
+            shown = reporter.limit_error(one.message, origin).copy_limit(one)
+            shown.hint = one.hint
+        else:
+            shown = reporter.error(one.message, origin, one.hint)
+        shown.pointer, shown.option = one.pointer, one.option
+        found.append(shown)
+    return found

@@ -261,6 +261,41 @@ def test_errors(text: str, line: int | None, column: int | None, message: str) -
     assert pickle.loads(pickle.dumps(caught.value)).message == caught.value.message
 
 
+def places(text: str) -> list[tuple[int | None, int | None]]:
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_gbnf(text)
+    return [(error.line, error.column) for error in caught.value.errors]
+
+
+def test_all_undefined_names_are_reported_at_once() -> None:
+    assert places('root ::= a b c\nb ::= d "x" (e | a)\nc ::= "c"') == [(1, 10), (2, 7), (2, 14), (2, 18)]
+    assert len(places("root ::= " + " ".join(f"x{index}" for index in range(1000)))) == 100
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('root ::= "a" / b\nb ::= [a-z]\nc ::= "x" )', [(1, 14), (3, 11)]),
+        ('root ::= ("a"\nb ::= (c\nc ::= "\\q"', [(1, 10), (2, 7), (3, 8)]),
+        ('root ::= "a\nb ::= [a-z\nc ::= d |', [(1, 10), (2, 7)]),  # a string and a class that do not end
+        ('root ::= "a"\n"b"\nc = "c"\nd ::= *', [(2, 1), (4, 7)]),  # from the next line that begins like a rule
+        ('root ::= "a" b ::= "c"\n  d ::= **', [(1, 16), (2, 9)]),
+    ],
+)
+def test_all_syntax_errors_are_reported_at_once(text: str, expected: list[tuple[int, int]]) -> None:
+    assert places(text) == expected
+    # Each of them is the first error of the text that begins at its rule.
+    lines = text.split("\n")
+    for line, column in expected:
+        assert places("\n" * (line - 1) + "\n".join(lines[line - 1 :]))[0] == (line, column)
+
+
+def test_names_are_not_checked_in_a_malformed_text() -> None:
+    """The rules that cannot be read hide the names that they define."""
+    assert places('root ::= a\na ::= "x')[0] == (2, 7)
+    assert len(places('root ::= a\na ::= "x')) == 1
+
+
 def test_an_error_shows_the_place() -> None:
     with pytest.raises(GrammarError) as caught:
         Grammar.from_gbnf('root ::= item+\nitem ::= "- " [^\\n]+ "\\n\nlist ::= itme\n')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from typing import Any
 
 import pytest
 
@@ -179,6 +180,49 @@ def test_errors_of_one_line_share_it() -> None:
         Grammar.from_lark("start: " + " ".join(f"x{i}" for i in range(1000)))
     assert len(caught.value.errors) == 100
     assert len({id(error.text) for error in caught.value.errors}) == 1
+
+
+def places(text: str, **options: Any) -> list[tuple[int | None, int | None]]:
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_lark(text, **options)
+    return [(error.line, error.column) for error in caught.value.errors]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("start: a b C", [8, 10, 12]),
+        ("start[capture]: a b c", [17, 19, 21]),  # with attributes
+        ('start: "a"\nx[lazy]: (d E)? f{g} h::1\nf{y}: y z', [11, 13, 19, 22, 9]),  # that nothing reaches
+        ("start: A & B & C | ~D", [8, 12, 16, 21]),
+        ("start: X\nX: A & (B | C) & ~D", [4, 9, 13, 19]),
+        ("start: x::1 y::2\nx::_: a b %if lt(_, 3)", [13, 7, 9]),
+        ("start: f{a} f{b}\nf{x}: x c", [10, 15, 9]),
+    ],
+)
+def test_all_undefined_names_are_reported_at_once(text: str, columns: list[int]) -> None:
+    assert [column for _, column in places(text)] == columns
+
+
+def test_grammars_and_schemas_within_a_text_report_all_their_errors() -> None:
+    schema = r'%json {"properties": {"a": {"pattern": "(a)\\1"}, "b": {"pattern": "(a)\\1"}}}'
+    text = f'start: one two\n | {schema}\n | %json {{"type": 3}}\n | %lark {{ start: three /(/ four }}'
+    text += "\n | %lark { begin: five }\n | %lark { start: ) }"
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_lark(text)
+    assert [(error.line, error.column, error.pointer) for error in caught.value.errors] == [
+        (1, 8, None),
+        (1, 12, None),
+        (2, 4, "/properties/a/pattern"),
+        (2, 4, "/properties/b/pattern"),
+        (3, 4, "/type"),
+        (4, 19, None),
+        (4, 26, None),
+        (4, 29, None),
+        (5, 4, None),
+        (5, 19, None),
+        (6, 19, None),
+    ]
 
 
 def test_no_more_errors_are_looked_for_than_told() -> None:
