@@ -66,7 +66,8 @@ cdef class Reading:
     """All readings of one text. Must not be used after an error."""
 
     def __cinit__(self, Engine engine not None, list tokens not None):
-        cdef uint32_t place = 0, byte
+        cdef uint32_t place = 0
+        cdef unsigned char byte     # a plain char would be negative beyond ASCII
         self.engine = engine
         self.rules = engine.rules
         self.lexer = engine.lexer

@@ -31,6 +31,11 @@ def captured(grammar: str | Grammar, text: str, **options: object) -> list[tuple
     return matcher.captures()
 
 
+def test_texts_beyond_ascii() -> None:
+    grammar = 'start: x y\nx[capture="x"]: /[à-ç]+/\ny[capture="y"]: /[^a]{1,3}/'
+    assert captured(grammar, "àçéß🙂") == [("x", "àç".encode()), ("y", "éß🙂".encode())]
+
+
 def random_rules(rng: random.Random) -> tuple[Rules, set[str], str]:
     names = ["start", "x", "y", "z"][: rng.randint(2, 4)]
     rules = {
