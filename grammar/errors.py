@@ -40,8 +40,12 @@ class Reason(str, Enum):
     """The keyword constrains nothing here."""
     PROPERTY_ORDER = "property_order"
     WHITESPACE = "whitespace"
+    SPELLINGS = "spellings"
+    """Constants, keys that the schema names, and numbers are written as people and models write them."""
     STRING_ESCAPES = "string_escapes"
+    LONE_SURROGATES = "lone_surrogates"
     NUMBER_PLAIN = "number_plain"
+    NUMBER_EXPONENTS = "number_exponents"
     NUMBER_DIGITS = "number_digits"
     DIFFERING_NUMBERS = "differing numbers"
     """Numbers that must differ are written without an exponent."""
@@ -56,7 +60,15 @@ class Reason(str, Enum):
         return self.value
 
 
-ABOUT_NUMBERS = frozenset((Reason.NUMBER_PLAIN, Reason.NUMBER_DIGITS, Reason.DIFFERING_NUMBERS))
+ABOUT_NUMBERS = frozenset(
+    (
+        Reason.SPELLINGS,
+        Reason.NUMBER_PLAIN,
+        Reason.NUMBER_EXPONENTS,
+        Reason.NUMBER_DIGITS,
+        Reason.DIFFERING_NUMBERS,
+    )
+)
 """The reasons that are about how numbers are spelled."""
 
 

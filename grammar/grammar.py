@@ -212,11 +212,14 @@ class Grammar:
         whitespace: str = "flexible",
         max_indent: int = 64,
         separators: tuple[str, str] | None = None,
+        spellings: str = "all",
         ensure_ascii: bool = False,
-        string_escapes: str = "all",
+        string_escapes: str | None = None,
+        lone_surrogates: bool | None = None,
         number_digits: int = 17,
         number_shift: int = 8,
-        number_plain: bool = False,
+        number_plain: bool | None = None,
+        number_exponents: bool | None = None,
         strict: bool = True,
         format_assertion: bool = True,
         registry: Any = None,
@@ -231,10 +234,14 @@ class Grammar:
                 `indent`, "compact" for none.
             max_indent: how many blanks and tabs may follow a line break if white space is flexible.
             separators: the texts between items, and between keys and values, as for `json.dumps`.
+            spellings: "all" for every spelling of strings and numbers that JSON has; "plain" for those that people and
+                models write. It decides about the options below that are None.
             ensure_ascii: whether characters beyond ASCII are written as escapes.
             string_escapes: "all" for every spelling of a string, "shortest" for the shortest one, as in `json.dumps`.
+            lone_surrogates: whether strings may have lone surrogates, as escapes, if no condition is on them.
             number_digits, number_shift: how many digits numbers with an exponent may have; see docs/json_schema.md.
             number_plain: whether numbers are written without an exponent, and integers without a fraction.
+            number_exponents: whether numbers may have an exponent, also with `number_plain`.
             strict: whether to refuse a schema with something that cannot be enforced. If False, that is not enforced,
                 and `report` says so.
             format_assertion: whether `format` is enforced, unless a metaschema says.
@@ -260,6 +267,9 @@ class Grammar:
             number_digits,
             number_shift,
             number_plain,
+            spellings,
+            lone_surrogates,
+            number_exponents,
         )
         if isinstance(schema, (str, bytes)):
             _check_size(len(schema), limits)

@@ -26,10 +26,11 @@ Trees are cached, since many schemas ask for the same ones, such as that of `"mi
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 from ...earley.errors import LimitError
 from ..regex.ast import And, Automaton, Chars, Concat, Literal, Node, Not, Repeat, Union
-from .numbers import ALL, AS_DECIMALS, INTEGERS, WRITTEN_INTEGERS, Number, NumberSet, written
+from .numbers import ALL, AS_DECIMALS, AS_INTEGERS, DUMPED, INTEGERS, Number, NumberSet, exact, written
 
 MAX_MODULUS = 1024
 """The most remainders that an automaton of multiples may distinguish. Beyond it, LimitError is raised, unless the
@@ -64,6 +65,26 @@ DIGITS = 17
 
 SHIFT = 8
 """The default for `shift`. Programs write numbers with an exponent with one digit before the point."""
+
+
+class NumberStyle(NamedTuple):
+    """How numbers are spelled.
+
+    digits, shift: how many digits are counted beside an exponent, see `number_tree`.
+    exponents: numbers may have an exponent.
+    fractions: whole numbers may have a fraction of zeros, whatever says that they are whole.
+    plain: listed members are written as `json.dumps` or the schema writes them, and those of DUMPED sets without
+        fraction and exponent if all are whole.
+    """
+
+    digits: int = DIGITS
+    shift: int = SHIFT
+    exponents: bool = True
+    fractions: bool = True
+    plain: bool = False
+
+
+ALL_SPELLINGS = NumberStyle()
 
 Bound = tuple[int, int]  # digits, shift
 
@@ -126,7 +147,7 @@ _AS_DECIMAL = _seq(_MINUS, _SOME_DIGITS, Chars(((46, 46), (69, 69), (101, 101)))
 
 
 @_kept
-def number_tree(numbers: NumberSet, digits: int = DIGITS, shift: int = SHIFT, plain: bool = False) -> Node:
+def number_tree(numbers: NumberSet, spelling: NumberStyle = ALL_SPELLINGS) -> Node:
     """Return the JSON spellings of the members of `numbers`; for the empty set, a tree that matches nothing.
 
     A spelling with an exponent is included if it has at most `digits` digits after the point, and before the point has
@@ -134,24 +155,29 @@ def number_tree(numbers: NumberSet, digits: int = DIGITS, shift: int = SHIFT, pl
     Other spellings with an exponent are included only if their digits need not be counted: `digits` matters only for
     multiples, `shift` only for bounds other than 0 and for trailing zeros of multiples, and neither for zero.
 
-    With `plain`, only spellings without an exponent are included and, for integers, only those without a fraction (`-0`
-    is an integer), unless the members are spelled as decimals.
+    Without `exponents`, only spellings without an exponent are included. Without `fractions`, a set of whole numbers
+    has only spellings without fraction and exponent (`-0` is an integer), unless its members are spelled as decimals.
+    With `plain`, this holds for sets that are DUMPED, and `_dumped` says how listed members are spelled.
 
     Raises LimitError if a bound has too many digits or `multipleOf` has too many remainders, see MAX_MODULUS.
     """
+    digits, shift, exponents, fractions, plain = spelling
     if not 1 <= shift <= digits <= MAX_DIGITS:
         raise ValueError(
             f"number_shift={shift} and number_digits={digits}: both must be from 1 to {MAX_DIGITS}, and number_shift "
             "must not be the greater one"
         )
     bound = (digits, shift)
-    if numbers.spelled == AS_DECIMALS:
-        return _all([_tree(numbers.in_all_spellings(), bound, PLAIN if plain else ANY), _AS_DECIMAL])
-    style = ANY
-    if plain or numbers.spelled:  # as integers: without fraction and exponent
+    style = ANY if exponents else PLAIN
+    if numbers.spelled & AS_DECIMALS:
+        return _all([_tree(numbers.in_all_spellings(), bound, style), _AS_DECIMAL])
+    if plain and numbers.listed is not None:
+        return _dumped(numbers, exponents, fractions)
+    if numbers.spelled & AS_INTEGERS or not fractions or (plain and numbers.spelled & DUMPED):
         are_whole = numbers.multiple is not None and numbers.multiple % 1 == 0
-        style = WHOLE if are_whole or numbers.listed is not None else PLAIN
-    return _tree(numbers, bound, style)
+        if are_whole or numbers.listed is not None:
+            style = WHOLE
+    return _tree(numbers.in_all_spellings() if numbers.spelled else numbers, bound, style)
 
 
 def _tree(numbers: NumberSet, bound: Bound, style: int) -> Node:
@@ -171,7 +197,7 @@ def _tree(numbers: NumberSet, bound: Bound, style: int) -> Node:
             parts.append(positive)
         if negative is not None:
             parts.append(_seq(Literal("-"), negative))
-    if zero and not (style == WHOLE and numbers in (INTEGERS, WRITTEN_INTEGERS)):
+    if zero and not (style == WHOLE and numbers == INTEGERS):
         parts.append(_zero(style))
     return _any(parts) if parts else _NONE
 
@@ -602,6 +628,65 @@ def _listed(values: tuple[Number, ...], bound: Bound, style: int) -> Node:
     if 0 in values:
         parts.append(_zero(style))
     return _any(parts) if parts else _NONE
+
+
+def _dumped(numbers: NumberSet, exponents: bool, fractions: bool) -> Node:
+    """Return the listed members as `json.dumps` writes them, and in the schema's own spellings.
+
+    A whole number is written as an int and, unless the set is DUMPED or has only integers, as a float as well. A number
+    that no float equals is written with all its digits.
+    """
+    found: set[str] = set()
+    for value in numbers.listed or ():
+        is_whole = value.denominator == 1
+        figures = written(value)
+        as_float = _float_text(value)
+        if as_float is not None and _has_e(as_float) and not exponents:
+            as_float = None
+        if is_whole or as_float is None:
+            found.add(figures)
+        if not is_whole:
+            found.add(as_float or figures)
+        elif fractions and not numbers.spelled:
+            found.add(as_float or f"{figures}.0")
+    if not numbers.spelled & AS_INTEGERS:
+        for value, text in numbers.own:
+            if fractions or value.denominator != 1:
+                found.update([one for one in (text, _float_text(value)) if one and (exponents or not _has_e(one))])
+    return _one_text_of(sorted(found), 0) if found else _NONE
+
+
+def _float_text(value: Number) -> str | None:
+    """Return what `json.dumps` writes for the float that equals the number; None if no float does."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return None
+    return repr(nearest) if exact(nearest) == value else None
+
+
+def _has_e(text: str) -> bool:
+    return "e" in text or "E" in text
+
+
+def _one_text_of(texts: list[str], start: int) -> Node:
+    """Return the ends, from index `start` on, of these texts, which are sorted and equal before `start`."""
+    first, last = texts[0], texts[-1]
+    end = start
+    while end < len(first) and first[end] == last[end]:
+        end += 1
+    head = Literal(first[start:end])
+    if len(texts) == 1:
+        return head
+    alternatives: list[Node] = []
+    if len(first) == end:
+        alternatives.append(Literal(""))
+        texts = texts[1:]
+    while texts:
+        n = sum([text[end] == texts[0][end] for text in texts])
+        alternatives.append(_one_text_of(texts[:n], end))
+        texts = texts[n:]
+    return _seq(head, _any(alternatives))
 
 
 def _values(values: list[Number], bound: Bound, style: int) -> Node:

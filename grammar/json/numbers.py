@@ -7,7 +7,8 @@ A set is a finite list of values, or it holds all finite decimals x for which
     x is a multiple of none of `non_multiples`, and x is none of `excluded`.
 
 Besides, a set may restrict how its members are spelled, since draft 4 distinguishes spellings: as an integer, without
-fraction and exponent, or in any other way.
+fraction and exponent, or in any other way. And it may note how plain spellings write its members (DUMPED, `own`), which
+says nothing about which numbers are members.
 
 The intersection of two sets is a set, the complement of a set is a union of a few sets, and whether a set is empty is
 decided exactly. Arithmetic is exact, on ints and Fractions. A float counts as the number that its `repr` shows, which
@@ -44,8 +45,13 @@ memory, and LimitError is raised."""
 MAX_LISTED = 16
 """A set of multiples between two bounds with at most this many members is kept as the list of them."""
 
-IN_ALL_SPELLINGS, AS_INTEGERS, AS_DECIMALS = 0, 1, 2
-"""How members may be spelled. Spellings without fraction and exponent are those as integers, all others as decimals."""
+IN_ALL_SPELLINGS, AS_INTEGERS, AS_DECIMALS, DUMPED = 0, 1, 2, 4
+"""How members may be spelled. Spellings without fraction and exponent are those as integers, all others as decimals.
+DUMPED is a bit of its own: plain spellings write whole members without fraction and exponent, as `json.dumps` writes an
+int. A complement drops it."""
+
+RESTRICTED = AS_INTEGERS | AS_DECIMALS
+"""The bits of `NumberSet.spelled` that are a condition."""
 
 MAX_SCANNED = 1 << 16
 """The most candidates that are tried to find the members of a set of multiples between two bounds. If none of them is a
@@ -100,7 +106,8 @@ class NumberSet:
         non_multiples: positive numbers of which no member is a multiple, ascending.
         excluded: numbers that fulfil all the conditions above and yet are no members, ascending.
         listed: all members, ascending, if they are few or were given as a list; the attributes above then mean nothing.
-        spelled: IN_ALL_SPELLINGS, AS_INTEGERS (then all members are whole) or AS_DECIMALS.
+        spelled: IN_ALL_SPELLINGS, AS_INTEGERS (then all members are whole) or AS_DECIMALS; or one of them with DUMPED.
+        own: pairs of a listed member and a spelling that the schema itself has for it, sorted.
     """
 
     __slots__ = (
@@ -113,6 +120,7 @@ class NumberSet:
         "minimum",
         "multiple",
         "non_multiples",
+        "own",
         "spelled",
     )
     minimum: Number | None
@@ -124,6 +132,7 @@ class NumberSet:
     excluded: tuple[Number, ...]
     listed: tuple[Number, ...] | None
     spelled: int
+    own: tuple[tuple[Number, str], ...]
 
     def __init__(
         self,
@@ -136,6 +145,7 @@ class NumberSet:
         excluded: tuple[Number, ...],
         listed: tuple[Number, ...] | None,
         spelled: int = IN_ALL_SPELLINGS,
+        own: tuple[tuple[Number, str], ...] = (),
     ) -> None:
         self.minimum = minimum
         self.maximum = maximum
@@ -146,12 +156,13 @@ class NumberSet:
         self.excluded = excluded
         self.listed = listed
         self.spelled = spelled
+        self.own = own
         self._hash = hash(self.key())
 
     def key(self) -> tuple[Any, ...]:
         """Return what equality compares."""
         if self.listed is not None:
-            return (*self.listed, None, self.spelled) if self.spelled else self.listed
+            return (*self.listed, None, self.spelled, self.own) if self.spelled or self.own else self.listed
         return (
             self.minimum,
             self.maximum,
@@ -170,7 +181,7 @@ class NumberSet:
         return self._hash
 
     def __repr__(self) -> str:
-        how = ("", " as integers", " as decimals")[self.spelled]
+        how = ("", " as integers", " as decimals")[self.spelled & RESTRICTED] + " dumped" * (self.spelled >= DUMPED)
         if self.listed is not None:
             return f"NumberSet({{{', '.join(map(written, self.listed))}}}{how})"
         parts = []
@@ -225,10 +236,10 @@ class NumberSet:
     def intersection(self, other: NumberSet) -> NumberSet:
         """Return the set of the numbers that are in both sets."""
         spelled = self.spelled | other.spelled
-        if spelled == AS_INTEGERS | AS_DECIMALS:
+        if spelled & RESTRICTED == RESTRICTED:
             return EMPTY
         if self.listed is not None:
-            return listed([value for value in self.listed if other.contains(value)], spelled)
+            return listed([value for value in self.listed if other.contains(value)], spelled, self.own + other.own)
         if other.listed is not None:
             return other.intersection(self)
         minimum, above = self.minimum, self.above
@@ -253,10 +264,11 @@ class NumberSet:
 
     def complement(self) -> list[NumberSet]:
         """Return sets whose union is all numbers that are not in this set."""
-        if self.spelled:
-            alike = number_set(spelled=self.spelled)
+        restricted = self.spelled & RESTRICTED
+        if restricted:
+            alike = number_set(spelled=restricted)
             found = [other.intersection(alike) for other in self.in_all_spellings().complement()]
-            found.append(number_set(spelled=(AS_INTEGERS | AS_DECIMALS) ^ self.spelled))
+            found.append(number_set(spelled=RESTRICTED ^ restricted))
             return [other for other in found if not other.is_empty()]
         if self.listed is not None:
             return [number_set(excluded=self.listed)]
@@ -274,13 +286,15 @@ class NumberSet:
 
     def is_within(self, other: NumberSet) -> bool:
         """Tell whether all members, in all their spellings, are in the other set. False if that takes too much work."""
+        if other.spelled & ~self.spelled & DUMPED or not set(self.own) <= set(other.own):
+            return False
         try:
             return all(self.intersection(outside).is_empty() for outside in other.complement())
         except LimitError:
             return False
 
     def in_all_spellings(self) -> NumberSet:
-        """Return the set of the same numbers in all spellings."""
+        """Return the set of the same numbers without a note or a condition on how they are spelled."""
         if self.listed is not None:
             return listed(self.listed)
         return NumberSet(
@@ -314,7 +328,7 @@ def number_set(
     """
     low = None if minimum is None else exact(minimum)
     high = None if maximum is None else exact(maximum)
-    multiple: Number | None = 1 if spelled == AS_INTEGERS else None
+    multiple: Number | None = 1 if spelled & AS_INTEGERS else None
     for value in multiples:
         number = _positive(value)
         multiple = number if multiple is None else _common_multiple(multiple, number)
@@ -384,15 +398,16 @@ def _few(members: NumberSet, dropped: list[Number]) -> NumberSet:
     )
 
 
-def listed(values: Iterable[Any], spelled: int = IN_ALL_SPELLINGS) -> NumberSet:
-    """Return the set of these numbers, which `exact` reads. Numbers that are not whole are dropped if `spelled` is
-    AS_INTEGERS."""
+def listed(values: Iterable[Any], spelled: int = IN_ALL_SPELLINGS, own: Iterable[tuple[Number, str]] = ()) -> NumberSet:
+    """Return the set of these numbers, which `exact` reads. Numbers that are not whole are dropped if `spelled` has
+    AS_INTEGERS. `own` may have spellings of other numbers, which are dropped."""
     numbers = {exact(value) for value in values}
-    if spelled == AS_INTEGERS:
+    if spelled & AS_INTEGERS:
         numbers = {number for number in numbers if isinstance(number, int)}
     if not numbers:
         return EMPTY
-    return NumberSet(None, None, False, False, None, (), (), tuple(sorted(numbers)), spelled)
+    kept = tuple(sorted({pair for pair in own if pair[0] in numbers}))
+    return NumberSet(None, None, False, False, None, (), (), tuple(sorted(numbers)), spelled, kept)
 
 
 def written(number: Number) -> str:
@@ -441,3 +456,5 @@ ALL = NumberSet(None, None, False, False, None, (), (), None)
 INTEGERS = NumberSet(None, None, False, False, 1, (), (), None)
 WRITTEN_INTEGERS = NumberSet(None, None, False, False, 1, (), (), None, AS_INTEGERS)
 """The integers of draft 4: whole numbers that are spelled without fraction and exponent."""
+PLAIN_INTEGERS = NumberSet(None, None, False, False, 1, (), (), None, DUMPED)
+"""The integers of other drafts, if spellings are plain."""

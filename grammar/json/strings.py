@@ -13,29 +13,46 @@ as regexes over spellings instead, since masks of these are faster:
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..regex.ast import Node, Repeat
+from ..regex.choices import node_of
 from ..regex.lower import lower
 from ..regex.python import parse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ...earley._regex import Regexes
 
 EPSILON = 1  # `Regexes.EPSILON`
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_SURROGATE = re.compile("([\ud800-\udfff])")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+Own = dict[str, tuple[str, ...]]
+"""Spellings that the text of a schema has for its strings, without quotes."""
 
 
 class Style(NamedTuple):
-    """Which spellings of a character are allowed.
+    """How strings are spelled.
 
-    shortest: only the spelling that `json.dumps` writes, with escapes where they are needed and in lower case.
+    shortest: a character has only the spelling that `json.dumps` writes, with escapes where they are needed and in
+        lower case.
     ascii: characters beyond ASCII are spelled as escapes only.
+    surrogates: a string about which nothing is demanded may have lone surrogates.
+    dumped: words that the schema has are spelled as `json.dumps` or the schema writes them. Other strings, and the
+        words that a string must not be, have all spellings that the other attributes allow.
     """
 
     shortest: bool = False
     ascii: bool = False
+    surrogates: bool = True
+    dumped: bool = False
 
 
 # By style: the characters that stand for themselves, and those that may follow a backslash. The patterns that
@@ -55,6 +72,8 @@ def _itself(style: Style) -> str:
 @cache
 def _any_text(style: Style) -> Node:
     """Return the texts between the quotes of any string."""
+    if not style.surrogates:
+        return Repeat(_character(style), 0, None)
     if not style.shortest:
         digits = "u[0-9a-fA-F]{4}"
     elif style.ascii:
@@ -80,7 +99,7 @@ def _character(style: Style) -> Node:
 
 
 def any_text(regexes: Regexes, style: Style) -> int:
-    """Return the node of any string, lone surrogates included."""
+    """Return the node of any string."""
     return lower(_any_text(style), regexes)
 
 
@@ -94,13 +113,41 @@ def spelled_literal(text: str, regexes: Regexes, style: Style) -> int:
     return regexes.escaped(regexes.literal(text.encode()), style.shortest, style.ascii)
 
 
+def dumped_words(words: Iterable[str], own: Own, regexes: Regexes, style: Style) -> int:
+    """Return the node of what `json.dumps` writes for the words, with and without `ensure_ascii`, and of what the
+    schema itself writes. With `style.ascii`, all of it is ASCII."""
+    found: set[str] = set()
+    for word in words:
+        if _PAIR.search(word):
+            continue  # it has no spelling: two surrogates would be read as one character
+        found.add(encode_basestring_ascii(word)[1:-1])
+        if not style.ascii:
+            found.add(encode_basestring(word)[1:-1])
+        found.update([text for text in own.get(word, ()) if not style.ascii or text.isascii()])
+    try:
+        texts = [text.encode() for text in found]
+    except UnicodeEncodeError:  # lone surrogates are written as escapes only
+        texts = [text.encode() for text in found if not _SURROGATE.search(text)]
+    return node_of(sorted(texts), regexes) if texts else regexes.union([])
+
+
+def own_spellings(text: str) -> Own:
+    """Return the spellings of the strings of a JSON text that have escapes."""
+    found: dict[str, set[str]] = {}
+    if "\\" in text:
+        for quoted in _QUOTED.findall(text):
+            if "\\" in quoted:
+                found.setdefault(json.loads(quoted, strict=False), set()).add(quoted[1:-1])
+    return {word: tuple(sorted(texts)) for word, texts in found.items()}
+
+
 def spelled_surrogates(text: str, regexes: Regexes, style: Style) -> int:
     """Return the node of all spellings of a text with lone surrogates, which are written as escapes.
 
     A high surrogate before a low one has no spelling, since it would be read as a pair.
     """
     parts = []
-    for part in re.split("([\ud800-\udfff])", text):
+    for part in _SURROGATE.split(text):
         if "\ud800" <= part <= "\udfff":
             digits = f"{ord(part):04x}"
             upper = digits if style.shortest else digits.upper()
@@ -108,8 +155,7 @@ def spelled_surrogates(text: str, regexes: Regexes, style: Style) -> int:
             parts += [regexes.byte_set({ord(one), ord(other)}) for one, other in zip(digits, upper, strict=True)]
         elif part:
             parts.append(spelled_literal(part, regexes, style))
-    is_pair = re.search("[\ud800-\udbff][\udc00-\udfff]", text)
-    return regexes.union([]) if is_pair else regexes.concat(parts)
+    return regexes.union([]) if _PAIR.search(text) else regexes.concat(parts)
 
 
 def spelled(node: int, regexes: Regexes, style: Style) -> int:

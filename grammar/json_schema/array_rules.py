@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
+from ..json.numbers import RESTRICTED
 from .finite import ENOUGH, STRUCTURED, TOO_FEW, differing, listed_scalars, listed_structured
 from .shapes import ANY_ARRAY, ANY_OBJECT, FALSE, REPEATS, TRUE, UNIQUE, is_nothing
 from .shortcuts import is_near
@@ -198,7 +199,7 @@ class ArrayRules:
         if self.are_used_up(item, others, after):
             return []  # otherwise the engine would try all ways to use them up
         found = []
-        are_spelled = any(numbers.spelled for numbers in values.numbers)
+        are_spelled = any(numbers.spelled & RESTRICTED for numbers in values.numbers)
         for value in (scalars or []) + (others or []):
             then = self.with_value(canonical(value), after)
             one = algebra.constant(value)

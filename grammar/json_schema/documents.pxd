@@ -22,6 +22,7 @@ cdef class Documents:
     cdef dict _scoped
     cdef public dict reached
     cdef readonly dict remote
+    cdef readonly dict own
     cdef public bint is_dynamic
     cdef Resource _root
 

@@ -53,6 +53,7 @@ from .tree import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ..json.strings import Own
     from .tree import Scope
 
     Registry = Mapping[str, Any]  # or a `referencing.Registry`, which is one too
@@ -70,6 +71,7 @@ class Documents:
     Attributes:
         reached: the places without a scope that the root reaches, in the order in which `check_schema` met them.
         remote: the documents found elsewhere that were needed, URI -> a copy of the contents.
+        own: how the text of the schema spells its strings, see `json.strings.Own`.
         is_dynamic: whether something refers dynamically, so that scopes matter.
     """
 
@@ -85,6 +87,7 @@ class Documents:
         "_targets",
         "_twice",
         "is_dynamic",
+        "own",
         "reached",
         "remote",
     )
@@ -96,10 +99,12 @@ class Documents:
         draft: int = DRAFT_2020,
         registry: Registry | None = None,
         remote: dict[str, Any] | None = None,
+        own: Own | None = None,
     ) -> None:
         """`schema`: a dict of JSON values, or a bool. `draft`: for schemas without `$schema`.
 
         `registry`: a mapping from URIs to schemas, or a `referencing.Registry`. `remote`: what was read of it before.
+        `own`: how the text of the schema spells its strings.
         """
         if registry is not None:
             check_registry(registry)
@@ -119,6 +124,7 @@ class Documents:
         self._scoped: dict[tuple[Place, Scope], Place] = {}
         self.reached: dict[Place, bool] = {}
         self.remote: dict[str, Any] = {} if remote is None else remote
+        self.own = {} if own is None else own
         self.is_dynamic = False
         self._root = self._document(schema, "", draft)
 

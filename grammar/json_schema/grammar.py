@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...earley.limits import DEFAULT
 from ..errors import GrammarLimitError, Row
+from ..json.strings import own_spellings
 from .documents import Documents
 from .load import SchemaLoader, load, scanned
 from .options import DEFAULT_OPTIONS, Options, check
-from .read import read
+from .read import Spelled, own_spelling, read
 
 if TYPE_CHECKING:
     from ...earley import Engine
@@ -26,7 +27,9 @@ class ReadSchema:
         self.given = given if isinstance(given, str) else None
         try:
             self.schema = read(given)
-            self.documents = Documents(self.schema, registry=registry)
+            if isinstance(given, (bytes, bytearray)):
+                self.given = bytes(given).decode("utf-8")
+            self.documents = Documents(self.schema, registry=registry, own=own_spellings(self.given or ""))
             self.engine, self.algebra = load(self.documents, self.options, limits)
         except RecursionError:
             raise GrammarLimitError(
@@ -65,7 +68,8 @@ def reread(given: Any, options: str, limits: Limits) -> ReadSchema:
 def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> int:
     """Return the symbol for the documents of a schema, in the engine of another grammar."""
     options, registry = read_options(written_options)
-    documents = Documents(read(schema), registry=registry)
+    own = own_spellings(schema if isinstance(schema, str) else "")
+    documents = Documents(read(schema), registry=registry, own=own)
     algebra, _ = scanned(documents, options, limits)
     algebra.has_unique_items = True  # more tokens are doubtful then: right for the other schemas, too
     return SchemaLoader(algebra, engine).start(algebra.place(documents.root))
@@ -73,14 +77,14 @@ def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> 
 
 def read_options(options: str) -> tuple[Options, Any]:
     """Read what `written_options` wrote: the options and the documents that references lead to."""
-    given = json.loads(options, parse_float=Decimal) if options else {}
+    given = json.loads(options, parse_float=Spelled) if options else {}
     registry = given.pop("registry", None)
     separators = given.pop("separators", None)
     return Options(**given, separators=None if separators is None else tuple(separators)), registry
 
 
 def written(value: Any) -> str:
-    """Return the JSON text of a value. Decimals are numbers with all their digits.
+    """Return the JSON text of a value. Decimals are numbers with all their digits, spelled as they were.
 
     Annotations may hold values that JSON does not have, and integers that Python does not read; null replaces them.
     """
@@ -89,7 +93,7 @@ def written(value: Any) -> str:
     except (TypeError, ValueError):
         pass
     if isinstance(value, Decimal) and value.is_finite():
-        return str(value)
+        return str(own_spelling(value))
     if isinstance(value, dict):
         return f"{{{', '.join([f'{json.dumps(name)}: {written(member)}' for name, member in value.items()])}}}"
     if isinstance(value, list):

@@ -16,6 +16,8 @@ from earleymask.grammar.json_schema.text_sets cimport Texts, has_surrogate, spel
 cdef class SchemaLoader:
     cdef readonly object options
     cdef readonly object style
+    cdef readonly dict own
+    cdef readonly object number_style
     cdef readonly Algebra algebra
     cdef object the_engine
     cdef readonly Regexes regexes

@@ -25,7 +25,7 @@ from ...earley.errors import LimitError
 from ..errors import GrammarError, GrammarLimitError
 from ..json.number_spellings import MAX_FIGURES, number_tree
 from ..json.numbers import exact, number_set
-from ..json.strings import spelled
+from ..json.strings import dumped_words, spelled
 from ..regex.ast import Node
 from ..regex.lower import lower, lower_shared
 from ..regex.python import parse
@@ -100,6 +100,8 @@ class SchemaLoader:
     def __init__(self, algebra: Algebra, engine: Engine) -> None:
         options = self.options = algebra.options
         self.style = options.style
+        self.own = algebra.documents.own
+        self.number_style = options.number_style
         self.algebra = algebra
         self.regexes = engine.regexes
         self.the_engine = ref(engine)
@@ -194,7 +196,7 @@ class SchemaLoader:
         if texts in self.terminals:
             return self.terminals[texts]
         regexes = self.regexes
-        node = texts.node(regexes, self.style)
+        node = texts.node(regexes, self.style, self.own)
         return self.terminal(texts, "string", regexes.concat((self.quote, node, self.quote)))
 
     def number(self, numbers: NumberSet) -> int | None:
@@ -204,8 +206,7 @@ class SchemaLoader:
         return self.terminal(numbers, "number", lower_shared(self.number_tree(numbers), self.regexes))
 
     def number_tree(self, numbers: NumberSet) -> Node:
-        options = self.options
-        return number_tree(numbers, options.number_digits, options.number_shift, options.number_plain)
+        return number_tree(numbers, self.number_style)
 
     def key(self, name: str) -> int | None:
         """Return the terminal of a key with the colon and the white space that may follow; None if the key cannot be
@@ -213,7 +214,9 @@ class SchemaLoader:
         if name in self.keys:
             return self.keys[name]
         regexes = self.regexes
-        if has_surrogate(name):
+        if self.style.dumped:
+            node = dumped_words((name,), self.own, regexes, self.style)
+        elif has_surrogate(name):
             node = spelled_words(frozenset((name,)), regexes, self.style)
         else:
             node = spelled(regexes.literal(name.encode()), regexes, self.style)
@@ -227,7 +230,7 @@ class SchemaLoader:
     def followed_key(self, texts: Texts, follow: Callable[[bytes], int]) -> int | None:
         """Return the terminal of the keys in a set; `follow` returns the symbol after the key that is read."""
         regexes = self.regexes
-        node = regexes.concat([self.quote, texts.node(regexes, self.style), self.key_end])
+        node = regexes.concat([self.quote, texts.node(regexes, self.style, self.own), self.key_end])
         return None if regexes.is_empty(node) else self.engine.add_followed("key", node, follow)
 
     def followed_scalars(self, values: Values, used: frozenset[object], follow: Callable[[object], int]) -> list[int]:
@@ -240,14 +243,14 @@ class SchemaLoader:
         found = []
         words = frozenset([value for value in used if isinstance(value, str)])
         texts = values.texts.difference(Texts(words)) if words else values.texts
-        node = regexes.concat([self.quote, texts.node(regexes, self.style), self.quote])
+        node = regexes.concat([self.quote, texts.node(regexes, self.style, self.own), self.quote])
         if not regexes.is_empty(node):
             found.append(engine.add_followed("string", node, lambda text: follow(json.loads(text))))
         taken = number_set(excluded=[value for value in used if isinstance(value, (int, Fraction))])
         for numbers in values.numbers:
             left = numbers.intersection(taken)
-            options = self.options
-            node = lower_shared(number_tree(left, options.number_digits, options.number_shift, True), regexes)
+            spelling = self.number_style._replace(exponents=False, fractions=False)
+            node = lower_shared(number_tree(left, spelling), regexes)
             # At most MAX_FIGURES digits, unless all numbers of the set have more.
             written = regexes.intersection([node, self.few_digits()])
             if not regexes.is_empty(written):

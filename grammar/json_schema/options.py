@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..json.number_spellings import DIGITS, MAX_DIGITS, SHIFT
+from ..json.number_spellings import DIGITS, MAX_DIGITS, SHIFT, NumberStyle
 from ..json.strings import Style
 
 WHITESPACE = ("flexible", "spaced", "compact")
 PROPERTY_ORDER = ("schema", "any")
+SPELLINGS = ("plain", "all")
 STRING_ESCAPES = ("all", "shortest")
 
 MAX_INDENT = 1000
@@ -22,12 +23,16 @@ class Options(NamedTuple):
     whitespace: "flexible", a blank, or a line break and an indent; "spaced", as `json.dumps` writes; "compact", none.
     max_indent: the most blanks and tabs after a line break, if white space is flexible.
     separators: between items, and between a key and its value, as for `json.dumps`; None: as `whitespace` says.
+    spellings: "plain", the spellings that people and models write; "all", every spelling that JSON has. It decides
+        about what the five options below leave open (None).
     ensure_ascii: characters beyond ASCII are written as escapes.
     string_escapes: "all" spellings of a string that JSON has; or the "shortest", which `json.dumps` writes.
+    lone_surrogates: strings on which there is no condition may have lone surrogates.
     strict: refuse a keyword that cannot be enforced; otherwise leave it out and say so in the report.
     format_assertion: whether `format` is a demand or an annotation, if the metaschema does not say.
     number_digits, number_shift: how many digits numbers with an exponent may have, see `number_spellings.number_tree`.
     number_plain: only numbers without an exponent, and integers without a fraction.
+    number_exponents: numbers may have an exponent, also with `number_plain`.
     """
 
     property_order: str = "schema"
@@ -35,16 +40,34 @@ class Options(NamedTuple):
     max_indent: int = 64
     separators: tuple[str, str] | None = None
     ensure_ascii: bool = False
-    string_escapes: str = "all"
+    string_escapes: str | None = None
     strict: bool = True
     format_assertion: bool = True
     number_digits: int = DIGITS
     number_shift: int = SHIFT
-    number_plain: bool = False
+    number_plain: bool | None = None
+    spellings: str = "all"
+    lone_surrogates: bool | None = None
+    number_exponents: bool | None = None
 
     @property
     def style(self) -> Style:
-        return Style(self.string_escapes == "shortest", self.ensure_ascii)
+        """How strings are spelled."""
+        has_all = self.string_escapes == "all" or (self.string_escapes is None and self.spellings == "all")
+        is_plain = self.string_escapes is None and not has_all
+        has_lone = self.lone_surrogates
+        if has_lone is None:
+            has_lone = has_all or self.spellings == "all"
+        return Style(self.string_escapes == "shortest", self.ensure_ascii, has_lone, is_plain)
+
+    @property
+    def number_style(self) -> NumberStyle:
+        """How numbers are spelled."""
+        exponents = self.number_exponents
+        if exponents is None:
+            exponents = not self.number_plain
+        is_plain = self.spellings == "plain" and self.number_plain is not False
+        return NumberStyle(self.number_digits, self.number_shift, exponents, not self.number_plain, is_plain)
 
 
 DEFAULT_OPTIONS = Options()
@@ -55,7 +78,8 @@ def check(options: Options) -> Options:
     for name, value, known in (
         ("property_order", options.property_order, PROPERTY_ORDER),
         ("whitespace", options.whitespace, WHITESPACE),
-        ("string_escapes", options.string_escapes, STRING_ESCAPES),
+        ("spellings", options.spellings, SPELLINGS),
+        ("string_escapes", options.string_escapes, (*STRING_ESCAPES, None)),
     ):
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}")
@@ -63,10 +87,16 @@ def check(options: Options) -> Options:
         ("ensure_ascii", options.ensure_ascii),
         ("strict", options.strict),
         ("format_assertion", options.format_assertion),
-        ("number_plain", options.number_plain),
     ):
         if not isinstance(flag, bool):
             raise TypeError(f"{name} must be a bool, not {type(flag).__name__}")
+    for name, choice in (
+        ("number_plain", options.number_plain),
+        ("number_exponents", options.number_exponents),
+        ("lone_surrogates", options.lone_surrogates),
+    ):
+        if choice is not None and not isinstance(choice, bool):
+            raise TypeError(f"{name} must be a bool or None, not {type(choice).__name__}")
     for name, number, least, most in (
         ("max_indent", options.max_indent, 0, MAX_INDENT),
         ("number_shift", options.number_shift, 1, MAX_DIGITS),

@@ -9,8 +9,19 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from ..json.numbers import INTEGERS, WRITTEN_INTEGERS, NumberSet, listed, number_set
+from ..json.numbers import (
+    DUMPED,
+    IN_ALL_SPELLINGS,
+    INTEGERS,
+    PLAIN_INTEGERS,
+    WRITTEN_INTEGERS,
+    NumberSet,
+    exact,
+    listed,
+    number_set,
+)
 from .keywords import DRAFT_4, DRAFT_NAMES, count
+from .read import own_spelling
 from .shapes import (
     ALL_VALUES,
     ANY_ARRAY,
@@ -49,6 +60,9 @@ TYPES = {
 TYPES_4 = {**TYPES, "integer": Values(False, 0, (WRITTEN_INTEGERS,), NO_TEXTS, (), ())}
 """What each type allows in draft 4, where only what is written as an integer is one."""
 
+PLAIN_TYPES = {**TYPES, "integer": Values(False, 0, (PLAIN_INTEGERS,), NO_TEXTS, (), ())}
+"""What each type allows in other drafts, if spellings are plain."""
+
 STRINGS = frozenset(["minLength", "maxLength", "pattern", "format"])
 NUMBERS = frozenset(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"])
 ARRAYS = frozenset(
@@ -77,6 +91,13 @@ _OBJECTS = frozenset(
 )
 
 
+def types_of(algebra: Meaning, place: Place) -> dict[str, Values]:
+    """Return what each type allows at a place."""
+    if place.draft == DRAFT_4:
+        return TYPES_4
+    return PLAIN_TYPES if algebra.is_plain else TYPES
+
+
 def own_values(algebra: Meaning, place: Place, is_negated: bool = False) -> Values:
     """Return what the keywords of a place say, without its applicators in place. `is_negated`: the result will be
     negated; it is the same unless keywords are left out within `propertyNames`."""
@@ -85,12 +106,13 @@ def own_values(algebra: Meaning, place: Place, is_negated: bool = False) -> Valu
     if kind is None:
         found = ALL_VALUES
     else:
-        types = TYPES_4 if place.draft == DRAFT_4 else TYPES
+        types = types_of(algebra, place)
         found = types[kind] if isinstance(kind, str) else reduce(algebra.sets.union, [types[one] for one in kind])
+    is_number = kind is not None and "number" in kind
     if "enum" in schema:
-        found = algebra.sets.intersection(found, constants(algebra, schema["enum"]))
+        found = algebra.sets.intersection(found, constants(algebra, schema["enum"], is_number))
     if "const" in schema:
-        found = algebra.sets.intersection(found, constants(algebra, [schema["const"]]))
+        found = algebra.sets.intersection(found, constants(algebra, [schema["const"]], is_number))
     keys = schema.keys()
     if found.objects and not _OBJECTS.isdisjoint(keys):
         objects = _only(algebra, found.objects, object_shape(algebra, place, is_negated), True)
@@ -216,8 +238,9 @@ def own_texts(algebra: Meaning, place: Place) -> Texts:
     return found
 
 
-def constants(algebra: Meaning, values: list[Any]) -> Values:
-    """Return exactly these values."""
+def constants(algebra: Meaning, values: list[Any], is_number: bool = False) -> Values:
+    """Return exactly these values. is_number: numbers among them have the type "number", so that plain spellings write
+    whole ones with and without a fraction."""
     null = False
     booleans = 0
     numbers = []
@@ -239,10 +262,16 @@ def constants(algebra: Meaning, values: list[Any]) -> Values:
             objects.append(ObjectShape(members, (ForAll(ALL_TEXTS, FALSE),), frozenset(value), is_constant=True))
         else:
             numbers.append(value)
+    found: tuple[NumberSet, ...] = ()
+    if numbers and algebra.is_plain:
+        own = [(exact(value), spelling) for value in numbers if (spelling := own_spelling(value))]
+        found = (listed(numbers, IN_ALL_SPELLINGS if is_number else DUMPED, own),)
+    elif numbers:
+        found = (listed(numbers),)
     return Values(
         null,
         booleans,
-        (listed(numbers),) if numbers else (),
+        found,
         Texts(frozenset(words)) if words else NO_TEXTS,
         tuple(dict.fromkeys(arrays)),
         tuple(dict.fromkeys(objects)),

@@ -1,9 +1,9 @@
 """What users give as a schema, as JSON values: text, dicts, pydantic models, dataclasses.
 
-Numbers of a text keep all their digits: integers become int, all others Decimal. An object that has a key twice is an
-error, because readers disagree about what that means. Dicts and lists are copied, other values are shared: a grammar
-reads its schema while it is used, so later changes of the user's dicts must not reach it. Copying takes some
-microseconds for 700 bytes.
+Numbers of a text keep all their digits and their spelling: integers become int, all others a Decimal (`Spelled`). An
+object that has a key twice is an error, because readers disagree about what that means. Dicts and lists are copied,
+other values are shared: a grammar reads its schema while it is used, so later changes of the user's dicts must not
+reach it. Copying takes some microseconds for 700 bytes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def read_text(text: str) -> Any:
     text, as parsers may (RFC 8259, 8.1)."""
     text = text.removeprefix("\ufeff")
     try:
-        return json.loads(text, object_pairs_hook=object_of, parse_float=Decimal, parse_constant=_constant)
+        return json.loads(text, object_pairs_hook=object_of, parse_float=Spelled, parse_constant=_constant)
     except json.JSONDecodeError as error:
         line = error.doc.splitlines()[error.lineno - 1] if error.doc else ""
         raise GrammarError(
@@ -64,6 +64,27 @@ def read_text(text: str) -> Any:
         raise GrammarLimitError("a number in the schema has an exponent beyond what Python reads") from None
     except ValueError as error:  # what `int` refuses: digits beyond `sys.get_int_max_str_digits()`
         raise GrammarLimitError(f"a number in the schema has too many digits: {error}") from None
+
+
+class Spelled(Decimal):
+    """A number that is no integer in a JSON text, which keeps its spelling: `1e3`, `2.50`."""
+
+    __slots__ = ("spelling",)
+    spelling: str
+
+    def __new__(cls, spelling: str) -> Spelled:
+        made = super().__new__(cls, spelling)
+        made.spelling = spelling
+        return made
+
+
+def own_spelling(value: Any) -> str | None:
+    """Return how a JSON text spells a number with a fraction or an exponent; None for an int."""
+    if isinstance(value, Spelled):
+        return value.spelling
+    if isinstance(value, float):
+        return float.__repr__(value)  # subclasses, such as numpy's, have another `repr`
+    return str(value) if isinstance(value, Decimal) else None
 
 
 class RepeatedKeyError(Exception):

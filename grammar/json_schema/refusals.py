@@ -147,8 +147,7 @@ class Refusals:
 
     def check_numbers(self, numbers: NumberSet) -> None:
         if numbers not in self.tried:
-            options = self.algebra.options
-            number_tree(numbers, options.number_digits, options.number_shift, options.number_plain)
+            number_tree(numbers, self.algebra.options.number_style)
             self.tried.add(numbers)
 
     def check_bounds(self, place: Place, keyword: str) -> None:

@@ -136,7 +136,7 @@ class Rehearsal:
                     if not regexes.is_empty(node):
                         try_states(regexes, node)
         if values.texts.weight > 1:
-            node = values.texts.node(regexes, loader.style)
+            node = values.texts.node(regexes, loader.style, loader.own)
             if not regexes.is_empty(node):
                 try_states(regexes, node)
 

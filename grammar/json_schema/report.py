@@ -20,6 +20,7 @@ from .own_values import format_tree
 from .tree import pointer_of
 
 if TYPE_CHECKING:
+    from ..json.number_spellings import NumberStyle
     from .algebra import Algebra
     from .options import Options
     from .tree import Path, Place, Resource
@@ -32,6 +33,8 @@ TOLD_APART = (
     f"{MAX_FIGURES} characters, not counting the sign"
 )
 NO_SURROGATES = "lone surrogates are written only in strings about which the schema says nothing"
+PLAIN_STRINGS = "keys that the schema names, and strings of `enum` and `const`, are written as `json.dumps` writes them"
+PLAIN_NUMBERS = "integers have no fraction and no exponent, and `json.dumps` writes numbers of `enum` and `const`"
 _BESIDE = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
 """Keywords that say nothing without another one, and that one."""
 
@@ -61,11 +64,21 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
     narrow(Reason.WHITESPACE, f"{_white_space(options)}: no other white space is written")
     if options.property_order == "schema":
         narrow(Reason.PROPERTY_ORDER, "property_order='schema': keys are written in the order of the schema")
-    if options.ensure_ascii or options.string_escapes != "all":
-        escapes = f"ensure_ascii={options.ensure_ascii}, string_escapes={options.string_escapes!r}"
-        narrow(Reason.STRING_ESCAPES, escapes)
-    if options.number_plain:
+    strings, numbers = options.style, options.number_style
+    plain = [PLAIN_STRINGS] * strings.dumped + [PLAIN_NUMBERS] * numbers.plain
+    if plain:
+        narrow(Reason.SPELLINGS, f"spellings='plain': {'; '.join(plain)}")
+    if strings.ascii or strings.shortest:
+        escapes = "shortest" if strings.shortest else "all"
+        narrow(Reason.STRING_ESCAPES, f"ensure_ascii={strings.ascii}, string_escapes={escapes!r}")
+    if not strings.surrogates:
+        narrow(Reason.LONE_SURROGATES, "lone_surrogates=False: no string has a lone surrogate")
+    if options.number_plain and not numbers.exponents:
         narrow(Reason.NUMBER_PLAIN, "number_plain=True: no number has an exponent, and no integer a fraction")
+    elif options.number_plain:
+        narrow(Reason.NUMBER_PLAIN, "number_plain=True: no integer has a fraction or an exponent")
+    elif not numbers.exponents:
+        narrow(Reason.NUMBER_EXPONENTS, "number_exponents=False: no number has an exponent")
 
     left_out: set[Path] = set()
     for place, twin in zip(algebra.documents.reached, everything.reached, strict=True):
@@ -113,12 +126,12 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
             elif weakened and keyword in _FAILS and _is_weakened(everything, weakened, twin, keyword):
                 status, reason = WIDENED, Reason.STRICT
                 why = "strict=False: what may have to fail here is left out in part"
-            elif keyword in _TEXTS:
+            elif keyword in _TEXTS and strings.surrogates:
                 status, why, reason = NARROWED, NO_SURROGATES, Reason.SURROGATES
             elif keyword == "uniqueItems":
                 if place in algebra.plain_numbers:
                     status, why, reason = NARROWED, TOLD_APART, Reason.DIFFERING_NUMBERS
-            elif _is_about_numbers(keyword, schema[keyword], resource.draft) and not options.number_plain:
+            elif numbers.exponents and _is_about_numbers(keyword, schema, resource.draft, numbers):
                 status, reason = NARROWED, Reason.NUMBER_DIGITS
                 why = (
                     f"number_digits={options.number_digits}, number_shift={options.number_shift}: beside an exponent "
@@ -173,13 +186,14 @@ def _white_space(options: Options) -> str:
     return found if options.separators is None else f"{found}, separators={options.separators!r}"
 
 
-def _is_about_numbers(keyword: str, value: Any, draft: int) -> bool:
-    """Whether the keyword demands something of a number, so that not all spellings of it are written."""
+def _is_about_numbers(keyword: str, schema: dict[str, Any], draft: int, style: NumberStyle) -> bool:
+    """Whether the keyword demands something of a number, so that not all spellings with an exponent are written."""
+    are_digits = style.plain or not style.fractions  # integers have no exponent
     if keyword == "type":
-        return draft != DRAFT_4 and "integer" in value  # an integer of draft 4 has one spelling
+        return draft != DRAFT_4 and not are_digits and "integer" in schema[keyword]  # draft 4 has one spelling of it
     if keyword == "enum" or keyword == "const":
-        return _holds_number(value)
-    return keyword in _BOUNDS
+        return not style.plain and _holds_number(schema[keyword])
+    return keyword in _BOUNDS and not (are_digits and schema.get("type") == "integer")
 
 
 def _holds_number(value: Any) -> bool:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ..json.numbers import AS_DECIMALS
 from .constants import scalars_of
-from .keywords import APPLICATORS, DRAFT_4, SAYS_NOTHING
-from .own_values import NUMBERS, STRINGS, TYPES, TYPES_4
+from .keywords import APPLICATORS, SAYS_NOTHING
+from .own_values import NUMBERS, STRINGS, types_of
 from .shapes import TRUE
 from .terms import BOTH, PLACE
 
@@ -38,7 +38,7 @@ def plain_scalars(algebra: Meaning, term: int) -> Values | None:
             return None
     if "type" not in known:
         return None
-    return TYPES_4[kind] if place.draft == DRAFT_4 else TYPES[kind]
+    return types_of(algebra, place)[kind]
 
 
 def is_structured(algebra: Meaning, term: int) -> bool:
@@ -75,7 +75,7 @@ def have_scalar(algebra: Meaning, values: Values) -> bool:
     """Whether it shows at once that some scalar is among the values."""
     if values.null or values.booleans:
         return True
-    if values.numbers and values.numbers[0].spelled != AS_DECIMALS:  # with `number_plain` integers are not
+    if values.numbers and not values.numbers[0].spelled & AS_DECIMALS:  # with `number_plain` integers are not
         return True
     texts = values.texts
     if texts.words is not None:

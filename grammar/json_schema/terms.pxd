@@ -13,6 +13,7 @@ cdef class Terms:
     cdef public bint is_loading
     cdef readonly Documents documents
     cdef readonly object options
+    cdef readonly bint is_plain
     cdef readonly object dropped
     cdef readonly dict weakened
     cdef readonly list kinds

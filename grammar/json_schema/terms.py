@@ -14,6 +14,7 @@ from weakref import ref
 
 from ..errors import GrammarError, GrammarLimitError
 from ..json.numbers import exact
+from .read import own_spelling
 from .shapes import FALSE, TRUE
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Terms:
         self.is_loading = True
         self.documents = documents
         self.options = options
+        self.is_plain = options.number_style.plain  # whether constants and integers are spelled plainly
         self.dropped = dropped
         # The keywords that are left of places of which some are left out.
         self.weakened = {
@@ -223,12 +225,13 @@ def canonical(value: Any) -> object:
 
 
 def as_written(value: Any) -> object:
-    """Return a key as `canonical` does, but different for another order of keys."""
+    """Return a key as `canonical` does, but different for another order of keys and another spelling of a number."""
     if isinstance(value, list):
         return ("array", *map(as_written, value))
     if isinstance(value, dict):
         return ("object", *[(name, as_written(member)) for name, member in value.items()])
-    return canonical(value)
+    spelling = None if isinstance(value, str) else own_spelling(value)
+    return canonical(value) if spelling is None else (canonical(value), spelling)
 
 
 # Protocols: what the parts of the meaning ask of each other, and what rules ask of the loader. So they need not import
@@ -272,6 +275,7 @@ class Meaning(Protocol):
 
     documents: Documents
     options: Options
+    is_plain: bool
     limits: Limits
     dropped: Dropped
     kinds: list[int]

@@ -28,7 +28,7 @@ cdef class Texts:
     cpdef bint has(self, word) except -1
     cpdef frozenset among(self, frozenset words)
     cpdef tree(self)
-    cpdef node(self, Regexes regexes, style)
+    cpdef node(self, Regexes regexes, style, dict own)
 
 cpdef bint has_surrogate(word) except -1
 cpdef spelled_words(frozenset words, Regexes regexes, style)

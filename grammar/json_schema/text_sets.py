@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ...earley._regex import Regexes
 from ..errors import GrammarLimitError
-from ..json.strings import Style, any_text, spelled, spelled_surrogates, text_of_length
+from ..json.strings import Own, Style, any_text, dumped_words, spelled, spelled_surrogates, text_of_length
 from ..regex.ast import And, Chars, Literal, Node, Not, Repeat, Union
 from ..regex.choices import node_of
 from ..regex.codepoints import ALL
@@ -215,15 +215,15 @@ class Texts:
             parts.append(Not(_words_tree(self.but)))
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
-    def node(self, regexes: Regexes, style: Style) -> int:
-        """Return all spellings of the texts, without quotes, as a regex node."""
+    def node(self, regexes: Regexes, style: Style, own: Own) -> int:
+        """Return the spellings of the texts, without quotes, as a regex node; `own`: see `dumped_words`."""
         words = self.words
         if words is not None:
-            return spelled_words(words, regexes, style)
+            return dumped_words(words, own, regexes, style) if style.dumped else spelled_words(words, regexes, style)
         if self.but:
             # Subtract the words instead of spelling the complement: after a character with which none of the words
             # continues, this is the plain string, which other grammars have, too.
-            body = Texts(None, self.least, self.most, self.trees).node(regexes, style)
+            body = Texts(None, self.least, self.most, self.trees).node(regexes, style, own)
             return regexes.difference(body, spelled_words(self.but, regexes, style))
         if self.trees:
             return spelled(lower(self.tree(), regexes), regexes, style)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, TypeVar
 
-from ..json.numbers import listed
+from ..json.numbers import RESTRICTED, listed
 from .object_sets import ObjectSets
 from .shapes import (
     ALL_VALUES,
@@ -223,11 +223,23 @@ class ArraySets(OfAlgebra):
 
 
 def one_list(numbers: tuple[NumberSet, ...]) -> tuple[NumberSet, ...]:
-    """Return the union with all listed numbers in one set."""
-    if len(numbers) < 2 or sum([one.listed is not None and not one.spelled for one in numbers]) < 2:
+    """Return the union with all listed numbers that are written in the same way in one set."""
+    if len(numbers) < 2:
         return numbers
-    values = [value for one in numbers if one.listed is not None and not one.spelled for value in one.listed]
-    return (listed(values), *[one for one in numbers if one.listed is None or one.spelled])
+    lists: dict[int, list[NumberSet]] = {}
+    others = []
+    for one in numbers:
+        if one.listed is None or one.spelled & RESTRICTED:
+            others.append(one)
+        else:
+            lists.setdefault(one.spelled, []).append(one)
+    if len(lists) + len(others) == len(numbers):
+        return numbers
+    found = []
+    for spelled, alike in lists.items():
+        values = [value for one in alike for value in one.listed or ()]
+        found.append(listed(values, spelled, [pair for one in alike for pair in one.own]))
+    return (*found, *others)
 
 
 def widest(numbers: tuple[NumberSet, ...]) -> tuple[NumberSet, ...]:

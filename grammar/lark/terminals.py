@@ -478,7 +478,9 @@ def not_a_terminal(scope: Scope, node: Node, what: str) -> GrammarError:
 def read_json(scope: Scope, node: Block, *, exact: bool = False) -> Any:
     """Return the JSON value in a block. Errors have their place in it. With `exact`, decimals keep all their digits."""
     import json
-    from decimal import Decimal, InvalidOperation
+    from decimal import InvalidOperation
+
+    from ..json_schema.read import Spelled
 
     begin = node.raw.index("{")
 
@@ -491,7 +493,7 @@ def read_json(scope: Scope, node: Block, *, exact: bool = False) -> Any:
         return fields
 
     try:
-        return json.loads(node.raw[begin:], object_pairs_hook=unique, parse_float=Decimal if exact else None)
+        return json.loads(node.raw[begin:], object_pairs_hook=unique, parse_float=Spelled if exact else None)
     except json.JSONDecodeError as error:
         raise scope.error(f"this is not JSON: {error.msg}", node, None, begin + error.pos) from None
     except RecursionError:

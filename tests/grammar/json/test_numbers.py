@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from earleymask.earley import LimitError
 from earleymask.earley._regex import Regexes
-from earleymask.grammar.json.number_spellings import MAX_MODULUS, number_tree
+from earleymask.grammar.json.number_spellings import MAX_MODULUS, NumberStyle, number_tree
 from earleymask.grammar.json.numbers import (
     ALL,
     AS_DECIMALS,
@@ -30,13 +30,15 @@ from earleymask.grammar.json.numbers import (
 from earleymask.grammar.regex.lower import lower, lower_shared
 from earleymask.grammar.regex.python import parse
 
+PLAIN = NumberStyle(exponents=False, fractions=False)
 JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 BEGINNING = re.compile(r"-?((0|[1-9][0-9]*)(\.?|\.[0-9]+)?|(0|[1-9][0-9]*)(\.[0-9]+)?[eE][+-]?[0-9]*)?")
 
 
 def language(numbers: NumberSet, digits: int = 17, shift: int = 8, plain: bool = False) -> Callable[[str], bool]:
     regexes = Regexes()
-    node = lower_shared(number_tree(numbers, digits, shift, plain), regexes)
+    style = NumberStyle(digits, shift, exponents=not plain, fractions=not plain)
+    node = lower_shared(number_tree(numbers, style), regexes)
     return lambda text: regexes.matches(node, text.encode())
 
 
@@ -250,8 +252,8 @@ def test_doubles_as_python_writes_them(value: float, bound: float) -> None:
     ("tree", "pattern"),
     [
         (number_tree(ALL), r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"),
-        (number_tree(ALL, plain=True), r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"),
-        (number_tree(INTEGERS, plain=True), r"-?(?:0|[1-9][0-9]*)"),
+        (number_tree(ALL, PLAIN), r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"),
+        (number_tree(INTEGERS, PLAIN), r"-?(?:0|[1-9][0-9]*)"),
     ],
 )
 def test_ordinary_numbers_are_the_usual_regexes(tree: Any, pattern: str) -> None:
@@ -267,7 +269,7 @@ def test_trees_are_small(name: str) -> None:
     lower(number_tree(SETS[name]), regexes)
     assert regexes.n_nodes < 1000
     plain = Regexes()
-    lower(number_tree(SETS[name], plain=True), plain)
+    lower(number_tree(SETS[name], PLAIN), plain)
     assert plain.n_nodes < 100
 
 
@@ -454,7 +456,7 @@ def test_limits() -> None:
         # By the Chinese remainder theorem, 0 modulo all these from one number on; k = 1 is the first that is left.
         number_set(2, 10**9, multiples=[1], non_multiples=[2, 3, 5, 7], excluded=range(70_000))
     with pytest.raises(ValueError, match="must not be the greater one"):
-        number_tree(ALL, 5, 6)
+        number_tree(ALL, NumberStyle(5, 6))
 
 
 def test_floats_of_other_libraries_are_floats() -> None:
