@@ -60,6 +60,20 @@ LimitError is raised."""
 MAX_DIGITS = 100
 """The most that `digits` and `shift` may be: the number of nodes of a tree grows with them."""
 
+MOST_PLACES = 308
+"""With plain spellings, the most digits before the point, and the place of the first digit if there is an exponent: all
+numbers below 10^308 are finite in double precision. Numbers up to the largest double are spelled with an exponent, too.
+Where a schema demands greater numbers, there is no such bound."""
+
+FAR = 10**290
+"""Bounds and multiples from here on are too close to 10^308 to show at once that there are numbers below it."""
+
+LARGEST = "17976931348623157"
+"""The digits of the largest double, which is about 1.8 * 10^308."""
+
+MOST_EXPONENT = 999
+"""With plain spellings, the greatest exponent, and the smallest one without its sign: of three digits."""
+
 DIGITS = 17
 """The default for `digits`: a double has no more digits in any of its usual spellings."""
 
@@ -74,7 +88,7 @@ class NumberStyle(NamedTuple):
     exponents: numbers may have an exponent.
     fractions: whole numbers may have a fraction of zeros, whatever says that they are whole.
     plain: listed members are written as `json.dumps` or the schema writes them, and those of DUMPED sets without
-        fraction and exponent if all are whole.
+        fraction and exponent if all are whole. Others are finite numbers in double precision, see MOST_PLACES.
     """
 
     digits: int = DIGITS
@@ -86,7 +100,7 @@ class NumberStyle(NamedTuple):
 
 ALL_SPELLINGS = NumberStyle()
 
-Bound = tuple[int, int]  # digits, shift
+Bound = tuple[int, int, int | None]  # digits, shift; MOST_PLACES, or None if the places are not bounded
 
 ANY, PLAIN, WHOLE = range(3)
 """Styles: all spellings; those without an exponent; those without an exponent in which integers have no fraction."""
@@ -127,6 +141,7 @@ _SIGN = Chars(((43, 43), (45, 45)))
 _DIGITS = _some(_DIGIT)
 _SOME_DIGITS = _some(_DIGIT, 1)
 _EXPONENT = _opt(_seq(_E, _opt(_SIGN), _SOME_DIGITS))
+_SHORT_EXPONENT = _opt(_seq(_E, _opt(_SIGN), _some(_DIGIT, 1, len(str(MOST_EXPONENT)))))
 _WHOLE = Union((_ZERO_DIGIT, _seq(_FIRST, _DIGITS)))
 _MINUS = _opt(Literal("-"))
 _POINT = Literal(".")
@@ -167,7 +182,7 @@ def number_tree(numbers: NumberSet, spelling: NumberStyle = ALL_SPELLINGS) -> No
             f"number_shift={shift} and number_digits={digits}: both must be from 1 to {MAX_DIGITS}, and number_shift "
             "must not be the greater one"
         )
-    bound = (digits, shift)
+    bound = (digits, shift, MOST_PLACES if plain else None)
     style = ANY if exponents else PLAIN
     if numbers.spelled & AS_DECIMALS:
         return _all([_tree(numbers.in_all_spellings(), bound, style), _AS_DECIMAL])
@@ -185,27 +200,43 @@ def _tree(numbers: NumberSet, bound: Bound, style: int) -> Node:
     if numbers.listed is not None:
         return _listed(numbers.listed, bound, style)
     if numbers == ALL:
-        return _PLAIN_NUMBER if style else NUMBER
+        return _any_number(bound, style)
     zero = numbers.contains(0)
     positive = _positive(numbers, False, zero, bound, style)
     negative = _positive(numbers, True, zero, bound, style)
     parts: list[Node] = []
     if positive is not None and positive == negative:
+        if zero and style == WHOLE and bound[2] is not None:
+            return _seq(_MINUS, Union((_ZERO_DIGIT, positive)))
         parts.append(_seq(_MINUS, positive))
     else:
         if positive is not None:
             parts.append(positive)
         if negative is not None:
             parts.append(_seq(Literal("-"), negative))
-    if zero and not (style == WHOLE and numbers == INTEGERS):
-        parts.append(_zero(style))
+    if zero and not (style == WHOLE and numbers == INTEGERS and bound[2] is None):
+        parts.append(_zero(bound, style))
     return _any(parts) if parts else _NONE
 
 
-def _zero(style: int) -> Node:
+@_kept
+def _any_number(bound: Bound, style: int) -> Node:
+    most = bound[2]
+    if most is None:
+        return _PLAIN_NUMBER if style else NUMBER
+    plain = _seq(Union((_ZERO_DIGIT, _seq(_FIRST, _some(_DIGIT, 0, most - 1)))), _FRACTION)
+    if style:
+        return _seq(_MINUS, plain)
+    zero = _seq(_ZERO_DIGIT, _ZEROS, _SHORT_EXPONENT)
+    return _seq(_MINUS, Union((plain, *_with_exponent(None, None, bound), zero)))
+
+
+def _zero(bound: Bound, style: int) -> Node:
     if style == WHOLE:
         return _seq(_MINUS, _ZERO_DIGIT)
-    return _seq(_MINUS, _ZERO_DIGIT, _ZEROS) if style else _seq(_MINUS, _ZERO_DIGIT, _ZEROS, _EXPONENT)
+    if style:
+        return _seq(_MINUS, _ZERO_DIGIT, _ZEROS)
+    return _seq(_MINUS, _ZERO_DIGIT, _ZEROS, _EXPONENT if bound[2] is None else _SHORT_EXPONENT)
 
 
 def _positive(numbers: NumberSet, negative: bool, zero: bool, bound: Bound, style: int) -> Node | None:
@@ -224,11 +255,17 @@ def _positive(numbers: NumberSet, negative: bool, zero: bool, bound: Bound, styl
         low = None
     if high is not None and high <= 0:
         return None
+    if (low is not None and low >= FAR) or (numbers.multiple is not None and numbers.multiple >= FAR):
+        bound = (bound[0], bound[1], None)
     if numbers.multiple is not None:
         low, above = _rounded(low, -numbers.multiple)
         high, below = _rounded(high, numbers.multiple)
     excluded = _of_sign(numbers.excluded, negative)
-    bounded = low is not None or high is not None
+    last = None
+    if high is not None and bound[2] is not None and high >= 10 ** bound[2]:
+        last = None if high >= int(LARGEST) * 10 ** (bound[2] + 1 - len(LARGEST)) else bound[2]
+        high = None
+    bounded = low is not None or high is not None or bound[2] is not None
     parts = []
     placed = None
     if numbers.multiple is not None and high is not None and not (above or below):
@@ -236,8 +273,8 @@ def _positive(numbers: NumberSet, negative: bool, zero: bool, bound: Bound, styl
     if placed is not None:
         parts.append(placed)
     elif bounded or numbers.multiple is None:
-        parts.append(_between(low, above, high, below, bound, style))
-    if numbers.multiple is not None and placed is None:
+        parts.append(_between(low, above, high, below, last, bound, style))
+    if numbers.multiple is not None and placed is None and not (bounded and style == WHOLE and numbers.multiple == 1):
         parts += _multiples(numbers.multiple, zero or bounded, high, bound, style)
     if excluded or numbers.non_multiples:
         # If a number has more digits than are counted, it cannot be decided whether it is one of these.
@@ -258,7 +295,7 @@ def _counted(bound: Bound, style: int) -> Node:
     """Return the spellings in which all digits are counted."""
     if style:
         return _seq(_WHOLE, _FRACTION)
-    digits, shift = bound
+    digits, shift, _ = bound
     whole = _seq(_FIRST, _some(_DIGIT, 0, shift - 1), _opt(_seq(_POINT, _some(_DIGIT, 1, digits))))
     fractions = [_seq(Literal("0." + "0" * n), _FIRST, _some(_DIGIT, 0, digits - n - 1)) for n in range(shift)]
     exponent = _seq(_E, _opt(_SIGN), _SOME_DIGITS)
@@ -268,9 +305,18 @@ def _counted(bound: Bound, style: int) -> Node:
 # Bounds
 
 
-def _between(low: Number | None, above: bool, high: Number | None, below: bool, bound: Bound, style: int) -> Node:
-    """Return the positive numbers between two positive bounds. `above` and `below` make the bounds exclusive."""
-    first = last = None
+def _between(
+    low: Number | None,
+    above: bool,
+    high: Number | None,
+    below: bool,
+    last: int | None,
+    bound: Bound,
+    style: int,
+) -> Node:
+    """Return the positive numbers between two positive bounds. `above` and `below` make the bounds exclusive. last:
+    without `high`, the last place of a first digit."""
+    first = None
     alternatives: list[Node] = []
     if low is not None:
         first, figures = _scientific(low)
@@ -354,33 +400,59 @@ def _compared(figures: str, more: bool, strictly: bool) -> Node:
 
 @_kept
 def _window(first: int | None, last: int | None, bound: Bound, style: int) -> Node:
-    """Return the positive numbers whose first digit is at a place from `first` to `last`; None is no bound."""
-    if first is None and last is None:
+    """Return the positive numbers whose first digit is at a place from `first` to `last`; None is no bound but that of
+    `bound`. In the style WHOLE, only whole numbers are returned."""
+    most = bound[2]
+    if first is None and last is None and most is None:
         return _nonzero(style)
-    alternatives: list[Node] = []
-    # Without an exponent.
+    alternatives = [] if style else _with_exponent(first, last, bound)
+    if last is None:
+        last = most
     if last is None or last >= 1:
         more = 0 if first is None else max(first - 1, 0)
-        alternatives.append(_seq(_FIRST, _some(_DIGIT, more, None if last is None else last - 1), _FRACTION))
+        whole = _seq(_FIRST, _some(_DIGIT, more, None if last is None else last - 1))
+        if style == WHOLE:
+            return whole
+        alternatives.append(_seq(whole, _FRACTION))
+    elif style == WHOLE:
+        return _NONE
     if first is None or first <= 0:
         zeros = 0 if last is None else max(-last, 0)
         zero_run = _some(_ZERO_DIGIT, zeros, None if first is None else -first)
         alternatives.append(_seq(Literal("0."), zero_run, _FIRST, _DIGITS))
-    if style:
-        return _any(alternatives)
-    # With an exponent. With n digits before the point, the first digit is at place n, and the exponent moves it.
+    return _any(alternatives)
+
+
+def _with_exponent(first: int | None, last: int | None, bound: Bound) -> list[Node]:
+    """Return the alternatives of `_window` that have an exponent. It moves the first digit, which is at place n with n
+    digits before the point, and at place -n with n zeros after it."""
+    _, shift, most = bound
+    is_short = most is not None
+    found: list[Node] = []
+    if last is None and most is not None:
+        last = most
+        found.append(_seq(_up_to_largest(), _E, _opt(Literal("+")), Literal(str(most))))
     node: Node = _NONE
-    shift = bound[1]
     for n in range(shift, 0, -1):
-        here = _seq(_FRACTION, _E, _exponents(_less(first, n), _less(last, n)))
+        here = _seq(_FRACTION, _E, _exponents(_less(first, n), _less(last, n), is_short))
         node = here if n == shift else Union((here, _seq(_DIGIT, node)))
-    alternatives.append(_seq(_FIRST, node))
-    # With n zeros after the point, it is at place -n.
+    found.append(_seq(_FIRST, node))
     for n in range(shift - 1, -1, -1):
-        here = _seq(_FIRST, _DIGITS, _E, _exponents(_less(first, -n), _less(last, -n)))
+        here = _seq(_FIRST, _DIGITS, _E, _exponents(_less(first, -n), _less(last, -n), is_short))
         node = here if n == shift - 1 else Union((here, _seq(_ZERO_DIGIT, node)))
-    alternatives.append(_seq(Literal("0."), node))
-    return Union(tuple(alternatives))
+    found.append(_seq(Literal("0."), node))
+    return found
+
+
+@_kept
+def _up_to_largest() -> Node:
+    """Return the numbers with one digit before the point, a 1, that are at most LARGEST, read with that point."""
+    body = _NONE
+    for char in reversed(LARGEST[1:]):
+        figure = ord(char) - 48  # never 0
+        rest = _some(_ZERO_DIGIT) if body is _NONE else _opt(body)
+        body = Union((_seq(_digit(0, figure - 1), _DIGITS), _seq(_digit(figure, figure), rest)))
+    return _seq(Literal(LARGEST[0]), _opt(_seq(_POINT, body)))
 
 
 @_kept
@@ -478,7 +550,7 @@ def _tens(q: int, zero: bool, bound: Bound, style: int) -> Node:
         return _any(alternatives)
     # With an exponent. If only zeros follow after n digits of the fraction, the exponent must be n - q or more. These n
     # digits may end in zeros as well, so a fraction may be read with several n.
-    digits, shift = bound
+    digits, shift, _ = bound
     node: Node = _NONE
     for n in range(digits, -1, -1):
         here = _seq(_some(_ZERO_DIGIT, 1 if n == 0 else 0), _E, _exponents(n - q, None))
@@ -626,7 +698,7 @@ def _listed(values: tuple[Number, ...], bound: Bound, style: int) -> Node:
             body = _values(group, bound, style)
             parts.append(_seq(Literal("-"), body) if negative else body)
     if 0 in values:
-        parts.append(_zero(style))
+        parts.append(_zero(bound, style))
     return _any(parts) if parts else _NONE
 
 
@@ -731,9 +803,11 @@ def _one_of(group: list[str], start: int) -> Node:
 
 
 @lru_cache(maxsize=1024)
-def _exponents(first: int | None, last: int | None) -> Node:
+def _exponents(first: int | None, last: int | None, is_short: bool = False) -> Node:
     """Return the integers from `first` to `last` as exponents may be written, with signs and leading zeros. None is no
-    bound."""
+    bound. is_short: with at most as many digits as MOST_EXPONENT."""
+    if is_short:
+        return _short_exponents(-MOST_EXPONENT if first is None else first, MOST_EXPONENT if last is None else last)
     if first is None and last is None:
         return _seq(_opt(_SIGN), _SOME_DIGITS)
     alternatives: list[Node] = []
@@ -743,6 +817,16 @@ def _exponents(first: int | None, last: int | None) -> Node:
         least = 0 if last is None else max(-last, 0)
         alternatives.append(_seq(Literal("-"), _naturals(least, None if first is None else -first)))
     return _any(alternatives)
+
+
+def _short_exponents(first: int, last: int) -> Node:
+    alternatives: list[Node] = []
+    for sign, least, most in ((_opt(Literal("+")), first, last), (Literal("-"), -last, -first)):
+        for width in range(1, len(str(MOST_EXPONENT)) + 1):
+            low, high = max(least, 0), min(most, 10**width - 1)
+            if low <= high:
+                alternatives.append(_seq(sign, _any(_same_length(f"{low:0{width}}", f"{high:0{width}}"))))
+    return _any(alternatives) if alternatives else _NONE
 
 
 def _naturals(first: int, last: int | None) -> Node:

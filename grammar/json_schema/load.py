@@ -368,9 +368,10 @@ def _next_key() -> Node:
 
 
 @lru_cache(maxsize=64)
-def _marks(whitespace: str, max_indent: int, separators: tuple[str, str] | None) -> dict[str, Node]:
+def _marks(whitespace: str, max_indent: int, separators: tuple[str, str] | None, is_mixed: bool) -> dict[str, Node]:
     flexible = whitespace == "flexible"
-    line = f"\\n[ \\t]{{0,{max_indent}}}"
+    most = f"{{0,{max_indent}}}"
+    line = f"\\n[ \\t]{most}" if is_mixed else f"\\n(?:[ ]{most}|\\t{most})"
     gap = f"(?: |{line})?" if flexible else ""
     if separators is not None:
         comma, colon = (separator.replace("\t", "\\t").replace(" ", "[ ]") for separator in separators)
@@ -398,7 +399,8 @@ def marks(options: Options) -> dict[str, Node]:
     """Return the marks of JSON's syntax with the white space around them, as regexes, by name.
 
     Flexible white space is all that `json.dumps` writes, whatever its `indent`: after a colon a blank or nothing;
-    within brackets and after a comma a blank, or a line break with up to `max_indent` blanks and tabs, or nothing.
+    within brackets and after a comma a blank, or a line break with up to `max_indent` blanks or as many tabs, or
+    nothing. If spellings are not plain, an indent mixes blanks and tabs.
     "empty }" is the brace that ends an object without members: only "{" stands before it.
     """
-    return _marks(options.whitespace, options.max_indent, options.separators)
+    return _marks(options.whitespace, options.max_indent, options.separators, options.spellings == "all")

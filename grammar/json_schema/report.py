@@ -34,7 +34,11 @@ TOLD_APART = (
 )
 NO_SURROGATES = "lone surrogates are written only in strings about which the schema says nothing"
 PLAIN_STRINGS = "keys that the schema names, and strings of `enum` and `const`, are written as `json.dumps` writes them"
-PLAIN_NUMBERS = "integers have no fraction and no exponent, and `json.dumps` writes numbers of `enum` and `const`"
+PLAIN_NUMBERS = (
+    "integers have no fraction and no exponent, numbers of `enum` and `const` are written as `json.dumps` writes them, "
+    "and all others are finite in double precision"
+)
+PLAIN_INDENT = "an indent has blanks or tabs, not both"
 _BESIDE = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
 """Keywords that say nothing without another one, and that one."""
 
@@ -66,6 +70,8 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
         narrow(Reason.PROPERTY_ORDER, "property_order='schema': keys are written in the order of the schema")
     strings, numbers = options.style, options.number_style
     plain = [PLAIN_STRINGS] * strings.dumped + [PLAIN_NUMBERS] * numbers.plain
+    if options.spellings == "plain" and options.whitespace == "flexible":
+        plain.append(PLAIN_INDENT)
     if plain:
         narrow(Reason.SPELLINGS, f"spellings='plain': {'; '.join(plain)}")
     if strings.ascii or strings.shortest:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -19,8 +20,10 @@ from earleymask.grammar.json.numbers import (
     ALL,
     AS_DECIMALS,
     AS_INTEGERS,
+    DUMPED,
     EMPTY,
     INTEGERS,
+    PLAIN_INTEGERS,
     WRITTEN_INTEGERS,
     NumberSet,
     exact,
@@ -30,6 +33,8 @@ from earleymask.grammar.json.numbers import (
 from earleymask.grammar.regex.lower import lower, lower_shared
 from earleymask.grammar.regex.python import parse
 
+LARGEST_DOUBLE = int(sys.float_info.max)
+LARGEST = Decimal(repr(sys.float_info.max))
 PLAIN = NumberStyle(exponents=False, fractions=False)
 JSON_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 BEGINNING = re.compile(r"-?((0|[1-9][0-9]*)(\.?|\.[0-9]+)?|(0|[1-9][0-9]*)(\.[0-9]+)?[eE][+-]?[0-9]*)?")
@@ -258,6 +263,144 @@ def test_doubles_as_python_writes_them(value: float, bound: float) -> None:
 )
 def test_ordinary_numbers_are_the_usual_regexes(tree: Any, pattern: str) -> None:
     """They are those of `prepare`, whose parts they can use."""
+    regexes = Regexes()
+    assert lower(tree, regexes) == lower(parse(pattern), regexes)
+
+
+# Plain spellings: finite in double precision, constants as `json.dumps` writes them.
+
+DUMPED_STYLE = NumberStyle(plain=True)
+
+
+def plain_language(numbers: NumberSet, style: NumberStyle = DUMPED_STYLE) -> Callable[[str], bool]:
+    regexes = Regexes()
+    node = lower_shared(number_tree(numbers, style), regexes)
+    return lambda text: regexes.matches(node, text.encode())
+
+
+def dumped(numbers: NumberSet) -> set[str]:
+    """Return what `json.dumps` writes for the members: ints, and floats unless the set has only integers."""
+    found = set()
+    for value in numbers.listed or ():
+        if value.denominator == 1:
+            found.add(json.dumps(int(value)))
+        if value.denominator != 1 or not numbers.spelled:
+            found.add(json.dumps(float(value)))
+    return found
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_all_short_spellings_of_finite_numbers(name: str) -> None:
+    numbers = SETS[name]
+    accepts = plain_language(numbers)
+    constants = dumped(numbers) if numbers.listed is not None and numbers.spelled != AS_DECIMALS else None
+    for text, value in spellings("-0125.e+", 5):
+        digits = text.partition("e")[2].lstrip("+-")
+        expected = holds(numbers, text, value) and len(digits) <= 3 and abs(value) < 10**308
+        assert accepts(text) == (expected if constants is None else text in constants), text
+
+
+@pytest.mark.parametrize("name", [name for name in SETS if is_whole(SETS[name]) and SETS[name].spelled != AS_DECIMALS])
+def test_plain_integers_are_digits(name: str) -> None:
+    numbers = SETS[name]
+    noted = number_set(
+        numbers.minimum,
+        numbers.maximum,
+        numbers.above,
+        numbers.below,
+        [numbers.multiple],
+        numbers.non_multiples,
+        numbers.excluded,
+        numbers.spelled | DUMPED,
+    )
+    accepts = plain_language(noted)
+    for text, value in spellings("-0125.e+", 5):
+        assert accepts(text) == (numbers.contains(value) and text.lstrip("-").isdigit()), text
+    for n in range(1, 12):
+        for text in ("1" + "0" * n, "-" + "25" * n, "1" * n + "0"):
+            assert accepts(text) == numbers.contains(int(text)), text
+
+
+def test_plain_numbers_are_finite_doubles() -> None:
+    accepts = plain_language(ALL)
+    signed = plain_language(number_set(0))
+    texts = [
+        f"{digits}{fraction}e{sign}{exponent}"
+        for digits in ("1", "9", "10", "99999999", "17")
+        for fraction in (
+            "",
+            ".0",
+            ".7976931348623157",
+            ".7976931348623158",
+            ".79769313486231570001",
+            ".8",
+            ".1",
+            ".99999",
+        )
+        for sign in ("", "+", "-")
+        for exponent in (0, 5, 99, 299, 300, 301, 306, 307, 308, 309, 999)
+    ]
+    texts += ["9" * 308, "9" * 308 + "." + "9" * 400, "0." + "0" * 400 + "1", "1e-999", "0e999", "0.0e+307"]
+    for text in texts:
+        is_finite = float(text) != float("inf")
+        assert is_finite or not accepts(text), text
+        # All of them but those between 10^308 and the largest double with several digits before the point.
+        value = Decimal(text)
+        assert accepts(text) == (value < 10**308 or (text[1] in ".e" and value <= LARGEST)), text
+        assert signed(text) == accepts(text), text
+    for text in ("1e1000", "0e1000", "1e0001", "9" * 309, "123456789e1", "0.000000001e1"):
+        assert not accepts(text), text
+    assert not plain_language(ALL, NumberStyle(exponents=False, plain=True))("1e1")
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(10**308) + 1, 10**308 - 1))
+@settings(deadline=None, max_examples=300)
+def test_what_python_writes_is_plain(number: float, integer: int) -> None:
+    assert plain_language(ALL)(json.dumps(number))
+    assert plain_language(ALL)(json.dumps(integer))
+    assert plain_language(PLAIN_INTEGERS)(json.dumps(integer))
+    assert not number or plain_language(listed([number]))(json.dumps(number))  # -0.0 is 0, which is written 0.0
+    assert plain_language(listed([integer]))(json.dumps(integer))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "members"),
+    [
+        (number_set(10**308), ["1e308", "1e309", "1e5000", "9" * 400]),
+        (number_set(maximum=-(10**400), multiples=[1], spelled=DUMPED), ["-1" + "0" * 400, "-" + "9" * 500]),
+        (number_set(multiples=[10**300], excluded=[0]), ["1e300", "1e309"]),
+        (listed([10**400]), ["1" + "0" * 400]),
+    ],
+)
+def test_numbers_that_are_demanded_have_plain_spellings(numbers: NumberSet, members: list[str]) -> None:
+    """A set of large numbers is not empty because readers have no such numbers."""
+    accepts = plain_language(numbers)
+    for text in members:
+        assert accepts(text) == numbers.contains(exact(Decimal(text))), text
+    assert any(map(accepts, members))
+
+
+@pytest.mark.parametrize(
+    "high", [10**308, 10**308 + 1, int(LARGEST) - 1, int(LARGEST), LARGEST_DOUBLE, 10**309, 10**400]
+)
+def test_plain_numbers_below_a_great_bound(high: int) -> None:
+    accepts = plain_language(number_set(maximum=high))
+    integers = plain_language(number_set(maximum=high, multiples=[1], spelled=DUMPED))
+    for text in ("5e307", "9" * 308, "1" + "0" * 308, "1e308", "1.7976931348623157e308", "1e309"):
+        value = Decimal(text)
+        is_plain = value < 10**308 or (text[1] in ".e" and value <= LARGEST <= high)
+        assert accepts(text) == (value <= high and is_plain), text
+        assert integers(text) == (text.isdigit() and len(text) <= 308), text
+
+
+@pytest.mark.parametrize(
+    ("tree", "pattern"),
+    [
+        (number_tree(PLAIN_INTEGERS, DUMPED_STYLE), r"-?(?:0|[1-9][0-9]{0,307})"),
+        (number_tree(ALL, NumberStyle(exponents=False, plain=True)), r"-?(?:0|[1-9][0-9]{0,307})(?:\.[0-9]+)?"),
+    ],
+)
+def test_ordinary_plain_numbers_are_regexes_with_a_count(tree: Any, pattern: str) -> None:
     regexes = Regexes()
     assert lower(tree, regexes) == lower(parse(pattern), regexes)
 

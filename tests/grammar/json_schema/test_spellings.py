@@ -8,7 +8,7 @@ import pytest
 
 from earleymask import Grammar, Matcher
 from earleymask.grammar.json.numbers import MAX_LISTED
-from support.schema_grammars import BYTES, accepts
+from support.schema_grammars import BYTES, EOS, accepts
 
 
 def plain(schema: Any, **options: Any) -> Grammar:
@@ -185,6 +185,18 @@ def test_the_parser_forces_the_rest_of_a_key() -> None:
     assert every.forced_bytes() == b""
 
 
+def test_an_indent_is_blanks_or_tabs() -> None:
+    value = {"a": [1, {"b": 2}], "c": {}}
+    for indent in (None, 0, 1, 2, 4, 8, "\t", "\t\t"):
+        text = json.dumps(value, indent=indent)
+        assert accepted(True, [text]) == [text]
+    mixed = ["[\n \t1\n]", "[\n\t 1]", "[1,\n  \t2]"]
+    assert accepted(True, mixed) == []
+    assert [text for text in mixed if accepts(Grammar.from_json_schema(True, spellings="all"), text)] == mixed
+    longest = [f"[\n{char * n}1\n]" for char in " \t" for n in (64, 65)]
+    assert accepted(True, longest) == [longest[0], longest[2]]
+
+
 def test_a_list_of_many_numbers() -> None:
     numbers = [*random.Random(7).sample(range(-(10**6), 10**6), 3000), 0.5, 1e-300, 2**53 + 1, 10**30, 1e30]
     assert len(numbers) > MAX_LISTED
@@ -201,8 +213,46 @@ def test_the_report_says_what_is_plain() -> None:
 
     assert whys(spellings="all") == set()
     assert {why.partition(":")[0] for why in whys(spellings="plain")} == {"lone_surrogates=False", "spellings='plain'"}
-    assert not any("plain" in why for why in whys(spellings="plain", string_escapes="all", number_plain=False))
+    given = whys(spellings="plain", string_escapes="all", number_plain=False)
+    assert given == {"spellings='plain': an indent has blanks or tabs, not both"}
+    assert whys(spellings="plain", string_escapes="all", number_plain=False, whitespace="compact") == set()
     assert whys(spellings="all", number_exponents=False) == {"number_exponents=False: no number has an exponent"}
     assert whys(spellings="all", number_plain=True, number_exponents=True) == {
         "number_plain=True: no integer has a fraction or an exponent"
     }
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_walks_write_what_python_reads_and_writes_again(seed: int) -> None:
+    """A walk takes any byte that a mask allows; `json` reads the text as finite values, and writes what is accepted."""
+    rng = random.Random(seed)
+    grammar = WALKED[seed % len(WALKED)]
+    matcher = Matcher(grammar, BYTES)
+    text = bytearray()
+    while not matcher.is_finished() and len(text) < 300:
+        allowed = [int(token) for token in matcher.mask().nonzero()[0]]
+        digits = [token for token in allowed if chr(token) in "0123456789eE"] if len(text) < 150 else []
+        ends = [token for token in allowed if chr(token) in '"]}'] if len(text) > 200 else []
+        token = EOS if EOS in allowed and len(text) > 3 else rng.choice(ends or digits or allowed)
+        assert matcher.accept(token)
+        text.append(token) if token != EOS else None
+    if matcher.is_finished():
+        value = json.loads(text)
+        again = json.dumps(value, allow_nan=False)  # raises ValueError for infinity
+        assert json.loads(again) == value
+        assert accepts(grammar, again)
+        assert accepts(grammar, json.dumps(value, ensure_ascii=False, indent=2))
+
+
+WALKED = [
+    plain(schema)
+    for schema in (
+        {"type": "number"},
+        {"type": "integer"},
+        {"type": "number", "minimum": 0.5},
+        {"type": "integer", "exclusiveMaximum": -7},
+        {"type": "array", "items": {"type": ["number", "string"], "maxLength": 5}, "minItems": 1, "maxItems": 3},
+        {"type": "object", "properties": {"é": {"enum": [1e30, "a/b"]}, "b": {"type": "number"}}, "required": ["é"]},
+        True,
+    )
+]
