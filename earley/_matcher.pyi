@@ -1,8 +1,11 @@
 """One sequence of tokens against a grammar: masks, accept, rollback, fork."""
 
-from collections.abc import Iterable
-from typing import Any, Protocol, SupportsIndex, TypeVar
+import re
+from collections.abc import Callable, Iterable, Mapping
+from types import UnionType
+from typing import Any, Protocol, SupportsIndex, TypeAlias, TypeVar
 
+import lark
 import numpy as np
 import numpy.typing as npt
 
@@ -23,23 +26,34 @@ class _TorchTensor(Protocol):
     def data_ptr(self) -> int: ...
     def detach(self) -> Any: ...
 
+_Grammar: TypeAlias = str | Mapping[str, Any] | re.Pattern[str] | type[Any] | UnionType | Callable[..., Any] | lark.Lark
+"""What a grammar can be made of: `earleymask.arguments.GrammarLike`, which has all of this and `Grammar`."""
+
 _M = TypeVar("_M", bound=Matcher)
+
+def set_readers(grammar: Callable[[object], _HasEngine], vocabulary: Callable[[object], object]) -> None:
+    """Set the functions that turn what a caller gives to `Matcher` into a grammar and a vocabulary, or raise TypeError.
+
+    The layers above set them, because this one knows no grammar texts and no schemas.
+    """
 
 class Matcher:
     """The state of one sequence of tokens in a grammar: it knows which tokens may come next.
 
     Args:
-        grammar: a `Grammar`, or any object with an `engine`. Matchers and threads may share it.
+        grammar: a `Grammar`. Matchers and threads may share it. What `Constraint` takes is taken here as well, and made
+            a grammar for this matcher and its forks alone.
         vocabulary: the `Vocabulary` whose ids are accepted and masked.
 
     Raises:
-        VocabularyError: the vocabulary has no EOS token, or lacks a special token that the grammar names.
+        VocabularyError: the vocabulary has no EOS token, or lacks special tokens that the grammar names.
+        GrammarError: no grammar can be made of what was given.
 
     A matcher belongs to one sequence, and one thread at a time may use it; other threads may use its forks. Any call
     can raise `LimitError` if a grammar makes it too much work; the matcher is then as it was before the call.
     """
 
-    def __init__(self, grammar: _HasEngine, vocabulary: Vocabulary) -> None: ...
+    def __init__(self, grammar: _HasEngine | _Grammar, vocabulary: Vocabulary) -> None: ...
     @property
     def grammar(self) -> Any:
         """The grammar that was given."""

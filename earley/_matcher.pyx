@@ -32,11 +32,24 @@ from earleymask.trie._build cimport DEBUG
 from earleymask.trie._memory cimport calloc
 
 from earleymask.earley.errors import LimitError, RejectedTokenError
-from earleymask.trie.errors import VocabularyError, shortened
+from earleymask.trie.errors import VocabularyError
 
 MAX_FORCED_BYTES = 1 << 16
 FINAL = ("seconds", "derivations", "row_items")   # limits of one call: forgetting what was learned does not help
 INT32 = np.dtype(np.int32)
+
+cdef object grammar_reader = None       # see `set_readers`
+cdef object vocabulary_reader = None
+
+
+def set_readers(grammar, vocabulary):
+    """Set the functions that turn what a caller gives to `Matcher` into a grammar and a vocabulary, or raise TypeError.
+
+    The layers above set them, because this one knows no grammar texts and no schemas.
+    """
+    global grammar_reader, vocabulary_reader
+    grammar_reader = grammar
+    vocabulary_reader = vocabulary
 
 
 @cython.no_gc_clear       # `__dealloc__` needs the chart; the other members of a cycle can be cleared
@@ -44,20 +57,28 @@ cdef class Matcher:
     """The state of one sequence of tokens in a grammar: it knows which tokens may come next.
 
     Args:
-        grammar: a `Grammar`, or any object with an `engine`. Matchers and threads may share it.
+        grammar: a `Grammar`. Matchers and threads may share it. What `Constraint` takes is taken here as well, and made
+            a grammar for this matcher and its forks alone.
         vocabulary: the `Vocabulary` whose ids are accepted and masked.
 
     Raises:
-        VocabularyError: the vocabulary has no EOS token, or lacks a special token that the grammar names.
+        VocabularyError: the vocabulary has no EOS token, or lacks special tokens that the grammar names.
+        GrammarError: no grammar can be made of what was given.
 
     A matcher belongs to one sequence, and one thread at a time may use it; other threads may use its forks. Any call
     can raise `LimitError` if a grammar makes it too much work; the matcher is then as it was before the call.
     """
 
     def __cinit__(self, grammar, vocabulary):
+        engine = getattr(grammar, "engine", None)
+        if not isinstance(engine, Engine):      # other objects may have an attribute of this name
+            grammar = grammar_reader(grammar)
+            engine = grammar.engine
+        if not isinstance(getattr(vocabulary, "trie", None), TokenTrie):
+            vocabulary_reader(vocabulary)
         self.grammar = grammar
         self.vocabulary = vocabulary
-        self.engine = grammar.engine
+        self.engine = engine
         self.trie = vocabulary.trie
         self.eos_token_ids = tuple(vocabulary.eos_token_ids)
         self.special_symbols = {}
@@ -67,11 +88,13 @@ cdef class Matcher:
             return
         if not self.eos_token_ids:
             raise VocabularyError("the vocabulary has no EOS token, so no sequence could end; make it with eos_token_id=")
+        named = [*self.engine.special_names, *(name for each in self.engine.token_sets for name in each[3])]
+        if not all(name in vocabulary.special_tokens for name in named):
+            from earleymask.trie.special_names import unknown
+
+            raise unknown(named, vocabulary)
         for name in self.engine.special_names:
-            token_id = vocabulary.special_tokens.get(name)
-            if token_id is None:
-                raise VocabularyError(f"the grammar names the special token {shortened(name)!r}, which the vocabulary does not have")
-            self.special_symbols[token_id] = self.engine.add_special(name)
+            self.special_symbols[vocabulary.special_tokens[name]] = self.engine.add_special(name)
         if self.engine.token_sets:
             self.token_ids = token_ids_of(self.engine.token_sets, vocabulary)
         self.chart = Chart(self.engine)
@@ -495,6 +518,7 @@ cdef class Matcher:
         token."""
         cdef type cls = type(self)
         cdef Matcher other = cls.__new__(cls, self.grammar, self.vocabulary)
+        other.engine = self.engine      # a grammar may have made another one since
         other.chart = self.chart
         other.walk = self.walk
         other.masks = self.masks

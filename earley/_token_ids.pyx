@@ -86,9 +86,7 @@ cdef TokenIds token_ids_of(list token_sets, object vocabulary):
             if low < last:
                 within.append((low, min(high, last - 1)))
         for special in names:
-            token_id = vocabulary.special_tokens.get(special)
-            if token_id is None:
-                raise VocabularyError(f"the grammar names the special token {shortened(special)!r}, which the vocabulary does not have")
+            token_id = vocabulary.special_tokens[special]   # the matcher has looked for all names
             within.append((token_id, token_id))
         sets.fill(i, within, existing.bits, negated)
         if sets.n_ids[i] == 0:

@@ -17,13 +17,14 @@ import numpy as np
 from .arguments import as_grammar, as_vocabulary
 from .earley import Matcher
 from .errors import RejectedTokenError
-from .grammar import Grammar
 from .histories import KEY_BYTES, Histories, advance, history_key
 from .trie import Vocabulary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     import torch
+
+    from .arguments import GrammarLike
 
     TokenIds: TypeAlias = Sequence[int] | npt.NDArray[np.integer[Any]] | torch.Tensor
 
@@ -34,7 +35,9 @@ class Constraint:
     """Masks for any history of one grammar.
 
     Args:
-        grammar: Lark grammar text, or a `Grammar`.
+        grammar: a `Grammar`, or what one can be made of: the text of a grammar in Lark's syntax or in GBNF, a JSON
+            Schema (a dict or its text), a type (as `Grammar.from_type` takes it), a compiled regular expression, a
+            `lark.Lark`.
         vocabulary: the model's vocabulary; without one, the 256 single bytes and EOS (`Vocabulary.bytes()`).
 
     Several threads may use one. It can be pickled. It keeps a matcher at each of the 64 histories that were used last,
@@ -42,7 +45,7 @@ class Constraint:
     from the nearest remembered one, or from its beginning.
     """
 
-    def __init__(self, grammar: str | Grammar, vocabulary: Vocabulary | None = None) -> None:
+    def __init__(self, grammar: GrammarLike, vocabulary: Vocabulary | None = None) -> None:
         self.grammar = as_grammar(grammar)
         self.vocabulary = Vocabulary.bytes() if vocabulary is None else as_vocabulary(vocabulary)
         self._histories = Histories(Matcher(self.grammar, self.vocabulary))

@@ -278,6 +278,20 @@ class Grammar:
         return cls._of_schema(schema_source.ReadSchema(schema, options, registry, limits), limits)
 
     @classmethod
+    def from_type(cls, kind: Any, **options: Any) -> Grammar:
+        """Make a grammar of the JSON documents of a Python type: of what `pydantic.TypeAdapter` takes.
+
+        That is a model, a dataclass, a `TypedDict`, an enumeration, `list[int]`, `Literal["a", "b"]`, `int | None` and
+        so on; or a function, for an object with its arguments by name. pydantic must be installed. `options` are those
+        of `from_json_schema`.
+
+        Raises GrammarError if pydantic makes no schema of the type, and as `from_json_schema` does.
+        """
+        from .json_schema.python_types import schema_of_type
+
+        return cls.from_json_schema(schema_of_type(kind), **options)
+
+    @classmethod
     def _of_schema(cls, schema: ReadSchema, limits: Limits) -> Grammar:
         return cls._make("json_schema", schema, "start", schema.engine, (), limits=limits)
 

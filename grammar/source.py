@@ -108,3 +108,16 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     if not close:  # `WORD` for `word` is a frequent slip, but difflib finds no similarity in it
         close = [candidate for candidate in candidates if candidate.lower() == name.lower()]
     return f"did you mean {' or '.join(close)}?" if close else None
+
+
+def path_hint(text: str, in_place: str = "") -> str | None:
+    """Return the hint about a text that is the path of a file; None if it does not look like one. `in_place`: what
+    reads files, if there is such a function."""
+    import re
+
+    if not re.match(r"\s*(?:[A-Za-z]:)?[^\n:\"|{}<>*?]{0,400}\.(?:lark|gbnf|ebnf|bnf|json|txt)\s*\Z", text):
+        return None
+    path = repr(text.strip())
+    return (
+        f"this looks like a path: {in_place and f'use {in_place}({path}), or '}give the text, Path({path}).read_text()"
+    )

@@ -2,16 +2,30 @@
 
 The notation is that of llguidance, which contains llama.cpp's `<[1000]>`. Ranges are inclusive. `^` in front means all
 other tokens, `*` every token. The vocabulary decides later which of the ids exist.
+
+A name in place of ids is ours: `<[TOOL_CALLS]>` is the special token `[TOOL_CALLS]`. Mistral's control tokens have such
+names, and those of BERT.
 """
 
 from __future__ import annotations
 
 import re
 
-HINT = "write ids or ranges of ids, all other ids, or every id: <[5]>, <[5,7,9-11]>, <[^1-9]>, <[*]>"
+HINT = (
+    "write ids or ranges of ids, all other ids, or every id: <[5]>, <[5,7,9-11]>, <[^1-9]>, <[*]>; or <[NAME]> for the "
+    "special token [NAME]"
+)
 
+_NAME = re.compile(r"<(\[(?:[^\W\d]|/)[^\]]*\])>\Z")
 _PART = re.compile(r"\s*([0-9]{1,10})\s*(?:-\s*([0-9]{1,10})\s*)?\Z")
 _LAST = 0xFFFFFFFF
+
+
+def control_token(written: str) -> str | None:
+    """Return the name of the special token that `<[NAME]>` means, `[NAME]`; None if ids stand there. A name begins with
+    a letter, `_` or `/`."""
+    match = _NAME.match(written)
+    return None if match is None else match[1]
 
 
 def parse(written: str) -> tuple[list[tuple[int, int]], bool]:

@@ -12,7 +12,7 @@ prompt, as `Constraint` does: `Histories` finds the nearest remembered matcher. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy.typing as npt
 import torch
 from transformers import LogitsProcessor
 
-from ..arguments import as_grammar, as_vocabulary
+from ..arguments import as_grammars, as_vocabulary
 from ..bitmask import apply_bitmask, fill_bitmasks
 from ..earley import Matcher
 from ..errors import BatchError, EmptyMaskError, RejectedTokenError, VocabularyError
@@ -30,6 +30,8 @@ from ..trie import Vocabulary
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from ..arguments import GrammarLike
 
 __all__ = ["GrammarLogitsProcessor", "model_vocabulary"]
 
@@ -59,8 +61,8 @@ class GrammarLogitsProcessor(LogitsProcessor):
     It works with greedy search, sampling, beam search, several returned sequences and left-padded batches.
 
     Args:
-        grammar: Lark text or a `Grammar`: one for all rows, or a list with one for each prompt of the batch. All
-            sequences and beams of a prompt have its grammar.
+        grammar: a `Grammar`, or what `Constraint` makes one of: one for all rows, or a list with one for each prompt of
+            the batch. All sequences and beams of a prompt have its grammar.
         vocabulary: the vocabulary of the model; `model_vocabulary` makes it.
         prompt_length: how many ids at the beginning of each row belong to the prompt, padding included. By default, the
             length of the rows in the first call of a generation. A call is taken for a first one if its rows do not
@@ -81,7 +83,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
 
     def __init__(
         self,
-        grammar: str | Grammar | Sequence[str | Grammar],
+        grammar: GrammarLike | Sequence[GrammarLike],
         vocabulary: Vocabulary,
         *,
         prompt_length: int | None = None,
@@ -91,10 +93,7 @@ class GrammarLogitsProcessor(LogitsProcessor):
     ) -> None:
         if prompt_length is not None and prompt_length < 0:
             raise ValueError(f"prompt_length must not be negative, got {prompt_length}")
-        if isinstance(grammar, str | bytes | bytearray) or not isinstance(grammar, Iterable):
-            self.grammars: tuple[Grammar, ...] = (as_grammar(grammar),)
-        else:
-            self.grammars = tuple(as_grammar(each) for each in grammar)
+        self.grammars: tuple[Grammar, ...] = as_grammars(grammar)
         if not self.grammars:
             raise ValueError("no grammar given; give one, or one for each prompt")
         vocabulary = as_vocabulary(vocabulary)

@@ -15,7 +15,7 @@ from ..model.compile import compile_model
 from ..model.model import Model, Symbols
 from ..model.repetition import Alternatives, counted, group, repeat_into
 from ..regex.ast import Node as Regex
-from ..source import GrammarWarning, SourceText, did_you_mean
+from ..source import GrammarWarning, SourceText, did_you_mean, path_hint
 from .parse import MAX_ERRORS, parse, syntax_errors
 from .terminals import concat, find_terminals
 from .tree import Choice, Definition, Node, Reference, Repeat, Sequence, Text, Token
@@ -36,6 +36,10 @@ def load(text: str, start: str, limits: Limits) -> tuple[Engine, tuple[GrammarWa
     except GrammarError as error:
         from ..other_syntax import is_lark, pointed_to
 
+        hint = path_hint(text)
+        if hint is not None:
+            error.hint = hint
+            raise
         if is_lark(text):
             raise pointed_to(error, "Grammar.from_lark") from error
         found = [] if isinstance(error, GrammarLimitError) else syntax_errors(SourceText(text), limits)
@@ -179,11 +183,14 @@ class GbnfLoader:
         return symbol
 
     def token_ids(self, node: Token, name: str) -> int:
-        """Return the symbol of a token by its id, or of any token except one."""
+        """Return the symbol of a token by its id, of the special token `[NAME]`, or of any token except one."""
         from .. import token_ids  # rare
 
-        if not node.name.startswith("<["):
-            return self.model.token_ids(name, (), (node.name,), True, node.begin)
+        special = token_ids.control_token(node.name) if node.name.startswith("<[") else node.name
+        if special is not None:
+            if node.negated:
+                return self.model.token_ids(name, (), (special,), True, node.begin)
+            return self.model.special(special, node.begin)
         try:
             ranges, negated = token_ids.parse(node.name)
         except ValueError as error:

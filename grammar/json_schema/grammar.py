@@ -13,6 +13,7 @@ from .documents import Documents
 from .load import SchemaLoader, load, scanned
 from .options import DEFAULT_OPTIONS, Options, check
 from .read import Spelled, own_spelling, read
+from .wrapped import may_wrap, wrapping
 
 if TYPE_CHECKING:
     from ...earley import Engine
@@ -29,6 +30,10 @@ class ReadSchema:
             self.schema = read(given)
             if isinstance(given, (bytes, bytearray)):
                 self.given = bytes(given).decode("utf-8")
+            if self.options.strict and type(self.schema) is dict and may_wrap(self.schema):
+                error = wrapping(self.schema)
+                if error is not None:
+                    raise error
             self.documents = Documents(self.schema, registry=registry, own=own_spellings(self.given or ""))
             self.engine, self.algebra = load(self.documents, self.options, limits)
         except RecursionError:

@@ -38,7 +38,9 @@ def read(given: Any) -> Any:
             raise GrammarError(
                 f"the schema is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}"
             ) from None
-    return _of_model(given)
+    from .python_types import schema_of_model  # rare
+
+    return schema_of_model(given)
 
 
 def read_text(text: str) -> Any:
@@ -48,10 +50,12 @@ def read_text(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=object_of, parse_float=Spelled, parse_constant=_constant)
     except json.JSONDecodeError as error:
+        from ..source import path_hint
+
         line = error.doc.splitlines()[error.lineno - 1] if error.doc else ""
-        raise GrammarError(
-            f"the schema is not JSON: {error.msg}", line=error.lineno, column=error.colno, text=line
-        ) from None
+        message = f"the schema is not JSON: {error.msg}"
+        hint = path_hint(text)
+        raise GrammarError(message, line=error.lineno, column=error.colno, text=line, hint=hint) from None
     except RepeatedKeyError as error:
         raise _repeated(text, error.key) from None
     except RecursionError:
@@ -189,30 +193,3 @@ def _copy(value: Any) -> Any:
     if kind is list or isinstance(value, (list, tuple)):
         return list(value)
     return None
-
-
-def _of_model(given: Any) -> Any:
-    """Return the schema of a pydantic model, a dataclass, or an instance of either."""
-    kind = given if isinstance(given, type) else type(given)
-    try:
-        if hasattr(kind, "model_json_schema"):
-            return kind.model_json_schema()
-        if kind.__module__.startswith("pydantic.") and hasattr(given, "json_schema"):
-            return given.json_schema()  # a TypeAdapter
-        if hasattr(kind, "__dataclass_fields__"):
-            from pydantic import TypeAdapter
-
-            return TypeAdapter(kind).json_schema()
-    except ImportError as error:
-        if error.name != "pydantic":
-            raise
-        raise GrammarError(
-            f"the schema of the dataclass {kind.__name__} is made by pydantic, which is not installed",
-            hint="pip install pydantic, or give the schema itself",
-        ) from None
-    except Exception as error:  # of pydantic, which has many: types without a schema, names that are not defined
-        raise GrammarError(f"pydantic makes no schema of {kind.__name__}: {error}") from error
-    raise TypeError(
-        "a schema must be a dict, JSON text, True, False, a pydantic model or a dataclass, not "
-        f"{type(given).__name__}; pydantic.TypeAdapter(...) makes one of other types"
-    )

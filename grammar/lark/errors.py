@@ -18,6 +18,7 @@ from ...trie.errors import EarleymaskError
 from ..errors import GrammarError, GrammarLimitError, together
 from ..model.compile import errors_at
 from ..other_syntax import is_gbnf, pointed_to
+from ..source import path_hint
 from .load import LarkLoader
 from .modules import Modules, Options
 from .parse import MAX_ERRORS, syntax_errors
@@ -40,6 +41,10 @@ from .tree import (
 def explained(error: GrammarError, text: str, start: str, options: Options) -> GrammarError:
     """Return the error to raise in place of `error`, the first that loading `text` has met."""
     if isinstance(error, GrammarLimitError):
+        return error
+    hint = path_hint(text, "Grammar.from_lark_file")
+    if hint is not None:
+        error.hint = hint
         return error
     if is_gbnf(text):
         return pointed_to(error, "Grammar.from_gbnf")

@@ -24,7 +24,8 @@ def source_of(parser: object, start: str, import_paths: Any, source_path: Any) -
     """
     lark = sys.modules.get("lark")
     if lark is None or not isinstance(parser, lark.Lark):
-        raise TypeError(f"text must be a str or a lark.Lark, not {type(parser).__name__}")
+        hint = "; Grammar.from_lark_file reads a file" if isinstance(parser, os.PathLike) else ""
+        raise TypeError(f"text must be a str or a lark.Lark, not {type(parser).__name__}{hint}")
     text = getattr(parser, "source_grammar", None)
     if not isinstance(text, str):
         raise GrammarError("this lark.Lark came from a cache or a file and has no grammar text", hint="give the text")

@@ -261,8 +261,12 @@ class LarkLoader:
         return symbol
 
     def token_ids(self, node: SpecialToken) -> int:
+        """Return the symbol of `<[5]>`, tokens by id, or of `<[NAME]>`, the special token `[NAME]`."""
         from .. import token_ids  # rare
 
+        name = token_ids.control_token(node.name)
+        if name is not None:
+            return self.model.special(name, (self.scope, node))
         try:
             ranges, negated = token_ids.parse(node.name)
         except ValueError as error:

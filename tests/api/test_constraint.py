@@ -250,8 +250,8 @@ def test_what_is_no_sequence_of_ids_is_refused(tokens: object, error: type[Excep
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((b"start: ",), "grammar must be Lark text .* not bytes; decode"),
-        ((None,), "grammar must be Lark text .* not NoneType"),
+        ((b"start: ",), "grammar must be a Grammar, the text of a grammar, .* not bytes; decode"),
+        ((None,), "grammar must be a Grammar, the text of a grammar, .* not NoneType"),
         ((LIST, "tok"), r"must be a Vocabulary, not str; make one with Vocabulary.from_transformers\(tokenizer\)"),
         ((LIST, object()), "must be a Vocabulary, not object"),
     ],

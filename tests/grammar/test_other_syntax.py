@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -128,3 +129,32 @@ def test_what_the_hint_about_tags_shows() -> None:
         matcher = Matcher(grammar, words)
         assert all(map(matcher.accept, tokens)) == (ends is not None)
         assert ends is None or matcher.is_accepting() == ends
+
+
+@pytest.mark.parametrize("path", ["x.lark", "grammars/x.lark", "/a b/x.gbnf", "C:\\\\x.json", "../x.txt\n", "x.ebnf"])
+def test_the_path_of_a_file_is_recognized(path: str) -> None:
+    for make in (Grammar.from_lark, Grammar.from_gbnf, Grammar.from_json_schema):
+        with pytest.raises(GrammarError) as caught:
+            make(path)
+        hint = caught.value.hint or ""
+        assert hint.startswith("this looks like a path: ") and hint.endswith(f"Path({path.strip()!r}).read_text()")
+        assert ("Grammar.from_lark_file(" in hint) == (make == Grammar.from_lark)
+
+
+def test_what_only_contains_a_path_is_no_path() -> None:
+    for make, text in (
+        (Grammar.from_lark, 'start: x.lark\nb: "a.lark"'),
+        (Grammar.from_lark, 'start: "a" x "b.json'),
+        (Grammar.from_gbnf, "root ::= x\na.gbnf"),
+        (Grammar.from_json_schema, '{"a": x.json'),
+    ):
+        with pytest.raises(GrammarError) as caught:
+            make(text)
+        assert "path" not in str(caught.value)
+
+
+def test_a_path_object_leads_to_what_reads_files() -> None:
+    with pytest.raises(TypeError, match=r"not \w+Path; Grammar\.from_lark_file reads a file"):
+        Grammar.from_lark(Path("x.lark"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"not \w+Path; give its text, path\.read_text\(\)"):
+        Grammar.from_json_schema(Path("x.json"))

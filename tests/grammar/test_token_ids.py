@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -49,6 +50,30 @@ def test_a_token_that_is_text_as_well_goes_on_as_both() -> None:
     assert matcher.accept(10) and allowed(matcher) == {7}
     matcher.rollback(2)
     assert allowed(matcher) == {0, 2}
+
+
+CONTROLS = Vocabulary.from_tokens(
+    [b"a", b"[TOOL_CALLS]", b"", b"", b"", b""],
+    eos_token_id=2,
+    special_tokens={"[TOOL_CALLS]": 3, "[/INST]": 4, "[_x9]": 5},
+)
+
+
+@pytest.mark.parametrize("read", [Grammar.from_lark, Grammar.from_gbnf])
+def test_a_name_in_brackets_is_a_control_token(read: Callable[[str], Grammar]) -> None:
+    """`<[NAME]>` is the special token `[NAME]`, never the text, which the token 1 spells."""
+    rule = "start: " if read == Grammar.from_lark else "root ::= "
+    matcher = Matcher(read(f'{rule}<[TOOL_CALLS]> "a" | <[/INST]> | <[_x9]>'), CONTROLS)
+    assert allowed(matcher) == {3, 4, 5}
+    assert matcher.accept(3) and allowed(matcher) == {0}
+    text = Matcher(read(f'{rule}"[TOOL_CALLS]"'), CONTROLS)
+    assert allowed(text) == {1}
+    with pytest.raises(GrammarError, match="neither a token id nor a range of them"):
+        read(f"{rule}<[5x]>")
+
+
+def test_any_token_but_a_control_token() -> None:
+    assert allowed(Matcher(Grammar.from_gbnf('root ::= !<[TOOL_CALLS]> "a"'), CONTROLS)) == {0, 1, 2, 4, 5}
 
 
 def test_lists_ranges_and_all_but_these() -> None:
@@ -110,7 +135,7 @@ def test_what_they_are_called() -> None:
     ("written", "message"),
     [
         ("<[]>", "between"),
-        ("<[x]>", "`x` is neither a token id"),
+        ("<[5x]>", "`5x` is neither a token id"),
         ("<[1,]>", "`` is neither a token id"),
         ("<[^]>", "`` is neither a token id"),
         ("<[3-1]>", "ends before it begins"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import lark
@@ -600,13 +601,15 @@ def test_wrong_objects_are_refused() -> None:
     with pytest.raises(TypeError, match=r"not \w*Token\w*; make one with Vocabulary.from_transformers\(tokenizer\)"):
         GrammarLogitsProcessor(grammar, tiny_tokenizer())
     for wrong in (b"start: ", None, [grammar, 1]):
-        with pytest.raises(TypeError, match="grammar must be Lark text"):
+        with pytest.raises(TypeError, match="grammar must be a Grammar"):
             GrammarLogitsProcessor(wrong, Vocabulary.bytes())
 
 
-def test_lark_text_will_do_for_a_grammar() -> None:
+def test_what_constraint_takes_will_do_for_a_grammar() -> None:
     ids, scores = torch.tensor([[7], [7]]), torch.zeros(2, 257)
-    for given in ('start: "a"', ['start: "a"', Grammar.from_lark('start: "a"')]):
+    schema = {"properties": {}, "type": "object"}
+    assert len(GrammarLogitsProcessor(schema, Vocabulary.bytes()).grammars) == 1  # and not one for each key
+    for given in ('start: "a"', ['start: "a"', Grammar.from_lark('start: "a"')], 'root ::= "a"', re.compile("a")):
         masked = GrammarLogitsProcessor(given, Vocabulary.bytes())(ids, scores)
         assert torch.isfinite(masked).nonzero().tolist() == [[0, ord("a")], [1, ord("a")]]
 
