@@ -54,7 +54,11 @@ def set_readers(grammar, vocabulary):
 
 @cython.no_gc_clear       # `__dealloc__` needs the chart; the other members of a cycle can be cleared
 cdef class Matcher:
-    """The state of one sequence of tokens in a grammar: it knows which tokens may come next.
+    # The first two lines are the signature, in the form in which `inspect` finds that of a C type: not indented.
+    """Matcher(grammar, vocabulary)
+--
+
+    The state of one sequence of tokens in a grammar: it knows which tokens may come next.
 
     Args:
         grammar: a `Grammar`. Matchers and threads may share it. What `Constraint` takes is taken here as well, and made
@@ -187,7 +191,7 @@ cdef class Matcher:
         finally:
             PyBuffer_Release(&buffer)
 
-    def mask(self):
+    def mask(self) -> np.ndarray:
         """Return the mask as a new numpy array: bool, shape (vocabulary.size,), True for each token that is allowed."""
         words = np.empty(self.trie.n_words, dtype=np.uint32)
         cdef uint32_t[::1] view = words
@@ -513,7 +517,7 @@ cdef class Matcher:
         """Take back all tokens."""
         self.rollback(self.n_tokens)
 
-    def fork(self):
+    def fork(self) -> Matcher:
         """Return an independent matcher at the same place. It shares all that was learned; the copy takes a few bytes a
         token."""
         cdef type cls = type(self)

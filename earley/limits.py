@@ -70,5 +70,12 @@ class Limits:
             if not 0 < value <= most:
                 raise ValueError(f"limits: {field.name} must be above 0 and at most {most}, not {value!r}")
 
+    def __repr__(self) -> str:
+        """Show what differs from the default: all fields would fill five lines of `help` for each function that takes
+        limits."""
+        shown = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        given = [f"{name}={value!r}" for name, value in shown if value != getattr(Limits, name)]
+        return f"Limits({', '.join(given)})"
+
 
 DEFAULT = Limits()

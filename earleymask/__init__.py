@@ -5,8 +5,10 @@
 
 `Constraint` gives the mask after any sequence of tokens; `Matcher` follows one sequence; `fill_bitmasks` and
 `apply_bitmask` serve batches. Call `prepare` once per vocabulary when a server starts, so that its first requests are
-fast. `earleymask.integration` has the adapters to sampling loops of other packages.
+fast. `GrammarLogitsProcessor` and `model_vocabulary` are for `transformers`; they are imported when first used.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from .bitmask import apply_bitmask, fill_bitmasks
 from .constraint import Constraint
@@ -20,9 +22,14 @@ from .errors import (
     RejectedTokenError,
     VocabularyError,
 )
-from .grammar import Grammar
+from .grammar import Grammar, GrammarWarning
+from .grammar.errors import Row
 from .prepare import prepare
 from .trie import Vocabulary
+
+if TYPE_CHECKING:
+    from .integration.transformers import GrammarLogitsProcessor as GrammarLogitsProcessor
+    from .integration.transformers import model_vocabulary as model_vocabulary
 
 __version__ = "0.2.0"
 
@@ -33,10 +40,12 @@ __all__ = [
     "EmptyMaskError",
     "Grammar",
     "GrammarError",
+    "GrammarWarning",
     "LimitError",
     "Limits",
     "Matcher",
     "RejectedTokenError",
+    "Row",
     "Vocabulary",
     "VocabularyError",
     "__version__",
@@ -44,3 +53,24 @@ __all__ = [
     "fill_bitmasks",
     "prepare",
 ]
+
+_LATE = ("GrammarLogitsProcessor", "model_vocabulary")
+"""Names of `integration.transformers`. They are not in `__all__`: torch and transformers take seconds to import, and
+need not be installed."""
+
+
+if not TYPE_CHECKING:  # type checkers would take any name for one of this module
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LATE:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        try:
+            from .integration import transformers
+        except ImportError as error:
+            if error.name not in ("torch", "transformers"):
+                raise
+            message = f"earleymask.{name} needs torch and transformers: pip install torch transformers"
+            raise ImportError(message, name=error.name) from error
+        for late in _LATE:
+            globals()[late] = getattr(transformers, late)
+        return globals()[name]

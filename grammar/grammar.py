@@ -9,18 +9,21 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ..earley.limits import DEFAULT, Limits
 from .errors import GrammarError, GrammarLimitError, too_long
 
 if TYPE_CHECKING:
     import lark
+    from typing_extensions import Unpack
 
     from ..earley import Engine
     from .errors import Row
     from .json_schema.grammar import ReadSchema
+    from .json_schema.options import PropertyOrder, SchemaOptions, Spellings, StringEscapes, Whitespace
     from .lark.modules import Imported, Kept, Loader
+    from .regex import Dialect
     from .source import GrammarWarning
 
 _FORMAT = b"earleymask grammar 1\0"
@@ -165,7 +168,7 @@ class Grammar:
 
     @classmethod
     def from_regex(
-        cls, pattern: str | re.Pattern[str], *, flags: int = 0, dialect: str = "python", limits: Limits = DEFAULT
+        cls, pattern: str | re.Pattern[str], *, flags: int = 0, dialect: Dialect = "python", limits: Limits = DEFAULT
     ) -> Grammar:
         """Make a grammar of the texts that a regular expression matches as a whole, as `re.fullmatch` does.
 
@@ -208,13 +211,13 @@ class Grammar:
         cls,
         schema: Any,
         *,
-        property_order: str = "schema",
-        whitespace: str = "flexible",
+        property_order: PropertyOrder = "schema",
+        whitespace: Whitespace = "flexible",
         max_indent: int = 64,
         separators: tuple[str, str] | None = None,
-        spellings: str = "all",
+        spellings: Spellings = "all",
         ensure_ascii: bool = False,
-        string_escapes: str | None = None,
+        string_escapes: StringEscapes | None = None,
         lone_surrogates: bool | None = None,
         number_digits: int = 17,
         number_shift: int = 8,
@@ -278,7 +281,7 @@ class Grammar:
         return cls._of_schema(schema_source.ReadSchema(schema, options, registry, limits), limits)
 
     @classmethod
-    def from_type(cls, kind: Any, **options: Any) -> Grammar:
+    def from_type(cls, kind: Any, **options: Unpack[SchemaOptions]) -> Grammar:
         """Make a grammar of the JSON documents of a Python type: of what `pydantic.TypeAdapter` takes.
 
         That is a model, a dataclass, a `TypedDict`, an enumeration, `list[int]`, `Literal["a", "b"]`, `int | None` and
@@ -469,7 +472,9 @@ def _unpickle(
         from .regex import grammar as from_regex
 
         dialect, _, letters = options.partition(" ")
-        grammar = Grammar.from_regex(source, flags=from_regex.flags_of(letters), dialect=dialect, limits=limits)
+        grammar = Grammar.from_regex(
+            source, flags=from_regex.flags_of(letters), dialect=cast("Dialect", dialect), limits=limits
+        )
     elif kind == "json_schema":
         from .json_schema.grammar import reread
 

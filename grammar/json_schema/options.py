@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict, get_args
 
 from ..json.number_spellings import DIGITS, MAX_DIGITS, SHIFT, NumberStyle
 from ..json.strings import Style
 
-WHITESPACE = ("flexible", "spaced", "compact")
-PROPERTY_ORDER = ("schema", "any")
-SPELLINGS = ("plain", "all")
-STRING_ESCAPES = ("all", "shortest")
+if TYPE_CHECKING:
+    from ...earley.limits import Limits
+
+# The values of options that are words: for type checkers, and as tuples for the check of what a caller gives.
+Whitespace: TypeAlias = Literal["flexible", "spaced", "compact"]
+PropertyOrder: TypeAlias = Literal["schema", "any"]
+Spellings: TypeAlias = Literal["plain", "all"]
+StringEscapes: TypeAlias = Literal["all", "shortest"]
+WHITESPACE = get_args(Whitespace)
+PROPERTY_ORDER = get_args(PropertyOrder)
+SPELLINGS = get_args(Spellings)
+STRING_ESCAPES = get_args(StringEscapes)
 
 MAX_INDENT = 1000
 """The largest value of `max_indent`, in blanks and tabs of one line."""
@@ -35,18 +43,18 @@ class Options(NamedTuple):
     number_exponents: numbers may have an exponent, also with `number_plain`.
     """
 
-    property_order: str = "schema"
-    whitespace: str = "flexible"
+    property_order: PropertyOrder = "schema"
+    whitespace: Whitespace = "flexible"
     max_indent: int = 64
     separators: tuple[str, str] | None = None
     ensure_ascii: bool = False
-    string_escapes: str | None = None
+    string_escapes: StringEscapes | None = None
     strict: bool = True
     format_assertion: bool = True
     number_digits: int = DIGITS
     number_shift: int = SHIFT
     number_plain: bool | None = None
-    spellings: str = "all"
+    spellings: Spellings = "all"
     lone_surrogates: bool | None = None
     number_exponents: bool | None = None
 
@@ -71,6 +79,27 @@ class Options(NamedTuple):
 
 
 DEFAULT_OPTIONS = Options()
+
+
+class SchemaOptions(TypedDict, total=False):
+    """The keyword arguments of `Grammar.from_json_schema`, for type checkers."""
+
+    property_order: PropertyOrder
+    whitespace: Whitespace
+    max_indent: int
+    separators: tuple[str, str] | None
+    spellings: Spellings
+    ensure_ascii: bool
+    string_escapes: StringEscapes | None
+    lone_surrogates: bool | None
+    number_digits: int
+    number_shift: int
+    number_plain: bool | None
+    number_exponents: bool | None
+    strict: bool
+    format_assertion: bool
+    registry: Any
+    limits: Limits
 
 
 def check(options: Options) -> Options:

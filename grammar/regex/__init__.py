@@ -12,11 +12,14 @@ groups).
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias, get_args
+
 from . import codepoints
 from . import python as regex_python
 from .ast import Chars, Concat, Node, Repeat, Whole
 
-DIALECTS = ("python", "ecma")
+Dialect: TypeAlias = Literal["python", "ecma"]
+DIALECTS = get_args(Dialect)
 
 
 def parse_regex(pattern: str, dialect: str = "python", flags: str = "", offset: int = 0) -> Node:

@@ -63,3 +63,46 @@ def test_a_grammar_imports_its_own_front_end_only(statement: str, front_end: str
     others = {"lark", "gbnf", "json_schema"} - {front_end}
     assert f"earleymask.grammar.{front_end}" in names
     assert not names & {"torch", "transformers", "argparse", *(f"earleymask.grammar.{other}" for other in others)}
+
+
+def test_the_import_takes_little_time() -> None:
+    """Less than 150 ms of processor time, numpy included: the least of several runs, since other processes disturb."""
+    code = "import time; began = time.process_time(); import earleymask; print(time.process_time() - began)"
+    command = [sys.executable, "-c", code]
+    runs = [float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(5)]
+    assert min(runs) < 0.150
+
+
+def test_the_logits_processor_is_imported_when_first_used() -> None:
+    pytest.importorskip("transformers")
+    before = loaded("import earleymask; earleymask.Row, earleymask.GrammarWarning; dir(earleymask)")
+    assert not before & {"torch", "transformers"}
+    program = (
+        "import earleymask; from earleymask import GrammarLogitsProcessor, model_vocabulary;"
+        "from earleymask.integration import transformers as there;"
+        "assert GrammarLogitsProcessor is there.GrammarLogitsProcessor is earleymask.GrammarLogitsProcessor;"
+        "assert model_vocabulary is there.model_vocabulary"
+    )
+    assert {"torch", "transformers"} <= loaded(program)
+
+
+@pytest.mark.parametrize("missing", ["torch", "transformers"])
+def test_without_transformers_the_error_says_what_to_install(missing: str) -> None:
+    pytest.importorskip("transformers")
+    program = (
+        f"import sys; sys.modules[{missing!r}] = None; import earleymask\n"
+        "try: earleymask.GrammarLogitsProcessor\n"
+        "except ImportError as error: print(error)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == (
+        "earleymask.GrammarLogitsProcessor needs torch and transformers: pip install torch transformers\n"
+    )
+
+
+def test_other_names_are_not_there() -> None:
+    import earleymask
+
+    with pytest.raises(AttributeError, match="module 'earleymask' has no attribute 'LogitsProcessor'"):
+        earleymask.LogitsProcessor  # noqa: B018
+    assert not hasattr(earleymask, "Grammars")
