@@ -26,7 +26,7 @@ LISTED_ERRORS = 20
 of them."""
 
 
-EXACT, NARROWED, WIDENED, REFUSED = "exact", "narrowed", "widened", "refused"
+EXACT, NARROWED, WIDENED, IGNORED, REFUSED = "exact", "narrowed", "widened", "ignored", "refused"
 """The statuses of a row of a report."""
 
 
@@ -38,6 +38,8 @@ class Reason(str, Enum):
     """The keyword is enforced as it is."""
     ASSERTS_NOTHING = "asserts nothing"
     """The keyword constrains nothing here."""
+    NO_EFFECT = "no effect"
+    """The keyword has no effect, although its author may expect one: it is misspelled, for example."""
     PROPERTY_ORDER = "property_order"
     WHITESPACE = "whitespace"
     SPELLINGS = "spellings"
@@ -78,7 +80,8 @@ class Row(NamedTuple):
     pointer: JSON pointer of the keyword's value; of the schema itself for what concerns the whole document.
     keyword: its name; empty for the whole document.
     status: "exact"; "narrowed", some valid documents are not written; "widened", some invalid documents are written;
-        "refused", there is no grammar: such rows are in `GrammarError.report`.
+        "ignored", the keyword has no effect, and `Grammar.warnings` has a warning about it; "refused", there is no
+        grammar: such rows are in `GrammarError.report`.
     why: the option or limit that causes the status, or what the keyword is; empty where there is nothing to say.
     source: for a schema within a Lark grammar, where it stands there ("line 3, column 8"); otherwise empty.
     reason: `why` as a code.

@@ -50,8 +50,8 @@ class Grammar:
         imports: the texts that it imported, including those that come with Lark.
         fingerprint: hex SHA-256 over the kind of source, the source, the start rule, the options, and what was imported
             or declared.
-        warnings: what is legal but probably not meant, such as a rule that nothing uses; each has `message`,
-            `line` and `column`.
+        warnings: what is legal but probably not meant, such as a rule that nothing uses or a misspelled keyword of a
+            schema; each has `message`, and `line` and `column` or `pointer`.
         engine: the compiled form, for matchers.
     """
 
@@ -296,7 +296,7 @@ class Grammar:
 
     @classmethod
     def _of_schema(cls, schema: ReadSchema, limits: Limits) -> Grammar:
-        return cls._make("json_schema", schema, "start", schema.engine, (), limits=limits)
+        return cls._make("json_schema", schema, "start", schema.engine, None, limits=limits)
 
     @classmethod
     def _make(
@@ -342,9 +342,13 @@ class Grammar:
         """What is legal but probably not meant. Found when first read, by reading the kept texts once more."""
         known: tuple[GrammarWarning, ...] | None = self._warnings
         if known is None:
-            from .lark.warnings import find_warnings
+            source = self._schema
+            if isinstance(source, str):
+                from .lark.warnings import find_warnings
 
-            known = find_warnings(self.source, self.start, self._kept, self._engine.limits)
+                known = find_warnings(source, self.start, self._kept, self._engine.limits)
+            else:
+                known = source.warnings()
             object.__setattr__(self, "_warnings", known)
         return known
 
@@ -364,8 +368,8 @@ class Grammar:
     @property
     def report(self) -> tuple[Row, ...]:
         """How exactly each keyword of a JSON Schema is enforced, computed when read: rows of `pointer`, `keyword`,
-        `status` ("exact", "narrowed", "widened") and `why`. A Lark grammar has the rows of the schemas in it, each with
-        the place of its schema (`source`). Other grammars have none."""
+        `status` ("exact", "narrowed", "widened", "ignored") and `why`. A Lark grammar has the rows of the schemas in
+        it, each with the place of its schema (`source`). Other grammars have none."""
         source = self._schema
         if not isinstance(source, str):
             return source.report()

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from ..trie.errors import shortened
-from .errors import GrammarError, GrammarLimitError
+from .errors import GrammarError, GrammarLimitError, shown_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,6 +19,9 @@ Error = TypeVar("Error", bound=GrammarError)
 
 BYTE_ORDER_MARK = "the text begins with a byte order mark; decode it with 'utf-8-sig'"
 """The hint of an error about a byte order mark."""
+
+MAX_WARNINGS = 100
+"""The most warnings of one grammar that are kept. The next ones are only counted, in a last warning."""
 
 MAX_SUGGESTION_CANDIDATES = 2000
 MAX_SUGGESTION_LENGTH = 80
@@ -31,20 +34,27 @@ class GrammarWarning(NamedTuple):
 
     Attributes:
         message: what is odd, and what to do about it.
-        line, column: where, counted from 1.
+        line, column: where, counted from 1; None in a JSON Schema.
         text: the line of the grammar.
         source: the name of the imported text that the line is in; None for the text that was given.
+        pointer: in a JSON Schema, the JSON pointer of the place; for a schema in a Lark grammar, `line` and `column`
+            say where the schema is.
     """
 
     message: str
-    line: int
-    column: int
+    line: int | None
+    column: int | None
     text: str = ""
     source: str | None = None
+    pointer: str | None = None
 
     def __str__(self) -> str:
-        where = "" if self.source is None else f"in {self.source}, "
-        return f"{where}line {self.line}, column {self.column}: {self.message}"
+        where = [] if self.source is None else [f"in {self.source}"]
+        if self.line is not None:
+            where.append(f"line {self.line}, column {self.column}")
+        if self.pointer is not None:
+            where.append(f"at {shown_pointer(self.pointer)}")
+        return f"{', '.join(where)}: {self.message}"
 
 
 class SourceText:

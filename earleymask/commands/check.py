@@ -6,7 +6,6 @@ import argparse
 
 from ..earley import Matcher
 from ..grammar import Grammar
-from ..grammar.errors import excerpt
 from ..trie import Vocabulary
 from .shared import (
     EXIT_NO,
@@ -17,6 +16,7 @@ from .shared import (
     given_grammar,
     match,
     read_text,
+    show_warnings,
 )
 
 
@@ -34,9 +34,7 @@ def run(given: argparse.Namespace) -> int:
     if given.grammar == "-" and given.file == "-":
         raise CommandError("the grammar and the text cannot both come from stdin")
     grammar = given_grammar(given, given.start)
-    for warning in grammar.warnings:
-        shown = excerpt(warning.text, warning.column) if warning.text else []
-        print("\n".join([f"warning: {warning}", *shown]))
+    show_warnings(grammar)
     text = read_text(given.file, "text") if given.file is not None else given.text
     if text is None:
         print("The grammar is well formed.")

@@ -8,7 +8,7 @@ import random
 
 from ..earley import Matcher
 from ..grammar import Grammar
-from ..grammar.errors import EXACT, NARROWED, WIDENED, Row
+from ..grammar.errors import EXACT, IGNORED, NARROWED, WIDENED, Row
 from ..trie import Vocabulary
 from .instance import ORDER, narrowings_of, repeated_key
 from .shared import (
@@ -21,6 +21,7 @@ from .shared import (
     naming,
     printable,
     read_text,
+    show_warnings,
 )
 
 MAX_FREE = 200
@@ -43,6 +44,7 @@ MAX_POINTER = 60
 MEANINGS = {
     NARROWED: "some valid documents cannot be written",
     WIDENED: "the keyword is not enforced, so some invalid documents are allowed",
+    IGNORED: "the keyword has no effect, although its author may expect one",
 }
 
 
@@ -54,6 +56,7 @@ def run(given: argparse.Namespace) -> int:
         # The report shows what cannot be enforced, too, so the schema is read without those keywords.
         grammar = Grammar.from_json_schema(text, property_order=given.order, strict=not given.report)
         code = EXIT_OK
+        show_warnings(grammar)
         if given.report:
             rows = grammar.report
             print(describe(rows))
@@ -71,7 +74,7 @@ def describe(rows: tuple[Row, ...]) -> str:
     """Show the report as a table: how each keyword is enforced, its place, and why."""
     width = min(MAX_POINTER, max(len(row.pointer or "#") for row in rows))
     lines = [f"{row.status:9} {_pointer(row):{width}}  {row.why}".rstrip() for row in rows]
-    counts = {status: sum(row.status == status for row in rows) for status in (EXACT, NARROWED, WIDENED)}
+    counts = {status: sum(row.status == status for row in rows) for status in (EXACT, NARROWED, WIDENED, IGNORED)}
     found = [status for status, n in counts.items() if n]
     lines += ["", f"{len(rows)} rows: {', '.join([f'{counts[status]} {status}' for status in found])}"]
     lines += [f"{status}: {MEANINGS[status]}" for status in found if status in MEANINGS]

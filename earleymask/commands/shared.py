@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from ..earley import Matcher
 from ..errors import GrammarError
 from ..grammar import Grammar
+from ..grammar.errors import excerpt
 
 EXIT_OK, EXIT_NO, EXIT_ERROR = 0, 1, 2
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -37,6 +38,12 @@ def read_text(path: str, what: str) -> str:
         raise CommandError(
             f"the {what} {path!r} is not UTF-8: invalid byte {byte:#04x} at offset {error.start}"
         ) from None
+
+
+def show_warnings(grammar: Grammar) -> None:
+    for warning in grammar.warnings:
+        shown = excerpt(warning.text, warning.column) if warning.text else []
+        print("\n".join([f"warning: {warning}", *shown]))
 
 
 @contextmanager

@@ -7,8 +7,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ...earley.limits import DEFAULT
-from ..errors import GrammarLimitError, Row
+from ...trie.errors import shortened
+from ..errors import IGNORED, GrammarLimitError, Row
 from ..json.strings import own_spellings
+from ..source import MAX_WARNINGS, GrammarWarning
 from .documents import Documents
 from .load import SchemaLoader, load, scanned
 from .options import DEFAULT_OPTIONS, Options, check
@@ -23,14 +25,17 @@ if TYPE_CHECKING:
 class ReadSchema:
     """One schema, its options, and the engine that is made of them."""
 
-    def __init__(self, given: Any, options: Options, registry: Any = None, limits: Limits = DEFAULT) -> None:
+    def __init__(
+        self, given: Any, options: Options, registry: Any = None, limits: Limits = DEFAULT, *, is_new: bool = True
+    ) -> None:
+        """`is_new`: whether the schema comes from the caller, who may mistake for a schema what only holds one."""
         self.options = check(options)
         self.given = given if isinstance(given, str) else None
         try:
             self.schema = read(given)
             if isinstance(given, (bytes, bytearray)):
                 self.given = bytes(given).decode("utf-8")
-            if self.options.strict and type(self.schema) is dict and may_wrap(self.schema):
+            if is_new and self.options.strict and type(self.schema) is dict and may_wrap(self.schema):
                 error = wrapping(self.schema)
                 if error is not None:
                     raise error
@@ -64,10 +69,24 @@ class ReadSchema:
 
         return report(self.algebra)
 
+    def warnings(self) -> tuple[GrammarWarning, ...]:
+        """Return a warning about each keyword that has no effect, although its author may expect one."""
+        found = [warning_of(row) for row in self.report() if row.status == IGNORED]
+        more = len(found) - MAX_WARNINGS
+        if more > 0:
+            found[MAX_WARNINGS:] = [found[MAX_WARNINGS]._replace(message=f"and {more} more warnings")]
+        return tuple(found)
+
+
+def warning_of(row: Row) -> GrammarWarning:
+    """Return the warning about a keyword that is ignored."""
+    message = f"`{row.keyword}` has no effect: {row.why}"
+    return GrammarWarning(shortened(message), None, None, pointer=row.pointer)
+
 
 def reread(given: Any, options: str, limits: Limits) -> ReadSchema:
     """Return the schema that was pickled as its text and its `written_options`, or stands in a Lark grammar."""
-    return ReadSchema(given, *read_options(options), limits)
+    return ReadSchema(given, *read_options(options), limits, is_new=False)
 
 
 def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> int:

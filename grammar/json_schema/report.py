@@ -1,5 +1,5 @@
-"""What became of each keyword of a schema, known or not: enforced as it is, narrowed or widened. (For a keyword that is
-refused, `tree.refused` makes the row.)
+"""What became of each keyword of a schema, known or not: enforced as it is, narrowed, widened or ignored. (For a
+keyword that is refused, `tree.refused` makes the row.)
 
 The report is made when somebody asks for it, from the places that the check has reached. `refusals` and `rehearsal`
 have found what is left out.
@@ -10,12 +10,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ..errors import EXACT, NARROWED, WIDENED, GrammarError, Reason, Row
+from ..errors import EXACT, IGNORED, NARROWED, WIDENED, GrammarError, Reason, Row
 from ..json.formats import NARROWED as NARROWED_FORMATS
 from ..json.number_spellings import MAX_FIGURES
 from .check import check_schema
 from .documents import Documents
-from .keywords import ANNOTATION, DRAFT_4, DRAFT_7, IDENTITY, KNOWN_ELSEWHERE, is_number, rows
+from .ignored import BESIDE_REF, format_name, unknown
+from .keywords import ANNOTATION, ASSERTION, DRAFT_4, DRAFT_7, IDENTITY, KNOWN_ELSEWHERE, is_number, rows
 from .own_values import format_tree
 from .tree import pointer_of
 
@@ -49,6 +50,7 @@ has the keyword."""
 
 _ELSEWHERE = frozenset(["$dynamicRef", "$recursiveRef", "$id"])
 
+UNKNOWN_FORMAT = "an annotation: no draft knows this format"
 UNREACHED = "in a schema that nothing applies, asserts nothing"
 
 
@@ -108,15 +110,20 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
                 status, why, reason = WIDENED, f"strict=False: {dropped[keyword]}", Reason.STRICT
                 left_out.add((path, keyword))
             elif row is None:
-                why = (
-                    "of another draft, asserts nothing here"
-                    if keyword in KNOWN_ELSEWHERE
-                    else "unknown, asserts nothing"
-                )
+                why = unknown(keyword, schema, resource.draft)
+                if why:
+                    status, reason = IGNORED, Reason.NO_EFFECT
+                elif keyword in KNOWN_ELSEWHERE:
+                    why = "of another draft, asserts nothing here"
+                else:
+                    why = "a note, asserts nothing"
             elif keyword not in resource.keywords:
                 why = "of a vocabulary that the metaschema does not use, asserts nothing"
             elif keyword != "$ref" and "$ref" in schema and resource.draft <= DRAFT_7 and row.role != IDENTITY:
-                why = "beside `$ref`, which stands alone up to draft 7"
+                if row.role == ASSERTION:
+                    status, why, reason = IGNORED, BESIDE_REF, Reason.NO_EFFECT
+                else:
+                    why = "asserts nothing"
             elif keyword == "$schema" and schema is not resource.schema:
                 why = f"ignored: it counts at the root, and beside `{'id' if resource.draft == DRAFT_4 else '$id'}`"
             elif row.role in (ANNOTATION, IDENTITY):
@@ -127,7 +134,9 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
                 why = "without a list as `items`, asserts nothing"
             elif keyword == "format":
                 why = _format(schema[keyword], resource, algebra)
-                if not why and schema[keyword] in NARROWED_FORMATS:
+                if why == UNKNOWN_FORMAT and format_name(schema[keyword]):
+                    status, why, reason = IGNORED, format_name(schema[keyword]), Reason.NO_EFFECT
+                elif not why and schema[keyword] in NARROWED_FORMATS:
                     status, why, reason = NARROWED, NARROWED_FORMATS[schema[keyword]], Reason.FORMAT
             elif weakened and keyword in _FAILS and _is_weakened(everything, weakened, twin, keyword):
                 status, reason = WIDENED, Reason.STRICT
@@ -213,4 +222,4 @@ def _holds_number(value: Any) -> bool:
 def _format(name: str, resource: Resource, algebra: Algebra) -> str:
     if not algebra.asserts_format(resource):
         return "an annotation: format_assertion=False, or the metaschema says so"
-    return "" if format_tree(name, resource.draft) is not None else "an annotation: the draft does not know this format"
+    return "" if format_tree(name, resource.draft) is not None else UNKNOWN_FORMAT

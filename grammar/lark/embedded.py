@@ -50,7 +50,7 @@ class Embedded:
         self.known: dict[object, int] = {}  # symbols of grammars, by block or name
         self.uses: dict[tuple[GrammarLoader, int], int] = {}  # helpers, by the grammar that uses it and its symbol
         self.depth = 0
-        self.schemas: list[tuple[str, Any, str]] = []  # their places, the schemas, their options
+        self.schemas: list[tuple[Any, Node, Any, str]] = []  # their scopes and nodes, the schemas, their options
 
     def symbol(self, loader: GrammarLoader, node: Block | GrammarName) -> int:
         """Return the symbol that stands for an embedded grammar in the grammar of `loader`."""
@@ -119,7 +119,7 @@ class Embedded:
         from ..json_schema.grammar import embed
 
         scope = loader.scope
-        self.schemas.append((shown_place(scope, node), given, options))
+        self.schemas.append((scope, node, given, options))
         name = "%json" if isinstance(node, Block) else f"@{node.name}"
         limits = loader.modules.limits
 

@@ -78,7 +78,11 @@ def schemas_within(text: str, start: str, kept: Kept | None, limits: Limits) -> 
     modules = Modules.restored(kept, limits)
     loader = LarkLoader(modules.parse(text), modules)
     loader.load(start)
-    return [] if loader.embedded is None else list(loader.embedded.schemas)
+    if loader.embedded is None:
+        return []
+    from .embedded import shown_place
+
+    return [(shown_place(scope, node), schema, options) for scope, node, schema, options in loader.embedded.schemas]
 
 
 class LarkLoader:

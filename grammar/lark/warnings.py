@@ -11,9 +11,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ..model.analysis import cycles, nullable_symbols
-from ..model.model import IGNORED, MAX_WARNINGS, RULE, TERMINAL
+from ..model.model import IGNORED, RULE, TERMINAL
 from ..regex.lower import lower
 from ..regex.posix import posix_classes, posix_warning
+from ..source import MAX_WARNINGS
 from .errors import leaves
 from .literals import EMPTY_STRINGS, ESCAPED, split, string_text
 from .load import LarkLoader, literal_key
@@ -62,12 +63,13 @@ def find_warnings(text: str, start: str, kept: Kept | None, limits: Limits) -> t
             finder.literals(definition.tree)
     for tree in loader.parsed.ignored:
         finder.literals(tree)
+    finder.schemas()
     return ordered(loader.model.warnings)
 
 
 def ordered(warnings: list[GrammarWarning]) -> tuple[GrammarWarning, ...]:
     told, more = warnings[:MAX_WARNINGS], warnings[MAX_WARNINGS:]  # `more`: one that counts all others
-    return (*sorted(told, key=lambda warning: (warning.source or "", warning.line, warning.column)), *more)
+    return (*sorted(told, key=lambda found: (found.source or "", found.line or 0, found.column or 0)), *more)
 
 
 class _Finder:
@@ -206,6 +208,16 @@ class _Finder:
             elif isinstance(node, String) and node.raw not in EMPTY_STRINGS:
                 self.like_special(node)
                 self.kept_escape(node)
+
+    def schemas(self) -> None:
+        """Warn of what warnings about the schemas in the grammar say."""
+        if self.loader.embedded is None:
+            return
+        from ..json_schema.grammar import reread
+
+        for scope, node, schema, options in self.loader.embedded.schemas:
+            for found in reread(schema, options, self.model.limits).warnings():
+                self.model.warn(found.message, (scope, node), found.pointer)
 
     def says_nothing(self, definition: Definition, tree: Choice) -> None:
         for alternative in tree.alternatives:

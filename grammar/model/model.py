@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...earley._regex import Regexes
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
+from ..source import MAX_WARNINGS
 
 if TYPE_CHECKING:
     from ..regex.ast import Node
     from ..source import GrammarWarning
 
-MAX_WARNINGS = 100
-"""The most warnings of one grammar that are kept. The next ones are only counted, in a last warning."""
 
 MAX_TOKEN_SETS = 4096
 """The most different sets of token ids in a grammar: each becomes a bitmap over a vocabulary. Beyond it, the grammar is
@@ -137,10 +136,13 @@ class Model:
         if self._n_production_symbols > self._most_production_symbols:
             raise self._too_large("production_symbols", self.origins[lhs])
 
-    def warn(self, message: str, origin: Any) -> None:
-        """Add a warning. After MAX_WARNINGS, a last warning at the place of the next one only counts the rest."""
+    def warn(self, message: str, origin: Any, pointer: str | None = None) -> None:
+        """Add a warning. After MAX_WARNINGS, a last warning at the place of the next one only counts the rest.
+
+        `pointer`: the place in a JSON Schema at this place."""
         if len(self.warnings) <= MAX_WARNINGS:
-            self.warnings.append(self.reporter.warning(message, origin))
+            found = self.reporter.warning(message, origin)
+            self.warnings.append(found if pointer is None else found._replace(pointer=pointer))
         if len(self.warnings) > MAX_WARNINGS:
             self._n_more_warnings += 1
             self.warnings[-1] = self.warnings[-1]._replace(message=f"and {self._n_more_warnings} more warnings")

@@ -123,7 +123,7 @@ def test_report_has_a_row_for_each_keyword() -> None:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "x",
         "type": "object",
-        "properties": {"a": {"uniqueItems": True, "x-own": 1, "format": "no-format"}},
+        "properties": {"a": {"uniqueItems": True, "x-own": 1, "own": 2, "format": "no-format"}},
     }
     grammar = Grammar.from_json_schema(schema, strict=False)
     rows = {row.pointer: (row.keyword, row.status) for row in grammar.report if row.keyword}
@@ -134,6 +134,7 @@ def test_report_has_a_row_for_each_keyword() -> None:
         "/properties": ("properties", "exact"),
         "/properties/a/uniqueItems": ("uniqueItems", "widened"),
         "/properties/a/x-own": ("x-own", "exact"),
+        "/properties/a/own": ("own", "ignored"),
         "/properties/a/format": ("format", "exact"),
     }
     assert accepts(grammar, '{"a": [1, 1]}')
