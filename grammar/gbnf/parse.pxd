@@ -15,6 +15,7 @@ cdef class _Parser:
     cdef list references
 
     cpdef grammar(self)
+    @cython.locals(begin=Py_ssize_t, left=Py_ssize_t, line=Py_ssize_t)
     cpdef list errors(self)
     @cython.locals(begin=Py_ssize_t)
     cdef Definition definition(self)

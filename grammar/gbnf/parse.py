@@ -40,6 +40,10 @@ MACROS = {
 MAX_ERRORS = 100
 """At most so many errors of one text are collected, for `GrammarError.errors`. Others are not looked for."""
 
+MAX_READ = 4
+"""The search for errors ends when malformed rules have been read that are together so many times as long as the text.
+A class that does not end is read up to the end of the text, and so are others in the rules after it."""
+
 _RULE = re.compile(r"^[ \t]*([A-Za-z0-9_-]+)[ \t]*::=", re.MULTILINE)
 """The beginning of a rule, at which parsing continues after an error."""
 
@@ -94,13 +98,15 @@ class _Parser:
     def errors(self) -> list[GrammarError]:
         found: list[GrammarError] = []
         self.skip(True)
-        while self.at < self.end and len(found) < MAX_ERRORS:
+        left = MAX_READ * self.end
+        while self.at < self.end and len(found) < MAX_ERRORS and left >= 0:
             begin = self.at
             try:
                 self.definition()
                 self.skip(True)
             except GrammarError as error:
                 found.append(error)
+                left -= self.at - begin
                 # A string or a class that does not end has taken the text up to its end, with all rules in it.
                 line = 0 if self.at >= self.end else self.text.rfind("\n", 0, self.at) + 1
                 match = _RULE.search(self.text, max(begin + 1, line))

@@ -49,5 +49,5 @@ def wrapping(given: dict[str, Any]) -> GrammarError | None:
 
 
 def _error(what: str, path: str, hint: str = "") -> GrammarError:
-    hint = hint or f"give the schema that it holds: from_json_schema(given{path})"
+    hint = hint or f"give the schema that it holds, given{path}"
     return GrammarError(f"this is {what}, not a JSON Schema", pointer="", hint=hint)

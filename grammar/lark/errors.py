@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from time import monotonic
 
 from ...earley._engine import Engine
 from ...earley._regex import Regexes
@@ -100,9 +101,14 @@ class _Collector:
     def collect_made(self) -> None:
         """Collect the errors of the JSON Schemas within the text, and of grammars within it that were given."""
         model = self.loader.model
+        ends = monotonic() + self.loader.modules.limits.seconds
         for symbol, make in model.makers.items():
+            if monotonic() > ends:
+                break
             try:
                 make(Engine(Regexes()))
+            except GrammarLimitError:
+                break  # each of the others might take as long
             except GrammarError as error:
                 self.errors += errors_at(model, symbol, error)
 

@@ -290,6 +290,15 @@ def test_all_syntax_errors_are_reported_at_once(text: str, expected: list[tuple[
         assert places("\n" * (line - 1) + "\n".join(lines[line - 1 :]))[0] == (line, column)
 
 
+def test_the_search_for_errors_takes_time_linear_in_the_text() -> None:
+    """Each class is read up to the end of the text; so only some are."""
+    text = "a ::= [b\n" * 99 + "b" * 100_000
+    began = time.monotonic()
+    found = places(text)
+    assert 1 < len(found) < 10 and found == sorted(found)
+    assert time.monotonic() - began < 20
+
+
 def test_names_are_not_checked_in_a_malformed_text() -> None:
     """The rules that cannot be read hide the names that they define."""
     assert places('root ::= a\na ::= "x')[0] == (2, 7)

@@ -32,7 +32,7 @@ def test_the_error_leads_to_the_schema(given: dict[str, Any], path: str) -> None
     for form in (given, json.dumps(given)):
         with pytest.raises(GrammarError, match="not a JSON Schema") as caught:
             Grammar.from_json_schema(form)
-        assert caught.value.hint == f"give the schema that it holds: from_json_schema(given{path})"
+        assert caught.value.hint == f"give the schema that it holds, given{path}"
     # What the hint names is the schema.
     assert eval(f"given{path}", {"given": given}) is SCHEMA
 
