@@ -42,6 +42,7 @@ class Reason(str, Enum):
     """The keyword has no effect, although its author may expect one: it is misspelled, for example."""
     PROPERTY_ORDER = "property_order"
     WHITESPACE = "whitespace"
+    CLOSED = "closed"
     SPELLINGS = "spellings"
     """Constants, keys that the schema names, and numbers are written as people and models write them."""
     STRING_ESCAPES = "string_escapes"
@@ -62,6 +63,8 @@ class Reason(str, Enum):
         return self.value
 
 
+ABOUT_STRINGS = frozenset((Reason.SPELLINGS, Reason.STRING_ESCAPES, Reason.LONE_SURROGATES))
+"""The reasons that are about how strings are spelled."""
 ABOUT_NUMBERS = frozenset(
     (
         Reason.SPELLINGS,

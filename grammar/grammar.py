@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..earley import Engine
     from .errors import Row
     from .json_schema.grammar import ReadSchema
-    from .json_schema.options import PropertyOrder, SchemaOptions, Spellings, StringEscapes, Whitespace
+    from .json_schema.options import Draft, PropertyOrder, SchemaOptions, Spellings, StringEscapes, Whitespace
     from .lark.modules import Imported, Kept, Loader
     from .regex import Dialect
     from .source import GrammarWarning
@@ -214,6 +214,8 @@ class Grammar:
         property_order: PropertyOrder = "schema",
         whitespace: Whitespace = "flexible",
         max_indent: int = 64,
+        max_whitespace: int = 64,
+        indent: int | str | None = None,
         separators: tuple[str, str] | None = None,
         spellings: Spellings = "all",
         ensure_ascii: bool = False,
@@ -225,6 +227,8 @@ class Grammar:
         number_exponents: bool | None = None,
         strict: bool = True,
         format_assertion: bool = True,
+        draft: Draft = "2020-12",
+        closed: bool = False,
         registry: Any = None,
         limits: Limits = DEFAULT,
     ) -> Grammar:
@@ -234,8 +238,10 @@ class Grammar:
             schema: a dict, JSON text, True or False, a pydantic model, a dataclass.
             property_order: "schema" for keys in the order of the schema, or "any".
             whitespace: "flexible" for what `json.dumps` writes with any `indent`, "spaced" for what it writes without
-                `indent`, "compact" for none.
-            max_indent: how many blanks and tabs may follow a line break if white space is flexible.
+                `indent`, "compact" for none, "any" for all that JSON allows.
+            max_indent: how many blanks or tabs may follow a line break if white space is flexible.
+            max_whitespace: how many characters of white space may stand at one place with `whitespace="any"`.
+            indent: as for `json.dumps`; white space is then what that writes, and nothing else.
             separators: the texts between items, and between keys and values, as for `json.dumps`.
             spellings: "all" for every spelling of strings and numbers that JSON has; "plain" for those that people and
                 models write. It decides about the options below that are None.
@@ -248,6 +254,8 @@ class Grammar:
             strict: whether to refuse a schema with something that cannot be enforced. If False, that is not enforced,
                 and `report` says so.
             format_assertion: whether `format` is enforced, unless a metaschema says.
+            draft: "4", "6", "7", "2019-09" or "2020-12", for a schema that does not name its draft.
+            closed: whether to leave out members and items that the schema does not speak of, as strict modes do.
             registry: schemas that references may lead to: a mapping from URIs, or a `referencing.Registry`.
             limits: as in `from_lark`.
 
@@ -273,6 +281,10 @@ class Grammar:
             spellings,
             lone_surrogates,
             number_exponents,
+            max_whitespace,
+            indent,
+            draft,
+            closed,
         )
         if isinstance(schema, (str, bytes)):
             _check_size(len(schema), limits)
@@ -293,6 +305,16 @@ class Grammar:
         from .json_schema.python_types import schema_of_type
 
         return cls.from_json_schema(schema_of_type(kind), **options)
+
+    @classmethod
+    def json(cls, *, object: bool = False, **options: Unpack[SchemaOptions]) -> Grammar:
+        """Make a grammar of any JSON value or, with `object`, of any JSON object ("JSON mode").
+
+        Args:
+            object: whether the text must be a JSON object.
+            options: those of `from_json_schema`.
+        """
+        return cls.from_json_schema({"type": "object"} if object else True, **options)
 
     @classmethod
     def _of_schema(cls, schema: ReadSchema, limits: Limits) -> Grammar:

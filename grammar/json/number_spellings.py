@@ -705,8 +705,8 @@ def _listed(values: tuple[Number, ...], bound: Bound, style: int) -> Node:
 def _dumped(numbers: NumberSet, exponents: bool, fractions: bool) -> Node:
     """Return the listed members as `json.dumps` writes them, and in the schema's own spellings.
 
-    A whole number is written as an int and, unless the set is DUMPED or has only integers, as a float as well. A number
-    that no float equals is written with all its digits.
+    A whole number is written as an int and, unless the set is DUMPED or has only integers, as a float as well. Others
+    are written as a float, if one is equal, and without an exponent.
     """
     found: set[str] = set()
     for value in numbers.listed or ():
@@ -715,8 +715,7 @@ def _dumped(numbers: NumberSet, exponents: bool, fractions: bool) -> Node:
         as_float = _float_text(value)
         if as_float is not None and _has_e(as_float) and not exponents:
             as_float = None
-        if is_whole or as_float is None:
-            found.add(figures)
+        found.add(figures)
         if not is_whole:
             found.add(as_float or figures)
         elif fractions and not numbers.spelled:

@@ -20,6 +20,7 @@ cdef class Algebra(Terms):
     cdef readonly dict patterns
     cdef readonly set inhabited
     cdef object _evaluation
+    cdef object _closing
     cdef public bint has_unique_items
     cdef public set plain_numbers
     cdef readonly dict meanings
@@ -30,6 +31,7 @@ cdef class Algebra(Terms):
     cpdef values(self, term)
     @cython.locals(kind=int)
     cdef _values(self, term)
+    cpdef written_values(self, term)
     cpdef bint is_nothing(self, term) except -1
     cpdef meant(self, term)
     cpdef bint is_surely_nothing(self, term) except -1

@@ -25,6 +25,7 @@ from .tree import is_reference
 
 if TYPE_CHECKING:
     from ...earley.limits import Limits
+    from .closed import Closing
     from .documents import Documents
     from .evaluated import Evaluation
     from .options import Options
@@ -48,6 +49,7 @@ class Algebra(Terms):
         self.patterns: dict[str, Texts] = {}
         self.inhabited: set[int] = set()  # `id` of those trees of patterns and formats that match something
         self._evaluation: Evaluation | None = None
+        self._closing: Closing | None = None
         self.has_unique_items = False  # whether items must differ that are too many to list
         self.plain_numbers: set[Place] = set()  # those with `uniqueItems` that narrow how numbers are spelled
         self.meanings: dict[int, Values] = {TRUE: ALL_VALUES, FALSE: NO_VALUES}
@@ -165,6 +167,16 @@ class Algebra(Terms):
 
             self._evaluation = Evaluation(self)
         return self._evaluation
+
+    def written_values(self, term: int) -> Values:
+        """Return what is written of the term's values: with the option `closed`, not all."""
+        if not self.options.closed:
+            return self.values(term)
+        if self._closing is None:
+            from .closed import Closing
+
+            self._closing = Closing(self)
+        return self._closing.values_of(term)
 
     def pattern(self, pattern: str) -> Texts:
         """Return the texts in which a pattern of ECMA-262 matches somewhere."""

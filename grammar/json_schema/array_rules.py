@@ -173,7 +173,7 @@ class ArrayRules:
             found.append([loader.mark("]" if count else "empty ]")])
         if shape.most is not None and count >= shape.most:
             return found
-        comma = [loader.mark(",")] if count else []
+        comma = loader.before(count == 0)
         after = count + 1 if shape.most is not None else min(count + 1, self.settled)
         item = shape.item(count)
         for value, then in self.claims(item, count, claimed):

@@ -39,7 +39,9 @@ class ReadSchema:
                 error = wrapping(self.schema)
                 if error is not None:
                     raise error
-            self.documents = Documents(self.schema, registry=registry, own=own_spellings(self.given or ""))
+            self.documents = Documents(
+                self.schema, registry=registry, own=own_spellings(self.given or ""), draft=self.options.draft_number
+            )
             self.engine, self.algebra = load(self.documents, self.options, limits)
         except RecursionError:
             raise GrammarLimitError(
@@ -93,7 +95,7 @@ def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> 
     """Return the symbol for the documents of a schema, in the engine of another grammar."""
     options, registry = read_options(written_options)
     own = own_spellings(schema if isinstance(schema, str) else "")
-    documents = Documents(read(schema), registry=registry, own=own)
+    documents = Documents(read(schema), registry=registry, own=own, draft=options.draft_number)
     algebra, _ = scanned(documents, options, limits)
     algebra.has_unique_items = True  # more tokens are doubtful then: right for the other schemas, too
     return SchemaLoader(algebra, engine).start(algebra.place(documents.root))

@@ -28,6 +28,9 @@ cdef class SchemaLoader:
     cdef dict rules
     cdef public dict rehearsed
     cdef dict marks
+    cdef dict mark_symbols
+    cdef readonly object level
+    cdef SchemaLoader deeper
     cdef object known_questions
     cdef object quote
     cdef object key_end
@@ -37,6 +40,8 @@ cdef class SchemaLoader:
     @cython.locals(engine=Engine)
     cdef terminal(self, key, str name, node)
     cpdef mark(self, str name)
+    cpdef list before(self, bint is_first)
+    cpdef SchemaLoader inner(self)
     cpdef word(self, str text)
     @cython.locals(regexes=Regexes)
     cdef string(self, Texts texts)
@@ -49,7 +54,7 @@ cdef class SchemaLoader:
     @cython.locals(algebra=Algebra)
     cpdef value(self, term)
     cdef scalar(self, values, origin)
-    @cython.locals(algebra=Algebra, found=list)
+    @cython.locals(algebra=Algebra, found=list, inner=SchemaLoader)
     cpdef expand(self, term)
     cpdef scalars(self, values, origin)
     @cython.locals(found=list)

@@ -54,6 +54,11 @@ MAX_NODES = 1 << 16
 """When `Questions` has more regex nodes than this, it is replaced by a new one that knows nothing."""
 
 
+MAX_LEVEL = 64
+"""With the option `indent`, objects and arrays within more than so many others are not indented exactly: each level has
+symbols of its own."""
+
+
 def load(documents: Documents, options: Options, limits: Limits) -> tuple[Engine, Algebra]:
     """Return the engine for the documents that a schema allows, and the algebra, which knows what has been left out."""
     try:
@@ -97,7 +102,8 @@ class SchemaLoader:
     itself, so all of it is freed with the last reference to its grammar and its matchers.
     """
 
-    def __init__(self, algebra: Algebra, engine: Engine) -> None:
+    def __init__(self, algebra: Algebra, engine: Engine, around: SchemaLoader | None = None) -> None:
+        """around: with the option `indent`, the loader of the values that this one's are members and items of."""
         options = self.options = algebra.options
         self.style = options.style
         self.own = algebra.documents.own
@@ -111,7 +117,19 @@ class SchemaLoader:
         self.symbols: dict[int, int | None] = {FALSE: None}  # of terms; None: nothing is in them
         self.rules: dict[object, int] = {}  # first symbols of arrays and objects, by their shapes
         self.rehearsed: dict[object, ObjectRules | ArrayRules] | None = None  # what makes these, during a rehearsal
-        self.marks = marks(options)
+        # With the option `indent`, how many objects and arrays these values are within, and the loader of their members
+        # and items. Deeper than `max_indent` allows, white space is flexible, so that objects and arrays of any depth
+        # remain.
+        self.level: int | None = None
+        self.deeper: SchemaLoader | None = None
+        if options.indent is not None:
+            level = 0 if around is None or around.level is None else around.level + 1
+            if level <= MAX_LEVEL and level * len(options.indent_of_level or "") <= options.max_indent:
+                self.level = level
+        if around is not None:
+            self.terminals, self.keys, self.scalar_symbols = around.terminals, around.keys, around.scalar_symbols
+        self.mark_symbols: dict[str, int] = {}
+        self.marks = marks(options, self.level)
         self.known_questions: Questions | None = None
         self.quote = self.regexes.literal(QUOTE)
         self.key_end = self.regexes.concat((self.quote, lower(self.marks["colon"], self.regexes)))
@@ -150,9 +168,15 @@ class SchemaLoader:
             left_out = narrowed_away(self.algebra, SchemaLoader)
             message = f"no document that satisfies the schema is written: {left_out}" if left_out else NO_DOCUMENT
             raise GrammarError(message, pointer=where_nothing(self, root))
+        if "around" in self.marks:
+            symbol = self.engine.add_lazy("document", partial(self.surrounded, symbol), witness=[symbol])
         self.engine.set_doubtful(self.doubtful)
         self.algebra.is_loading = False
         return symbol
+
+    def surrounded(self, symbol: int) -> list[list[int]]:
+        space = self.mark("around")
+        return [[symbol], [space, symbol], [symbol, space], [space, symbol, space]]
 
     def doubtful(self) -> tuple[int, int]:
         """Return tokens in which a key ends and another one begins; or, if items must differ, an item."""
@@ -177,11 +201,24 @@ class SchemaLoader:
 
     def mark(self, name: str) -> int:
         """Return a mark of JSON's syntax, with the white space that belongs to it; see `marks`."""
-        symbol = self.terminals.get(name)
+        symbol = self.mark_symbols.get(name)
         if symbol is None:
-            symbol = self.terminal(name, name, lower(self.marks[name], self.regexes))
-            assert symbol is not None
+            symbol = self.mark_symbols[name] = self.engine.add_terminal(name, lower(self.marks[name], self.regexes))
         return symbol
+
+    def before(self, is_first: bool) -> list[int]:
+        """Return what stands before a member or an item."""
+        if not is_first:
+            return [self.mark(",")]
+        return [self.mark("first")] if "first" in self.marks else []
+
+    def inner(self) -> SchemaLoader:
+        """Return the loader of members and items, whose white space is that around these."""
+        if self.level is None:
+            return self
+        if self.deeper is None:
+            self.deeper = SchemaLoader(self.algebra, self.engine, self)
+        return self.deeper
 
     def word(self, text: str) -> int:
         """Return one of JSON's literals."""
@@ -304,13 +341,14 @@ class SchemaLoader:
         algebra = self.algebra
         try:
             self.begin()
-            values = algebra.values(term)
+            values = algebra.written_values(term)
             scalars = Values(values.null, values.booleans, values.numbers, values.texts, (), ())
             found = [] if is_nothing(scalars) else [[self.scalar(scalars, term)]]
+            inner = self.inner()
             if values.objects:
                 objects = self.ordered(values, term)
-                found += [[self.mark("{"), self.members(shape, n_ordered, term)] for shape, n_ordered in objects]
-            found += [[self.mark("["), self.items(shape, term)] for shape in values.arrays]
+                found += [[inner.mark("{"), inner.members(shape, n_ordered, term)] for shape, n_ordered in objects]
+            found += [[inner.mark("["), inner.items(shape, term)] for shape in values.arrays]
         except LimitError as error:
             raise algebra.located(error, term) from None
         return found
@@ -367,40 +405,64 @@ def _next_key() -> Node:
     return parse(r',[ \t\n\r]*"')
 
 
-@lru_cache(maxsize=64)
-def _marks(whitespace: str, max_indent: int, separators: tuple[str, str] | None, is_mixed: bool) -> dict[str, Node]:
-    flexible = whitespace == "flexible"
-    most = f"{{0,{max_indent}}}"
-    line = f"\\n[ \\t]{most}" if is_mixed else f"\\n(?:[ ]{most}|\\t{most})"
-    gap = f"(?: |{line})?" if flexible else ""
-    if separators is not None:
-        comma, colon = (separator.replace("\t", "\\t").replace(" ", "[ ]") for separator in separators)
-        comma += f"(?:{line})?" if flexible else ""
-    elif flexible:
-        comma, colon = f",{gap}", ": ?"
-    elif whitespace == "spaced":
-        comma, colon = ", ", ": "
-    else:
-        comma, colon = ",", ":"
-    patterns = {
-        "{": f"\\{{{gap}",
-        "}": f"{gap}\\}}",
-        "[": f"\\[{gap}",
-        "]": f"{gap}\\]",
-        "empty }": "\\}",
-        "empty ]": "\\]",
-        ",": comma,
-        "colon": colon,
-    }
-    return {name: parse(pattern) for name, pattern in patterns.items()}
+@lru_cache(maxsize=256)
+def _parsed(patterns: tuple[tuple[str, str], ...]) -> dict[str, Node]:
+    return {name: parse(pattern) for name, pattern in patterns}
 
 
-def marks(options: Options) -> dict[str, Node]:
+def marks(options: Options, level: int | None = None) -> dict[str, Node]:
     """Return the marks of JSON's syntax with the white space around them, as regexes, by name.
 
     Flexible white space is all that `json.dumps` writes, whatever its `indent`: after a colon a blank or nothing;
     within brackets and after a comma a blank, or a line break with up to `max_indent` blanks or as many tabs, or
     nothing. If spellings are not plain, an indent mixes blanks and tabs.
-    "empty }" is the brace that ends an object without members: only "{" stands before it.
+    "empty }" is the brace that ends an object without members: only "{" stands before it. "first", if there is one,
+    stands before the first member or item.
+
+    level: how many objects and arrays a member or an item is within, if `indent` says what stands before it.
     """
-    return _marks(options.whitespace, options.max_indent, options.separators, options.spellings == "all")
+    whitespace = options.whitespace
+    most = f"{{0,{options.max_indent}}}"
+    line = f"\\n[ \\t]{most}" if options.spellings == "all" else f"\\n(?:[ ]{most}|\\t{most})"
+    gap = first = ""
+    comma, colon = ",", ":"
+    if options.separators is not None:
+        comma, colon = (_exactly(separator) for separator in options.separators)
+    elif whitespace == "spaced":
+        comma, colon = ", ", ": "
+    elif level is not None:
+        colon = ": "
+    elif whitespace == "flexible":
+        colon = ": ?"
+    if level is not None:
+        indent = options.indent_of_level or ""
+        first = _exactly(f"\n{indent * level}")
+        comma += first
+        end = _exactly(f"\n{indent * (level - 1)}")
+    elif whitespace == "flexible":
+        end = gap = f"(?: |{line})?"
+        comma += gap if options.separators is None else f"(?:{line})?"
+    elif whitespace == "any":
+        end = gap = f"[ \\t\\n\\r]{{0,{options.max_whitespace}}}"
+        comma, colon = f"{gap},{gap}", f"{gap}:{gap}"
+    else:
+        end = ""
+    patterns = {
+        "{": f"\\{{{gap}",
+        "}": f"{end}\\}}",
+        "[": f"\\[{gap}",
+        "]": f"{end}\\]",
+        "empty }": "\\}",
+        "empty ]": "\\]",
+        ",": comma,
+        "colon": colon,
+    }
+    if first:
+        patterns["first"] = first
+    if whitespace == "any" and options.max_whitespace:
+        patterns["around"] = f"[ \\t\\n\\r]{{1,{options.max_whitespace}}}"
+    return _parsed(tuple(patterns.items()))
+
+
+def _exactly(text: str) -> str:
+    return text.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r").replace(" ", "[ ]")

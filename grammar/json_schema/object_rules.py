@@ -446,7 +446,7 @@ class ObjectRules:
             member = [key, symbol, self.symbol(after)]
         else:
             member = [self.other(keys, symbol, after, not state.others)]
-        found.append([loader.mark(","), *member] if state.size else member)
+        found.append([*loader.before(state.size == 0), *member])
 
     def has_room(self, state: State, passed: int) -> bool:
         """Whether there may be one member more, and all required ones that are missing then."""

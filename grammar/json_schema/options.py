@@ -6,30 +6,37 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from ..json.number_spellings import DIGITS, MAX_DIGITS, SHIFT, NumberStyle
 from ..json.strings import Style
+from .keywords import DRAFT_NAMES
 
 if TYPE_CHECKING:
     from ...earley.limits import Limits
 
 # The values of options that are words: for type checkers, and as tuples for the check of what a caller gives.
-Whitespace: TypeAlias = Literal["flexible", "spaced", "compact"]
+Whitespace: TypeAlias = Literal["flexible", "spaced", "compact", "any"]
 PropertyOrder: TypeAlias = Literal["schema", "any"]
 Spellings: TypeAlias = Literal["plain", "all"]
 StringEscapes: TypeAlias = Literal["all", "shortest"]
+Draft: TypeAlias = Literal["4", "6", "7", "2019-09", "2020-12"]
 WHITESPACE = get_args(Whitespace)
 PROPERTY_ORDER = get_args(PropertyOrder)
 SPELLINGS = get_args(Spellings)
 STRING_ESCAPES = get_args(StringEscapes)
 
 MAX_INDENT = 1000
-"""The largest value of `max_indent`, in blanks and tabs of one line."""
+"""The largest value of `max_indent`, in blanks and tabs of one line, and of `max_whitespace`, in characters."""
+DRAFTS = {name: draft for draft, name in DRAFT_NAMES.items()}
+"""The drafts by the names that the option `draft` has for them."""
 
 
 class Options(NamedTuple):
     """Options of one grammar; hashable, and made of values that JSON can hold.
 
     property_order: "schema", keys in the order of the schema; "any", in any order.
-    whitespace: "flexible", a blank, or a line break and an indent; "spaced", as `json.dumps` writes; "compact", none.
+    whitespace: "flexible", a blank, or a line break and an indent; "spaced", as `json.dumps` writes; "compact", none;
+        "any", wherever JSON has it.
     max_indent: the most blanks and tabs after a line break, if white space is flexible.
+    max_whitespace: the most characters of white space at one place, if `whitespace` is "any".
+    indent: as for `json.dumps`: each member and item stands in a line of its own, with this indent for each level.
     separators: between items, and between a key and its value, as for `json.dumps`; None: as `whitespace` says.
     spellings: "plain", the spellings that people and models write; "all", every spelling that JSON has. It decides
         about what the five options below leave open (None).
@@ -41,6 +48,8 @@ class Options(NamedTuple):
     number_digits, number_shift: how many digits numbers with an exponent may have, see `number_spellings.number_tree`.
     number_plain: only numbers without an exponent, and integers without a fraction.
     number_exponents: numbers may have an exponent, also with `number_plain`.
+    draft: the draft of a schema that does not name one.
+    closed: leave out the members and items that no schema speaks of, see `closed`.
     """
 
     property_order: PropertyOrder = "schema"
@@ -57,6 +66,10 @@ class Options(NamedTuple):
     spellings: Spellings = "all"
     lone_surrogates: bool | None = None
     number_exponents: bool | None = None
+    max_whitespace: int = 64
+    indent: int | str | None = None
+    draft: Draft = "2020-12"
+    closed: bool = False
 
     @property
     def style(self) -> Style:
@@ -67,6 +80,15 @@ class Options(NamedTuple):
         if has_lone is None:
             has_lone = has_all or self.spellings == "all"
         return Style(self.string_escapes == "shortest", self.ensure_ascii, has_lone, is_plain)
+
+    @property
+    def draft_number(self) -> int:
+        return DRAFTS[self.draft]
+
+    @property
+    def indent_of_level(self) -> str | None:
+        """The indent of one level; None without the option."""
+        return " " * self.indent if isinstance(self.indent, int) else self.indent
 
     @property
     def number_style(self) -> NumberStyle:
@@ -87,6 +109,8 @@ class SchemaOptions(TypedDict, total=False):
     property_order: PropertyOrder
     whitespace: Whitespace
     max_indent: int
+    max_whitespace: int
+    indent: int | str | None
     separators: tuple[str, str] | None
     spellings: Spellings
     ensure_ascii: bool
@@ -98,6 +122,8 @@ class SchemaOptions(TypedDict, total=False):
     number_exponents: bool | None
     strict: bool
     format_assertion: bool
+    draft: Draft
+    closed: bool
     registry: Any
     limits: Limits
 
@@ -109,6 +135,7 @@ def check(options: Options) -> Options:
         ("whitespace", options.whitespace, WHITESPACE),
         ("spellings", options.spellings, SPELLINGS),
         ("string_escapes", options.string_escapes, (*STRING_ESCAPES, None)),
+        ("draft", options.draft, tuple(DRAFTS)),
     ):
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, not {value!r}")
@@ -116,6 +143,7 @@ def check(options: Options) -> Options:
         ("ensure_ascii", options.ensure_ascii),
         ("strict", options.strict),
         ("format_assertion", options.format_assertion),
+        ("closed", options.closed),
     ):
         if not isinstance(flag, bool):
             raise TypeError(f"{name} must be a bool, not {type(flag).__name__}")
@@ -128,6 +156,7 @@ def check(options: Options) -> Options:
             raise TypeError(f"{name} must be a bool or None, not {type(choice).__name__}")
     for name, number, least, most in (
         ("max_indent", options.max_indent, 0, MAX_INDENT),
+        ("max_whitespace", options.max_whitespace, 0, MAX_INDENT),
         ("number_shift", options.number_shift, 1, MAX_DIGITS),
         ("number_digits", options.number_digits, options.number_shift, MAX_DIGITS),
     ):
@@ -135,7 +164,12 @@ def check(options: Options) -> Options:
             raise TypeError(f"{name} must be an int, not {type(number).__name__}")
         if not least <= number <= most:
             raise ValueError(f"{name} must be from {least} to {most}, not {number}")
+    check_indent(options)
     separators = options.separators
+    if separators is not None and options.whitespace == "any":
+        raise ValueError(
+            "separators say which white space is written; whitespace='any' leaves it open: give one of them"
+        )
     if separators is None:
         return options
     if not isinstance(separators, (tuple, list)) or len(separators) != 2:  # type: ignore[redundant-expr, unused-ignore]
@@ -146,3 +180,17 @@ def check(options: Options) -> Options:
         if separator.strip(" \t\n\r") != mark:
             raise ValueError(f"the separator {separator!r} must be {mark!r} with white space around it")
     return options._replace(separators=(separators[0], separators[1]))
+
+
+def check_indent(options: Options) -> None:
+    indent = options.indent
+    if indent is None:
+        return
+    if isinstance(indent, bool) or not isinstance(indent, (int, str)):
+        raise TypeError(f"indent must be an int, a str or None, not {type(indent).__name__}")
+    if options.whitespace != "flexible":
+        raise ValueError(f"indent says which white space is written, as does whitespace={options.whitespace!r}")
+    if isinstance(indent, str) and indent.strip(" \t"):
+        raise ValueError(f"indent must have blanks and tabs only, not {indent!r}")
+    if isinstance(indent, int) and not 0 <= indent <= MAX_INDENT:
+        raise ValueError(f"indent must be from 0 to {MAX_INDENT}, not {indent}")

@@ -59,7 +59,8 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
     options = algebra.options
     # The schema read once more, to look at what the grammar did not need, too. It has no registry: only documents that
     # have been read are part of the grammar. Its places are other objects, for the same schemas in the same order.
-    everything = Documents(algebra.documents.root.schema, remote=dict(algebra.documents.remote))
+    remote = dict(algebra.documents.remote)
+    everything = Documents(algebra.documents.root.schema, remote=remote, draft=options.draft_number)
     check_schema(everything)
     weakened = {id(place.schema) for place in algebra.dropped}
     found: list[Row] = []
@@ -70,9 +71,11 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
     narrow(Reason.WHITESPACE, f"{_white_space(options)}: no other white space is written")
     if options.property_order == "schema":
         narrow(Reason.PROPERTY_ORDER, "property_order='schema': keys are written in the order of the schema")
+    if options.closed:
+        narrow(Reason.CLOSED, "closed=True: no members and items are written that the schema does not speak of")
     strings, numbers = options.style, options.number_style
     plain = [PLAIN_STRINGS] * strings.dumped + [PLAIN_NUMBERS] * numbers.plain
-    if options.spellings == "plain" and options.whitespace == "flexible":
+    if options.spellings == "plain" and options.whitespace == "flexible" and options.indent is None:
         plain.append(PLAIN_INDENT)
     if plain:
         narrow(Reason.SPELLINGS, f"spellings='plain': {'; '.join(plain)}")
@@ -198,6 +201,10 @@ def _white_space(options: Options) -> str:
     found = f"whitespace={options.whitespace!r}"
     if options.whitespace == "flexible":
         found += f", max_indent={options.max_indent}"
+    if options.whitespace == "any":
+        found += f", max_whitespace={options.max_whitespace}"
+    if options.indent is not None:
+        found = f"indent={options.indent!r}, max_indent={options.max_indent}"
     return found if options.separators is None else f"{found}, separators={options.separators!r}"
 
 

@@ -67,6 +67,8 @@ def is_something(algebra: Meaning, term: int) -> bool:
     it, from what they mean."""
     if plain_scalars(algebra, term) is not None:
         return True
+    if algebra.options.closed:
+        return False  # a value that shows may not be written
     place = algebra.place_of(term)
     return term == TRUE or (place is not None and _has_value(algebra, place, 0))
 
