@@ -17,6 +17,18 @@ from ._matcher import Matcher
 from ._prepare import Preparation
 from ._regex import Regexes
 from .errors import LimitError, RejectedTokenError
+from .explanation import Expectation, Explanation, Nearest
 from .limits import Limits
 
-__all__ = ["Engine", "LimitError", "Limits", "Matcher", "Preparation", "Regexes", "RejectedTokenError"]
+__all__ = [
+    "Engine",
+    "Expectation",
+    "Explanation",
+    "LimitError",
+    "Limits",
+    "Matcher",
+    "Nearest",
+    "Preparation",
+    "Regexes",
+    "RejectedTokenError",
+]

@@ -37,6 +37,7 @@ cdef class Reading:
     cdef Words predicted        # per symbol: 1 + the last place where it was predicted
     cdef Map seen               # an item, or a stand and a state -> 1 + the last place at which it was met
     cdef Words arrivals, words  # scratch
+    cdef bint is_exact          # the text of a followed terminal decides what follows it; captures are not asked for then
 
     # After `read`:
     cdef dict edges             # node -> what `made_from` has returned
@@ -50,6 +51,7 @@ cdef class Reading:
     cdef int scan_named(self, uint32_t place) except -1 nogil
     cdef int add_lexeme(self, uint32_t terminal, uint32_t begin, uint32_t stand, uint32_t place) except -1 nogil
     cdef int add(self, uint32_t dot, uint32_t origin, uint32_t place) except -1 nogil
+    cdef uint32_t dot_after(self, uint32_t dot, uint32_t begin, uint32_t place) except? 0xFFFFFFFF nogil
     cdef int close(self, uint32_t place) except -1 nogil
     cdef int predict(self, uint32_t symbol, uint32_t place) except -1 nogil
     cdef int stand(self, uint32_t place) except -1 nogil

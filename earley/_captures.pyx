@@ -171,20 +171,35 @@ cdef class Reading:
     cdef int add_lexeme(self, uint32_t terminal, uint32_t begin, uint32_t stand, uint32_t place) except -1 nogil:
         """Add to the row at `place` what the lexeme makes of the rows that stand at its beginning."""
         cdef size_t i, k
-        cdef uint32_t row
+        cdef uint32_t row, dot
         cdef bint expected = False
         for i in range(sequence_length(self.stands, stand)):
             row = sequence(self.stands, stand)[i]
             spend_steps(self.meter, self.rows.data[row + 1] - self.rows.data[row])
             for k in range(self.rows.data[row], self.rows.data[row + 1]):
                 if self.rules.dots.data[self.items[k] >> 32] == terminal:
-                    self.add(<uint32_t> (self.items[k] >> 32) + 1, <uint32_t> self.items[k], place)
+                    dot = <uint32_t> (self.items[k] >> 32) + 1
+                    if self.is_exact and self.rules.symbols[terminal].followed:
+                        dot = self.dot_after(dot, begin, place)
+                    self.add(dot, <uint32_t> self.items[k], place)
                     expected = True
         if expected:
             words_push(&self.lexemes, terminal)
             words_push(&self.lexemes, begin)
             words_push(&self.lexemes, stand)
         return 0
+
+    cdef uint32_t dot_after(self, uint32_t dot, uint32_t begin, uint32_t place) except? 0xFFFFFFFF nogil:
+        """Return the dotted rule after a followed terminal, which the lexeme's text decides, in place of `dot`."""
+        cdef uint32_t terminal = self.rules.dots.data[dot - 1], symbol, follow
+        with gil:
+            symbol = self.left_hand_side(dot)
+            follow = self.rules.follow_dot(terminal, self.text(begin, place))
+        while self.lhs.n <= follow + 1:
+            words_push(&self.lhs, NONE)
+        # A followed terminal stands in one production, so its texts have one left-hand side.
+        self.lhs.data[follow + 1] = symbol
+        return follow
 
     cdef int add(self, uint32_t dot, uint32_t origin, uint32_t place) except -1 nogil:
         cdef uint64_t key = <uint64_t> dot << 32 | origin

@@ -21,8 +21,9 @@ All functions need the engine's lock. Not here: tokens (`_walk`, `_matcher`).
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from earleymask.earley._lexer cimport DEAD_STATE, accepted_at, n_accepted
+from earleymask.earley._lexer cimport DEAD_STATE, accepted_at, n_accepted, n_terminals, node_at, terminal_at
 from earleymask.earley._meter cimport spend_steps
+from earleymask.earley._nodes cimport R_EPSILON
 from earleymask.earley._skeletons cimport (
     NEW, O_ACCEPTS, O_HEADER, O_N_ARGUMENTS, O_N_ITEMS, O_N_POPS, O_N_RECIPES, O_SKELETON, ROOT_SHAPE, accepts_at,
     item_dot, item_number, n_items_of, start_state_of,
@@ -297,6 +298,19 @@ cdef class Chart:
         if position <= FINISHED or row == NO_ROW:
             return False
         return accepts_at(self.skeletons, skeleton_of(self, row))
+
+    cdef set terminals_at(self, uint32_t position):
+        """Return the terminals whose lexemes may begin or continue at a position."""
+        cdef uint32_t state
+        cdef size_t i, k
+        found = set()
+        for i in range(n_pairs_at(self, position)):
+            state = pair_state(self, position, i)
+            for k in range(n_terminals(self.lexer, state)):
+                # If nothing of a lexeme is left, it has ended here; another pair has what may follow it.
+                if node_at(self.lexer, state, k) != R_EPSILON:
+                    found.add(terminal_at(self.lexer, state, k))
+        return found
 
     # ---- rows ---------------------------------------------------------------------------------------------------
 

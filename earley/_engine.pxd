@@ -19,6 +19,7 @@ cdef class Engine:
     cdef readonly dict captures     # nonterminal -> name, end_name, body, end, inside: see `add_capture`
     cdef readonly dict max_tokens   # terminal -> most tokens, bytes of the shortest text that ends it or 0
     cdef readonly dict temperatures # terminal -> temperature
+    cdef readonly list explainers   # what knows more about symbols than their names: see `add_explainer`; or None
     cdef readonly set ignored_text  # terminals that stand in productions and are ignored text all the same
     cdef object __weakref__
     cdef dict masks                 # TokenTrie -> Masks over it

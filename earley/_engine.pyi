@@ -1,6 +1,7 @@
 """The compiled form of a grammar, which front ends fill and matchers share."""
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from ._regex import Regexes
 from .limits import Limits
@@ -108,6 +109,16 @@ class Engine:
 
     def set_ignored_text(self, symbol: int) -> None:
         """Declare a terminal in productions to be ignored text: captures neither begin nor end with it."""
+
+    def add_explainer(self, explainer: object) -> None:
+        """Add an object whose `why_not(explorer, text, at)` says which part of its source refuses a text.
+
+        `earley/explain.py` calls it, and describes the arguments and the result in `Explainer`.
+        """
+
+    @property
+    def explainers(self) -> list[Any] | None:
+        """The objects given to `add_explainer`; None if it was not called."""
 
     @property
     def captures(self) -> dict[int, tuple[str | None, str | None, int | None, int | None, bool]] | None:

@@ -156,6 +156,15 @@ cdef class Engine:
             self.ignored_text = set()
         self.ignored_text.add(self.rules.checked(symbol))
 
+    def add_explainer(self, explainer) -> None:
+        """Add an object whose `why_not(explorer, text, at)` says which part of its source refuses a text.
+
+        `earley/explain.py` calls it, and describes the arguments and the result in `Explainer`.
+        """
+        if self.explainers is None:
+            self.explainers = []
+        self.explainers.append(explainer)
+
     def is_productive(self, symbol) -> bool:
         """Return whether the symbol derives a string. Expands lazy symbols only as far as this needs."""
         return self.rules.is_productive(symbol)

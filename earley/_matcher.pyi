@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from ..trie import Vocabulary
 from ._engine import Engine
+from ._explain import Explorer
+from .explanation import Explanation
 
 class _HasEngine(Protocol):
     """The part of a grammar that a matcher uses."""
@@ -140,6 +142,20 @@ class Matcher:
         A slower parser, which keeps all readings, parses the text once more. docs/extensions.md says which of several
         readings is reported.
         """
+
+    def explain(self, what: SupportsIndex | str | bytes | None = None) -> Explanation:
+        """Return why a token or a text may not come next, as an `Explanation`.
+
+        `what` is a token id, a text (str or bytes), or None for the end of the text. The answer has the byte at which
+        it fails, the characters that may stand there instead, the rules that are alive there, the keywords of a JSON
+        Schema that refuse it, and the nearest text that is allowed. `str()` of it is for people; if nothing is refused,
+        its `is_allowed` is true.
+
+        The text is parsed once more, in a copy of the grammar: slow, but masks are not touched.
+        """
+
+    def _explorer(self) -> Explorer:
+        """Return what `explain` looks at this matcher through."""
 
     def stats(self) -> dict[str, int]:
         """Return counters of this matcher and its forks, and of the grammar's engine (see `Engine.stats`).

@@ -10,6 +10,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from functools import partial
 from operator import index
 
 import numpy as np
@@ -18,13 +19,11 @@ from earleymask.earley._answers cimport Answers
 from earleymask.earley._budgets cimport Budgets
 from earleymask.earley._chart cimport (
     DEAD, FINISHED, FORGOTTEN, MASK_ANSWERS_KNOWN, MASK_KNOWN, MET, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN,
-    MASK_UNION_KNOWN, MASK_WALKED, NO_ROW, UNKNOWN, n_pairs_at, pair_state, row_at,
+    MASK_UNION_KNOWN, MASK_WALKED, NO_ROW, UNKNOWN, row_at,
 )
 from earleymask.earley._forget cimport forget
-from earleymask.earley._lexer cimport n_terminals, node_at, terminal_at
 from earleymask.earley._masks cimport masks_of
 from earleymask.earley._meter cimport start
-from earleymask.earley._nodes cimport R_EPSILON
 from earleymask.earley._tables cimport NONE, reserve, sort_unique, words_extend, words_push
 from earleymask.earley._token_ids cimport has_id, token_ids_of
 from earleymask.trie._bitmask cimport mask_allow
@@ -625,7 +624,7 @@ cdef class Matcher:
             position = self.position()
             if position == FINISHED:
                 return []
-            found = self.terminals(position)
+            found = self.chart.terminals_at(position)
             for symbol in self.special_symbols.values():
                 if self.chart.expects_special(position, symbol):
                     found.add(symbol)
@@ -635,19 +634,6 @@ cdef class Matcher:
             return [self.engine.rules.names[symbol] for symbol in sorted(found)]
         finally:
             self.release()
-
-    cdef set terminals(self, uint32_t position):
-        """Return the terminals whose lexemes may begin or continue here."""
-        cdef uint32_t state
-        cdef size_t i, k
-        found = set()
-        for i in range(n_pairs_at(self.chart, position)):
-            state = pair_state(self.chart, position, i)
-            for k in range(n_terminals(self.engine.lexer, state)):
-                # If nothing of a lexeme is left, it has ended here; another pair has what may follow it.
-                if node_at(self.engine.lexer, state, k) != R_EPSILON:
-                    found.add(terminal_at(self.engine.lexer, state, k))
-        return found
 
     # ---- attributes of rules ------------------------------------------------------------------------------------
 
@@ -662,7 +648,7 @@ cdef class Matcher:
             return None
         self.acquire()
         try:
-            found = self.terminals(self.position())
+            found = self.chart.terminals_at(self.position())
         finally:
             self.release()
         return max([temperatures[terminal] for terminal in found if terminal in temperatures], default=None)
@@ -707,6 +693,36 @@ cdef class Matcher:
                 symbols += [self.token_ids.symbols[k] for k in range(self.token_ids.n) if has_id(self.token_ids, k, token)]
             tokens.append(((<char*> self.trie.token_buffer)[start:self.trie.token_offsets[token + 1]], symbols))
         return tokens
+
+    def explain(self, what=None):
+        """Return why a token or a text may not come next, as an `Explanation`.
+
+        `what` is a token id, a text (str or bytes), or None for the end of the text. The answer has the byte at which
+        it fails, the characters that may stand there instead, the rules that are alive there, the keywords of a JSON
+        Schema that refuse it, and the nearest text that is allowed. `str()` of it is for people; if nothing is refused,
+        its `is_allowed` is true.
+
+        The text is parsed once more, in a copy of the grammar: slow, but masks are not touched.
+        """
+        return explained(type(self), self.grammar, self.vocabulary, self.tokens, what)
+
+    def _explorer(self):
+        """Return what `explain` looks at this matcher through."""
+        from earleymask.earley._explain import Explorer     # imported lazily
+        if self.history == NULL:
+            raise ValueError(f"this {type(self).__name__} is not set up: Matcher.__init__ was not called or has failed")
+        return Explorer(self.chart, self.position(), self.spelled(), self.budgets is not None)
+
+    def __repr__(self) -> str:
+        if self.history == NULL:
+            return f"<{type(self).__name__} that is not set up>"
+        n = self.n_tokens
+        said = f"after {n:,} token{'' if n == 1 else 's'}"
+        if self.is_finished():
+            said += ", finished"
+        elif not self.chart.busy and self.chart.is_accepting(self.position()):
+            said += ", may end"
+        return f"<{type(self).__name__} {said}: {self.grammar!r}, {self.vocabulary!r}>"
 
     def stats(self) -> dict[str, int]:
         """Return counters of this matcher and its forks, and of the grammar's engine (see `Engine.stats`).
@@ -801,9 +817,17 @@ def rebuild(cls, grammar, vocabulary, tokens):
     matcher = cls(grammar, vocabulary)
     for index, token_id in enumerate(tokens):
         if not matcher.accept(token_id):
-            raise RejectedTokenError(f"the pickled grammar does not accept token {token_id} at index {index}",
-                                     index=index, token_id=token_id)
+            error = RejectedTokenError(f"the pickled grammar does not accept token {token_id} at index {index}",
+                                       index=index, token_id=token_id)
+            raise error.explained_by(partial(explained, cls, grammar, vocabulary, tokens[:index], token_id))
     return matcher
+
+
+def explained(cls, grammar, vocabulary, tokens, what):
+    """Explain why `what` may not come after tokens that the grammar accepts, in a copy of the grammar."""
+    from earleymask.earley.explain import explain           # imported lazily
+    again = getattr(grammar, "_again", None)
+    return explain(rebuild(cls, grammar if again is None else again(), vocabulary, tokens), what)
 
 
 cdef int open_row(object row, Py_buffer* buffer, size_t n_words, size_t n_tokens) except -1:

@@ -1,6 +1,15 @@
 """Errors of matching: a limit was reached, or a sequence of tokens is not allowed."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..trie.errors import EarleymaskError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .explanation import Explanation
 
 
 class LimitError(EarleymaskError):
@@ -32,11 +41,29 @@ class RejectedTokenError(EarleymaskError, ValueError):
         super().__init__(message)
         self.index = index
         self.token_id = token_id
+        self._explain: Callable[[], Explanation] | None = None
+        self._explanation: Explanation | None = None
+
+    def explained_by(self, explain: Callable[[], Explanation]) -> RejectedTokenError:
+        """Set what makes the explanation. Return this error."""
+        self._explain = explain
+        return self
+
+    @property
+    def explanation(self) -> Explanation | None:
+        """Why the token is not allowed, as `Matcher.explain` says it. It is computed when it is first read, from the
+        tokens before this one: what has been done with a matcher since does not matter. None if the error was pickled
+        before that."""
+        if self._explanation is None and self._explain is not None:
+            self._explanation = self._explain()
+        return self._explanation
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rejected, (str(self), self.index, self.token_id)
+        return _rejected, (str(self), self.index, self.token_id, self._explanation)
 
 
-def _rejected(message: str, index: int, token_id: int) -> RejectedTokenError:
+def _rejected(message: str, index: int, token_id: int, explanation: Explanation | None = None) -> RejectedTokenError:
     """Make the error from its pickle: `Exception` itself does not pickle keyword arguments."""
-    return RejectedTokenError(message, index=index, token_id=token_id)
+    error = RejectedTokenError(message, index=index, token_id=token_id)
+    error._explanation = explanation
+    return error

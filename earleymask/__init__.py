@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .bitmask import apply_bitmask, fill_bitmasks
 from .constraint import Constraint
-from .earley import Limits, Matcher
+from .earley import Explanation, Limits, Matcher
 from .errors import (
     BatchError,
     EarleymaskError,
@@ -38,6 +38,7 @@ __all__ = [
     "Constraint",
     "EarleymaskError",
     "EmptyMaskError",
+    "Explanation",
     "Grammar",
     "GrammarError",
     "GrammarWarning",

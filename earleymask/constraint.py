@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import index as as_index
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -86,7 +87,9 @@ class Constraint:
         try:
             n_accepted = advance(matcher, ids[:n_known])
             if n_accepted < len(ids):
-                raise self._rejected(n_accepted, int(tokens[n_accepted]))
+                error = self._rejected(n_accepted, int(tokens[n_accepted]))
+                fork = matcher.fork()  # the matcher moves on
+                raise error.explained_by(partial(fork.explain, error.token_id))
             return read(matcher)
         finally:
             # Also after an error: the tokens that were accepted before it are a history, too.

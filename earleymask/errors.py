@@ -7,10 +7,14 @@ cannot import this one, define the others: `trie/errors.py`, `earley/errors.py`,
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from .earley.errors import LimitError, RejectedTokenError
 from .grammar.errors import GrammarError
 from .trie.errors import EarleymaskError, VocabularyError
+
+if TYPE_CHECKING:
+    from .earley import Matcher
 
 __all__ = [
     "BatchError",
@@ -28,7 +32,24 @@ class EmptyMaskError(EarleymaskError):
 
     Either the vocabulary cannot spell what the grammar needs (`Vocabulary.missing_bytes`), or something else excluded
     every token that the grammar allows: another logits processor, or logits that are narrower than the vocabulary.
+
+    Attributes:
+        needed: if the vocabulary cannot spell it, the bytes of which one must come next; otherwise b"".
     """
+
+    needed = b""
+
+
+def empty_mask(matcher: Matcher, where: str) -> EmptyMaskError:
+    """Return the error that a vocabulary cannot spell what must come next. `where` begins the message."""
+    with matcher._explorer() as explorer:
+        needed = bytes(sorted([byte for members, _ in explorer.classes(explorer.now()) for byte in members]))
+    error = EmptyMaskError(
+        f"{where}: the vocabulary has no token that the grammar allows; next must come one of the bytes {needed!r}, "
+        "and there is no token for any of them. Use a vocabulary with a token for each byte, or a grammar without them"
+    )
+    error.needed = needed
+    return error
 
 
 class BatchError(EarleymaskError):

@@ -458,6 +458,10 @@ class Grammar:
     def __reduce__(self) -> tuple[object, ...]:
         return _unpickle, self._content()
 
+    def _again(self) -> Grammar:
+        """Return an equal grammar that shares nothing with this one, for work that must not change this one."""
+        return _unpickle(*self._content())
+
     def _content(self) -> tuple[Any, ...]:
         """Return the arguments with which `_unpickle` makes this grammar again."""
         content = (self.kind, self.source, self.start, self.fingerprint)

@@ -13,6 +13,7 @@ prompt, as `Constraint` does: `Histories` finds the nearest remembered matcher. 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from transformers import LogitsProcessor
 from ..arguments import as_grammars, as_vocabulary
 from ..bitmask import apply_bitmask, fill_bitmasks
 from ..earley import Matcher
-from ..errors import BatchError, EmptyMaskError, RejectedTokenError, VocabularyError
+from ..errors import BatchError, EmptyMaskError, RejectedTokenError, VocabularyError, empty_mask
 from ..grammar import Grammar
 from ..histories import DEFAULT_CAPACITY, KEY_BYTES, Histories, advance, history_key
 from ..trie import Vocabulary
@@ -137,7 +138,9 @@ class GrammarLogitsProcessor(LogitsProcessor):
             matcher = self._position(key)
             if matcher.n_tokens < len(key[1]) // KEY_BYTES:
                 if not self._may_give_up(key, matcher.n_tokens, len(ids)):
-                    raise self._rejected(row, matcher.n_tokens, int(np.frombuffer(key[1], np.uint32)[matcher.n_tokens]))
+                    n = matcher.n_tokens
+                    error = self._rejected(row, n, int(np.frombuffer(key[1], np.uint32)[n]))
+                    raise error.explained_by(partial(matcher.fork().explain, error.token_id))
                 given_up.add(key)
             elif not self._has_ended(key):
                 matchers[key] = matcher
@@ -279,17 +282,13 @@ class GrammarLogitsProcessor(LogitsProcessor):
 
     def _empty(self, row: int, key: RowKey) -> EmptyMaskError:
         mask = self._masks[self._mask_of[key]]
-        if mask.any():
-            why = (
-                "each token that the grammar allows already has a score of -inf, or an id beyond the scores; check the "
-                "processors before this one (min_length, bad words, ...) and the width of the model's output"
-            )
-        else:
-            missing = self.vocabulary.missing_bytes
-            why = "the vocabulary has no token that the grammar allows"
-            if missing:
-                why += f"; it cannot spell the bytes {missing!r}"
-        return EmptyMaskError(f"row {row}, after {len(key[1]) // KEY_BYTES} tokens: {why}")
+        where = f"row {row}, after {len(key[1]) // KEY_BYTES} tokens"
+        if not mask.any():
+            return empty_mask(self._position(key), where)
+        return EmptyMaskError(
+            f"{where}: each token that the grammar allows already has a score of -inf, or an id beyond the scores; "
+            "check the processors before this one (min_length, bad words, ...) and the width of the model's output"
+        )
 
 
 def _tempered(scores: torch.Tensor, temperature: float) -> torch.Tensor:

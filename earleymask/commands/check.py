@@ -11,7 +11,6 @@ from .shared import (
     EXIT_NO,
     EXIT_OK,
     CommandError,
-    describe_expected,
     describe_place,
     given_grammar,
     match,
@@ -50,7 +49,7 @@ def run(given: argparse.Namespace) -> int:
     else:
         print("The text is not a sentence: the grammar does not allow the character at the caret.")
     print(describe_place(data, n_matched))
-    print(describe_expected(matcher, at_end=n_matched == len(data)))
+    print("\n".join(matcher.explain(data[n_matched:] or None).details()))
     return EXIT_NO
 
 

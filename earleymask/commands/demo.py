@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..earley import Matcher
-from ..errors import EmptyMaskError
+from ..errors import empty_mask
 from ..grammar import Grammar
 from ..trie import Vocabulary
 from .shared import EXIT_NO, EXIT_OK, CommandError, read_grammar
@@ -101,7 +101,7 @@ def _generate(matcher: Matcher, seed: int, max_tokens: int) -> list[float]:
         mask_us.append((time.perf_counter() - started) * 1e6)
         allowed = np.flatnonzero(np.unpackbits(row.view(np.uint8), count=vocabulary.size, bitorder="little"))
         if not len(allowed):
-            raise EmptyMaskError(f"the vocabulary has no token that the grammar allows after {text!r}")
+            raise empty_mask(matcher, f"after {text!r}")
         # The largest of logits plus Gumbel noise is a sample of their softmax.
         token_id = int(allowed[np.argmax(base[allowed] + random.gumbel(size=len(allowed)))])
         matcher.accept(token_id)

@@ -15,7 +15,6 @@ from .shared import (
     EXIT_NO,
     EXIT_OK,
     CommandError,
-    describe_expected,
     describe_place,
     match,
     naming,
@@ -114,7 +113,7 @@ def check(grammar: Grammar, schema: str, text: str) -> int:
     else:
         print("The instance is not valid: the schema does not allow the character at the caret.")
     print(describe_place(data, n_matched))
-    print(describe_expected(matcher, at_end=n_matched == len(data)))
+    print("\n".join(matcher.explain(data[n_matched:] or None).details()))
     if narrowings is not None and ORDER in narrowings.kinds:
         print("hint: --order any allows the keys in any order")
     return EXIT_NO

@@ -14,8 +14,6 @@ from ..grammar.errors import excerpt
 
 EXIT_OK, EXIT_NO, EXIT_ERROR = 0, 1, 2
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
-MAX_EXPECTED = 20
-"""A message lists at most so many names of what is expected, and gives the number of the others."""
 SHOWN_BEFORE, SHOWN_AFTER = 60, 20
 """So many characters of a long line are shown before and after the caret; an ellipsis stands for the others."""
 
@@ -118,19 +116,6 @@ def describe_place(data: bytes, offset: int) -> str:
     # Tabs stay tabs, so that the caret stands under its character, whatever their width on the screen.
     under = "".join("\t" if char == "\t" else " " for char in shown_head)
     return f"line {line}, column {column}:\n    {printable(shown_head + shown_tail)}\n    {under}^"
-
-
-def describe_expected(matcher: Matcher, *, at_end: bool) -> str:
-    """Say what the grammar allows where the matcher stands."""
-    # A lone punctuation mark, as schemas have them, would be lost between the commas.
-    expected = [f'"{name}"' if len(name) == 1 and not name.isalnum() else name for name in matcher.expected()]
-    if matcher.is_accepting() and not at_end:
-        expected.append("the end of the text")
-    if not expected:
-        return "Nothing is allowed there."
-    n_more = len(expected) - MAX_EXPECTED
-    names = ", ".join(expected[:MAX_EXPECTED]) + (f", and {n_more} more" if n_more > 0 else "")
-    return f"Expected there: {names}"
 
 
 def printable(text: str) -> str:

@@ -42,6 +42,7 @@ from .weights import heavy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ...earley.explain import Failure, Finding
     from ...earley.limits import Limits
     from ..json.numbers import NumberSet
     from .documents import Documents
@@ -171,6 +172,7 @@ class SchemaLoader:
         if "around" in self.marks:
             symbol = self.engine.add_lazy("document", partial(self.surrounded, symbol), witness=[symbol])
         self.engine.set_doubtful(self.doubtful)
+        self.engine.add_explainer(self)
         self.algebra.is_loading = False
         return symbol
 
@@ -187,6 +189,12 @@ class SchemaLoader:
             return inside, inside
         inside = regexes.concat([anything, self.quote, anything, lower(_next_key(), regexes), anything])
         return inside, regexes.concat([anything, self.quote, inside])
+
+    def why_not(self, failure: Failure) -> Finding | None:
+        """Return which keywords refuse a text: see `Explainer` in `earley/explain.py`."""
+        from .why_not import why_not  # imported lazily: only explanations need it
+
+        return why_not(self, failure)
 
     # Terminals. They are known by what they stand for: regex nodes get new numbers when the engine forgets.
 

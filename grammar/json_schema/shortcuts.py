@@ -36,7 +36,7 @@ def plain_scalars(algebra: Meaning, term: int) -> Values | None:
     for keyword in schema:
         if keyword != "type" and keyword not in SAYS_NOTHING and keyword in known:
             return None
-    if "type" not in known:
+    if "type" not in known or (algebra.dropped and place.written in algebra.dropped):
         return None
     return types_of(algebra, place)[kind]
 
@@ -48,7 +48,8 @@ def is_structured(algebra: Meaning, term: int) -> bool:
         return False
     place = algebra.parts[index]
     kind = place.schema.get("type")
-    return (kind == "object" or kind == "array") and "type" in place.resource.keywords
+    is_left_out = bool(algebra.dropped) and place.written in algebra.dropped
+    return (kind == "object" or kind == "array") and "type" in place.resource.keywords and not is_left_out
 
 
 def is_shallow(algebra: Meaning, term: int) -> bool:

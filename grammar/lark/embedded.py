@@ -80,7 +80,7 @@ class Embedded:
             self.depth -= 1
         use = self.uses.get((loader, symbol))
         if use is None:  # one for each grammar that uses it, because what that grammar ignores may follow
-            use = self.uses[loader, symbol] = self.model.helper("grammar")
+            use = self.uses[loader, symbol] = self.model.helper("(grammar)")
             self.model.produce(use, (symbol,))
         return use
 
@@ -192,7 +192,7 @@ class Embedded:
         trees: list[Node] = loader.parsed.ignored
         if not trees:
             return None
-        many = self.model.helper("ignored text")
+        many = self.model.helper("(ignored text)")
         self.model.produce(many, ())
         loader.enter(loader.top, None)
         for index, tree in enumerate(trees):

@@ -134,12 +134,12 @@ class _Splitter:
             return False
         everywhere = not self.may_always_follow()
         if not everywhere:
-            self.skipped = self.model.helper("ignored text")
+            self.skipped = self.model.helper("(ignored text)")
             for symbol in ignored:
                 self.model.produce(self.skipped, (self.visible(symbol),))
             return False
-        one = self.local("ignored text", [(self.visible(symbol),) for symbol in ignored])
-        many = self.local("ignored text", [()])
+        one = self.local("(ignored text)", [(self.visible(symbol),) for symbol in ignored])
+        many = self.local("(ignored text)", [()])
         self.productions[many].append((one, many))
         wrapped: dict[int, int] = {}
         for lhs in list(self.productions):
@@ -148,7 +148,7 @@ class _Splitter:
                     tuple([self.wrapped(part, many, wrapped) for part in rhs]) for rhs in self.productions[lhs]
                 ]
         self.kept = set()
-        self.top = self.local("text", [(self.wrapped(start, many, wrapped), many)])
+        self.top = self.local("(text)", [(self.wrapped(start, many, wrapped), many)])
         return True
 
     def visible(self, ignored: int) -> int:

@@ -123,7 +123,11 @@ class Model:
         return self._add(RULE, name, origin, None)
 
     def helper(self, name: str) -> int:
-        """Add a nonterminal that the user does not know. It gets no warnings."""
+        """Add a nonterminal that the user does not know. It gets no warnings.
+
+        Explanations show its name, unless it is in parentheses: give it the name of a rule or terminal for which it
+        stands, or parentheses.
+        """
         return self._add(HELPER, name, None, None)
 
     def produce(self, lhs: int, rhs: Symbols) -> None:

@@ -60,13 +60,13 @@ class Parameters:
         self.conditions: dict[int, Callable[[int], bool]] = {}
 
     def call(self, rule: int, value: Callable[[int], int], is_constant: bool) -> int:
-        symbol = self.model.helper("call")
+        symbol = self.model.helper("(call)")
         self.model.produce(symbol, (rule,))
         self.calls[symbol] = Call(rule, value, is_constant)
         return symbol
 
     def condition(self, holds: Callable[[int], bool]) -> int:
-        symbol = self.model.helper("condition")
+        symbol = self.model.helper("(condition)")
         self.model.produce(symbol, ())
         self.conditions[symbol] = holds
         return symbol

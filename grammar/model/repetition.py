@@ -52,7 +52,7 @@ def star(model: Model, alternatives: Alternatives) -> Symbols:
     if known is None:
         if not any(alternatives):
             return ()
-        known = model.helpers[key] = model.helper("star")
+        known = model.helpers[key] = model.helper("(star)")
         repeat_into(model, known, alternatives, nullable=True)
     return (known,)
 
@@ -64,7 +64,7 @@ def plus(model: Model, alternatives: Alternatives) -> Symbols:
     key = ("plus", alternatives)
     known = model.helpers.get(key)
     if known is None:
-        known = model.helpers[key] = model.helper("plus")
+        known = model.helpers[key] = model.helper("(plus)")
         repeat_into(model, known, alternatives, nullable=False)
     return (known,)
 
@@ -121,7 +121,7 @@ def _power(model: Model, unit: Symbols, exponent: int) -> int:
     known = model.helpers.get(key)
     if known is None:
         half = _power(model, unit, exponent - 1)
-        known = model.helpers[key] = model.helper("power")
+        known = model.helpers[key] = model.helper("(power)")
         model.produce(known, (half, half))
     return known
 
@@ -133,7 +133,7 @@ def _up_to(model: Model, unit: Symbols, count: int) -> Symbols:
     key = ("up to", unit, count)
     known = model.helpers.get(key)
     if known is None:
-        known = model.helpers[key] = model.helper("up to")
+        known = model.helpers[key] = model.helper("(up to)")
         if count <= MAX_CHAIN:
             model.produce(known, ())
             model.produce(known, (*unit, *_up_to(model, unit, count - 1)))
@@ -148,7 +148,7 @@ def _helper(model: Model, kind: str, key: object, alternatives: Alternatives) ->
     """Return the helper of this kind for `key`; if there is none, make it with `alternatives`."""
     known = model.helpers.get((kind, key))
     if known is None:
-        known = model.helpers[kind, key] = model.helper(kind)
+        known = model.helpers[kind, key] = model.helper(f"({kind})")
         for rhs in alternatives:
             model.produce(known, rhs)
     return known

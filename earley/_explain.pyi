@@ -1,0 +1,69 @@
+from typing import Any, TypeAlias
+
+from ._engine import Engine
+
+Context: TypeAlias = tuple[int, int]
+
+class Explorer:
+    """The positions after a matcher's text, while the `with` block lasts. Positions are ints, 0 if no sentence begins
+    like that."""
+
+    def __init__(self, chart: object, position: int, spelled: list[tuple[bytes, list[int]]], budgets: bool) -> None: ...
+    def __enter__(self) -> Explorer:
+        """Take the lock of the engine."""
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        """Release the lock."""
+
+    def now(self) -> int:
+        """Return the position of the matcher."""
+
+    def first(self) -> int:
+        """Return the position before any text."""
+
+    def step(self, position: int, text: bytes) -> int:
+        """Return the position after some bytes."""
+
+    def classes(self, position: int) -> list[tuple[list[int], int]]:
+        """Return the bytes that may come next, those together that lead to the same position, and that position."""
+
+    def plain(self, position: int) -> int:
+        """Return the position without what followed terminals have read: texts that differ in that alone have one."""
+
+    def is_accepting(self, position: int) -> bool:
+        """Return whether the text may end at a position."""
+
+    def special_names(self, position: int) -> list[str]:
+        """Return the names of the special tokens and sets of token ids that may come next."""
+
+    def live(self, position: int) -> set[int]:
+        """Return the terminals that may begin or continue, and the special tokens that may come."""
+
+    def name(self, symbol: int) -> str:
+        """Return the name of a symbol."""
+
+    def has_budgets(self) -> bool:
+        """Return whether some rule has a budget of tokens."""
+
+    def explainers(self) -> list[Any]:
+        """Return the explainers of the engine."""
+
+    def tokens(self) -> list[tuple[bytes, list[int]]]:
+        """Return the bytes of each accepted token, with the symbols that it may be."""
+
+    def read(self, tokens: list[tuple[bytes, list[int]]]) -> None:
+        """Read a text, given as `tokens` returns it, for the questions below."""
+
+    def waiting(self) -> list[tuple[int, int, Context | None]]:
+        """Return the lexemes that may come next or continue at the end of the text that was read: the terminal or
+        special token, the place where the lexeme begins, and its context.
+
+        A context is a nonterminal and the place where its text begins; None for the start of the grammar.
+        """
+
+    def above(self, context: Context) -> list[Context | None]:
+        """Return the contexts in which the nonterminal of a context stands."""
+
+def reaches(engine: Engine, text: bytes) -> tuple[int, bool]:
+    """Return how many bytes of a text may begin a sentence of an engine that no other thread has, and whether they are
+    a sentence."""

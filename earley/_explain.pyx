@@ -1,0 +1,210 @@
+"""What `explain` needs to see of a matcher: positions, the characters' bytes, and the rules that wait for a lexeme.
+
+An explanation is made rarely, so nothing here is fast, and masks keep nothing for it. Two views answer its questions:
+
+- Positions (`_chart`) say exactly which bytes may come next.
+- All readings of the text (`Reading` of `_captures`), a chart with origins, say in which rules a lexeme stands, from the
+  start symbol down. Here the text of a followed terminal decides what follows it, as it does for positions.
+
+An `Explorer` holds the engine's lock, so `explain` works on a grammar of its own.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from earleymask.earley._captures cimport Reading, Scanner
+from earleymask.earley._chart cimport DEAD, FINISHED, NO_ROW, Chart, row_at
+from earleymask.earley._engine cimport Engine
+from earleymask.earley._lexer cimport n_terminals, node_at, terminal_at
+from earleymask.earley._meter cimport start
+from earleymask.earley._nodes cimport R_EPSILON
+from earleymask.earley._rules cimport S_SPECIAL, S_TERMINAL
+from earleymask.earley._tables cimport NONE, ByteSet, lowest_bit
+
+
+cdef class Explorer:
+    """The positions after a matcher's text, while the `with` block lasts. Positions are ints, 0 if no sentence begins
+    like that."""
+
+    cdef Chart chart
+    cdef Engine engine
+    cdef uint32_t position
+    cdef list spelled
+    cdef bint budgets
+    cdef Reading reading
+
+    def __cinit__(self, Chart chart not None, uint32_t position, list spelled not None, bint budgets):
+        self.chart = chart
+        self.engine = chart.engine
+        self.position = position
+        self.spelled = spelled
+        self.budgets = budgets
+
+    def __enter__(self):
+        self.engine.acquire()
+        self.chart.busy = True
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        self.chart.busy = False
+        self.engine.release()
+
+    # ---- positions ----------------------------------------------------------------------------------------------
+
+    def now(self) -> int:
+        """Return the position of the matcher."""
+        return self.position
+
+    def first(self) -> int:
+        """Return the position before any text."""
+        return self.chart.initial()
+
+    def step(self, uint32_t position, text) -> int:
+        """Return the position after some bytes."""
+        cdef ByteSet same
+        cdef unsigned char byte
+        for byte in <bytes> text:
+            if position == DEAD:
+                break
+            position = self.chart.step(position, byte, &same)
+        return position
+
+    def classes(self, uint32_t position) -> list[tuple[list[int], int]]:
+        """Return the bytes that may come next, those together that lead to the same position, and that position."""
+        cdef ByteSet same, left
+        cdef uint32_t byte, target, k, other
+        found = {}
+        for k in range(4):
+            left.w[k] = <uint64_t> -1
+        for byte in range(256):
+            if not left.w[byte >> 6] >> (byte & 63) & 1:
+                continue
+            target = self.chart.step(position, byte, &same)
+            members = found.setdefault(target, [])
+            for k in range(4):
+                same.w[k] &= left.w[k]
+                left.w[k] &= ~same.w[k]
+                while same.w[k]:
+                    other = lowest_bit(same.w[k])
+                    same.w[k] &= same.w[k] - 1
+                    members.append(64 * k + other)
+        return [(sorted(members), target) for target, members in found.items() if target != DEAD]
+
+    def plain(self, uint32_t position) -> int:
+        """Return the position without what followed terminals have read: texts that differ in that alone have one."""
+        if not self.engine.rules.has_followed or position <= FINISHED:
+            return position
+        return self.chart.without_memory(position)
+
+    def is_accepting(self, uint32_t position) -> bool:
+        """Return whether the text may end at a position."""
+        return position != FINISHED and self.chart.is_accepting(position)
+
+    def special_names(self, uint32_t position) -> list[str]:
+        """Return the names of the special tokens and sets of token ids that may come next."""
+        return [self.name(symbol) for symbol in self.specials(position)]
+
+    cdef list specials(self, uint32_t position):
+        found = []
+        if position > FINISHED and row_at(self.chart, position) != NO_ROW:
+            symbols = [*self.engine.specials.values(), *[known[0] for known in self.engine.token_sets]]
+            for symbol in sorted(set(symbols)):
+                if self.chart.expects_special(position, symbol):
+                    found.append(symbol)
+        return found
+
+    def live(self, uint32_t position) -> set[int]:
+        """Return the terminals that may begin or continue, and the special tokens that may come."""
+        return self.chart.terminals_at(position) | set(self.specials(position))
+
+    def name(self, uint32_t symbol) -> str:
+        """Return the name of a symbol."""
+        return self.engine.rules.names[symbol]
+
+    def has_budgets(self) -> bool:
+        """Return whether some rule has a budget of tokens."""
+        return self.budgets
+
+    def explainers(self) -> list:
+        """Return the explainers of the engine."""
+        return self.engine.explainers or []
+
+    # ---- readings -----------------------------------------------------------------------------------------------
+
+    def tokens(self) -> list[tuple[bytes, list[int]]]:
+        """Return the bytes of each accepted token, with the symbols that it may be."""
+        return self.spelled
+
+    def read(self, list tokens not None) -> None:
+        """Read a text, given as `tokens` returns it, for the questions below."""
+        self.reading = Reading(self.engine, tokens)
+        self.reading.is_exact = True
+        start(self.engine.regexes.meter)
+        with nogil:
+            self.reading.read()
+
+    def waiting(self) -> list[tuple[int, int, tuple[int, int] | None]]:
+        """Return the lexemes that may come next or continue at the end of the text that was read: the terminal or
+        special token, the place where the lexeme begins, and its context.
+
+        A context is a nonterminal and the place where its text begins; None for the start of the grammar.
+        """
+        cdef Reading reading = self.reading
+        cdef uint32_t symbol, end = <uint32_t> reading.steps.n, stand = reading.stand_at.data[end]
+        cdef size_t i, k
+        cdef Scanner scanner
+        found = {}
+        stands = [] if stand == NONE else [stand]
+        for i in range(reading.n_scanners):
+            scanner = reading.scanners[i]
+            if scanner.begin == end:
+                continue
+            for k in range(n_terminals(reading.lexer, scanner.state)):
+                if node_at(reading.lexer, scanner.state, k) == R_EPSILON:
+                    continue
+                symbol = terminal_at(reading.lexer, scanner.state, k)
+                if reading.rules.symbols[symbol].ignored:
+                    found[symbol, scanner.begin, None] = True
+                for place in reading.places_of(scanner.stand):
+                    for node in reading.waiting_for(place, symbol):
+                        found[symbol, scanner.begin, reading.context_of(node)] = True
+        for each in stands:
+            for place in reading.places_of(each):
+                for i in range(reading.rows.data[<uint32_t> place], reading.rows.data[<uint32_t> place + 1]):
+                    symbol = reading.rules.dots.data[reading.items[i] >> 32]
+                    if symbol != NONE and reading.rules.symbols[symbol].kind in (S_TERMINAL, S_SPECIAL):
+                        node = (reading.items[i] >> 32, reading.items[i] & NONE, place)
+                        found[symbol, end, reading.context_of(node)] = True
+            for i in range(reading.rules.ignored.n):
+                found[reading.rules.ignored.data[i], end, None] = True
+        return list(found)
+
+    def above(self, context) -> list[tuple[int, int] | None]:
+        """Return the contexts in which the nonterminal of a context stands."""
+        cdef Reading reading = self.reading
+        symbol, place = context
+        found = {}
+        for node in reading.waiting_for(place, symbol):
+            found[reading.context_of(node)] = True
+        return list(found)
+
+
+def reaches(Engine engine not None, bytes text not None) -> tuple[int, bool]:
+    """Return how many bytes of a text may begin a sentence of an engine that no other thread has, and whether they are
+    a sentence."""
+    cdef Chart chart = Chart(engine)
+    cdef uint32_t position, target
+    cdef unsigned char byte
+    cdef size_t n = 0
+    cdef ByteSet same
+    engine.acquire()
+    try:
+        position = chart.initial()
+        for byte in text:
+            target = chart.step(position, byte, &same)
+            if target == DEAD:
+                return n, False
+            position = target
+            n += 1
+        return n, bool(chart.is_accepting(position))
+    finally:
+        engine.release()

@@ -1,0 +1,261 @@
+"""Why a token or a text may not come next: makes an `Explanation`.
+
+The text is parsed once more, in a copy of the grammar: nothing that masks use changes, and other threads do not wait.
+`nearest` searches for the nearest text. What only a front end knows (which part of a JSON Schema refuses a text) its
+explainers say, see `Explainer`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from operator import index
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from .characters import Characters
+from .errors import LimitError
+from .explanation import Expectation, Explanation
+from .nearest import nearest_text, units
+
+if TYPE_CHECKING:
+    from ..trie import Vocabulary
+    from ._explain import Context, Explorer
+
+MAX_EXPECTED = 200
+"""At most so many lexemes that may come are in an explanation: a grammar may have thousands of keywords."""
+
+
+class Failure(NamedTuple):
+    """Where a text fails, for explainers.
+
+    text: the whole text up to and including the byte that is refused; all of it if it may not end.
+    rest: what was asked about after that byte.
+    at: the offset of the character of that byte.
+    is_end: whether it is the end that is refused.
+    waiting: the contexts of the lexemes that may begin or continue at `at`.
+    above: for each of these, and for each context above, the contexts in which it stands; None is the whole text.
+    """
+
+    text: bytes
+    rest: bytes
+    at: int
+    is_end: bool
+    waiting: tuple[Context, ...]
+    above: dict[Context, list[Context | None]]
+
+
+class Finding(NamedTuple):
+    """What an explainer knows; see the attributes of `Explanation`. names: what to call its contexts."""
+
+    names: dict[Context, str]
+    conflicts: tuple[tuple[str, ...], ...]
+    schemas: tuple[str, ...]
+    instance: str | None
+    hint: str | None
+
+
+class _Matcher(Protocol):
+    """The part of a matcher that is used here: `_matcher` imports this module."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def tokens(self) -> list[int]: ...
+    def accept(self, token_id: int, /) -> bool: ...
+    def fork(self) -> _Matcher: ...
+    def rollback(self, n: int, /) -> None: ...
+    def is_accepting(self) -> bool: ...
+    def is_finished(self) -> bool: ...
+    def _explorer(self) -> Explorer: ...
+
+
+class Explainer(Protocol):
+    """What a front end gives to `Engine.add_explainer`."""
+
+    def why_not(self, failure: Failure) -> Finding | None:
+        """Return what is known about a failure; None if it concerns no symbol of this explainer."""
+
+
+def explain(matcher: _Matcher, what: Any) -> Explanation:
+    """Explain why `what` may not come next for a matcher, whose engine is for this alone; see `Matcher.explain`."""
+    text: bytes | None = None
+    token_id: int | None = None
+    if isinstance(what, str):
+        text = what.encode("utf-8", "surrogatepass")
+    elif isinstance(what, (bytes, bytearray, memoryview)):
+        text = bytes(what)
+    elif what is not None:
+        token_id = index(what)
+    known = _place(matcher, text, token_id)
+    if known.reason in ("allowed", "finished", "unknown id"):
+        return known
+    return _described(matcher, known)
+
+
+def _place(matcher: _Matcher, text: bytes | None, token_id: int | None) -> Explanation:
+    """Return the explanation with its reason and its place."""
+    vocabulary = matcher.vocabulary
+    before = b"".join([vocabulary.token_bytes(each) for each in matcher.tokens])
+    n = len(before)
+    if token_id is not None and not 0 <= token_id < vocabulary.size:
+        return Explanation(before, n, "unknown id", n, n)
+    is_allowed = matcher.is_accepting() if token_id is None else matcher.fork().accept(token_id)
+    if text is None and is_allowed:
+        whole = before + (b"" if token_id is None else vocabulary.token_bytes(token_id))
+        return Explanation(whole, n, "allowed", len(whole), len(whole))
+    if matcher.is_finished():
+        return Explanation(before, n, "finished", n, n)
+    if text is None and (token_id is None or token_id in vocabulary.eos_token_ids):
+        return Explanation(before, n, "end", n, _character(before, n)[0])
+    asked = text
+    if asked is None and token_id is not None:
+        asked = vocabulary.token_bytes(token_id)
+        if not asked:
+            names = [name for name, known in vocabulary.special_tokens.items() if known == token_id]
+            return Explanation(before, n, "special token", n, n, names[0] if names else "")
+    assert asked is not None
+    whole = before + asked
+    offset = n
+    with matcher._explorer() as explorer:
+        position = explorer.now()
+        while offset < len(whole):
+            position = explorer.step(position, whole[offset : offset + 1])
+            if not position:
+                is_budget = explorer.has_budgets() and bool(explorer.step(explorer.first(), whole[: offset + 1]))
+                return Explanation(whole, n, "max_tokens" if is_budget else "text", offset, *_character(whole, offset))
+            offset += 1
+    if token_id is None:
+        return Explanation(whole, n, "allowed", offset, offset)
+    return Explanation(whole, n, "max_tokens", n, *_character(whole, n))
+
+
+def _character(text: bytes, offset: int) -> tuple[int, str]:
+    """Return where the character with the byte at `offset` begins, and the character; at the end of the text, where
+    the character begins that is not complete."""
+    at = offset
+    for first in range(offset, max(offset - 4, -1), -1):
+        if first < len(text) and text[first] & 0xC0 != 0x80:
+            lead = text[first]
+            length = 1 if lead < 0xC2 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4 if lead < 0xF5 else 1
+            if first + length > offset:
+                at = first
+            break
+    rest = units(text[at:])
+    char = rest[0] if rest else b""
+    return at, char.decode("utf-8", "backslashreplace")
+
+
+def _described(matcher: _Matcher, known: Explanation) -> Explanation:
+    """Add to an explanation what is allowed at its place."""
+    whole, at = known.text, known.at
+    start = known.begin
+    before = matcher.fork()
+    while start > at:  # the character begins in a token that was accepted
+        start -= len(matcher.vocabulary.token_bytes(before.tokens[-1]))
+        before.rollback(1)
+    with before._explorer() as explorer:
+        position = explorer.step(explorer.now(), whole[start:at])
+        if not position:  # a token that stands for itself alone begins within the character
+            at, position = known.begin, explorer.now()
+            known = replace(known, at=at)
+        characters = Characters(explorer)
+        ranges, other_bytes = characters.next(position)
+        is_end = known.reason == "end"
+        known = replace(
+            known,
+            characters=tuple([(chr(first), chr(last)) for first, last in ranges]),
+            other_bytes=other_bytes,
+            may_end=explorer.is_accepting(position),
+            special_tokens=tuple(explorer.special_names(position)),
+        )
+        tokens = [*explorer.tokens(), *[(whole[i : i + 1], []) for i in range(start, at)]]
+        try:
+            known = _with_rules(explorer, known, tokens, explorer.live(position))
+        except LimitError as error:
+            known = replace(known, hint=f"the rules are not known: {error}")
+        if known.reason in ("text", "end"):
+            nearest, gave_up = nearest_text(explorer, characters, position, whole[at:], is_end)
+            if nearest is not None:
+                # The character may begin before the text that was asked about: the change is shown from there on.
+                nearest = replace(nearest, text=whole[known.begin : at] + nearest.text)
+            known = replace(known, nearest=nearest, gave_up=gave_up)
+    return known
+
+
+def _with_rules(
+    explorer: Explorer, known: Explanation, tokens: list[tuple[bytes, list[int]]], live: set[int]
+) -> Explanation:
+    """Add the rules in which the lexemes stand that may come, and what the explainers say."""
+    explorer.read(tokens)
+    waiting = [each for each in explorer.waiting() if each[0] in live]
+    above: dict[Context, list[Context | None]] = {}
+    contexts = tuple(dict.fromkeys([context for _, _, context in waiting if context is not None]))
+    agenda = list(contexts)
+    for one in agenda:  # which grows
+        if one not in above:
+            above[one] = explorer.above(one)
+            agenda += [each for each in above[one] if each is not None]
+    is_end = known.reason == "end"
+    text = known.text if is_end else known.text[: known.offset + 1]
+    findings = []
+    if known.reason in ("text", "end"):
+        for explainer in explorer.explainers():
+            finding = explainer.why_not(Failure(text, known.text[len(text) :], known.at, is_end, contexts, above))
+            if finding is not None:
+                findings.append(finding)
+    names = {context: name for finding in findings for context, name in finding.names.items()}
+    parents = _parents(above)
+    expected: dict[Expectation, bool] = {}
+    for symbol, begin, context in waiting:
+        rules = _rules(explorer, context, parents, names)
+        terminal = explorer.name(symbol)
+        expected[Expectation(terminal, begin, tuple([rule for rule in rules if rule != terminal]))] = True
+    found = replace(known, expected=tuple(expected)[:MAX_EXPECTED])
+    for finding in findings:
+        found = replace(
+            found,
+            conflicts=found.conflicts + finding.conflicts,
+            schemas=found.schemas + finding.schemas,
+            instance=finding.instance,
+            hint=finding.hint,
+        )
+    return found
+
+
+def _parents(above: dict[Context, list[Context | None]]) -> dict[Context, Context | None]:
+    """Return for each context the one above it that is nearest to the start of the grammar."""
+    below: dict[Context | None, list[Context]] = {}
+    for context, others in above.items():
+        for other in others:
+            below.setdefault(other, []).append(context)
+    parents: dict[Context, Context | None] = {}
+    level: list[Context | None] = [None]
+    for each in level:  # which grows, nearest first
+        for context in below.get(each, ()):
+            if context not in parents:
+                parents[context] = each
+                level.append(context)
+    return parents
+
+
+def _rules(
+    explorer: Explorer,
+    context: Context | None,
+    parents: dict[Context, Context | None],
+    names: dict[Context, str],
+) -> list[str]:
+    """Return the names of the rules from the start down to a context: those that the user knows, without repetition.
+
+    Within a context that an explainer names, its names alone count.
+    """
+    path = []
+    while context is not None:
+        path.append(context)
+        context = parents[context]
+    found: list[str] = []
+    is_named = False
+    for each in reversed(path):
+        is_named = is_named or each in names
+        name = names.get(each) if is_named else explorer.name(each[0])
+        if name is not None and (is_named or name[:1] != "(") and (not found or found[-1] != name):
+            found.append(name)
+    return found

@@ -1,0 +1,481 @@
+"""Which keywords of a schema refuse a text.
+
+A keyword refuses a text if the text would be allowed without it. So the value at the place is tried again with some
+keywords left out, as the refusals leave keywords out (`Algebra` with `dropped`): then the schema allows more, and never
+less. A *conflict* is a smallest set of keywords that refuse the text while all others are left out; QuickXplain (Junker
+2004) finds one with few trials. When its keywords are left out too, a further conflict may be left: each of them alone
+refuses the text.
+
+The value is the innermost object, array or scalar whose symbols are alive at the place; its keywords are those of its
+places and of all places that are applied to it. This runs in a copy of the grammar (`earley/explain.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...earley._engine import Engine
+from ...earley._explain import reaches
+from ...earley._regex import Regexes
+from ...earley.errors import LimitError
+from ...earley.explain import Finding
+from ..errors import GrammarError
+from .algebra import Algebra
+from .document_path import path_at, pointer
+from .shapes import FALSE, TRUE, ArrayShape, ObjectShape, Values
+from .terms import BOTH, CONSTANT, PLACE
+from .tree import pointer_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ...earley._explain import Context
+    from ...earley.explain import Failure
+    from .load import SchemaLoader
+    from .tree import Place
+
+MAX_SECONDS = 2.0
+"""Looking for keywords ends after this time; each trial may itself take so long. Then the places alone are named."""
+MAX_KEYWORDS = 300
+"""If more keywords apply to a value, none is tried out, and the places alone are named."""
+MAX_CONFLICTS = 5
+"""At most so many conflicts are looked for."""
+MAX_OUTER = 8
+"""If a value would be allowed by itself, at most so many values around it are looked at."""
+MAX_SCHEMAS = 5
+"""At most so many places are named."""
+
+_ASSERTIONS = frozenset(
+    [
+        "type",
+        "enum",
+        "const",
+        "minLength",
+        "maxLength",
+        "pattern",
+        "format",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "multipleOf",
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+        "contains",
+        "minContains",
+        "maxContains",
+        "additionalItems",
+        "required",
+        "minProperties",
+        "maxProperties",
+        "additionalProperties",
+        "propertyNames",
+        "dependentRequired",
+    ]
+)
+"""Keywords without which a schema allows more."""
+_WITH = {
+    "contains": ("minContains", "maxContains"),
+    "minimum": ("exclusiveMinimum",),
+    "maximum": ("exclusiveMaximum",),
+    "properties": ("additionalProperties", "unevaluatedProperties"),
+    "patternProperties": ("additionalProperties", "unevaluatedProperties"),
+    "prefixItems": ("items", "unevaluatedItems"),
+    "items": ("additionalItems", "unevaluatedItems"),
+}
+"""Keywords that are left out with another one, because without that one alone they would refuse more."""
+_BRANCHES = ("allOf", "anyOf", "oneOf")
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_STRUCTURE = frozenset(
+    [
+        *_BRANCHES,
+        *_REFERENCES,
+        "not",
+        "if",
+        "dependencies",
+        "dependentSchemas",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "properties",
+        "patternProperties",
+        "prefixItems",
+        "items",
+    ]
+)
+"""Keywords that are tried if leaving out all assertions is not enough: what they apply refuses the text, or that they
+apply it."""
+
+ORDER_HINT = "this key comes too late for the order of the schema; property_order='any' allows any order"
+
+
+_NUMBER = re.compile(rb"(-?[0-9][-+.0-9eE]*)[^-+.0-9eE]")
+
+Trial = tuple[tuple[tuple[str, ...], ...], str | None, "Context | None"]
+"""The pointers of conflicts, a hint, and the value that the first conflict is about."""
+
+
+class Keyword(NamedTuple):
+    """A keyword that may be left out, and its pointer."""
+
+    place: Place
+    names: tuple[str, ...]
+    pointer: str
+
+
+class GaveUp(Exception):
+    """The time for an explanation is over, or a trial met a limit."""
+
+
+def why_not(loader: SchemaLoader, failure: Failure) -> Finding | None:
+    """Return what a schema says about a failure; None if no value of the schema is alive there."""
+    return _Values(loader, failure).finding()
+
+
+class _Values:
+    """The values of a schema that are alive at a failure."""
+
+    def __init__(self, loader: SchemaLoader, failure: Failure) -> None:
+        self.loader = loader
+        self.algebra = loader.algebra
+        self.failure = failure
+        self.terms_of: dict[int, list[int]] = {}
+        for term, symbol in loader.symbols.items():
+            if symbol is not None:
+                self.terms_of.setdefault(symbol, []).append(term)
+        self.resolved: dict[Context, list[int]] = {}
+
+    def finding(self) -> Finding | None:
+        values = self.innermost(self.failure.waiting)
+        if not values:
+            return None
+        root = self.root(values[0])
+        names: dict[Context, str] = {}
+        for context in self.failure.above:
+            if context[0] in self.terms_of:
+                pointers = self.pointers(self.terms(context))
+                if pointers:
+                    names[context] = " & ".join(pointers[:2])
+        inner = max(values, key=lambda context: context[1])
+        conflicts, hint, about = self.tried(values, inner)
+        if about is None:
+            about = inner
+        schemas = [self.pointers(self.terms(context)) for context in values if context[1] == about[1]]
+        found = dict.fromkeys([each for one in schemas for each in one])
+        document = self.failure.text[root[1] : about[1]]
+        return Finding(names, conflicts, tuple(found)[:MAX_SCHEMAS], pointer(path_at(document)), hint)
+
+    def tried(self, values: list[Context], inner: Context) -> Trial:
+        """Return which keywords refuse the text. If it fails within a number that it has as a whole, these are the
+        keywords that refuse the number: a text that begins like it could still become another number."""
+        failure = self.failure
+        number = _NUMBER.match(failure.text + failure.rest, inner[1])
+        try:
+            if number is not None and number.end() > len(failure.text) - 1 and not failure.is_end:
+                numbers = [context for context in values if context[1] == inner[1]]
+                found = Trials(self, numbers, failure.text[: inner[1]] + number[1], True).run()
+                if found is not None and found[0]:
+                    return found
+            for _ in range(MAX_OUTER):
+                found = Trials(self, values, failure.text, failure.is_end).run()
+                if found is not None:
+                    return found
+                # The value alone would be allowed: what is around it refuses it, such as `uniqueItems`.
+                outer = [each for context in values for each in self.failure.above[context]]
+                begin = min([context[1] for context in values])
+                around = [context for context in self.innermost(outer) if context[1] < begin]
+                if not around:
+                    break
+                values = around + values
+            return (), None, None
+        except (GaveUp, GrammarError, LimitError):
+            return (), None, None
+
+    def innermost(self, contexts: Iterable[Context | None]) -> list[Context]:
+        """Return the nearest contexts above the given ones, these included, that are values of the schema."""
+        found: dict[Context, bool] = {}
+        seen = set()
+        agenda = list(contexts)
+        for context in agenda:  # which grows
+            if context is None or context in seen:
+                continue
+            seen.add(context)
+            above = self.failure.above[context]
+            if context[0] in self.terms_of:
+                outer = [
+                    each for each in above if each is not None and each[1] == context[1] and each[0] in self.terms_of
+                ]
+                # A symbol of scalars may be a value itself, or be what another value consists of.
+                if outer:
+                    agenda += outer
+                else:
+                    found[context] = True
+            else:
+                agenda += above
+        return list(found)
+
+    def root(self, context: Context) -> Context:
+        """Return the outermost value around a value."""
+        while True:
+            outer = self.innermost(self.failure.above[context])
+            outer = [each for each in outer if each[1] < context[1]]
+            if not outer:
+                return context
+            context = outer[0]
+
+    def terms(self, context: Context) -> list[int]:
+        """Return the terms that the value of a context must be in: it is in one of them."""
+        known = self.resolved.get(context)
+        if known is None:
+            self.resolved[context] = []  # against circles
+            known = self.resolved[context] = self._terms(context)
+        return known
+
+    def _terms(self, context: Context) -> list[int]:
+        found = self.terms_of[context[0]]
+        if len(found) == 1 and self.places(found):
+            return found
+        # Equal values share a symbol. Which of them this is, the key or the index tells.
+        inner: dict[int, bool] = {}
+        for outer in self.innermost(self.failure.above[context]):
+            if outer[1] < context[1]:
+                path = path_at(self.failure.text[outer[1] : context[1]])
+                for term in self.terms(outer) if path else ():
+                    inner |= dict.fromkeys(self.within(term, path[0]), True)
+        same = [term for term in inner if self.loader.symbols.get(term) == context[0]]
+        return same or list(inner) or found
+
+    def within(self, term: int, key: str | int) -> list[int]:
+        """Return the terms of a member or an item of the values in a term."""
+        values = self.algebra.values(term)
+        if isinstance(key, int):
+            return [shape.item(key) for shape in values.arrays if shape.item(key) != FALSE]
+        found: list[int] = []
+        shapes = list(values.objects)
+        for shape in shapes:  # which grows
+            found.append(self.algebra.sets.objects.value_of(shape, key))
+            shapes += [each for clause in shape.clauses for each in clause]
+        return [each for each in found if each != FALSE]
+
+    def places(self, terms: Iterable[int]) -> list[tuple[Place, bool]]:
+        """Return the places that terms are made of, and whether they are negated."""
+        found: dict[tuple[Place, bool], bool] = {}
+        agenda = list(terms)
+        for term in agenda:  # which grows
+            kind, part = self.algebra.kinds[term >> 1], self.algebra.parts[term >> 1]
+            if kind == PLACE:
+                found[part, bool(term & 1)] = True
+            elif kind == BOTH:
+                agenda += [each ^ (term & 1) for each in part if each not in (TRUE, FALSE)]
+        return list(found)
+
+    def pointers(self, terms: Iterable[int]) -> list[str]:
+        return list(dict.fromkeys([place.pointer for place, _ in self.places(terms)]))
+
+
+class Trials:
+    """Tries which keywords can be left out so that the text is allowed."""
+
+    def __init__(self, values: _Values, contexts: list[Context], text: bytes, is_end: bool) -> None:
+        """`contexts`: the values that are alive; `text`: what is refused, or if `is_end` is true, may not end there."""
+        self.values = values
+        self.algebra = values.algebra
+        self.contexts = contexts
+        self.is_end = is_end
+        # The values that are alive are within each other, or begin at the same place: the outermost has them all.
+        begin = min([context[1] for context in contexts])
+        self.text = text[begin:]
+        self.terms = list(
+            dict.fromkeys([term for context in contexts if context[1] == begin for term in values.terms(context)])
+        )
+        self.deadline = monotonic() + MAX_SECONDS
+        self.limits = replace(self.algebra.limits, seconds=min(self.algebra.limits.seconds, MAX_SECONDS))
+        self.assertions: dict[tuple[Place, str], Keyword] = {}
+        self.structure: dict[tuple[Place, str], Keyword] = {}
+        self.context_of: dict[tuple[Place, str], Context] = {}
+
+    def run(self) -> Trial | None:
+        """Return the pointers of conflicts, a hint, and the value that the first conflict is about; None if the text is
+        allowed for the outermost value."""
+        seen: set[Place] = set()
+        for context in sorted(self.contexts, key=lambda context: -context[1]):
+            for place, is_negated in self.values.places(self.values.terms(context)):
+                self.gather(place, is_negated, seen)
+            for key in [*self.assertions, *self.structure]:
+                self.context_of.setdefault(key, context)
+        if len(self.context_of) > MAX_KEYWORDS:
+            raise GaveUp
+        assertions, structure = list(self.assertions.values()), list(self.structure.values())
+        everything = assertions + structure
+        if not self.refuses(everything):
+            return None
+        if self.algebra.options.property_order == "schema" and not self.refuses(everything, property_order="any"):
+            return (), ORDER_HINT, None
+        keywords, kept = assertions, structure
+        if self.refuses(structure):
+            if self.refuses([]):
+                return (), None, None  # no keyword matters: it is no JSON, or not written as the options demand
+            keywords, kept = everything, []
+        conflicts = self.conflicts(keywords, kept)
+        about = None
+        for keyword in conflicts[0] if conflicts else ():
+            found = self.context_of[keyword.place, keyword.names[0]]
+            if about is None or found[1] < about[1]:
+                about = found
+        return tuple([_innermost(conflict) for conflict in conflicts]), None, about
+
+    def gather(self, place: Place, is_negated: bool, seen: set[Place]) -> None:
+        """Note the keywords of a place, and of the places that it applies to the same value."""
+        agenda = [(place, is_negated)]
+        documents = self.algebra.documents
+        for place, is_negated in agenda:  # which grows
+            if place in seen or type(place.schema) is not dict:
+                continue
+            seen.add(place)
+            schema = self.algebra.keywords(place)
+            if is_negated:
+                # What negates a place allows everything as soon as one of its keywords is left out.
+                for name in list(schema)[:1]:
+                    self.structure[place, name] = Keyword(place, (name,), place.pointer)
+                continue
+            for name, value in schema.items():
+                keyword = Keyword(place, (name, *_WITH.get(name, ())), pointer_of((place.path, name), place.resource))
+                if name in _ASSERTIONS and not (name == "minContains" and value == 0):
+                    self.assertions[place, name] = keyword
+                elif name in _STRUCTURE:
+                    self.structure[place, name] = keyword
+                if name in _BRANCHES:
+                    agenda += [(documents.grandchild(place, name, index), False) for index in range(len(value))]
+                elif name in _REFERENCES:
+                    agenda.append((documents.target(place, name), False))
+                elif name in ("then", "else"):
+                    agenda.append((documents.child(place, name), False))
+                elif name in ("dependentSchemas", "dependencies"):
+                    agenda += [
+                        (documents.grandchild(place, name, key), False)
+                        for key, each in value.items()
+                        if isinstance(each, (dict, bool))
+                    ]
+
+    # ---- trials -------------------------------------------------------------------------------------------------
+
+    def refuses(self, kept: Iterable[Keyword], **options: Any) -> bool:
+        """Return whether the value is refused if, among the keywords that were gathered, only these count.
+
+        What cannot be enforced without some keyword, such as `uniqueItems` for any items, counts as refused.
+        """
+        if monotonic() > self.deadline:
+            raise GaveUp
+        try:
+            return self.is_refused(kept, options)
+        except (GrammarError, LimitError) as error:
+            if getattr(error, "limit", "") == "seconds":
+                raise GaveUp from None
+            return True
+
+    def is_refused(self, kept: Iterable[Keyword], options: dict[str, Any]) -> bool:
+        left = {(keyword.place, keyword.names[0]) for keyword in kept}
+        dropped = {place: dict(names) for place, names in self.algebra.dropped.items()}
+        for key, keyword in [*self.assertions.items(), *self.structure.items()]:
+            if key not in left:
+                names = dropped.setdefault(keyword.place.written, {})
+                names.update(dict.fromkeys([name for name in keyword.names if name in keyword.place.schema], "tried"))
+        old = self.algebra
+        algebra = Algebra(old.documents, old.options._replace(**options), dropped, self.limits)
+        algebra.has_unique_items = old.has_unique_items
+        algebra.plain_numbers = old.plain_numbers
+        algebra.is_loading = False
+        engine = Engine(Regexes())
+        loader = type(self.values.loader)(algebra, engine)
+        engine.regexes.limit_time(self.limits, self.limits.seconds)
+        translated = Translation(old, algebra)
+        symbols = {loader.value(translated.term(term)) for term in self.terms}
+        found = sorted([symbol for symbol in symbols if symbol is not None and engine.is_productive(symbol)])
+        if not found:
+            return True
+        start = engine.add_nonterminal("start")
+        for symbol in found:
+            engine.add_production(start, [symbol])
+        engine.finish(start)
+        n, is_sentence = reaches(engine, self.text)
+        return not is_sentence if self.is_end else n < len(self.text)
+
+    def conflicts(self, keywords: list[Keyword], kept: list[Keyword]) -> list[list[Keyword]]:
+        """Return disjoint smallest sets of keywords that, with those that are kept anyway, refuse the value."""
+        found: list[list[Keyword]] = []
+        left = keywords
+        while len(found) < MAX_CONFLICTS and left and self.refuses(left + kept):
+            try:
+                conflict = self.smallest(kept, False, left)
+            except GaveUp:
+                if found:
+                    break
+                raise
+            found.append([keyword for keyword in keywords if keyword in conflict])
+            left = [keyword for keyword in left if keyword not in conflict]
+        return found
+
+    def smallest(self, kept: list[Keyword], is_new: bool, keywords: list[Keyword]) -> list[Keyword]:
+        """Return a smallest part of the keywords that, with those that are kept, refuses the value (QuickXplain)."""
+        if is_new and self.refuses(kept):
+            return []
+        if len(keywords) == 1:
+            return keywords
+        half = len(keywords) // 2
+        first, second = keywords[:half], keywords[half:]
+        right = self.smallest(kept + first, True, second)
+        left = self.smallest(kept + right, bool(right), first)
+        return left + right
+
+
+def _innermost(conflict: list[Keyword]) -> tuple[str, ...]:
+    """Return the pointers of a conflict without those that contain others."""
+    pointers = [keyword.pointer for keyword in conflict]
+    return tuple([one for one in pointers if not any(other.startswith(f"{one}/") for other in pointers)])
+
+
+class Translation:
+    """Makes terms of one algebra in another one over the same documents."""
+
+    def __init__(self, old: Algebra, new: Algebra) -> None:
+        self.old = old
+        self.new = new
+        self.known: dict[int, int] = {TRUE: TRUE}
+
+    def term(self, term: int) -> int:
+        found = self.known.get(term & ~1)
+        if found is None:
+            kind, part = self.old.kinds[term >> 1], self.old.parts[term >> 1]
+            if kind == PLACE:
+                found = self.new.place(part)
+            elif kind == BOTH:
+                found = self.new.intersection_of([self.term(each) for each in part])
+            elif kind == CONSTANT:
+                found = self.new.constant(part)
+            else:
+                found = self.new.meaning(self.values(part))
+            self.known[term & ~1] = found
+        return found ^ (term & 1)
+
+    def values(self, values: Values) -> Values:
+        return values._replace(
+            arrays=tuple(map(self.array, values.arrays)), objects=tuple(map(self.object, values.objects))
+        )
+
+    def array(self, shape: ArrayShape) -> ArrayShape:
+        return shape._replace(
+            prefix=tuple(map(self.term, shape.prefix)),
+            rest=self.term(shape.rest),
+            contains=tuple([each._replace(item=self.term(each.item)) for each in shape.contains]),
+        )
+
+    def object(self, shape: ObjectShape) -> ObjectShape:
+        return shape._replace(
+            named=tuple([(name, self.term(value)) for name, value in shape.named]),
+            for_all=tuple([each._replace(value=self.term(each.value)) for each in shape.for_all]),
+            exists=tuple([each._replace(value=self.term(each.value)) for each in shape.exists]),
+            clauses=tuple([tuple(map(self.object, clause)) for clause in shape.clauses]),
+        )
