@@ -19,8 +19,10 @@ from .errors import leaves
 from .literals import EMPTY_STRINGS, ESCAPED, split, string_text
 from .load import LarkLoader, literal_key
 from .modules import Kept, Modules
+from .traps import find_traps
 from .tree import (
     DECLARED,
+    Attributed,
     Choice,
     Definition,
     Extended,
@@ -36,6 +38,7 @@ from .tree import (
 
 if TYPE_CHECKING:
     from ...earley.limits import Limits
+    from ..regex.cuts import Context
     from ..source import GrammarWarning
 
 # Special tokens as current models write them: <|im_end|>, <s>, </s>, <eos>, <start_of_turn>, [INST], [/INST].
@@ -64,6 +67,7 @@ def find_warnings(text: str, start: str, kept: Kept | None, limits: Limits) -> t
     for tree in loader.parsed.ignored:
         finder.literals(tree)
     finder.schemas()
+    find_traps(finder, start)
     return ordered(loader.model.warnings)
 
 
@@ -80,9 +84,14 @@ class _Finder:
         self.top = loader.top
         self.model = loader.model
         self.regexes = self.model.new_regexes()
-        self.nodes = {
-            symbol: lower(tree, self.regexes, []) for symbol, tree in enumerate(self.model.trees) if tree is not None
-        }
+        self.nodes: dict[int, int] = {}
+        self.contextual: set[int] = set()  # the terminals that look at what follows them
+        for symbol, tree in enumerate(self.model.trees):
+            if tree is not None:
+                contexts: list[Context] = []
+                self.nodes[symbol] = lower(tree, self.regexes, contexts)
+                if contexts:
+                    self.contextual.add(symbol)
         self.nullable = nullable_symbols(
             self.model,
             {
@@ -108,22 +117,36 @@ class _Finder:
         definitions = [definition for definition in self.top.definitions.values() if definition.tree is not DECLARED]
         valued = self.loader.extended
         definitions = [definition for definition in definitions if (self.top, definition) not in valued]
+        reached = self.reached(definitions)
+        for definition in self.top.definitions.values():
+            if definition.tree is not DECLARED:
+                self.collect_names(definition.tree, used)
         for definition in definitions:
-            if definition.is_terminal:
-                self.collect_names(definition.tree, used)
-            elif definition.params:
-                self.collect_names(definition.tree, used)
+            if definition.params:
                 if definition not in templates:
                     self.warn(f"template `{definition.name}` is not used", definition)
-            elif definition.name not in symbols:
-                self.collect_names(definition.tree, used)
+            elif not definition.is_terminal and definition.name not in reached:
                 self.warn(f"rule `{definition.name}` is not reached from `{start}`", definition)
         for definition in definitions:
             if definition.is_terminal and definition.name not in symbols and definition.name not in used:
                 self.warn(f"terminal `{definition.name}` is not used", definition)
 
+    def reached(self, definitions: list[Definition]) -> set[str]:
+        """Return the names of the rules that the start rule reaches, those in the bodies of rules with attributes
+        included: these bodies are read as regexps, so their rules have no symbols."""
+        reached = set(self.top.symbols)
+        bodies = {definition.name: definition.tree for definition in definitions if not definition.is_terminal}
+        stack = [name for name, tree in bodies.items() if name in reached and isinstance(tree, Attributed)]
+        while stack:
+            names: set[str] = set()
+            self.collect_names(bodies[stack.pop()], names)
+            more = names & bodies.keys() - reached
+            reached |= more
+            stack += more
+        return reached
+
     def collect_names(self, tree: Node, names: set[str]) -> None:
-        for leaf, _ in leaves(tree, self.top):
+        for leaf, _ in leaves(tree, self.top, deep=True):
             if isinstance(leaf, (RuleName, TerminalName)):
                 names.add(leaf.name)
 

@@ -97,15 +97,14 @@ def _alone(alternatives: list[tuple[int, ...]], nullable: set[int]) -> list[int]
     return list(dict.fromkeys(alone))
 
 
-def followers(
-    productions: dict[int, list[Symbols]], start: int, end: int, first: dict[int, int], nullable: set[int]
-) -> dict[int, int]:
-    """Return the FOLLOW sets of parsing theory (Aho, Sethi, Ullman 1986, section 4.4): by symbol, which terminals may
-    come next, as a set of bits.
+def first_sets(
+    productions: dict[int, list[Symbols]], first: dict[int, int], nullable: set[int]
+) -> tuple[dict[int, int], set[int]]:
+    """Return the FIRST sets of parsing theory (Aho, Sethi, Ullman 1986, section 4.4): by symbol, with which terminals
+    it may begin, as a set of bits; and the symbols that can be empty.
 
-    `first` has a bit for each terminal, and `end` is the bit for the end of the text. `nullable` are the terminals that
-    can be empty. Both sets (FIRST and FOLLOW) are least fixpoints; the number of rounds grows with the depth of the
-    grammar.
+    `first` has a bit for each terminal. `nullable` are the terminals that can be empty. The sets are least fixpoints;
+    the number of rounds grows with the depth of the grammar.
     """
     first = dict(first)
     nullable = set(nullable)
@@ -127,6 +126,17 @@ def followers(
                 first[lhs] = found
                 if empty:
                     nullable.add(lhs)
+    return first, nullable
+
+
+def followers(
+    productions: dict[int, list[Symbols]], start: int, end: int, first: dict[int, int], nullable: set[int]
+) -> dict[int, int]:
+    """Return the FOLLOW sets of parsing theory: by symbol, which terminals may come next, as a set of bits.
+
+    `first` and `nullable` as for `first_sets`; `end` is the bit for the end of the text.
+    """
+    first, nullable = first_sets(productions, first, nullable)
     follow = {start: end}
     changed = True
     while changed:
