@@ -112,6 +112,7 @@ apply it."""
 ORDER_HINT = "this key comes too late for the order of the schema; property_order='any' allows any order"
 
 
+_BEFORE_ITEM = (b"[", b",", b" ", b"\n", b"\t")
 _NUMBER = re.compile(rb"(-?[0-9][-+.0-9eE]*)[^-+.0-9eE]")
 
 Trial = tuple[tuple[tuple[str, ...], ...], str | None, "Context | None"]
@@ -163,7 +164,8 @@ class _Values:
         conflicts, hint, about = self.tried(values, inner)
         if about is None:
             about = inner
-        schemas = [self.pointers(self.terms(context)) for context in values if context[1] == about[1]]
+        alive = [context for context in values if context[1] == about[1]] or [about]
+        schemas = [self.pointers(self.terms(context)) for context in alive]
         found = dict.fromkeys([each for one in schemas for each in one])
         document = self.failure.text[root[1] : about[1]]
         return Finding(names, conflicts, tuple(found)[:MAX_SCHEMAS], pointer(path_at(document)), hint)
@@ -225,6 +227,18 @@ class _Values:
             if not outer:
                 return context
             context = outer[0]
+
+    def item(self, contexts: list[Context]) -> list[Context]:
+        """Return a context for the item that begins at the place: items that must differ are no values of their own."""
+        failure = self.failure
+        inner = max(contexts, key=lambda context: context[1])
+        found = (-1, failure.at)
+        path = path_at(failure.text[inner[1] : failure.at])
+        if len(path) != 1 or type(path[0]) is not int or failure.text[failure.at - 1 : failure.at] not in _BEFORE_ITEM:
+            return []
+        terms = [each for term in self.terms(inner) for each in self.within(term, path[0])]
+        self.resolved[found] = terms
+        return [found] if terms else []
 
     def terms(self, context: Context) -> list[int]:
         """Return the terms that the value of a context must be in: it is in one of them."""
@@ -301,7 +315,8 @@ class Trials:
         """Return the pointers of conflicts, a hint, and the value that the first conflict is about; None if the text is
         allowed for the outermost value."""
         seen: set[Place] = set()
-        for context in sorted(self.contexts, key=lambda context: -context[1]):
+        inner = self.values.item(self.contexts)
+        for context in [*inner, *sorted(self.contexts, key=lambda context: -context[1])]:
             for place, is_negated in self.values.places(self.values.terms(context)):
                 self.gather(place, is_negated, seen)
             for key in [*self.assertions, *self.structure]:
@@ -365,7 +380,7 @@ class Trials:
     def refuses(self, kept: Iterable[Keyword], **options: Any) -> bool:
         """Return whether the value is refused if, among the keywords that were gathered, only these count.
 
-        What cannot be enforced without some keyword, such as `uniqueItems` for any items, counts as refused.
+        What cannot be enforced without some keyword, such as `uniqueItems` for any items, does not count.
         """
         if monotonic() > self.deadline:
             raise GaveUp
@@ -374,7 +389,7 @@ class Trials:
         except (GrammarError, LimitError) as error:
             if getattr(error, "limit", "") == "seconds":
                 raise GaveUp from None
-            return True
+            return False
 
     def is_refused(self, kept: Iterable[Keyword], options: dict[str, Any]) -> bool:
         left = {(keyword.place, keyword.names[0]) for keyword in kept}
@@ -432,8 +447,10 @@ class Trials:
 
 
 def _innermost(conflict: list[Keyword]) -> tuple[str, ...]:
-    """Return the pointers of a conflict without those that contain others."""
-    pointers = [keyword.pointer for keyword in conflict]
+    """Return the pointers of a conflict without those that contain others, or only lead to them."""
+    leading = {*_REFERENCES, *_BRANCHES}
+    saying = [keyword for keyword in conflict if keyword.names[0] not in leading]
+    pointers = [keyword.pointer for keyword in saying or conflict]
     return tuple([one for one in pointers if not any(other.startswith(f"{one}/") for other in pointers)])
 
 
