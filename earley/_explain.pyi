@@ -64,6 +64,25 @@ class Explorer:
     def above(self, context: Context) -> list[Context | None]:
         """Return the contexts in which the nonterminal of a context stands."""
 
+    def hanging(self) -> list[tuple[int, tuple[int, ...], Context | None]]:
+        """Return for each lexeme of the grammar's terminals that may come next or continue: a regex node for what its
+        text may still be, the symbols after it in its production, and the context of that."""
+
+    def items_above(self, context: Context) -> list[tuple[tuple[int, ...], Context | None]]:
+        """Return what may stand after the nonterminal of a context: symbols, and the context of its production."""
+
+    def node(self, symbol: int) -> int | None:
+        """Return the regex node of a terminal; None for other symbols."""
+
+    def productions(self, symbol: int) -> list[tuple[int, ...]]:
+        """Return the right-hand sides of a nonterminal; none of a special token."""
+
+    def is_nullable(self, node: int) -> bool:
+        """Return whether a regex node matches the empty text."""
+
+    def derivatives(self, node: int) -> dict[int, bytes]:
+        """Return what is left of a regex node after one byte, with the bytes that lead there."""
+
 def reaches(engine: Engine, text: bytes) -> tuple[int, bool]:
     """Return how many bytes of a text may begin a sentence of an engine that no other thread has, and whether they are
     a sentence."""

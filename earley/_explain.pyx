@@ -17,7 +17,7 @@ from earleymask.earley._engine cimport Engine
 from earleymask.earley._lexer cimport n_terminals, node_at, terminal_at
 from earleymask.earley._meter cimport start
 from earleymask.earley._nodes cimport R_EPSILON
-from earleymask.earley._rules cimport S_SPECIAL, S_TERMINAL
+from earleymask.earley._rules cimport S_LAZY, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport NONE, ByteSet, lowest_bit
 
 
@@ -148,11 +148,18 @@ cdef class Explorer:
 
         A context is a nonterminal and the place where its text begins; None for the start of the grammar.
         """
+        found = {}
+        for symbol, _, begin, item in self.lexemes():
+            found[symbol, begin, None if item is None else self.reading.context_of(item)] = True
+        return list(found)
+
+    cdef list lexemes(self):
+        """Return these lexemes: terminal, what its regex has still to match, beginning, item that waits for it."""
         cdef Reading reading = self.reading
         cdef uint32_t symbol, end = <uint32_t> reading.steps.n, stand = reading.stand_at.data[end]
         cdef size_t i, k
         cdef Scanner scanner
-        found = {}
+        found = []
         stands = [] if stand == NONE else [stand]
         for i in range(reading.n_scanners):
             scanner = reading.scanners[i]
@@ -163,29 +170,86 @@ cdef class Explorer:
                     continue
                 symbol = terminal_at(reading.lexer, scanner.state, k)
                 if reading.rules.symbols[symbol].ignored:
-                    found[symbol, scanner.begin, None] = True
+                    found.append((symbol, node_at(reading.lexer, scanner.state, k), scanner.begin, None))
                 for place in reading.places_of(scanner.stand):
-                    for node in reading.waiting_for(place, symbol):
-                        found[symbol, scanner.begin, reading.context_of(node)] = True
+                    for item in reading.waiting_for(place, symbol):
+                        found.append((symbol, node_at(reading.lexer, scanner.state, k), scanner.begin, item))
         for each in stands:
             for place in reading.places_of(each):
                 for i in range(reading.rows.data[<uint32_t> place], reading.rows.data[<uint32_t> place + 1]):
                     symbol = reading.rules.dots.data[reading.items[i] >> 32]
                     if symbol != NONE and reading.rules.symbols[symbol].kind in (S_TERMINAL, S_SPECIAL):
-                        node = (reading.items[i] >> 32, reading.items[i] & NONE, place)
-                        found[symbol, end, reading.context_of(node)] = True
+                        item = (reading.items[i] >> 32, reading.items[i] & NONE, place)
+                        found.append((symbol, reading.rules.symbols[symbol].node, end, item))
+        if stands:
             for i in range(reading.rules.ignored.n):
-                found[reading.rules.ignored.data[i], end, None] = True
-        return list(found)
+                symbol = reading.rules.ignored.data[i]
+                found.append((symbol, reading.rules.symbols[symbol].node, end, None))
+        return found
 
     def above(self, context) -> list[tuple[int, int] | None]:
         """Return the contexts in which the nonterminal of a context stands."""
         cdef Reading reading = self.reading
         symbol, place = context
         found = {}
-        for node in reading.waiting_for(place, symbol):
-            found[reading.context_of(node)] = True
+        for item in reading.waiting_for(place, symbol):
+            found[reading.context_of(item)] = True
         return list(found)
+
+    # ---- for endings --------------------------------------------------------------------------------------------
+
+    def hanging(self) -> list[tuple[int, tuple[int, ...], tuple[int, int] | None]]:
+        """Return for each lexeme of the grammar's terminals that may come next or continue: a regex node for what its
+        text may still be, the symbols after it in its production, and the context of that."""
+        found = {}
+        for symbol, node, _, item in self.lexemes():
+            if item is not None and self.engine.rules.symbols[<uint32_t> symbol].kind == S_TERMINAL:
+                found[node, self.after(item), self.reading.context_of(item)] = True
+        return list(found)
+
+    def items_above(self, context) -> list[tuple[tuple[int, ...], tuple[int, int] | None]]:
+        """Return what may stand after the nonterminal of a context: symbols, and the context of its production."""
+        symbol, place = context
+        found = {}
+        for item in self.reading.waiting_for(place, symbol):
+            found[self.after(item), self.reading.context_of(item)] = True
+        return list(found)
+
+    cdef tuple after(self, item):
+        """Return the symbols after the one for which an item waits."""
+        return self.symbols_from(item[0] + 1)
+
+    cdef tuple symbols_from(self, uint32_t dot):
+        cdef list found = []
+        while self.engine.rules.dots.data[dot] != NONE:
+            found.append(self.engine.rules.dots.data[dot])
+            dot += 1
+        return tuple(found)
+
+    def node(self, uint32_t symbol) -> int | None:
+        """Return the regex node of a terminal; None for other symbols."""
+        return self.engine.rules.symbols[symbol].node if self.engine.rules.symbols[symbol].kind == S_TERMINAL else None
+
+    def productions(self, uint32_t symbol) -> list[tuple[int, ...]]:
+        """Return the right-hand sides of a nonterminal; none of a special token."""
+        cdef uint32_t production
+        if self.engine.rules.symbols[symbol].kind == S_LAZY:
+            self.engine.rules.expand(symbol)
+        found = []
+        if self.engine.rules.symbols[symbol].kind == S_NONTERMINAL:
+            production = self.engine.rules.symbols[symbol].first
+            while production != NONE:
+                found.append(self.symbols_from(self.engine.rules.productions[production].start))
+                production = self.engine.rules.productions[production].next
+        return found
+
+    def is_nullable(self, node) -> bool:
+        """Return whether a regex node matches the empty text."""
+        return self.engine.regexes.is_nullable(node)
+
+    def derivatives(self, node) -> dict[int, bytes]:
+        """Return what is left of a regex node after one byte, with the bytes that lead there."""
+        return self.engine.regexes.derivatives(node)
 
 
 def reaches(Engine engine not None, bytes text not None) -> tuple[int, bool]:

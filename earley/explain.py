@@ -12,8 +12,9 @@ from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .characters import Characters
+from .ending import shortest_ending
 from .errors import LimitError
-from .explanation import Expectation, Explanation
+from .explanation import Expectation, Explanation, Nearest
 from .nearest import nearest_text, units
 
 if TYPE_CHECKING:
@@ -173,12 +174,29 @@ def _described(matcher: _Matcher, known: Explanation) -> Explanation:
         except LimitError as error:
             known = replace(known, hint=f"the rules are not known: {error}")
         if known.reason in ("text", "end"):
-            nearest, gave_up = nearest_text(explorer, characters, position, whole[at:], is_end)
+            nearest, gave_up = None, True
+            if is_end and at == len(whole):
+                nearest, gave_up = _ending(explorer, position)
+            if gave_up:
+                found, gave_up = nearest_text(explorer, characters, position, whole[at:], is_end)
+                nearest = nearest if gave_up else found
             if nearest is not None:
                 # The character may begin before the text that was asked about: the change is shown from there on.
                 nearest = replace(nearest, text=whole[known.begin : at] + nearest.text)
             known = replace(known, nearest=nearest, gave_up=gave_up)
     return known
+
+
+def _ending(explorer: Explorer, position: int) -> tuple[Nearest | None, bool]:
+    """Return the shortest ending of the text that was read, and whether there may be a shorter one."""
+    try:
+        found = shortest_ending(explorer)
+    except LimitError:
+        found = None
+    # What the text of a key, or a budget of tokens, excludes is known to the parser alone.
+    if found is None or not explorer.is_accepting(explorer.step(position, found[0])):
+        return None, True
+    return Nearest(found[0], found[1]), found[2]
 
 
 def _with_rules(

@@ -74,8 +74,9 @@ class Explanation:
         schemas: the JSON pointers of the schemas that the value at the place must satisfy.
         instance: the JSON pointer of that value in the document; None outside of JSON documents.
         hint: what to do about it, if that is known; or None.
-        nearest: the nearest allowed text; None if nothing is refused or the search gave up.
-        gave_up: whether the search for the nearest text ended without a result because it was too much work.
+        nearest: the nearest allowed text; None if nothing is refused or none was found.
+        gave_up: whether the search for the nearest text was too much work and ended early. Then there may be a nearer
+            one than `nearest`, which is mostly None.
     """
 
     text: bytes
@@ -143,7 +144,9 @@ class Explanation:
             n = self.nearest.n_changed
             new = self.nearest.text.decode("utf-8", "backslashreplace")
             written = repr(new) if new else "nothing"
-            lines.append(f"nearest: {printable(written)} ({n} character{'' if n == 1 else 's'} changed)")
+            said = f"{n} character{'' if n == 1 else 's'} changed"
+            said += "; the search gave up, there may be a nearer text" if self.gave_up else ""
+            lines.append(f"nearest: {printable(written)} ({said})")
         elif self.gave_up:
             lines.append("nearest: not found, the search gave up")
         if self.hint is not None:

@@ -296,9 +296,44 @@ def test_what_may_be_given() -> None:
 # -- nearest --------------------------------------------------------------------------------------------------------
 
 
+NESTED = 'start: p /z{40}/\np: "(" p ")" | "[" p "]" |'
+"""The shortest sentence has 40 characters, and very many texts of fewer characters begin one."""
+
+
 def test_a_search_that_is_too_much_gives_up() -> None:
-    found = Matcher(Grammar.from_lark('start: p /z{40}/\np: "(" p ")" | "[" p "]" |'), BYTES).explain(None)
+    found = Matcher(Grammar.from_lark(NESTED), BYTES).explain("!" * 60)
     assert found.nearest is None and found.gave_up and "gave up" in str(found)
+
+
+def test_endings_are_shortest_however_long_they_are() -> None:
+    for prefix in ("", "([", "[[(", "([])z", "zzz"):
+        found = after(Grammar.from_lark(NESTED), prefix).explain(None)
+        closing = {"([": ")]", "[[(": ")]]"}.get(prefix, "")
+        n = 40 - prefix.count("z")
+        expected = "".join({"(": ")", "[": "]"}[char] for char in reversed(prefix) if char in "([") if closing else ""
+        assert found.nearest is not None and not found.gave_up
+        assert found.nearest.text.decode() == expected + "z" * n and found.nearest.n_changed == n + len(expected)
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_the_shortest_ending_of_a_document(order: str) -> None:
+    person = objects({"name": {"type": "string", "minLength": 2}, "age": {"minimum": 10}}, required=["name", "age"])
+    schema = objects({"people": {"type": "array", "items": person, "minItems": 2}}, required=["people"])
+    grammar = Grammar.from_json_schema({**schema, "additionalProperties": False}, property_order=order)  # type: ignore[arg-type]
+    found = after(grammar, '{"people": [{"name": "').explain(None)
+    assert found.nearest is not None and not found.gave_up
+    whole = '{"people": [{"name": "' + found.nearest.text.decode()
+    (first, second) = json.loads(whole)["people"]
+    assert len(first["name"]) == len(second["name"]) == 2
+    assert (
+        found.nearest.n_changed == len('00","age":[]},{"name":"00","age":[]}]}') - 2 * (len("[]") - len('""')) - 2 * 0
+    )
+
+
+def test_an_ending_of_which_it_is_not_known_whether_it_is_the_shortest() -> None:
+    found = Matcher(Grammar.from_json_schema({"type": "string", "format": "date-time"}), BYTES).explain(None)
+    assert found.nearest is not None and found.gave_up and "there may be a nearer text" in str(found)
+    assert re.fullmatch(rb'"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"', found.nearest.text)
 
 
 def test_the_nearest_key_of_an_object() -> None:
@@ -336,7 +371,11 @@ CONFLICTS: list[tuple[Any, str, set[tuple[str, ...]]]] = [
         {("/allOf/0/maxLength",), ("/allOf/2/maxLength",)},
     ),
     ({"$ref": "#/$defs/c", "$defs": {"c": {"enum": ["red", "green"]}}}, '"blue"', {("/$defs/c/enum",)}),
-    ({"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}, '["a", "a"]', {("/uniqueItems",)}),
+    (
+        {"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True},
+        '["a", "a"]',
+        {("/items/enum", "/uniqueItems")},
+    ),
     ({"type": "array", "minItems": 2}, "[1]", {("/minItems",)}),
     ({"type": "array", "maxItems": 1}, "[1, 2]", {("/maxItems",)}),
     ({"type": "array", "contains": {"const": 1}}, "[2]", {("/contains",)}),
@@ -391,7 +430,7 @@ def test_the_keywords_that_refuse(schema: Any, text: str, expected: set[tuple[st
 def test_without_one_keyword_of_each_conflict_the_byte_is_allowed(schema: Any, text: str, expected: Any) -> None:
     """The definition, by editing the schema: see `without`. Only keywords whose absence allows more stand here."""
     found = Matcher(Grammar.from_json_schema(schema), BYTES).explain(text)
-    names = {one[0] for one in found.conflicts}
+    names = {one[-1] for one in found.conflicts}
     if not names or "unevaluatedProperties" in text:
         return
     edited = json.loads(json.dumps(schema))

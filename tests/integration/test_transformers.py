@@ -443,8 +443,9 @@ def test_a_vocabulary_that_cannot_spell_the_grammar_is_a_typed_error() -> None:
     # Row 0 ends before row 1 has no token.
     grammars = [Grammar.from_lark('start: "a"'), Grammar.from_lark('start: "abc"')]
     processor = GrammarLogitsProcessor(grammars, vocabulary)
-    with pytest.raises(EmptyMaskError, match=r"row 1, after 2 tokens: the vocabulary has no token"):
+    with pytest.raises(EmptyMaskError, match=r"row 1, after 2 tokens: the vocabulary has no token") as caught:
         write(model, processor, [[0], [1]])
+    assert caught.value.needed == b"c" and "one of the bytes b'c'" in str(caught.value)
 
 
 def test_tokens_excluded_by_others_are_a_typed_error(byte_model: transformers.LlamaForCausalLM) -> None:
