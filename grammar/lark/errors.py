@@ -80,6 +80,7 @@ class _Collector:
 
     def __init__(self, loader: LarkLoader, errors: list[GrammarError]) -> None:
         self.errors = errors
+        self.most = MAX_ERRORS  # no errors are added to `errors` beyond so many
         self.recursive = False
         self.checked: set[Found] = set()  # terminals whose errors have been collected
         self.loader = loader
@@ -92,9 +93,12 @@ class _Collector:
             self.attempt(partial(loader.start_symbol, start))
         for _, definition, scope, environment in loader.pending:  # grows while it is read
             self.check_rule(scope, definition.tree, environment)
+        # Errors about names have often been collected already. They count only once.
+        self.most = len(self.errors) + MAX_ERRORS
         for definition in top.definitions.values():
             if definition.tree is not DECLARED:
                 self.check_names(definition)
+        self.most = len(self.errors) + MAX_ERRORS
         for tree in loader.parsed.ignored:
             self.check_terminal((top, Definition(tree.at, "", tree, True)))
 
@@ -114,6 +118,8 @@ class _Collector:
 
     def check_rule(self, scope: Scope, tree: Node, environment: Environment | None) -> None:
         for leaf, where in leaves(tree, scope):
+            if len(self.errors) >= self.most:
+                break
             if self.is_failed(leaf, where):
                 continue
             found = where.resolve(leaf.name) if isinstance(leaf, TerminalName) else None
@@ -142,6 +148,8 @@ class _Collector:
         top = self.loader.top
         is_reached = not definition.is_terminal and definition.name in top.symbols
         for leaf, where in leaves(definition.tree, top, deep=True):
+            if len(self.errors) >= self.most:
+                break
             if not self.is_failed(leaf, where) and (where is top or not is_reached):
                 self.loader.enter(where, None)
                 alone = Definition(leaf.at, definition.name, leaf, definition.is_terminal, definition.params)
@@ -190,7 +198,7 @@ class _Collector:
         return isinstance(leaf, (RuleName, TemplateUse, TerminalName)) and leaf.name in scope.failed
 
     def attempt(self, step: Callable[[], object]) -> None:
-        if len(self.errors) >= MAX_ERRORS:
+        if len(self.errors) >= self.most:
             return
         try:
             step()

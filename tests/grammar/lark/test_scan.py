@@ -212,7 +212,7 @@ def test_megabytes_are_answered_in_time(name: str) -> None:
     with pytest.raises(GrammarError) as caught:
         Grammar.from_lark(LONG[name])
     assert time.process_time() - begun < 20  # takes some hundred milliseconds; quadratic time would be hours
-    assert len(str(caught.value)) < 1000
+    assert len(str(caught.value)) < 2000
 
 
 def test_lone_surrogates_match_nothing() -> None:
