@@ -139,7 +139,7 @@ class Engine:
     def is_productive(self, symbol: int) -> bool:
         """Return whether the symbol derives a string. Expands lazy symbols only as far as this needs."""
 
-    def work_out(self, symbol: int) -> None:
+    def work_out(self, symbol: int) -> list[tuple[int, ...]]:
         """Make the productions of a lazy symbol now. The grammar must not be finished."""
 
     def add_production(self, lhs: int, rhs: Sequence[int]) -> None:

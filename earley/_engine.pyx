@@ -169,10 +169,10 @@ cdef class Engine:
         """Return whether the symbol derives a string. Expands lazy symbols only as far as this needs."""
         return self.rules.is_productive(symbol)
 
-    def work_out(self, symbol) -> None:
-        """Make the productions of a lazy symbol now. The grammar must not be finished."""
+    def work_out(self, symbol) -> list[tuple[int, ...]]:
+        """Make the productions of a lazy symbol now, and return them. The grammar must not be finished."""
         self.open_for_changes()
-        self.rules.alternatives(symbol)
+        return self.rules.alternatives(symbol)
 
     cpdef add_production(self, lhs, rhs):
         """Add the production `lhs` -> `rhs`, a sequence of symbols."""

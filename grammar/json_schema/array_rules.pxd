@@ -26,6 +26,7 @@ cdef class ArrayRules:
     cdef dict others
 
     cpdef start(self)
+    cpdef bint are_apart(self) except -1
     cdef symbol(self, State state)
     cpdef rehearse(self)
     cpdef behind(self, value, State after)

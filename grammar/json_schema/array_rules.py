@@ -21,7 +21,7 @@ from .finite import ENOUGH, STRUCTURED, TOO_FEW, differing, listed_scalars, list
 from .shapes import ANY_ARRAY, ANY_OBJECT, FALSE, REPEATS, TRUE, UNIQUE, is_nothing
 from .shortcuts import is_near
 from .terms import canonical
-from .unique import NO_DOUBT, not_apart
+from .unique import are_apart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +89,7 @@ class ArrayRules:
 
     def start(self) -> int:
         if self.shape.unique == UNIQUE:
-            verdict = differing(self.loader.algebra, self.shape)
+            verdict = differing(self.loader.algebra, self.shape, self.are_apart)
             if verdict == TOO_FEW:
                 return int(self.loader.engine.add_lazy("nothing", list))
             if verdict != ENOUGH:
@@ -106,6 +106,12 @@ class ArrayRules:
             return False  # whether there are any is not known
         known = [algebra.members(algebra.values(term)) for term in terms]
         return None in known or (len(known) == 1 and not shape.prefix and len(known[0] or ()) >= shape.least)
+
+    def are_apart(self) -> bool:
+        """Whether no arrays and objects that are not listed can be equal to another item."""
+        if self.is_apart is None:
+            self.is_apart = are_apart(self.loader.algebra, self.shape)
+        return self.is_apart
 
     def symbol(self, state: State) -> int:
         symbol = self.known.get(state)
@@ -190,12 +196,13 @@ class ArrayRules:
         """Return an item and what follows it, if items must differ or some must not. claimed: the term of the item as
         it is claimed. after: the state after it, without its value."""
         loader = self.loader
-        engine = loader.engine
         algebra = loader.algebra
         values = algebra.values(claimed)
         scalars = listed_scalars(values)
         # Whether arrays and objects are listed is asked of all items: those distinguish the others.
         others = listed_structured(algebra, item)
+        if self.shape.unique == REPEATS and (scalars is None or others is None):
+            return self.repeating(claimed, values, after)
         if self.are_used_up(item, others, after):
             return []  # otherwise the engine would try all ways to use them up
         found = []
@@ -210,25 +217,57 @@ class ArrayRules:
                 found.append([symbol, self.symbol(then)])
         if scalars is not None and others is not None:
             return found
-        if self.shape.unique == REPEATS:
-            raise GrammarLimitError("of items that must repeat there are too many")  # `unique` has refused it
         if others is None:
-            if self.is_apart is None:
-                self.is_apart = not_apart(algebra, self.shape) is NO_DOUBT
-            if not self.is_apart:
-                raise GrammarLimitError("items that must differ cannot be arrays or objects")
-            symbol = loader.value(algebra.intersection(claimed, algebra.meaning(STRUCTURED)))
-            if symbol is not None:
-                found.append([symbol, self.symbol(after)])
+            structured = algebra.intersection(claimed, algebra.meaning(STRUCTURED))
+            found += self.any_structured(structured, after)
         if scalars is not None:
             return found
+        return found + self.any_scalar(values, after, after.used, self.symbol(after))
+
+    def any_structured(self, term: int, after: State) -> list[list[int]]:
+        """Return an array or object out of very many, and what follows it; nothing if none is left."""
+        if self.are_apart():
+            symbol = self.loader.value(term)
+            return [] if symbol is None else [[symbol, self.symbol(after)]]
+        rest = self.symbol(State(after.length, after.claimed, NONE_USED))
+        follow = partial(self.behind, after=after)
+        symbol = self.loader.followed_item(term, after.used, follow, rest, self.origin)
+        return [] if symbol is None else [[symbol]]
+
+    def any_scalar(self, values: Values, after: State, used: frozenset[object], rest: int) -> list[list[int]]:
+        """Return scalars out of very many, but for strings and numbers that are `used`, and what follows each. rest:
+        what may follow any of them."""
+        loader = self.loader
+        found = []
         for value, word in ((None, "null"), (False, "false"), (True, "true")):
             if values.null if value is None else values.booleans & (2 if value else 1):
                 then = self.with_value((value,), after)
                 if then is not None:
                     found.append([loader.word(word), self.symbol(then)])
-        for symbol in loader.followed_scalars(values, after.used, lambda value: self.behind(value, after)):
-            found.append([engine.add_lazy("item", partial(_pair, symbol, self.symbol(after)))])
+        for symbol in loader.followed_scalars(values, used, lambda value: self.behind(value, after)):
+            found.append([loader.engine.add_lazy("item", partial(_pair, symbol, rest))])
+        return found
+
+    def repeating(self, claimed: int, values: Values, after: State) -> list[list[int]]:
+        """Return an item and what follows it, if some items must be equal, out of very many: one of those before it;
+        or, unless it is the last one, any."""
+        loader = self.loader
+        algebra = loader.algebra
+        shape = self.shape
+        if shape.prefix or shape.contains:
+            raise GrammarLimitError("items that must repeat have different schemas")  # `unique` has refused it
+        repeated = self.symbol(State(after.length, after.claimed, REPEATED))
+        found = loader.repeated_item(claimed, after.used, repeated, self.origin)
+        if shape.most is not None and after.length >= shape.most:
+            return found
+        found += self.any_scalar(values, after, NONE_USED, repeated)
+        structured = algebra.intersection(claimed, algebra.meaning(STRUCTURED))
+        if values.arrays or values.objects:
+            symbol = loader.followed_item(
+                structured, NONE_USED, partial(self.behind, after=after), repeated, self.origin
+            )
+            if symbol is not None:
+                found.append([symbol])
         return found
 
     def are_used_up(self, item: int, others: list[Any] | None, after: State) -> bool:

@@ -19,14 +19,15 @@ from .key_order import in_order
 from .shapes import ANY_ARRAY, ANY_OBJECT, FALSE, REPEATS, UNIQUE, Values
 from .shortcuts import is_something
 from .terms import as_written, canonical
-from .text_sets import NO_TEXTS, Questions
+from .text_sets import ALL_TEXTS, NO_TEXTS, Questions, Texts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...earley._regex import Regexes
     from ..json.numbers import NumberSet
     from .shapes import ArrayShape, ObjectShape
     from .terms import Meaning
-    from .text_sets import Texts
 
 MAX_LISTED = 256
 """At most so many values are listed. For `uniqueItems` the states of the parser distinguish listed values."""
@@ -273,13 +274,91 @@ def n_numbers(numbers: NumberSet, limit: int) -> int:
     return limit if known is None else len(known)
 
 
-def differing(algebra: Meaning, shape: ArrayShape) -> int:
+def n_any(algebra: Meaning, term: int, limit: int, depth: int = 0) -> int:
+    """Return a number of different values that the term has at least, up to `limit`. There may be more."""
+    values = algebra.values(term)
+    try:
+        n = n_values(values, limit)
+    except LimitError:
+        n = 0
+    if n >= limit or depth > MAX_LISTED_DEPTH:
+        return min(n, limit)
+    n += max([_n_arrays(algebra, shape, limit - n, depth + 1) for shape in values.arrays], default=0)
+    if n < limit:
+        n += max([_n_objects(algebra, shape, limit - n, depth + 1) for shape in values.objects], default=0)
+    return min(n, limit)
+
+
+def _n_arrays(algebra: Meaning, shape: ArrayShape, limit: int, depth: int) -> int:
+    if shape.contains or shape.unique == REPEATS or (shape.unique and shape.least > 1):
+        return 0
+    most = shape.most if not shape.unique else 1 if shape.most is None else min(shape.most, 1)
+    n = 0
+    ways = 1  # to begin an array of the present length
+    length = 0
+    while n < limit:
+        n += ways if length >= shape.least else 0
+        if length == most:
+            break
+        ways = min(ways * n_any(algebra, shape.item(length), limit, depth), limit)
+        length += 1
+        if not ways:
+            break
+    return min(n, limit)
+
+
+def _n_objects(algebra: Meaning, shape: ObjectShape, limit: int, depth: int) -> int:
+    if shape.exists or shape.clauses:
+        return 0
+    ways = 1
+    for name, value in shape.named:
+        if name in shape.required:
+            ways = min(ways * n_any(algebra, value, limit, depth), limit)
+    if not ways:
+        return 0
+    n_required = len(shape.required)
+    room = None if shape.most is None else shape.most - n_required
+    if room is not None and room < 0:
+        return 0
+    others = _n_other_keys(algebra, shape, limit, depth) if room is None or room else 0
+    if shape.least > n_required:
+        return (
+            min(ways * others, limit) if others >= limit and (room is None or shape.least - n_required <= room) else 0
+        )
+    more = 1 + others
+    for name, value in shape.named:
+        if room == 0 or more >= limit:
+            break
+        if name not in shape.required:
+            n = n_any(algebra, value, limit, depth)
+            more = more * (1 + n) if room is None else more + n
+    return min(ways * more, limit)
+
+
+def _n_other_keys(algebra: Meaning, shape: ObjectShape, limit: int, depth: int) -> int:
+    """Return a number of keys without a name that an object may have at least, up to `limit`."""
+    left = Texts(but=frozenset([name for name, _ in shape.named])) if shape.named else ALL_TEXTS
+    for keys, value in shape.for_all:
+        if value == FALSE:
+            left = left.difference(keys)
+    terms = [value for _, value in shape.for_all if value != FALSE]
+    if terms and not n_any(algebra, algebra.intersection_of(terms), 1, depth):
+        return 0
+    try:
+        return n_texts(left, limit)
+    except LimitError:
+        return 0
+
+
+def differing(algebra: Meaning, shape: ArrayShape, are_apart: Callable[[], bool]) -> int:
     """Return whether items that must differ never run out before an array may end: ENOUGH; TOO_FEW, there is no such
     array; UNKNOWN.
 
     There are enough if for each item that must come more values exist than can have been used, and if as many satisfy
     `contains` as must: an item that does is counted (`ArrayRules.claims`). If all scalars of all items are listed, the
     states of the parser decide this.
+
+    are_apart: returns whether no arrays and objects that are not listed can be equal to another item.
     """
     least = shape.least
     counted = [part for part in shape.contains if part.least or part.most is not None]
@@ -289,7 +368,9 @@ def differing(algebra: Meaning, shape: ArrayShape) -> int:
     places = range(n_prefix + 1 if shape.most is None or shape.most > n_prefix else shape.most)
     terms = [shape.item(index) for index in places]
     items = [algebra.values(term) for term in terms]
-    if all(listed_scalars(values) is not None for values in items):
+    if all(listed_scalars(values) is not None for values in items) and (
+        all(listed_structured(algebra, term) is not None for term in terms) or are_apart()
+    ):
         return ENOUGH
     if counted and (n_prefix or len(counted) > 1 or counted[0].begin):
         return UNKNOWN
@@ -297,22 +378,23 @@ def differing(algebra: Meaning, shape: ArrayShape) -> int:
     try:
         for index, (term, values) in enumerate(zip(terms, items, strict=True)):
             needed = min(index + 1, least) if index < n_prefix else least
-            if n_values(values, needed) < needed and not _has_more(algebra, term, values, needed):
+            if n_values(values, needed) < needed and not _has_more(algebra, term, values, needed, are_apart):
                 return UNKNOWN if n_prefix or len(values.numbers) > 1 or has_others else TOO_FEW
         for part in counted:
-            is_it = algebra.values(algebra.intersection(shape.rest, part.item))
-            if n_values(is_it, part.least) < part.least:
+            counting = algebra.intersection(shape.rest, part.item)
+            is_it = algebra.values(counting)
+            if n_values(is_it, part.least) < part.least and n_any(algebra, counting, part.least) < part.least:
                 return UNKNOWN if len(is_it.numbers) > 1 or has_others else TOO_FEW
             if part.most is not None:
-                is_not = algebra.values(algebra.intersection(shape.rest, part.item ^ 1))
-                if n_values(is_not, least) < least:
+                other = algebra.intersection(shape.rest, part.item ^ 1)
+                if n_values(algebra.values(other), least) < least and n_any(algebra, other, least) < least:
                     return UNKNOWN
     except LimitError:
         return UNKNOWN
     return ENOUGH
 
 
-def _has_more(algebra: Meaning, term: int, values: Values, needed: int) -> bool:
+def _has_more(algebra: Meaning, term: int, values: Values, needed: int, are_apart: Callable[[], bool]) -> bool:
     """Whether arrays and objects make up for scalars that are too few: enough of them are listed, or some come at one
     place only."""
     if not values.arrays and not values.objects:
@@ -320,7 +402,9 @@ def _has_more(algebra: Meaning, term: int, values: Values, needed: int) -> bool:
     others = listed_structured(algebra, term)
     if others is not None:
         return n_values(values, needed) + n_different(others) >= needed
-    return (
+    if n_any(algebra, term, needed) >= needed:
+        return True
+    return are_apart() and (
         any(not array.least and not array.contains and array.unique != REPEATS for array in values.arrays)
         or any(_is_free(one) for one in values.objects)
         or (is_something(algebra, term) and not n_values(values, 1))

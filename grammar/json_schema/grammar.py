@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from ...earley.limits import DEFAULT
 from ...trie.errors import shortened
@@ -91,6 +92,10 @@ def reread(given: Any, options: str, limits: Limits) -> ReadSchema:
     return ReadSchema(given, *read_options(options), limits, is_new=False)
 
 
+_FOLLOWING: WeakSet[Engine] = WeakSet()
+"""Engines of grammars with a schema whose items are read (`followed_items`)."""
+
+
 def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> int:
     """Return the symbol for the documents of a schema, in the engine of another grammar."""
     options, registry = read_options(written_options)
@@ -98,6 +103,9 @@ def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> 
     documents = Documents(read(schema), registry=registry, own=own, draft=options.draft_number)
     algebra, _ = scanned(documents, options, limits)
     algebra.has_unique_items = True  # more tokens are doubtful then: right for the other schemas, too
+    if algebra.follows_items:
+        _FOLLOWING.add(engine)
+    algebra.follows_items = engine in _FOLLOWING
     return SchemaLoader(algebra, engine).start(algebra.place(documents.root))
 
 

@@ -27,6 +27,10 @@ cdef class SchemaLoader:
     cdef readonly dict symbols
     cdef dict rules
     cdef public dict rehearsed
+    cdef public dict leaves
+    cdef public object holder
+    cdef public object clock
+    cdef object followed
     cdef dict marks
     cdef dict mark_symbols
     cdef readonly object level
@@ -51,6 +55,7 @@ cdef class SchemaLoader:
     cpdef key(self, name)
     @cython.locals(regexes=Regexes)
     cpdef followed_key(self, Texts texts, follow)
+    cpdef key_node(self, Texts texts)
     @cython.locals(algebra=Algebra)
     cpdef value(self, term)
     cdef scalar(self, values, origin)

@@ -36,16 +36,19 @@ from .object_rules import ObjectRules
 from .refusals import Refusals
 from .shapes import FALSE, TRUE, ArrayShape, ObjectShape, Values, is_nothing
 from .shortcuts import have_scalar, is_shallow, is_something, is_structured, plain_scalars
+from .terms import plain
 from .text_sets import NO_TEXTS, Questions, Texts, has_surrogate, spelled_words
 from .weights import heavy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from ...earley.explain import Failure, Finding
     from ...earley.limits import Limits
     from ..json.numbers import NumberSet
     from .documents import Documents
+    from .followed_items import FollowedItems, Item, Leaf
     from .options import Options
     from .rehearsal import Rehearsal
 
@@ -87,6 +90,7 @@ def scanned(documents: Documents, options: Options, limits: Limits) -> tuple[Alg
         algebra = Algebra(documents, options, refusals.dropped, limits)
     algebra.has_unique_items = bool(survey.endless)
     algebra.plain_numbers = survey.plain_numbers
+    algebra.follows_items = survey.follows_items
     found, within = heavy(survey)
     if found:
         from .rehearsal import rehearsed
@@ -127,7 +131,14 @@ class SchemaLoader:
             level = 0 if around is None or around.level is None else around.level + 1
             if level <= MAX_LEVEL and level * len(options.indent_of_level or "") <= options.max_indent:
                 self.level = level
+        # What the terminals stand for, if this is the second loader of `followed_items`, which reads no text; and what
+        # holds it.
+        self.leaves: dict[int, Leaf | Item] | None = None
+        self.holder: Callable[[], FollowedItems | None] = _nothing
+        self.clock = self.the_engine  # the engine whose calls have limited time
+        self.followed: FollowedItems | None = None
         if around is not None:
+            self.leaves, self.holder, self.clock = around.leaves, around.holder, around.clock
             self.terminals, self.keys, self.scalar_symbols = around.terminals, around.keys, around.scalar_symbols
         self.mark_symbols: dict[str, int] = {}
         self.marks = marks(options, self.level)
@@ -151,7 +162,9 @@ class SchemaLoader:
 
     def begin(self) -> None:
         """Begin the work on a symbol: see `Terms.begin`."""
-        self.algebra.begin(self.engine.seconds_left())
+        engine = self.clock()
+        assert engine is not None
+        self.algebra.begin(engine.seconds_left())
 
     def start(self, root: int) -> int:
         """Return the symbol for the values of a term. Raises GrammarError if there are none."""
@@ -186,9 +199,15 @@ class SchemaLoader:
         anything = regexes.repeat(regexes.byte_set(range(256)), 0)
         if self.algebra.has_unique_items:
             inside = regexes.concat([anything, regexes.literal(b","), anything])
+            if self.algebra.follows_items:
+                inside = regexes.union([inside, lower(_ends_array(), regexes)])
             return inside, inside
         inside = regexes.concat([anything, self.quote, anything, lower(_next_key(), regexes), anything])
-        return inside, regexes.concat([anything, self.quote, inside])
+        outside = regexes.concat([anything, self.quote, inside])
+        if self.algebra.follows_items:
+            inside = regexes.union([inside, lower(_leaves_item(), regexes)])
+            outside = regexes.union([outside, lower(_holds_item(), regexes)])
+        return inside, outside
 
     def why_not(self, failure: Failure) -> Finding | None:
         """Return which keywords refuse a text: see `Explainer` in `earley/explain.py`."""
@@ -212,6 +231,7 @@ class SchemaLoader:
         symbol = self.mark_symbols.get(name)
         if symbol is None:
             symbol = self.mark_symbols[name] = self.engine.add_terminal(name, lower(self.marks[name], self.regexes))
+            self.note(symbol, "mark", (name, self.level))
         return symbol
 
     def before(self, is_first: bool) -> list[int]:
@@ -234,12 +254,16 @@ class SchemaLoader:
         if symbol is None:
             symbol = self.terminal(text, text, self.regexes.literal(text.encode()))
             assert symbol is not None
+            self.note(symbol, "word", text)
         return symbol
 
     def string(self, texts: Texts) -> int | None:
         """Return the terminal of the strings whose texts are in the set; None if there are none."""
         if texts in self.terminals:
             return self.terminals[texts]
+        if self.leaves is not None:
+            made = self.terminals[texts] = self.leaf("texts", texts)
+            return made
         regexes = self.regexes
         node = texts.node(regexes, self.style, self.own)
         return self.terminal(texts, "string", regexes.concat((self.quote, node, self.quote)))
@@ -248,6 +272,9 @@ class SchemaLoader:
         """Return the terminal of the numbers of a set; None if none of them can be spelled."""
         if numbers in self.terminals:
             return self.terminals[numbers]
+        if self.leaves is not None:
+            made = self.terminals[numbers] = self.leaf("numbers", numbers)
+            return made
         return self.terminal(numbers, "number", lower_shared(self.number_tree(numbers), self.regexes))
 
     def number_tree(self, numbers: NumberSet) -> Node:
@@ -269,40 +296,139 @@ class SchemaLoader:
         if not regexes.is_empty(node):
             engine = self.engine
             symbol = engine.add_terminal(f'"{name}":', regexes.concat((self.quote, node, self.key_end)))
+            self.note(symbol, "key", name)
         self.keys[name] = symbol
         return symbol
 
     def followed_key(self, texts: Texts, follow: Callable[[bytes], int]) -> int | None:
         """Return the terminal of the keys in a set; `follow` returns the symbol after the key that is read."""
+        if self.leaves is not None:
+            return self.leaf("keys", texts, partial(_with_quotes, follow))
+        node = self.key_node(texts)
+        return None if self.regexes.is_empty(node) else self.engine.add_followed("key", node, follow)
+
+    def key_node(self, texts: Texts) -> int:
         regexes = self.regexes
-        node = regexes.concat([self.quote, texts.node(regexes, self.style, self.own), self.key_end])
-        return None if regexes.is_empty(node) else self.engine.add_followed("key", node, follow)
+        node: int = regexes.concat([self.quote, texts.node(regexes, self.style, self.own), self.key_end])
+        return node
 
     def followed_scalars(self, values: Values, used: frozenset[object], follow: Callable[[object], int]) -> list[int]:
         """Return terminals for the strings and numbers among `values` that are not `used` (`canonical` keys). `follow`
         returns the symbol after the value that is read. Numbers are written without an exponent, so that each has one
         spelling.
         """
-        regexes = self.regexes
-        engine = self.engine
-        found = []
         words = frozenset([value for value in used if isinstance(value, str)])
         texts = values.texts.difference(Texts(words)) if words else values.texts
-        node = regexes.concat([self.quote, texts.node(regexes, self.style, self.own), self.quote])
-        if not regexes.is_empty(node):
-            found.append(engine.add_followed("string", node, lambda text: follow(json.loads(text))))
         taken = number_set(excluded=[value for value in used if isinstance(value, (int, Fraction))])
-        for numbers in values.numbers:
-            left = numbers.intersection(taken)
-            spelling = self.number_style._replace(exponents=False, fractions=False)
-            node = lower_shared(number_tree(left, spelling), regexes)
-            # At most MAX_FIGURES digits, unless all numbers of the set have more.
-            written = regexes.intersection([node, self.few_digits()])
-            if not regexes.is_empty(written):
-                node = written
-            if not regexes.is_empty(node):
-                found.append(engine.add_followed("number", node, lambda text: follow(exact(Decimal(text.decode())))))
-        return found
+        sets = [numbers.intersection(taken) for numbers in values.numbers]
+        found: list[int | None]
+        if self.leaves is not None:
+            found = [self.leaf("texts", texts, follow), *[self.leaf("numbers", numbers, follow) for numbers in sets]]
+        else:
+            found = [self.followed_leaf("texts", texts, lambda text: follow(json.loads(text)))]
+            for numbers in sets:
+                found.append(self.followed_leaf("numbers", numbers, lambda text: follow(exact(Decimal(text.decode())))))
+        return [symbol for symbol in found if symbol is not None]
+
+    def followed_leaf(self, kind: str, content: Any, follow: Callable[[bytes], int]) -> int | None:
+        """Return the terminal for "texts", "numbers" or "keys", `content`, that `follow` follows; None if there are
+        none."""
+        if kind == "keys":
+            return self.followed_key(content, follow)
+        regexes = self.regexes
+        if kind == "texts":
+            node = regexes.concat([self.quote, content.node(regexes, self.style, self.own), self.quote])
+            return None if regexes.is_empty(node) else self.engine.add_followed("string", node, follow)
+        node = self.without_exponent(content)
+        return None if regexes.is_empty(node) else self.engine.add_followed("number", node, follow)
+
+    def without_exponent(self, numbers: NumberSet) -> int:
+        """Return a regex node for the numbers of a set, without an exponent."""
+        regexes = self.regexes
+        spelling = self.number_style._replace(exponents=False, fractions=False)
+        node: int = lower_shared(number_tree(numbers, spelling), regexes)
+        # At most MAX_FIGURES digits, unless all numbers of the set have more.
+        written: int = regexes.intersection([node, self.few_digits()])
+        return node if regexes.is_empty(written) else written
+
+    def plain_leaf(self, kind: str, content: Any) -> int | None:
+        """Return the terminal for what a `Leaf` holds; None if nothing is in it."""
+        if kind == "mark":
+            name, level = content
+            loader = self
+            while loader.level != level:
+                loader = loader.inner()
+            return loader.mark(name)
+        if kind == "word":
+            return self.word(content)
+        if kind == "key":
+            return self.key(content)
+        if kind == "texts":
+            return self.string(content)
+        key = (kind, content)
+        if key in self.terminals:
+            return self.terminals[key]
+        node = self.without_exponent(content) if kind == "numbers" else self.key_node(content)
+        return self.terminal(key, kind, node)
+
+    # Items that must differ, see `followed_items`.
+
+    def leaf(self, kind: str, content: Any, follow: Callable[[Any], int] | None = None) -> int | None:
+        """Return a terminal of the second loader; None if nothing is in `content`."""
+        is_empty = self.questions().is_empty(content) if isinstance(content, Texts) else content.is_empty()
+        if is_empty:
+            return None
+        engine = self.engine
+        symbol = engine.add_terminal(kind, self.quote)
+        self.note(symbol, kind, content, follow)
+        return symbol
+
+    def note(self, symbol: int, kind: str, content: Any, follow: Callable[[Any], int] | None = None) -> None:
+        if self.leaves is not None:
+            from .followed_items import Leaf
+
+            self.leaves[symbol] = Leaf(kind, content, follow)
+
+    def followed_item(
+        self, term: int, used: frozenset[object], follow: Callable[[object], int], rest: int, origin: int
+    ) -> int | None:
+        """Return the symbol of an item of a term, none of the `used` values, and of what follows it; None if there is
+        no such item. `follow` returns the symbol after an item with a `canonical` value, `rest` is what may follow any
+        item."""
+        from .followed_items import FollowedItems, Item
+
+        if self.leaves is not None:
+            items = self.holder()
+            assert items is not None  # it holds this loader
+            value = self.value(term)
+            if value is None or not items.is_left(value, used):
+                return None
+            symbol: int = self.engine.add_lazy("item", partial(list, [[value, rest]]), witness=(value, rest))
+            self.leaves[symbol] = Item(value, used, follow, rest)
+            return symbol
+        if self.followed is None:
+            self.followed = FollowedItems(self.second)
+        return self.followed.first(self, term, (used, follow, rest), origin)
+
+    def repeated_item(self, term: int, used: frozenset[object], rest: int, origin: int) -> list[list[int]]:
+        """Return items of a term that equal one of the `used` values, and `rest` after each."""
+        if self.leaves is None and self.followed is not None:
+            structured = frozenset([value for value in used if isinstance(value, tuple) and isinstance(value[0], str)])
+            symbol = self.followed.equal(self, term, (structured, None, rest), origin)
+            used -= structured
+            found = [] if symbol is None else [[symbol]]
+        else:
+            found = []
+        algebra = self.algebra
+        values = [self.value(algebra.intersection(term, algebra.constant(plain(value)))) for value in used]
+        return found + [[value, rest] for value in values if value is not None]
+
+    def second(self, engine: Engine) -> SchemaLoader:
+        """Return a loader of the same schema for another engine. Its work counts for calls of this one's."""
+        loader = SchemaLoader(self.algebra, engine)
+        loader.level, loader.marks = self.level, self.marks
+        loader.clock = self.the_engine
+        return loader
 
     def few_digits(self) -> int:
         """Return a regex node for the texts without an exponent that have at most MAX_FIGURES digits."""
@@ -408,9 +534,37 @@ class SchemaLoader:
         return symbol
 
 
+def _nothing() -> None:
+    return None
+
+
+def _with_quotes(follow: Callable[[bytes], int], name: str) -> int:
+    return follow(json.dumps(name).encode())
+
+
 @cache
 def _next_key() -> Node:
     return parse(r',[ \t\n\r]*"')
+
+
+@cache
+def _ends_array() -> Node:
+    """Return tokens in which an array may end, or the white space before its end begin, after an item: some items may
+    have to be equal before that."""
+    return parse(r'(?s:.*\].*|.*["}0-9][ \t\n\r]+|[-+.0-9eE]*[ \t\n\r]+)')
+
+
+@cache
+def _leaves_item() -> Node:
+    """Return tokens in which a string, a key or a number ends that has begun before, then an array or an object, and
+    after that an item or another array ends."""
+    return parse(r'(?s:.*".*[}\]].*[,\]].*|[-+.0-9eE]*[ \t\n\r]*[}\]].*[,\]].*)')
+
+
+@cache
+def _holds_item() -> Node:
+    """Return tokens in which such a string, key or number may begin, too."""
+    return parse(r'(?s:.*["0-9].*[}\]].*[,\]].*)')
 
 
 @lru_cache(maxsize=256)

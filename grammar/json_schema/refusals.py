@@ -228,6 +228,7 @@ class Refusals:
             known = UniqueItems(self.documents, algebra, survey.edges)
             survey.endless.clear()
             survey.plain_numbers.clear()
+            survey.follows_items = False
             left = []
             for place in waiting:
                 verdict = known.verdict(place, is_negated=place in survey.negated())
@@ -237,6 +238,11 @@ class Refusals:
                         survey.endless.add(place)
                     if verdict.reads_numbers(algebra):
                         survey.plain_numbers.add(place)
+                    if place in survey.negated():
+                        survey.endless.add(place)  # some items may have to be equal
+                        survey.follows_items = True
+                    elif verdict.follows_items(algebra):
+                        survey.follows_items = True
                     continue
                 self.refuse(place, "uniqueItems", verdict.doubt.why)
             if len(left) == len(waiting) or self.errors:

@@ -30,6 +30,7 @@ cdef class Survey:
     cdef readonly list unique
     cdef readonly set endless
     cdef readonly set plain_numbers
+    cdef public bint follows_items
 
     @cython.locals(place=Place, found=list, target=Place)
     cpdef read_applicators(self)

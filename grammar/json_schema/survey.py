@@ -85,6 +85,7 @@ class Survey:
         self.unique: list[Place] = []
         self.endless: set[Place] = set()  # those of `unique` whose items are out of very many scalars
         self.plain_numbers: set[Place] = set()  # and those whose items are out of very many numbers
+        self.follows_items = False  # whether items that may be any arrays or objects must differ
 
     def read_applicators(self) -> None:
         """Find `edges` and `targets`."""

@@ -224,6 +224,17 @@ def canonical(value: Any) -> object:
     return exact(value)
 
 
+def plain(key: Any) -> Any:
+    """Return a value for which `canonical` returns the key."""
+    if not isinstance(key, tuple):
+        return key
+    if key[0] == "array":
+        return [plain(item) for item in key[1:]]
+    if key[0] == "object":
+        return {name: plain(member) for name, member in sorted(key[1])}
+    return key[0]
+
+
 def as_written(value: Any) -> object:
     """Return a key as `canonical` does, but different for another order of keys and another spelling of a number."""
     if isinstance(value, list):
@@ -326,6 +337,10 @@ class Loader(Protocol):
     def before(self, is_first: bool, /) -> list[int]: ...
     def word(self, text: str, /) -> int: ...
     def members(self, shape: Any, n_ordered: int, origin: int, /) -> int: ...
+    def followed_item(
+        self, term: int, used: frozenset[object], follow: Callable[[object], int], rest: int, origin: int, /
+    ) -> int | None: ...
+    def repeated_item(self, term: int, used: frozenset[object], rest: int, origin: int, /) -> list[list[int]]: ...
     def followed_scalars(
         self, values: Values, used: frozenset[object], follow: Callable[[object], int], /
     ) -> list[int]: ...

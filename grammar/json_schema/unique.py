@@ -1,21 +1,23 @@
-"""`uniqueItems`: whether items can be distinguished, at each place where it stands.
+"""`uniqueItems`: whether items can be distinguished, and some are always left, at each place where it stands.
 
-Scalars can: by the state of the parser if they are few, by their text otherwise. Arrays and objects can if they are few
-enough to be listed (`finite.listed`). They need not be distinguished if no item at another index of the array can be
-equal to them. Other schemas that apply to the same value may say what the items are; they are read from the inside to
-the outside, as far as needed.
+Scalars are distinguished by the state of the parser if they are few, by their text otherwise. Arrays and objects are
+distinguished by the state if they are few enough to be listed (`finite.listed`), otherwise by what has been read of
+them (`followed_items`). They need not be distinguished if no item at another index of the array can be equal to them.
+Other schemas that apply to the same value may say what the items are; they are read from the inside to the outside, as
+far as needed.
 """
 
 from __future__ import annotations
 
 from enum import Enum, auto
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...earley.errors import LimitError
 from .finite import STRUCTURED, UNKNOWN, differing, listed, listed_scalars, listed_structured
 from .keywords import APPLICATORS, DEFINITIONS
 from .own_values import ARRAYS, array_shape
-from .shapes import ALL_VALUES, FALSE, UNIQUE, Values
+from .shapes import FALSE, REPEATS, UNIQUE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,8 +35,6 @@ class Cause(Enum):
     """What prevents that items are distinguished."""
 
     NONE = auto()
-    ANYTHING = auto()  # nothing says what the items are
-    STRUCTURED = auto()  # they may be arrays or objects, of which there are many
     RUN_OUT = auto()  # there may be too few values that differ
     UNDER_NEGATION = auto()
     LIMIT = auto()
@@ -48,13 +48,10 @@ class Doubt(NamedTuple):
 
 
 NO_DOUBT = Doubt(Cause.NONE, "")
-ANYTHING = Doubt(
-    Cause.ANYTHING, "nothing says what the items are, and items that are arrays or objects cannot be distinguished"
-)
 RUN_OUT = Doubt(Cause.RUN_OUT, "there may be too few items that differ")
 UNDER_NEGATION = Doubt(
     Cause.UNDER_NEGATION,
-    "it may stand under a negation, where some items would have to be equal, out of too many values",
+    "it may stand under a negation, where some items would have to be equal, and these have different schemas",
 )
 
 
@@ -66,13 +63,27 @@ class Verdict(NamedTuple):
 
     def reads_scalars(self, algebra: Meaning) -> bool:
         """Whether the parser must read which strings or numbers there are."""
-        return any(listed_scalars(values) is None for values in self._items(algebra))
+        return any(listed_scalars(algebra.values(term)) is None for term in self._items())
 
     def reads_numbers(self, algebra: Meaning) -> bool:
-        return any(values.numbers and listed_scalars(values) is None for values in self._items(algebra))
+        """Whether the parser must read which numbers there are, in items or, as far as is known, in parts of them."""
+        if self.follows_items(algebra):
+            return True
+        for term in self._items():
+            values = algebra.values(term)
+            if values.numbers and listed_scalars(values) is None:
+                return True
+        return False
 
-    def _items(self, algebra: Meaning) -> list[Values]:
-        return [algebra.values(term) for shape in self.shapes for term in places_of(shape)]
+    def follows_items(self, algebra: Meaning) -> bool:
+        """Whether the parser must read which arrays or objects there are."""
+        return any(
+            any(listed_structured(algebra, term) is None for term in places_of(shape)) and not are_apart(algebra, shape)
+            for shape in self.shapes
+        )
+
+    def _items(self) -> list[int]:
+        return [term for shape in self.shapes for term in places_of(shape)]
 
 
 class UniqueItems:
@@ -92,21 +103,34 @@ class UniqueItems:
 
     def verdict(self, place: Place, *, is_negated: bool) -> Verdict:
         """Return the verdict on a place that has the keyword. is_negated: whether its negation may be needed."""
-        algebra = self.algebra
-        own = array_shape(algebra, place)
-        shapes = () if own is None or own.unique != UNIQUE else (own,)
+        own = array_shape(self.algebra, place)
+        shapes: tuple[ArrayShape, ...] = () if own is None or own.unique != UNIQUE else (own,)
         doubt = self.doubt_about(shapes)
-        if is_negated:
-            # Other schemas say nothing about what is negated.
-            if doubt is NO_DOUBT and any(
-                listed(algebra, term) is None for shape in shapes for term in places_of(shape)
-            ):
-                doubt = UNDER_NEGATION
-            return Verdict(doubt, shapes)
         if doubt is NO_DOUBT:
-            return Verdict(self.doubt_around(place), shapes)
-        passed: list[ArrayShape] = []
-        return Verdict(self.within(place, passed), tuple(passed))
+            doubt = self.doubt_around(place)
+        elif not is_negated:
+            passed: list[ArrayShape] = []
+            doubt = self.within(place, passed)
+            shapes = tuple(passed)
+        if doubt is NO_DOUBT and is_negated and not self.can_repeat(place):
+            doubt = UNDER_NEGATION
+        verdict = Verdict(doubt, shapes)
+        if doubt is NO_DOUBT and not is_negated and verdict.reads_scalars(self.algebra):
+            return Verdict(doubt, self.applied(place, shapes))
+        return verdict
+
+    def applied(self, place: Place, shapes: tuple[ArrayShape, ...]) -> tuple[ArrayShape, ...]:
+        """Return the arrays at a place, given all schemas that apply to the same value; `shapes` if they are not
+        known."""
+        found: list[ArrayShape] = []
+        try:
+            for one in self.all_around(place):
+                if not self.around.get(one) or one in self.alone():
+                    arrays = self.algebra.values(self.algebra.place(one)).arrays
+                    found += [shape for shape in arrays if shape.unique == UNIQUE]
+        except LimitError:
+            return shapes
+        return shapes if self.documents.is_dynamic else tuple(found)
 
     def within(self, place: Place, passed: list[ArrayShape], inner: Doubt = NO_DOUBT) -> Doubt:
         """Return why items at a place cannot be distinguished, given all schemas that apply to the same value.
@@ -123,7 +147,7 @@ class UniqueItems:
             return NO_DOUBT
         around = self.around.get(place, ())
         if not around or self.documents.is_dynamic or place in self.alone():
-            if inner is NO_DOUBT or (doubt == inner and doubt.cause is not Cause.ANYTHING):
+            if inner is NO_DOUBT or doubt == inner:
                 return doubt
             where = place.pointer if "#" in place.pointer else f"#{place.pointer}"
             return Doubt(doubt.cause, f"at {where} {doubt.why}")
@@ -136,29 +160,45 @@ class UniqueItems:
     def doubt_around(self, place: Place) -> Doubt:
         """Return why too few items that differ may be left, though a place by itself leaves enough of them: another
         schema that applies to the value may demand more items, or allow fewer values."""
-        waiting = [place]
-        met: set[Place] = set()
-        while waiting:
-            place = waiting.pop()
-            around = () if self.documents.is_dynamic else self.around.get(place, ())
-            if _conjoins(place.schema):
+        for one in self.all_around(place):
+            if _conjoins(one.schema):
                 passed: list[ArrayShape] = []
-                doubt = self.within(place, passed)
+                doubt = self.within(one, passed)
                 if doubt.cause is Cause.RUN_OUT:
                     return doubt
-            for one in around:
-                if one not in met:
-                    met.add(one)
-                    waiting.append(one)
         return NO_DOUBT
 
+    def can_repeat(self, place: Place) -> bool:
+        """Whether arrays in which some item repeats can be enforced, whatever other schemas say about the same value:
+        the items are few, or all have one schema."""
+        if self.documents.is_dynamic:
+            return False
+        algebra = self.algebra
+        try:
+            for one in self.all_around(place):
+                term = algebra.place(one)
+                for shape in (*algebra.values(term).arrays, *algebra.values(term ^ 1).arrays):
+                    if shape.unique != REPEATS or not (shape.prefix or shape.contains):
+                        continue
+                    if any(listed(algebra, item) is None for item in places_of(shape)):
+                        return False
+        except LimitError:
+            return False
+        return True
+
+    def all_around(self, place: Place) -> list[Place]:
+        """Return the place, and those that apply to the same value around it."""
+        found = [place]
+        if not self.documents.is_dynamic:
+            for one in found:  # which grows
+                found += [outer for outer in self.around.get(one, ()) if outer not in found]
+        return found
+
     def doubt_about(self, shapes: tuple[ArrayShape, ...]) -> Doubt:
+        algebra = self.algebra
         for shape in shapes:
-            doubt = not_apart(self.algebra, shape)
-            if doubt is NO_DOUBT and differing(self.algebra, shape) == UNKNOWN:
-                doubt = RUN_OUT
-            if doubt is not NO_DOUBT:
-                return doubt
+            if differing(algebra, shape, partial(are_apart, algebra, shape)) == UNKNOWN:
+                return RUN_OUT
         return NO_DOUBT
 
     def alone(self) -> set[Place]:
@@ -195,29 +235,22 @@ def places_of(shape: ArrayShape) -> list[int]:
     return [shape.item(index) for index in range(n)]
 
 
-def not_apart(algebra: Meaning, shape: ArrayShape) -> Doubt:
-    """Return why items that are arrays or objects cannot be distinguished, given where they come."""
+def are_apart(algebra: Meaning, shape: ArrayShape) -> bool:
+    """Whether no arrays and objects that are not listed can be equal to another item, given where they come."""
     structured = algebra.meaning(STRUCTURED)
     terms = places_of(shape)
     for index, term in enumerate(terms):
         if listed_structured(algebra, term) is not None:
             continue
-        values = algebra.values(term)
         if index == len(shape.prefix) and (shape.most is None or shape.most > index + 1):
-            if values == ALL_VALUES:
-                return ANYTHING
-            return Doubt(Cause.STRUCTURED, f"items that are {_kinds(values)} cannot be distinguished")
+            return False
         for other, at_other in enumerate(terms):
+            if other == index:
+                continue
             try:
                 both = algebra.values(algebra.intersection_of([term, at_other, structured]))
             except LimitError:
-                both = ALL_VALUES
-            if other != index and (both.arrays or both.objects):
-                first, second = sorted((index, other))
-                why = f"the items at {first} and {second} may both be {_kinds(both)}, which cannot be distinguished"
-                return Doubt(Cause.STRUCTURED, why)
-    return NO_DOUBT
-
-
-def _kinds(values: Values) -> str:
-    return " or ".join([name for name, shapes in (("arrays", values.arrays), ("objects", values.objects)) if shapes])
+                return False
+            if both.arrays or both.objects:
+                return False
+    return True

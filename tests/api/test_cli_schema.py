@@ -266,7 +266,7 @@ def test_an_instance_with_a_key_twice(capsys: pytest.CaptureFixture[str], tmp_pa
 
 
 def test_hints_name_what_the_command_line_has(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    refused = written(tmp_path, "s.json", {"uniqueItems": True})
+    refused = written(tmp_path, "s.json", {"pattern": "(a)\\1"})
     assert run(capsys, refused)[2].endswith("hint: --report shows what the schema becomes without it\n")
     absent = written(tmp_path, "s.json", {"$ref": "http://h/x"})
     assert run(capsys, absent)[2].endswith("(in Python; the command line has no such option)\n")

@@ -1,0 +1,484 @@
+"""Items that must differ and may be any arrays or objects: what may follow an item depends on its value.
+
+The text of one terminal may decide what follows it (`Engine.add_followed`); an item is made of many terminals. So such
+an item is not a symbol that is followed by another. It is read by symbols each of which begins with one terminal and
+knows everything around it: what has been read of the item (`Trace`), and the symbols that the rest of the item and the
+array are made of (a *stack*, as of a pushdown automaton). The text that a terminal matches leads to the next such
+symbol. After the last terminal of the item its value is known, and the array continues with the symbol for this value.
+
+The stack is made of the symbols of a second loader with an engine of its own, which never reads a text. It is asked for
+the productions of its symbols, and `SchemaLoader.leaves` tells what its terminals stand for.
+
+While the item equals the beginning of an earlier one, a symbol for what may come next is made only if some completion
+of it differs from all earlier items (`can_differ`). The search follows the earlier items: any choice that none of them
+has made ends it. Values that an earlier item has at the same place are terminals of their own; so after a terminal
+whose text must be read the item differs from all earlier ones.
+
+Masks are made with `loose` symbols, which forget what has been read and allow equal items. What they allow wrongly
+comes after the end of such an item: `SchemaLoader.doubtful` describes these tokens.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+from ...earley._engine import Engine
+from ...earley._regex import Regexes
+from ...earley.errors import LimitError
+from ..errors import GrammarLimitError
+from ..json.numbers import NumberSet, exact, listed, number_set
+from .item_values import (
+    CLOSE_ARRAY,
+    CLOSE_OBJECT,
+    KEY,
+    OPEN_ARRAY,
+    OPEN_OBJECT,
+    VALUE,
+    Event,
+    Made,
+    Trace,
+    Tree,
+    tree_of,
+)
+from .text_sets import Texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from .load import SchemaLoader
+
+MAX_SEARCHED = 1 << 14
+"""At most so many places of earlier items are visited to find a completion that differs from them all. The search ends
+early if any choice is open that they have not made. Beyond it, GrammarLimitError."""
+
+MARKS: dict[str, Event | None] = {
+    "{": (OPEN_OBJECT, None),
+    "}": (CLOSE_OBJECT, None),
+    "empty }": (CLOSE_OBJECT, None),
+    "[": (OPEN_ARRAY, None),
+    "]": (CLOSE_ARRAY, None),
+    "empty ]": (CLOSE_ARRAY, None),
+    ",": None,
+    "first": None,
+}
+SINGLE = ("mark", "word", "key")
+"""Kinds of leaves that stand for one thing, which the text does not change."""
+WORDS: dict[str, Event] = {"null": (VALUE, (None,)), "true": (VALUE, (True,)), "false": (VALUE, (False,))}
+
+
+class Leaf:
+    """What a terminal of the second loader stands for.
+
+    kind: "mark" (content: its name, and the level of its loader), "word", "key" (of one name), "texts", "numbers", or
+    "keys". follow: of a followed terminal, returns the symbol after a text or number; None for others.
+    """
+
+    __slots__ = ("content", "follow", "kind")
+
+    def __init__(self, kind: str, content: Any, follow: Callable[[Any], int] | None = None) -> None:
+        self.kind = kind
+        self.content = content
+        self.follow = follow
+
+
+class Item:
+    """An item that must differ from others, and what follows it.
+
+    value: the symbol of the item. used: the canonical values from which it must differ. follow: returns the symbol
+    after an item with a canonical value. rest: the symbol after any item.
+    """
+
+    __slots__ = ("follow", "rest", "used", "value")
+
+    def __init__(self, value: int, used: frozenset[object], follow: Callable[[object], int], rest: int) -> None:
+        self.value = value
+        self.used = used
+        self.follow = follow
+        self.rest = rest
+
+
+class Stack:
+    """A symbol of the second loader and what is below; or the end of an inner item, and what follows the item; or, at
+    the bottom, the end of the item that is read."""
+
+    __slots__ = ("below", "head")
+
+    def __init__(self, head: int | Item, below: Stack | None) -> None:
+        self.head = head
+        self.below = below
+
+    def rest(self) -> Stack:
+        assert self.below is not None
+        return self.below
+
+
+Place = tuple[Stack, Trace]
+
+
+class FollowedItems:
+    """The second loader, and what its symbols are put together to. It refers to the first loader weakly."""
+
+    def __init__(self, make: Callable[[Engine], SchemaLoader]) -> None:
+        self.engine = Engine(Regexes())
+        self.loader = make(self.engine)
+        self.leaves: dict[int, Leaf | Item] = {}
+        self.loader.leaves = self.leaves
+        self.loader.holder = ref(self)
+        self.stacks: dict[tuple[int | Item, Stack | None], Stack] = {}
+        self.loose: dict[frozenset[Stack], int] = {}  # symbols that forget what has been read
+        self.trees: dict[object, Tree] = {}
+
+    def first(self, loader: SchemaLoader, term: int, item: tuple[Any, ...], origin: int) -> int | None:
+        """Return the symbol of an item of a term and of what follows it; None if no value of the term is left.
+
+        item: `used`, `follow` and `rest` as in `Item`, with symbols of the first loader."""
+        used, follow, rest = item
+        value = self.loader.value(term)
+        if value is None or not self.engine.is_productive(value):
+            return None
+        reading = Reading(self, loader, follow, rest, origin)
+        return reading.symbol([self.begin(value, rest, used, reading.made)])
+
+    def equal(self, loader: SchemaLoader, term: int, item: tuple[Any, ...], origin: int) -> int | None:
+        """Return the symbol of an item of a term that equals one of the `used` values, and of what follows it, which
+        is `rest`; None if there is none."""
+        used, _, rest = item
+        value = self.loader.value(term)
+        if value is None or not self.engine.is_productive(value):
+            return None
+        reading = Repeating(self, loader, lambda _: rest, rest, origin)
+        return reading.symbol([self.begin(value, rest, used, reading.made)])
+
+    def begin(self, value: int, rest: int, used: frozenset[object], made: Made) -> tuple[Stack, Trace]:
+        trace = Trace(None, None, (), ()).opened(None, self.trees_of(used), made)
+        return self.push(value, self.push(~rest, None)), trace
+
+    def is_left(self, value: int, used: frozenset[object]) -> bool:
+        """Whether a symbol of the second loader has a value that is not used."""
+        return self.engine.is_productive(value) and self.can_differ(*self.begin(value, 0, used, {}))
+
+    def push(self, head: int | Item, below: Stack | None) -> Stack:
+        """Return a stack: the same one for the same parts. A bottom is the complement of the symbol after any item."""
+        stack = self.stacks.get((head, below))
+        if stack is None:
+            stack = self.stacks[head, below] = Stack(head, below)
+        return stack
+
+    def push_all(self, heads: tuple[int, ...], below: Stack) -> Stack:
+        for head in reversed(heads):
+            below = self.push(head, below)
+        return below
+
+    def trees_of(self, used: frozenset[object]) -> list[Tree]:
+        found = []
+        for value in used:
+            tree = self.trees.get(value)
+            if tree is None:
+                tree = self.trees[value] = tree_of(value)
+            found.append(tree)
+        return found
+
+    def leaves_of(self, stack: Stack, trace: Trace, made: Made) -> Iterator[tuple[Leaf, Stack, Trace]]:
+        """Yield the terminals that may come first, each with the stack below it and the trace before it."""
+        agenda: list[tuple[Stack, Trace]] = [(stack, trace)]
+        while agenda:
+            resolved = self.resolved(*agenda.pop(), made)
+            if resolved is None:
+                continue
+            stack, trace = resolved
+            head, below = stack.head, stack.rest()
+            assert isinstance(head, int)
+            leaf = self.leaves.get(head)
+            if isinstance(leaf, Item):
+                opened = trace.opened(leaf, self.trees_of(leaf.used), made)
+                agenda.append((self.push(leaf.value, self.push(leaf, below)), opened))
+            elif leaf is not None:
+                yield leaf, below, trace
+            else:
+                agenda += [(self.push_all(rhs, below), trace) for rhs in self.productions(head)]
+
+    def productions(self, symbol: int) -> list[tuple[int, ...]]:
+        is_productive = self.engine.is_productive
+        return [rhs for rhs in self.engine.work_out(symbol) if all(map(is_productive, rhs))]
+
+    def resolved(self, stack: Stack, trace: Trace, made: Made) -> tuple[Stack, Trace] | None:
+        """Pass the ends of inner items at the top of a stack. Return None if one of them equals an earlier item."""
+        while isinstance(stack.head, Item):
+            if trace.frames[-1].candidates:
+                return None
+            stack = self.push(stack.head.follow(trace.value()), stack.rest())
+            trace = trace.closed(made)
+        return stack, trace
+
+    def after(self, leaf: Leaf, value: Any, stack: Stack, trace: Trace, made: Made) -> tuple[Stack, Trace]:
+        """Return the stack and the trace after a terminal. value: a key, or a canonical scalar."""
+        kind = leaf.kind
+        event: Event | None
+        if kind == "mark":
+            event = MARKS[leaf.content[0]]
+        elif kind == "word":
+            event = WORDS[leaf.content]
+        else:
+            event = (KEY if kind in ("key", "keys") else VALUE, leaf.content if kind == "key" else value)
+        if leaf.follow is not None:
+            stack = self.push(leaf.follow(value), stack.rest())  # in place of what may follow any text
+        return stack, trace if event is None else trace.after(event, made)
+
+    def can_differ(self, stack: Stack, trace: Trace) -> bool:
+        """Whether some completion of the items that are open differs, each from all its candidates."""
+        if trace.is_free():
+            return True
+        made: Made = {}
+        agenda = [(stack, trace)]
+        met: set[tuple[Stack, tuple[Any, ...]]] = set()
+        while agenda:
+            stack, trace = agenda.pop()
+            if trace.is_free():
+                return True
+            if stack.below is None or (stack, trace.frames) in met:
+                continue  # the item has ended, and candidates are left
+            met.add((stack, trace.frames))
+            if len(met) > MAX_SEARCHED:
+                raise GrammarLimitError(
+                    "cannot determine whether an item may differ from those before it: "
+                    f"more than {MAX_SEARCHED} places of these were compared"
+                )
+            for leaf, below, before in self.leaves_of(stack, trace, made):
+                if leaf.kind in SINGLE:
+                    agenda.append(self.after(leaf, None, below, before, made))
+                    continue
+                wanted = among(leaf.content, before.wanted(leaf.kind == "keys"))
+                if not self.is_empty(without(leaf.content, wanted)):
+                    return True
+                agenda += [self.after(leaf, value, below, before, made) for value in wanted]
+        return False
+
+    def can_equal(self, stack: Stack, trace: Trace) -> bool:
+        """Whether some completion of the outermost item equals one of its candidates."""
+        made: Made = {}
+        agenda = [(stack, trace)]
+        met: set[tuple[Stack, tuple[Any, ...]]] = set()
+        while agenda:
+            resolved = self.resolved(*agenda.pop(), made)
+            if resolved is None or not resolved[1].frames[0].candidates:
+                continue
+            stack, trace = resolved
+            if stack.below is None:
+                return True
+            if (stack, trace.frames) in met:
+                continue
+            met.add((stack, trace.frames))
+            if len(met) > MAX_SEARCHED:
+                raise GrammarLimitError(
+                    "cannot determine whether an item equals one before it: "
+                    f"more than {MAX_SEARCHED} places of these were compared"
+                )
+            for leaf, below, before in self.leaves_of(stack, trace, made):
+                values = [None] if leaf.kind in SINGLE else among(leaf.content, before.wanted(leaf.kind == "keys"))
+                agenda += [self.after(leaf, value, below, before, made) for value in values]
+        return False
+
+    def is_empty(self, content: Texts | NumberSet) -> bool:
+        if isinstance(content, NumberSet):
+            return content.is_empty()
+        return bool(self.loader.questions().is_empty(content))
+
+
+def among(content: Any, values: set[object]) -> list[Any]:
+    """Return those of the values that are in a set of texts or numbers."""
+    if isinstance(content, NumberSet):
+        return [value for value in values if isinstance(value, (int, Fraction)) and content.contains(value)]
+    return [value for value in values if isinstance(value, str) and content.has(value)]
+
+
+def without(content: Any, values: list[Any]) -> Any:
+    """Return a set of texts or numbers without some values."""
+    if not values:
+        return content
+    if isinstance(content, NumberSet):
+        return content.intersection(number_set(excluded=values))
+    return content.difference(Texts(frozenset(values)))
+
+
+def only(kind: str, content: Any, value: Any) -> tuple[str, Any]:
+    """Return the kind and the content of a leaf for one value of a set."""
+    if kind == "keys":
+        return "key", value
+    return kind, content.intersection(listed([value])) if kind == "numbers" else Texts(frozenset((value,)))
+
+
+class Reading:
+    """The symbols of one item of the first loader. There is one for each set of stacks that a text leads to, each with
+    its trace: the traces have the same events, but inner items may be open in one and not in another.
+
+    follow: returns the symbol after an item with a canonical value. rest: the symbol after any item. origin: see
+    `SchemaLoader.scalar`.
+    """
+
+    __slots__ = ("follow", "items", "known", "loader", "made", "origin", "rest")
+
+    def __init__(
+        self,
+        items: FollowedItems,
+        loader: SchemaLoader,
+        follow: Callable[[object], int],
+        rest: int,
+        origin: int,
+    ) -> None:
+        self.items = items
+        self.loader = loader
+        self.follow = follow
+        self.rest = rest
+        self.origin = origin
+        self.made: Made = {}
+        self.known: dict[frozenset[Place], int | None] = {}
+
+    def symbol(self, places: Iterable[Place]) -> int | None:
+        """Return the symbol for what is left of the item and of the array; None if only equal items are left."""
+        items = self.items
+        found: set[Place] = set()
+        for stack, trace in places:
+            resolved = items.resolved(stack, trace, self.made)
+            if resolved is None:
+                continue
+            stack, trace = resolved
+            if stack.below is None:
+                return self.end(trace)
+            if self.can_end(stack, trace):
+                found.add(resolved)
+        if not found:
+            return None
+        key = frozenset(found)
+        symbol = self.known.get(key)
+        if symbol is None:
+            expand = partial(self.expand, key)
+            symbol = self.known[key] = self.loader.engine.add_lazy("item", expand, witness=(self.rest,))
+        return symbol
+
+    def can_end(self, stack: Stack, trace: Trace) -> bool:
+        return self.items.can_differ(stack, trace)
+
+    def end(self, trace: Trace) -> int | None:
+        """Return the symbol after the item; None if it equals an earlier one."""
+        return None if trace.frames[0].candidates else self.follow(trace.value())
+
+    def expand(self, places: frozenset[Place]) -> list[list[int]]:
+        loader = self.loader
+        try:
+            loader.begin()
+            return self.productions(places)
+        except LimitError as error:
+            raise loader.algebra.located(error, self.origin) from None
+
+    def productions(self, places: frozenset[Place]) -> list[list[int]]:
+        single: dict[tuple[str, Any], list[Place]] = {}
+        several: dict[tuple[str, Any, Trace], list[tuple[Leaf, Stack]]] = {}
+        for stack, trace in places:
+            for leaf, below, before in self.items.leaves_of(stack, trace, self.made):
+                if leaf.kind in SINGLE:
+                    after = self.items.after(leaf, None, below, before, self.made)
+                    single.setdefault((leaf.kind, leaf.content), []).append(after)
+                else:
+                    several.setdefault((leaf.kind, leaf.content, before), []).append((leaf, below))
+        found: list[list[int]] = []
+        for (kind, content, before), leaves in several.items():
+            # Values that earlier items have here are terminals of their own. After all others the items differ.
+            wanted = among(content, before.wanted(kind == "keys"))
+            for value in wanted:
+                self.add_single(found, *only(kind, content, value), self.after(leaves, before, value))
+            self.add_others(found, kind, without(content, wanted), leaves, before)
+        for (kind, content), after_all in single.items():
+            self.add_single(found, kind, content, after_all)
+        return found
+
+    def add_others(
+        self, found: list[list[int]], kind: str, content: Any, leaves: list[tuple[Leaf, Stack]], before: Trace
+    ) -> None:
+        """Add a terminal for values that no earlier item has here."""
+        terminal = self.loader.followed_leaf(kind, content, partial(self.read, kind, leaves, before))
+        if terminal is not None:
+            found.append([terminal, self.loose(frozenset([below for _, below in leaves]))])
+
+    def add_single(self, found: list[list[int]], kind: str, content: Any, after: list[Place]) -> None:
+        symbol = self.symbol(after)
+        if symbol is not None:
+            terminal = self.loader.plain_leaf(kind, content)
+            if terminal is not None:
+                found.append([terminal, symbol])
+
+    def after(self, leaves: list[tuple[Leaf, Stack]], before: Trace, value: Any) -> list[Place]:
+        return [self.items.after(leaf, value, below, before, self.made) for leaf, below in leaves]
+
+    def read(self, kind: str, leaves: list[tuple[Leaf, Stack]], before: Trace, text: bytes) -> int:
+        """Return the symbol after a text of a followed terminal."""
+        try:
+            self.loader.begin()
+            value: Any
+            if kind == "numbers":
+                value = exact(Decimal(text.decode()))
+            else:
+                value = json.loads(text[: text.rindex(b'"') + 1])
+            symbol = self.symbol(self.after(leaves, before, value))
+        except LimitError as error:
+            raise self.loader.algebra.located(error, self.origin) from None
+        assert symbol is not None  # no earlier item has this value
+        return symbol
+
+    # What may follow, whatever has been read.
+
+    def loose(self, stacks: frozenset[Stack]) -> int:
+        if any(stack.below is None for stack in stacks):
+            return self.rest
+        items = self.items
+        symbol = items.loose.get(stacks)
+        if symbol is None:
+            expand = partial(self.expand_loose, stacks)
+            symbol = items.loose[stacks] = self.loader.engine.add_lazy("any item", expand, witness=(self.rest,))
+        return symbol
+
+    def expand_loose(self, stacks: frozenset[Stack]) -> list[list[int]]:
+        loader, items = self.loader, self.items
+        loader.begin()
+        leaves: dict[tuple[str, Any], set[Stack]] = {}
+        agenda = list(stacks)
+        while agenda:
+            stack = agenda.pop()
+            head, below = stack.head, stack.rest()
+            if isinstance(head, Item):
+                agenda.append(items.push(head.rest, below))
+                continue
+            leaf = items.leaves.get(head)
+            if isinstance(leaf, Item):
+                agenda.append(items.push_all((leaf.value, leaf.rest), below))
+            elif leaf is None:
+                agenda += [items.push_all(rhs, below) for rhs in items.productions(head)]
+            else:
+                leaves.setdefault((leaf.kind, leaf.content), set()).add(below)
+        found: list[list[int]] = []
+        for (kind, content), belows in leaves.items():
+            terminal = loader.plain_leaf(kind, content)
+            if terminal is not None:
+                found.append([terminal, self.loose(frozenset(belows))])
+        return found
+
+
+class Repeating(Reading):
+    """The same for an item that must equal an earlier one."""
+
+    __slots__ = ()
+
+    def can_end(self, stack: Stack, trace: Trace) -> bool:
+        return self.items.can_equal(stack, trace)
+
+    def end(self, trace: Trace) -> int | None:
+        return self.rest if trace.frames[0].candidates else None
+
+    def add_others(
+        self, found: list[list[int]], kind: str, content: Any, leaves: list[tuple[Leaf, Stack]], before: Trace
+    ) -> None:
+        """Add nothing: no earlier item has another value here."""
