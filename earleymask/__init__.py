@@ -25,7 +25,7 @@ from .errors import (
 from .grammar import Grammar, GrammarWarning
 from .grammar.errors import Row
 from .prepare import prepare
-from .trie import Vocabulary
+from .trie import Vocabulary, VocabularyWarning
 
 if TYPE_CHECKING:
     from .integration.transformers import GrammarLogitsProcessor as GrammarLogitsProcessor
@@ -49,6 +49,7 @@ __all__ = [
     "Row",
     "Vocabulary",
     "VocabularyError",
+    "VocabularyWarning",
     "__version__",
     "apply_bitmask",
     "fill_bitmasks",

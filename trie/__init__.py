@@ -4,7 +4,7 @@ Read in this order: `errors`, `vocabulary`, `_trie.pxd`, `_trie.pyx`, `_quotient
 per source of token bytes. Nothing here knows a grammar or a framework.
 """
 
-from .errors import EarleymaskError, VocabularyError
+from .errors import EarleymaskError, VocabularyError, VocabularyWarning
 from .vocabulary import Vocabulary
 
-__all__ = ["EarleymaskError", "Vocabulary", "VocabularyError"]
+__all__ = ["EarleymaskError", "Vocabulary", "VocabularyError", "VocabularyWarning"]

@@ -1,4 +1,4 @@
-"""The root of all errors of this package, and the error of vocabularies."""
+"""The root of all errors of this package; the error and the warning of vocabularies."""
 
 MAX_MESSAGE = 300
 """A message about a grammar is cut after so many characters; the line that it shows and its hint are not counted."""
@@ -14,6 +14,11 @@ class VocabularyError(EarleymaskError, ValueError):
     Raised for a tokenizer that does not determine the bytes of its tokens, for a vocabulary without EOS or without a
     special token that the grammar names, and for a file that was made for another vocabulary.
     """
+
+
+class VocabularyWarning(UserWarning):
+    """With this vocabulary, generation may go wrong in silence: its EOS is not what the model ends its turns with, no
+    token spells a character that grammars need, or the tokenizer puts a space before each text."""
 
 
 def shortened(message: str) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .errors import VocabularyError
@@ -75,7 +75,19 @@ def _read_fast(backend: Any, tokenizer: Any | None) -> TokenSource:
     if unknown is not None:
         special_ids.add(unknown)
     names = {token_id: token.content for token_id, token in added.items()}
-    return _with_roles(tokens, special_ids, names, tokenizer)
+    source = _with_roles(tokens, special_ids, names, tokenizer)
+    if spelling.model is not from_byte_level:
+        return source
+    return replace(source, is_byte_level=True, has_prefix_space=_has_prefix_space(backend))
+
+
+def _has_prefix_space(backend: Any) -> bool:
+    """Return whether a byte-level tokenizer puts a space before each text; False if that cannot be seen."""
+    try:
+        steps = list(_flat(_state(backend.pre_tokenizer, "pre-tokenizer"), "pretokenizers"))
+    except VocabularyError:
+        return False
+    return any(step["type"] == "ByteLevel" and step.get("add_prefix_space", False) for step in steps)
 
 
 def _fast_spelling(backend: Any) -> Spelling:
@@ -190,7 +202,7 @@ def _read_slow(tokenizer: Any) -> TokenSource:
                 names[token_id] = token
     source = _with_roles(tokens, special_ids, names, tokenizer)
     _compare_with_decoder(tokenizer, written, source)
-    return source
+    return replace(source, is_byte_level=is_bytes or spell is from_byte_level)
 
 
 def _written(tokenizer: Any, token_id: int, added: dict[int, Any]) -> str | bytes | None:
@@ -280,7 +292,17 @@ def _with_roles(
             if token_id is not None and token_id not in names:
                 special_ids.add(token_id)
                 names[token_id] = str(name)
-    return TokenSource(tokens, frozenset(special_ids), () if eos_id is None else (eos_id,), names)
+    eos_ids = () if eos_id is None else (eos_id,)
+    return TokenSource(tokens, frozenset(special_ids), eos_ids, names, template=_template(tokenizer))
+
+
+def _template(tokenizer: Any | None) -> str | None:
+    """Return the chat templates of a transformers object, one after the other; "" if it has none."""
+    if tokenizer is None:
+        return None
+    found = getattr(tokenizer, "chat_template", None)
+    templates = list(found.values()) if isinstance(found, dict) else [found]
+    return "\n".join([template for template in templates if isinstance(template, str)])
 
 
 def _refused(what: str, why: str) -> VocabularyError:

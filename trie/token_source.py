@@ -19,3 +19,9 @@ class TokenSource:
     eos_ids: tuple[int, ...] = ()
     names: Mapping[int, str] = field(default_factory=dict)
     """The names of added and special tokens, if they are not simply their bytes read as UTF-8."""
+    is_byte_level: bool = False
+    """Whether tokens are any bytes, so that all text can be spelled if each byte has a token."""
+    has_prefix_space: bool = False
+    """Whether a byte-level tokenizer puts a space before each text."""
+    template: str | None = None
+    """The chat template; "" if the tokenizer could have one and has none, None for a tokenizer without templates."""

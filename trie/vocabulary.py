@@ -52,7 +52,8 @@ class Vocabulary:
     - `size`: the number of logits, if the model has more logits than the tokenizer has ids (padded embeddings). It may
       also be smaller, if only special tokens other than EOS are beyond it.
 
-    Raises `VocabularyError` if the arguments do not fit together.
+    Raises `VocabularyError` if the arguments do not fit together. All but `from_tokens` and `bytes` give a
+    `VocabularyWarning` if generation may go wrong: the model ends its turns with another token than EOS, for example.
     """
 
     __slots__ = (
@@ -150,7 +151,7 @@ class Vocabulary:
         """
         from .from_transformers import read_transformers
 
-        return cls(_override(read_transformers(tokenizer), eos_token_id, special_token_ids), size=size)
+        return cls._read(read_transformers(tokenizer), eos_token_id, special_token_ids, size)
 
     @classmethod
     def from_tiktoken(
@@ -167,7 +168,7 @@ class Vocabulary:
         """
         from .from_tiktoken import read_tiktoken
 
-        return cls(_override(read_tiktoken(encoding), eos_token_id, special_token_ids), size=size)
+        return cls._read(read_tiktoken(encoding), eos_token_id, special_token_ids, size)
 
     @classmethod
     def from_mistral(
@@ -181,7 +182,7 @@ class Vocabulary:
         """Read a tokenizer of mistral-common, tekken or SentencePiece."""
         from .from_mistral import read_mistral
 
-        return cls(_override(read_mistral(tokenizer), eos_token_id, special_token_ids), size=size)
+        return cls._read(read_mistral(tokenizer), eos_token_id, special_token_ids, size)
 
     @classmethod
     def from_sentencepiece(
@@ -195,7 +196,23 @@ class Vocabulary:
         """Read a SentencePiece model: a loaded one, or the `.model` file at a path."""
         from .from_sentencepiece import read_sentencepiece
 
-        return cls(_override(read_sentencepiece(model), eos_token_id, special_token_ids), size=size)
+        return cls._read(read_sentencepiece(model), eos_token_id, special_token_ids, size)
+
+    @classmethod
+    def _read(
+        cls,
+        source: TokenSource,
+        eos_token_id: SupportsIndex | Iterable[SupportsIndex] | None,
+        special_token_ids: Iterable[SupportsIndex] | None,
+        size: int | None,
+    ) -> Vocabulary:
+        """Make a vocabulary of what a source module has read, and warn of it if generation may go wrong."""
+        from .traps import Made, warn
+
+        vocabulary = cls(_override(source, eos_token_id, special_token_ids), size=size)
+        made = Made(vocabulary.missing_bytes, vocabulary.eos_token_ids, vocabulary.special_tokens)
+        warn(source, made, chosen=eos_token_id is not None)
+        return vocabulary
 
     @classmethod
     def bytes(cls) -> Vocabulary:
