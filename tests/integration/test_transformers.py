@@ -563,6 +563,8 @@ def test_tokens_that_were_not_allowed_are_an_error() -> None:
     with pytest.raises(RejectedTokenError, match=r"row 0: .* token 33 at index 1") as caught:
         processor(torch.tensor([[7, ord("["), ord("!")]]), scores)
     assert (caught.value.index, caught.value.token_id) == (1, 33)
+    explanation = caught.value.explanation
+    assert explanation is not None and (explanation.text, explanation.offset, explanation.refused) == (b"[!", 1, "!")
     masked = processor(torch.tensor([[7, ord("["), ord("]")]]), scores)
     assert torch.isfinite(masked).nonzero().tolist() == [[0, EOS]], "still usable"
 
