@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 SHOWN_BEFORE, SHOWN_AFTER = 60, 20
@@ -190,9 +191,66 @@ def described(ranges: list[tuple[int, int]]) -> list[str]:
         return ["any character"]
     if len(left) <= FEW < len(ranges) + 2 and ranges[-1][1] == LAST:
         return [f"any character but {' and '.join([_range(each) for each in left])}"]
+    found: list[str] = []
+    if len(ranges) > SHOWN_RANGES:
+        found, ranges = _classes(ranges)
     shown = [_range(each) for each in ranges[:SHOWN_RANGES]]
     n = len(ranges) - len(shown)
-    return [*shown, *([f"{n} more ranges of characters"] if n else [])]
+    return [*found, *shown, *([f"{n} more ranges of characters"] if n else [])]
+
+
+_CLASSES = {
+    "L": "letters",
+    "N": "digits and other numbers",
+    "M": "marks",
+    "P": "punctuation",
+    "S": "symbols",
+    "Z": "spaces",
+}
+"""Classes of characters by the first letter of their category in Unicode."""
+
+
+@cache
+def _ranges_of_classes() -> dict[str, list[tuple[int, int]]]:
+    """Return the ranges of each class. This takes some tenths of a second, once."""
+    from unicodedata import category  # imported lazily: few explanations need it
+
+    found: dict[str, list[tuple[int, int]]] = {}
+    first, kind = 0, category("\0")[0]
+    for point in range(1, LAST + 2):
+        other = category(chr(point))[0] if point <= LAST else ""
+        if other != kind:
+            found.setdefault(kind, []).append((first, point - 1))
+            first, kind = point, other
+    return found
+
+
+def _classes(ranges: list[tuple[int, int]]) -> tuple[list[str], list[tuple[int, int]]]:
+    """Return the names of the classes of which all characters are in the ranges, and the ranges of the others."""
+    names = []
+    covered: list[tuple[int, int]] = []
+    outside = complement(ranges)
+    for kind, name in _CLASSES.items():
+        members = _ranges_of_classes()[kind]
+        if not _common(members, outside):
+            names.append(name)
+            covered += members
+    return names, _common(ranges, complement(covered)) if names else ranges
+
+
+def _common(left: list[tuple[int, int]], right: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the ranges of the characters that are in both; each side ascends."""
+    found = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        first, last = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
+        if first <= last:
+            found.append((first, last))
+        if left[i][1] < right[j][1]:
+            i += 1
+        else:
+            j += 1
+    return found
 
 
 def complement(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

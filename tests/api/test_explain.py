@@ -180,6 +180,18 @@ def test_all_characters_of_unicode(pattern: str) -> None:
     assert not any(first <= "\udfff" and last >= "\ud800" for first, last in found.characters)
 
 
+def test_large_sets_of_characters_are_named_by_their_classes() -> None:
+    def allowed(pattern: str) -> tuple[str, ...]:
+        return Matcher(Grammar.from_regex(pattern), BYTES).explain(None).allowed
+
+    assert allowed(r"\w") == ("letters", "digits and other numbers", '"_"')
+    assert allowed(r"[\d\w ]") == ("letters", "digits and other numbers", "a space", '"_"')
+    assert allowed(r"[0-9a-f]") == ('"0" to "9"', '"a" to "f"')
+    assert allowed(r"[^\n\"]") == ("any character but a line feed and '\"'",)
+    assert allowed(r"(?s:.)") == ("any character",)
+    assert allowed("[acegikmoqsuwyACEGIKMOQSUWY]")[-1] == "14 more ranges of characters"
+
+
 def test_a_character_split_between_tokens() -> None:
     vocabulary = Vocabulary.from_tokens([b"x", b"\xc3", b"\xa9", b"\xa0", b""], eos_token_id=4)
     matcher = Matcher(Grammar.from_regex("x[à-ç]"), vocabulary)
