@@ -40,7 +40,7 @@ def wrapping(given: dict[str, Any]) -> GrammarError | None:
         inner = '["json_schema"]' if isinstance(given.get("json_schema"), dict) else ""
         return _error("an OpenAI response format", f'{inner}["schema"]')
     if kind == "json_object":
-        return _error("an OpenAI response format", "", 'give {"type": "object"}, for any JSON object')
+        return _error("an OpenAI response format", "", "Grammar.json(object=True) allows any JSON object")
     if kind is None and isinstance(given.get("name"), str):
         for key, what in _BY_KEY.items():
             if isinstance(given.get(key), dict) and given.keys() <= _DESCRIBING | {key}:

@@ -12,6 +12,7 @@ import pytest
 
 import earleymask
 from earleymask.grammar.json_schema import options
+from earleymask.grammar.regex import Dialect
 from support.paths import ROOT
 
 WIDTH = 100
@@ -62,13 +63,23 @@ def test_the_options_of_types_are_those_of_schemas() -> None:
 
 
 def test_words_that_types_allow_are_those_that_the_check_allows() -> None:
-    aliases = {alias: get_args(getattr(options, alias)) for alias in ("Whitespace", "PropertyOrder", "Spellings")}
-    for alias, words in aliases.items():
-        name = {"Whitespace": "whitespace", "PropertyOrder": "property_order", "Spellings": "spellings"}[alias]
-        for word in words:
+    words = {
+        "whitespace": options.Whitespace,
+        "property_order": options.PropertyOrder,
+        "spellings": options.Spellings,
+        "string_escapes": options.StringEscapes,
+        "draft": options.Draft,
+    }
+    for name, alias in words.items():
+        for word in get_args(alias):
             earleymask.Grammar.from_json_schema({}, **{name: word})
-        with pytest.raises(ValueError, match=f"{name} must be one of {', '.join(map(repr, words))}, not 'pretty'"):
+        known = ", ".join(map(repr, get_args(alias)))
+        with pytest.raises(ValueError, match=rf"{name} must be one of {known}(, None)?, not 'pretty'"):
             earleymask.Grammar.from_json_schema({}, **{name: "pretty"})
+    for dialect in get_args(Dialect):
+        earleymask.Grammar.from_regex("a", dialect=dialect)
+    with pytest.raises(ValueError, match="unknown dialect 'perl'"):
+        earleymask.Grammar.from_regex("a", dialect="perl")  # type: ignore[arg-type]
 
 
 def test_the_docstring_explains_every_option_of_schemas() -> None:

@@ -40,7 +40,7 @@ def test_the_error_leads_to_the_schema(given: dict[str, Any], path: str) -> None
 def test_a_response_format_without_a_schema() -> None:
     with pytest.raises(GrammarError, match="response format") as caught:
         Grammar.from_json_schema({"type": "json_object"})
-    assert '{"type": "object"}' in (caught.value.hint or "")
+    assert "Grammar.json(object=True)" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(
