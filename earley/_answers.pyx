@@ -32,7 +32,7 @@ from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport K_REPEAT
 from earleymask.earley._part cimport ROOT_NODE, folded, part_key
 from earleymask.earley._parts cimport MAX_MEMBERS, parts_of, union_members
-from earleymask.earley._skeletons cimport item_dot, item_number, n_items_of, start_state_of
+from earleymask.earley._skeletons cimport item_dot, item_number, n_items_of
 from earleymask.earley._tables cimport (
     NONE, byteset_has, reserve, sequence, sequence_length, sort_u64, words_extend, words_free, words_push,
 )
@@ -63,9 +63,9 @@ cdef uint64_t BUDGET = 1 << 22
 
 cdef class Answers:
     """The answers of one grammar over one vocabulary. `before`: the answers that these replace; their counters
-    continue."""
+    continue. `modest`: for the second of two masks, see `_masks`."""
 
-    def __cinit__(self, Engine engine not None, TokenTrie trie not None, Answers before=None):
+    def __cinit__(self, Engine engine not None, TokenTrie trie not None, Answers before=None, bint modest=False):
         cdef uint32_t words[2]
         self.rules = engine.rules
         self.lexer = engine.lexer
@@ -74,6 +74,7 @@ cdef class Answers:
         self.trie = trie
         self.parts = parts_of(trie)
         self.template = Template(engine)
+        self.template.modest = modest
         self.template.engine = None                     # otherwise there would be a cycle: the engine keeps this object
         self.part_of = Map()
         self.places = Sequences("places")
@@ -172,7 +173,7 @@ cdef class Answers:
         if answer != NONE:
             self.n_asked += 1
             return answer
-        state = start_state_of(self.skeletons, skeleton)
+        state = self.template.begin_at(skeleton)
         if state == DEAD_STATE:
             return NONE
         answer = self.evaluate(skeleton, state, places)
@@ -565,7 +566,7 @@ cdef class Answers:
 
     cdef uint32_t state_without(self, uint32_t skeleton, uint32_t terminal) except? 0xFFFFFFFF nogil:
         """Return the lexer state with which lexemes begin at a row after an ignored terminal has ended."""
-        cdef uint32_t state = start_state_of(self.skeletons, skeleton), other
+        cdef uint32_t state = self.template.begin_at(skeleton), other
         cdef uint64_t key = (<uint64_t> state << 32) | terminal
         cdef const uint32_t* node = sequence(self.regexes.nodes, self.rules.symbols[terminal].node)
         cdef size_t i

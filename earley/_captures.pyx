@@ -33,7 +33,7 @@ from heapq import heappop, heappush
 from earleymask.earley._lexer cimport DEAD_STATE, accepted_at, n_accepted, n_terminals, next_state, node_at, terminal_at
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport R_EPSILON
-from earleymask.earley._rules cimport S_LAZY, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
+from earleymask.earley._rules cimport LOOSE, S_LAZY, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport (
     NONE, reserve, sequence, sequence_length, sort_u64, sort_unique, words_extend, words_free, words_push,
 )
@@ -152,6 +152,8 @@ cdef class Reading:
             n += 1
             for k in range(n_accepted(self.lexer, scanner.state)):
                 terminal = accepted_at(self.lexer, scanner.state, k)
+                if self.rules.symbols[terminal].role == LOOSE:
+                    continue
                 self.add_lexeme(terminal, scanner.begin, scanner.stand, place)
                 if self.rules.symbols[terminal].ignored:
                     words_extend(&self.arrivals, sequence(self.stands, scanner.stand),

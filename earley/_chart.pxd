@@ -7,7 +7,7 @@ from earleymask.earley._lexer cimport Lexer
 from earleymask.earley._meter cimport Meter
 from earleymask.earley._rules cimport Rules
 from earleymask.earley._skeletons cimport Skeletons
-from earleymask.earley._tables cimport ByteSet, Sequences, Words, sequence, sequence_length
+from earleymask.earley._tables cimport ByteSet, Map, Sequences, Words, sequence, sequence_length
 
 cdef enum:
     DEAD = 0                    # position: no sentence begins like this
@@ -93,6 +93,9 @@ cdef class Chart:
     cdef size_t stamps_capacity, locals_capacity
     cdef uint32_t epoch
     cdef Words pops, frame, made, words, vector, sources, waiting
+    cdef Words obliged              # as `sources`, each preceded by what is demanded of the text after it
+    cdef Words searched             # positions, by `leads_to_sentence`
+    cdef Map sentences              # position of which only demands are known -> whether it leads to a sentence
     cdef Words named                # argument of `step_named`
     cdef uint64_t* pairs
     cdef size_t n_pairs, pairs_capacity
@@ -107,6 +110,15 @@ cdef class Chart:
 
     # Return the position after `byte`; set `same` to bytes that lead to the same position.
     cdef uint32_t step(self, uint32_t position, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
+    # The same, though the position may not lead to a sentence, because the text cannot be what lookaheads demand of it.
+    cdef uint32_t step_unchecked(self, uint32_t position, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
+    # Return the position after the lexemes in `sources` and in `obliged`.
+    cdef uint32_t demand_after(self, uint32_t state, uint32_t terminal) except? 0xFFFFFFFE nogil
+    cdef uint32_t position_after_demands(self) except? 0xFFFFFFFF nogil
+    # Return whether the position leads to a sentence, if that can be seen without reading on.
+    cdef bint plainly_leads_on(self, uint32_t position) except -1 nogil
+    cdef uint32_t effort(self, uint32_t position) noexcept nogil
+    cdef bint leads_to_sentence(self, uint32_t position) except -1 nogil
     # The same by the position's table, which the second visit makes. May flush the tables.
     cdef uint32_t advance(self, uint32_t position, uint32_t byte) except? 0xFFFFFFFF nogil
     cdef uint32_t fill(self, uint32_t position, uint32_t table, uint32_t byte) except? 0xFFFFFFFF nogil

@@ -12,6 +12,11 @@ began. Positions are interned, too, and their transitions by byte are remembered
 grammar, whose states are made when they are first visited. Usually there is one live pair, and one table look-up for
 each byte.
 
+A lookahead may demand something of the text after its lexeme (`_lexer`). So one byte can end lexemes that demand
+different things of the text after them. Each demand then has a row of its own, whose live pair holds the demand. The
+rows themselves know nothing of demands. A position whose live pairs all hold demands, or wait for lexemes that will make
+some, may lead to no sentence: it is searched for a text that does (`leads_to_sentence`).
+
 Tables are a cache; they are flushed when there are too many. Rows, continuations and positions that no history of a
 matcher reaches (most come from mask walks) are dropped by `collect`, between calls.
 
@@ -21,23 +26,35 @@ All functions need the engine's lock. Not here: tokens (`_walk`, `_matcher`).
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from earleymask.earley._lexer cimport DEAD_STATE, accepted_at, n_accepted, n_terminals, node_at, terminal_at
+from earleymask.earley._emptiness cimport pop, push
+from earleymask.earley._lexer cimport (
+    DEAD_STATE, accepted_at, demand_at, n_accepted, n_terminals, node_at, terminal_at,
+)
 from earleymask.earley._meter cimport spend_steps
-from earleymask.earley._nodes cimport R_EPSILON
+from earleymask.earley._nodes cimport K_AND, R_EPSILON, nullable
+from earleymask.earley._rules cimport COVERED, LOOSE, PLAIN, S_SPECIAL
 from earleymask.earley._skeletons cimport (
-    NEW, O_ACCEPTS, O_HEADER, O_N_ARGUMENTS, O_N_ITEMS, O_N_POPS, O_N_RECIPES, O_SKELETON, ROOT_SHAPE, accepts_at,
+    NEW, Closure, O_ACCEPTS, O_HEADER, O_N_ARGUMENTS, O_N_ITEMS, O_N_POPS, O_N_RECIPES, O_SKELETON, ROOT_SHAPE, accepts_at,
     item_dot, item_number, n_items_of, start_state_of,
 )
 from earleymask.earley._tables cimport (
-    NONE, byteset_and, byteset_fill, keep_marked, lowest_bit, rehash, reserve, sequence, sequence_length, sort_u64,
+    NONE, byteset_and, byteset_fill, byteset_has, byteset_or, keep_marked, lowest_bit, rehash, reserve, sequence, sequence_length, sort_u64,
     sort_unique, words_extend, words_free, words_push,
 )
 from earleymask.trie._build cimport DEBUG
 from earleymask.trie._memory cimport calloc, malloc
 
+from earleymask.earley.errors import LimitError
+
 cdef enum:
     CHART_TABLES = 512          # tables of a chart, until a walk over the whole trie needs MAX_TABLES
     IGNORED = 0xFFFFFFFF        # in `sources`, in place of an outcome: an ignored lexeme
+    # Whether a position leads to a sentence, in `sentences`.
+    NO_SENTENCE = 0
+    SENTENCE = 1
+    SEARCHED = 2                # by the current search
+    NOT_KNOWN = 3
+    MAX_SEARCHED = 1 << 13      # positions that one such search may visit; beyond this the call fails
 
 
 # A collection starts when at least so many words are kept; few in debug builds, so that tests collect all the time.
@@ -60,6 +77,7 @@ cdef class Chart:
         self.ends = Sequences("ends of lexemes", 1 << 27)
         for table in (self.continuations, self.rows, self.positions, self.ends):
             bound(table, self.meter.most_matcher_bytes)
+        self.sentences = Map()
         self.collect_at = COLLECT_WORDS
         self.max_tables = CHART_TABLES
         self.start_afresh()
@@ -106,6 +124,8 @@ cdef class Chart:
         words_free(&self.words)
         words_free(&self.vector)
         words_free(&self.sources)
+        words_free(&self.obliged)
+        words_free(&self.searched)
 
     # ---- bytes --------------------------------------------------------------------------------------------------
 
@@ -169,36 +189,185 @@ cdef class Chart:
         return table << 8
 
     cdef uint32_t step(self, uint32_t position, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
+        cdef uint32_t target = self.step_unchecked(position, byte, same)
+        if self.rules.has_demanding and not self.has_variables and target != DEAD and not self.leads_to_sentence(target):
+            return DEAD
+        return target
+
+    cdef uint32_t step_unchecked(self, uint32_t position, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
         cdef size_t i, k, n = n_pairs_at(self, position)
-        cdef uint32_t row, state, transition, terminal, outcome
+        cdef uint32_t row, state, transition, terminal, outcome, demand
+        cdef Words* ended
+        cdef bint checked = self.rules.has_demanding and not self.has_variables
         self.n_steps += 1
         spend_steps(self.meter, 8 + 16 * n)
         byteset_fill(same, <uint64_t> -1)
-        self.n_pairs = self.sources.n = 0
+        self.n_pairs = self.sources.n = self.obliged.n = 0
         for i in range(n):
             row = pair_row(self, position, i)
             state = pair_state(self, position, i)
             transition = self.lexer.transition(state, byte)
             byteset_and(same, &self.lexer.transitions[transition].bytes)
             state = self.lexer.transitions[transition].target
-            if state == DEAD_STATE:
+            if state == DEAD_STATE or (checked and not self.lexer.is_read(state, self.rules.symbols)):
                 continue
             self.push_pair(row, state)
             for k in range(n_accepted(self.lexer, state)):
                 terminal = accepted_at(self.lexer, state, k)
+                if checked and self.rules.symbols[terminal].role == LOOSE:
+                    continue
                 if self.rules.symbols[terminal].followed and self.lexer.has_read(state):
                     outcome = self.scan_followed(row, state, terminal)
                 else:
                     outcome = self.skeletons.scan(skeleton_of(self, row), terminal)
+                ended = &self.sources
+                demand = self.demand_after(state, terminal)
+                if demand != NONE:
+                    ended = &self.obliged
                 if outcome != NONE:
-                    words_push(&self.sources, outcome)
-                    words_push(&self.sources, row)
+                    if demand != NONE:
+                        words_push(ended, demand)
+                    words_push(ended, outcome)
+                    words_push(ended, row)
                 if self.rules.symbols[terminal].ignored:
-                    words_push(&self.sources, IGNORED)
-                    words_push(&self.sources, row)
+                    if demand != NONE:
+                        words_push(ended, demand)
+                    words_push(ended, IGNORED)
+                    words_push(ended, row)
+        if self.obliged.n:
+            return self.position_after_demands()
         if self.sources.n == 0:
             return self.intern_position(NO_ROW)
         return self.position_of(self.next_row())
+
+    # ---- demands ------------------------------------------------------------------------------------------------
+
+    cdef uint32_t demand_after(self, uint32_t state, uint32_t terminal) except? 0xFFFFFFFE nogil:
+        """Return what is demanded of the text after a lexeme that ends in this lexer state, or NONE."""
+        cdef uint32_t demand = demand_at(self.lexer, state), inside = self.rules.symbols[terminal].inside, own
+        if inside == NONE:
+            return demand
+        own = self.lexer.regexes.cutter.demand(self.lexer.regexes, self.lexer.node_of(state, terminal), inside)
+        return own if demand == NONE else self.lexer.regexes.both(demand, own)
+
+    cdef uint32_t position_after_demands(self) except? 0xFFFFFFFF nogil:
+        cdef size_t i
+        cdef uint32_t row, state, demand = 0, last = 0, accepting = NO_ROW
+        cdef bint more = True
+        for i in range(0, self.sources.n, 2):
+            words_push(&self.obliged, NONE)
+            words_extend(&self.obliged, self.sources.data + i, 2)
+        while True:                                     # by demand, in the order of their numbers; NONE comes last
+            more = False
+            for i in range(0, self.obliged.n, 3):
+                if self.obliged.data[i] > last and (not more or self.obliged.data[i] < demand):
+                    demand = self.obliged.data[i]
+                    more = True
+            if not more:
+                break
+            last = demand
+            self.sources.n = 0
+            for i in range(0, self.obliged.n, 3):
+                if self.obliged.data[i] == demand:
+                    words_extend(&self.sources, self.obliged.data + i + 1, 2)
+            row = self.next_row()
+            state = self.start_state(row)
+            if demand != NONE:
+                state = self.lexer.with_demand(state, demand)
+            if state != DEAD_STATE:
+                self.push_pair(row, state)
+        # The text may end, or a special token may come, after all lexemes that do not demand that the text continues.
+        self.sources.n = 0
+        for i in range(0, self.obliged.n, 3):
+            if self.obliged.data[i] == NONE or nullable(self.lexer.regexes, self.obliged.data[i]):
+                words_extend(&self.sources, self.obliged.data + i + 1, 2)
+        if self.sources.n:
+            accepting = self.next_row()
+        return self.intern_position(accepting)
+
+    cdef bint plainly_leads_on(self, uint32_t position) except -1 nogil:
+        cdef uint32_t row = row_at(self, position), state
+        cdef const Closure* closure
+        cdef size_t i, k
+        if row != NO_ROW:
+            if accepts_at(self.skeletons, skeleton_of(self, row)):
+                return True
+            closure = self.skeletons.closure(skeleton_of(self, row))
+            for k in range(closure.n_scans):
+                if self.rules.symbols[closure.scans[k].symbol].kind == S_SPECIAL:
+                    return True
+        for i in range(n_pairs_at(self, position)):
+            state = pair_state(self, position, i)
+            if demand_at(self.lexer, state) == NONE:
+                for k in range(n_terminals(self.lexer, state)):
+                    if self.rules.symbols[terminal_at(self.lexer, state, k)].role in (PLAIN, COVERED):
+                        return True
+        return False
+
+    cdef uint32_t effort(self, uint32_t position) noexcept nogil:
+        """Return how much is demanded at a position, so that a search can begin with the least: a number of words."""
+        cdef const uint32_t* p
+        cdef uint32_t demand, effort, least = 1 << 30
+        cdef size_t i, k
+        for i in range(n_pairs_at(self, position)):
+            demand = demand_at(self.lexer, pair_state(self, position, i))
+            effort = 0
+            if demand != NONE:
+                p = sequence(self.lexer.regexes.nodes, demand)
+                effort = <uint32_t> sequence_length(self.lexer.regexes.nodes, demand)
+                for k in range(1, effort if p[0] == K_AND else 1):
+                    effort += <uint32_t> sequence_length(self.lexer.regexes.nodes, p[k])
+            least = min(least, effort)
+        return least
+
+    cdef bint leads_to_sentence(self, uint32_t position) except -1 nogil:
+        cdef uint32_t known, byte, here, target
+        cdef size_t i, n_pending = 0, capacity = 0
+        cdef uint64_t* pending = NULL       # a heap: effort, indexes into `searched` from the last one
+        cdef ByteSet seen, same
+        cdef bint found = False, decided = False
+        if self.plainly_leads_on(position):
+            return True
+        known = self.sentences.get(position)
+        if known == SENTENCE or known == NO_SENTENCE:
+            return known == SENTENCE
+        self.searched.n = 0
+        words_push(&self.searched, position)
+        self.sentences.put(position, SEARCHED)
+        try:
+            push(&pending, &n_pending, &capacity, NONE)
+            while n_pending and not found:
+                here = self.searched.data[NONE - <uint32_t> pop(pending, &n_pending)]
+                byteset_fill(&seen, 0)
+                for byte in range(256):
+                    if byteset_has(&seen, byte):
+                        continue
+                    target = self.step_unchecked(here, byte, &same)
+                    byteset_or(&seen, &same)
+                    if target == DEAD:
+                        continue
+                    known = self.sentences.get(target)
+                    if known == SENTENCE or self.plainly_leads_on(target):
+                        found = True
+                        break
+                    if known != SEARCHED and known != NO_SENTENCE:
+                        if self.searched.n > MAX_SEARCHED:
+                            with gil:
+                                raise LimitError(f"what lookaheads demand of the text: more than {MAX_SEARCHED} positions "
+                                                 "were searched for a text that meets it; simplify the lookaheads")
+                        push(&pending, &n_pending, &capacity,
+                             (<uint64_t> self.effort(target) << 32) | (NONE - <uint32_t> self.searched.n))
+                        words_push(&self.searched, target)
+                        self.sentences.put(target, SEARCHED)
+            decided = True
+        finally:
+            free(pending)
+            # If there is no sentence, all positions that were searched lead to none.
+            for i in range(self.searched.n):
+                self.sentences.put(self.searched.data[i], NO_SENTENCE if decided and not found else NOT_KNOWN)
+        if found:
+            self.sentences.put(position, SENTENCE)
+        return found
 
     cdef uint32_t position_of(self, uint32_t row) except? 0xFFFFFFFF nogil:
         """Return the position of `row` and the live pairs gathered so far."""
@@ -270,6 +439,21 @@ cdef class Chart:
         row = self.next_row()
         if spelled == DEAD:
             return self.position_of(row)
+        if self.rules.has_demanding:                    # a pair of the position may hold a demand: each keeps its row
+            for i in range(n_pairs_at(self, spelled)):
+                self.push_pair(pair_row(self, spelled, i), pair_state(self, spelled, i))
+            state = self.start_state(row)
+            if state != DEAD_STATE:
+                self.push_pair(row, state)
+            other = row_at(self, spelled)
+            if other != NO_ROW and other != row:
+                self.sources.n = 0
+                words_push(&self.sources, IGNORED)
+                words_push(&self.sources, other)
+                words_push(&self.sources, IGNORED)
+                words_push(&self.sources, row)
+                row = self.next_row()
+            return self.intern_position(row)
         other = row_at(self, spelled)
         if other != NO_ROW:
             state = self.start_state(other)
@@ -301,15 +485,16 @@ cdef class Chart:
 
     cdef set terminals_at(self, uint32_t position):
         """Return the terminals whose lexemes may begin or continue at a position."""
-        cdef uint32_t state
+        cdef uint32_t state, terminal
         cdef size_t i, k
         found = set()
         for i in range(n_pairs_at(self, position)):
             state = pair_state(self, position, i)
             for k in range(n_terminals(self.lexer, state)):
                 # If nothing of a lexeme is left, it has ended here; another pair has what may follow it.
-                if node_at(self.lexer, state, k) != R_EPSILON:
-                    found.add(terminal_at(self.lexer, state, k))
+                terminal = terminal_at(self.lexer, state, k)
+                if node_at(self.lexer, state, k) != R_EPSILON and self.rules.symbols[terminal].role != LOOSE:
+                    found.add(terminal)
         return found
 
     # ---- rows ---------------------------------------------------------------------------------------------------
@@ -631,7 +816,7 @@ cdef class Chart:
         return (self.continuations.n_bytes() + self.rows.n_bytes() + self.positions.n_bytes() + self.ends.n_bytes()
                 + self.n_tables * <size_t> 1024
                 + (self.row_after.n + self.popped.n + self.popped_at.n + self.popped_rows.n + self.table_of.n) * sizeof(uint32_t)
-                + self.stamps_capacity * sizeof(uint32_t) + self.n_mask_of * sizeof(Mask*))
+                + self.stamps_capacity * sizeof(uint32_t) + self.n_mask_of * sizeof(Mask*) + self.sentences.n_bytes())
 
     cdef size_t n_history_words(self) noexcept nogil:
         cdef const History* history = self.histories
@@ -750,6 +935,7 @@ cdef class Chart:
         self.ends.clear()
         n_popped = self.popped.n
         self.row_after.n = self.popped.n = self.popped_at.n = self.popped_rows.n = self.n_mask_of = 0
+        self.sentences.clear()
         self.n_checked = self.n_checked_rows = self.n_checked_continuations = 0
         self.flush_tables()
         if self.stamps_capacity:

@@ -20,6 +20,12 @@ cdef class Cuts:
 
     cdef uint32_t derive(self, Unions nodes, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
     cdef uint32_t make(self, Unions nodes, size_t base) except? 0xFFFFFFFF nogil
+    # Return what may follow a text that ends in `node`, whose question is Q_OPEN. If nothing outside lookaheads could
+    # refute it there, `inside` must follow, too.
+    cdef uint32_t demand(self, Unions nodes, uint32_t node, uint32_t inside) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_demand(self, Unions nodes, size_t base) except? 0xFFFFFFFF nogil
+    cdef void drop_oracles(self, Unions nodes, size_t base) noexcept nogil
+    cdef uint32_t intern(self, Unions nodes, size_t base, bint answer) except? 0xFFFFFFFF nogil
     cdef int answers(self, Unions nodes, size_t base) except -1 nogil
     cdef following_of(self, Unions nodes, size_t base, int depth, list followings, dict met)
     cdef int step(self, Unions nodes, size_t base, uint32_t byte, uint32_t mode, ByteSet* same) except -1 nogil

@@ -23,7 +23,9 @@ Lookbehinds can be answered when they are asked. Each asks whether one of the *o
 of the form "anything, then the body", whose derivatives are kept with the state.
 
 A state also holds a *question*, see `Regexes.cuts`; it is nullable if the answer is yes. To find what may follow a
-text, read on: threads of lookaheads read what follows, all others have ended.
+text, read on: threads of lookaheads read what follows, all others have ended. The states that are met there are nodes,
+too, with the question Q_FOLLOWING: such a node matches the texts that may follow, so what a text demands of the next
+one is read byte by byte, like everything else (`demand`).
 """
 
 from libc.stdint cimport uint64_t
@@ -34,7 +36,8 @@ from earleymask.earley._characters cimport encode
 from earleymask.earley._nodes cimport (
     CP_HEADER, CP_ORACLES, CP_ORDERED, CP_POINTS, CUTS_ORACLES, CUTS_PROGRAM, CUTS_QUESTION, F_NULLABLE, G_BODY,
     G_ELSE, G_LOOK, G_PARENT, G_WORDS, I_ASKS, I_OP, I_OWNER, I_WORDS, I_X, I_Y, K_CUTS, OP_ATOM, OP_BEHIND,
-    OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, R_EMPTY, R_EPSILON, T_CLOSE, T_CUT, T_MATCH, T_OPEN, T_THREAD, Nodes,
+    OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, Q_DECIDED, Q_FOLLOWING, Q_MIXED, Q_OPEN, Q_OUTSIDE, R_EMPTY, R_EPSILON,
+    T_CLOSE, T_CUT, T_MATCH, T_OPEN, T_THREAD, Nodes,
     code_begins, cut_program, groups_begin, item_length, items_begin, nullable,
 )
 from earleymask.earley._tables cimport (
@@ -111,9 +114,55 @@ cdef class Cuts:
         cdef size_t base = nodes.stack.n
         cdef uint32_t result
         words_extend(&nodes.stack, sequence(nodes.nodes, node), sequence_length(nodes.nodes, node))
-        self.step(nodes, base, byte, STEP, same)
-        result = self.make(nodes, base)
+        if nodes.stack.data[base + CUTS_QUESTION] == Q_FOLLOWING:
+            self.step(nodes, base, byte, LOOK_ON, same)
+            result = self.make_demand(nodes, base)
+        else:
+            self.step(nodes, base, byte, STEP, same)
+            result = self.make(nodes, base)
         nodes.stack.n = base
+        return result
+
+    cdef uint32_t demand(self, Unions nodes, uint32_t node, uint32_t inside) except? 0xFFFFFFFF nogil:
+        cdef size_t base = nodes.stack.n
+        cdef uint32_t result
+        cdef bint fine
+        words_extend(&nodes.stack, sequence(nodes.nodes, node), sequence_length(nodes.nodes, node))
+        end_lexeme(self, nodes, base)
+        fine = outside(self, nodes, base) == 1
+        nodes.stack.data[base + CUTS_QUESTION] = Q_FOLLOWING
+        result = self.make_demand(nodes, base)
+        nodes.stack.n = base
+        return nodes.both(result, inside) if fine else result
+
+    cdef uint32_t make_demand(self, Unions nodes, size_t base) except? 0xFFFFFFFF nogil:
+        """Return the node of the texts that may follow the ended lexeme stack[base:], which stays there."""
+        cdef uint32_t known = verdict(nodes, base)
+        if known != UNKNOWN:
+            return nodes.make_not(R_EMPTY) if known else R_EMPTY
+        self.drop_oracles(nodes, base)
+        return self.intern(nodes, base, ends_well(self, nodes, base))
+
+    cdef void drop_oracles(self, Unions nodes, size_t base) noexcept nogil:
+        """Forget the oracles that no thread will ask, so that states do not differ in them."""
+        cdef const uint32_t* program = program_of(nodes, base)
+        cdef const uint32_t* code = code_of(program)
+        cdef size_t i = base + items_begin(program)
+        cdef uint32_t asked = 0, oracle
+        while i < nodes.stack.n:
+            if nodes.stack.data[i] == T_THREAD:
+                asked |= code[<size_t> nodes.stack.data[i + 1] * I_WORDS + I_ASKS]
+            i += item_length(nodes.stack.data[i])
+        for oracle in range(program[CP_ORACLES]):
+            if not (asked >> oracle) & 1:
+                nodes.stack.data[base + CUTS_ORACLES + oracle] = R_EMPTY
+
+    cdef uint32_t intern(self, Unions nodes, size_t base, bint answer) except? 0xFFFFFFFF nogil:
+        cdef uint32_t result = nodes.nodes.find(nodes.stack.data + base, nodes.stack.n - base)
+        if result == NONE:
+            result = nodes.make(nodes.stack.data + base, nodes.stack.n - base)
+            if answer:
+                nodes.flags[result] |= F_NULLABLE
         return result
 
     cdef uint32_t make(self, Unions nodes, size_t base) except? 0xFFFFFFFF nogil:
@@ -122,15 +171,13 @@ cdef class Cuts:
         cdef const uint32_t* code = code_of(program)
         cdef uint32_t* item
         cdef size_t first = base + items_begin(program), i = first, end = nodes.stack.n
-        cdef uint32_t asked = 0, question = nodes.stack.data[base + CUTS_QUESTION], result
-        cdef int answer
+        cdef uint32_t question = nodes.stack.data[base + CUTS_QUESTION], result
         cdef bint plain = not program[CP_ORDERED], matched = False
         if i == end:
             return R_EMPTY
         while i < end:
             item = nodes.stack.data + i
             if item[0] == T_THREAD:
-                asked |= code[<size_t> item[1] * I_WORDS + I_ASKS]
                 if code[<size_t> code[<size_t> item[1] * I_WORDS + I_Y] * I_WORDS + I_OP] != OP_MATCH:
                     plain = False
             elif item[0] == T_MATCH:
@@ -139,7 +186,7 @@ cdef class Cuts:
                 plain = False
             i += item_length(item[0])
         if plain or (matched and end == first + 1):         # nothing is conditional
-            if question > 1:                                # asks for a text after which not everything may come
+            if question > 1 and question != Q_DECIDED:      # asks for a text after which not everything may come
                 return R_EMPTY
             i = first
             while i < end:
@@ -148,16 +195,9 @@ cdef class Cuts:
                 result = item[2] if item[0] == T_THREAD else R_EPSILON
                 words_push(&nodes.stack, result)
             return nodes.make_union(end)
-        for i in range(program[CP_ORACLES]):
-            if not (asked >> i) & 1:
-                nodes.stack.data[base + CUTS_ORACLES + i] = R_EMPTY     # will not be asked, so states need not differ in it
+        self.drop_oracles(nodes, base)
         result = nodes.nodes.find(nodes.stack.data + base, end - base)
-        if result == NONE:
-            answer = self.answers(nodes, base)              # first, so that an error leaves no node without its answer
-            result = nodes.make(nodes.stack.data + base, end - base)
-            if answer:
-                nodes.flags[result] |= F_NULLABLE
-        return result
+        return result if result != NONE else self.intern(nodes, base, self.answers(nodes, base))
 
     cdef int answers(self, Unions nodes, size_t base) except -1 nogil:
         """Return whether a text may end in this state, as its question asks."""
@@ -165,7 +205,18 @@ cdef class Cuts:
         cdef uint32_t question = nodes.stack.data[base + CUTS_QUESTION]
         cdef int answer = 0
         if end_lexeme(self, nodes, copy):
-            answer = is_followed(self, nodes, copy, question) if question else ends_well(self, nodes, copy)
+            if question == 0:
+                answer = ends_well(self, nodes, copy)
+            elif question == Q_DECIDED:
+                answer = verdict(nodes, copy) == 1
+            elif question == Q_OPEN:
+                answer = verdict(nodes, copy) == UNKNOWN
+            elif question == Q_OUTSIDE:
+                answer = verdict(nodes, copy) == UNKNOWN and outside(self, nodes, copy) == 1
+            elif question == Q_MIXED:
+                answer = verdict(nodes, copy) == UNKNOWN and outside(self, nodes, copy) == UNKNOWN
+            else:
+                answer = is_followed(self, nodes, copy, question)
         nodes.stack.n = copy
         return answer
 
@@ -501,6 +552,21 @@ cdef int look_on(Cuts cuts, Unions nodes, size_t base, uint32_t point) except -1
     for i in range(encode(program_of(nodes, base)[CP_HEADER + point], encoded)):
         cuts.step(nodes, copy, encoded[i], LOOK_ON, &same)
     return 0
+
+
+cdef int outside(Cuts cuts, Unions nodes, size_t base) except -1 nogil:
+    """Return whether the ended lexeme matches if the text ends here, too, or continues with one of the points: 1 yes in
+    all cases, 0 in none, else UNKNOWN. Points are code points at which no lookahead reads on, so each of them decides."""
+    cdef size_t copy = nodes.stack.n
+    cdef uint32_t point
+    cdef int answer = ends_well(cuts, nodes, base), other
+    for point in range(n_points_of(nodes, base)):
+        look_on(cuts, nodes, base, point)
+        other = verdict(nodes, copy)
+        nodes.stack.n = copy
+        if other != answer:
+            return UNKNOWN
+    return answer
 
 
 cdef int is_followed(Cuts cuts, Unions nodes, size_t base, uint32_t number) except -1 nogil:

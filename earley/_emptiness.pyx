@@ -81,7 +81,6 @@ cdef int search(Nodes nodes, uint32_t start) except -1 nogil:
 
 
 cdef int push(uint64_t** heap, size_t* n, size_t* capacity, uint64_t key) except -1 nogil:
-    """Add a key to a heap whose least key is first."""
     cdef size_t i = n[0], parent
     reserve(<void**> heap, capacity, i + 1, sizeof(uint64_t))
     n[0] += 1
@@ -96,7 +95,6 @@ cdef int push(uint64_t** heap, size_t* n, size_t* capacity, uint64_t key) except
 
 
 cdef uint64_t pop(uint64_t* heap, size_t* n) noexcept nogil:
-    """Remove and return the least key; there is one."""
     cdef uint64_t least = heap[0], last
     cdef size_t i = 0, child = 1
     n[0] -= 1

@@ -34,6 +34,18 @@ class Engine:
         this arena are sometimes renumbered: such a function may keep symbols from one call to the next, but no nodes.
         """
 
+    def add_demanding(self, name: str, node: int, inside: int) -> int:
+        """Add a terminal whose text may demand something of the text after it: `node` is one that `Regexes.cuts` made
+        with the question OPEN. After a text that the question OUTSIDE accepts, too, one code point of `inside` must
+        follow. Every symbol
+        must derive a text without such terminals, too."""
+
+    def add_loose(self, name: str, node: int) -> int:
+        """Add a terminal that stands for demanding and covered ones in the first of two masks."""
+
+    def set_covered(self, symbol: int) -> None:
+        """Declare that wherever the terminal may stand, a loose one may stand that matches its texts."""
+
     def add_followed(self, name: str, node: int, follow: Callable[[bytes], int]) -> int:
         """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol `follow(text)`.
 

@@ -16,7 +16,8 @@ from operator import index
 from weakref import ref
 
 from earleymask.earley._meter cimport Meter, start
-from earleymask.earley._rules cimport S_NONTERMINAL, S_SPECIAL, S_TERMINAL
+from earleymask.earley._nodes cimport R_EMPTY
+from earleymask.earley._rules cimport COVERED, DEMANDING, LOOSE, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport NONE
 
 MAX_TOKEN_ID = 0xFFFFFFFF
@@ -58,6 +59,34 @@ cdef class Engine:
         if self.regexes.is_empty(node):
             raise ValueError(f"terminal {name!r} matches nothing")
         return self.rules.add_symbol(name, S_TERMINAL, self.regexes.is_nullable(node), node, ignored)
+
+    def add_demanding(self, str name not None, node, inside) -> int:
+        """Add a terminal whose text may demand something of the text after it: `node` is one that `Regexes.cuts` made
+        with the question OPEN. It must not match the empty string. After a text that `Regexes.cuts` with the question
+        OUTSIDE matches, too, one code point of the node `inside` must follow.
+
+        Every symbol of the grammar must derive a text without such terminals, too. So a row of which nothing is demanded
+        always leads to a sentence. Wherever such a terminal may stand, a loose one may stand (`add_loose`).
+        """
+        symbol = self.add_terminal(name, node)
+        self.rules.symbols[<uint32_t> symbol].role = DEMANDING
+        self.rules.symbols[<uint32_t> symbol].inside = self.regexes.make_concat(
+            self.regexes.known(inside), self.regexes.make_not(R_EMPTY))
+        self.rules.has_demanding = True
+        return symbol
+
+    def add_loose(self, str name not None, node) -> int:
+        """Add a terminal that matchers do not read. Masks are made twice: first with loose terminals in place of demanding
+        and of covered ones, then without loose and demanding ones. Tokens that only the first mask allows are tried one
+        by one. So a loose terminal must match all texts of the terminals for which it stands."""
+        symbol = self.add_terminal(name, node)
+        self.rules.symbols[<uint32_t> symbol].role = LOOSE
+        return symbol
+
+    def set_covered(self, symbol) -> None:
+        """Declare that wherever this terminal may stand, a loose one may stand that matches its texts, and after which all
+        may follow that may follow this one."""
+        self.rules.symbols[self.rules.checked(symbol)].role = COVERED
 
     def add_followed(self, str name not None, node, follow) -> int:
         """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol `follow(text)`.

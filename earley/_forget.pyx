@@ -17,10 +17,11 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport free
 
 from earleymask.earley._chart cimport Chart
-from earleymask.earley._lexer cimport DEAD_STATE
+from earleymask.earley._lexer cimport DEAD_STATE, demand_at
 from earleymask.earley._masks cimport Masks
 from earleymask.earley._meter cimport Meter
 from earleymask.earley._rules cimport S_TERMINAL
+from earleymask.earley._tables cimport NONE
 from earleymask.trie._memory cimport calloc
 
 cdef enum:
@@ -70,6 +71,8 @@ cdef int forget_but(Engine engine, size_t keep) except -1:
     for i in range(engine.rules.n_symbols):
         if engine.rules.symbols[i].kind == S_TERMINAL:
             engine.rules.symbols[i].node = marks.node_map[engine.rules.symbols[i].node]
+            if engine.rules.symbols[i].inside != NONE:
+                engine.rules.symbols[i].inside = marks.node_map[engine.rules.symbols[i].inside]
     engine.lexer.collect(marks.states, marks.state_map, marks.node_map)
     engine.skeletons.collect(marks.skeletons, marks.skeleton_map, marks.shapes, marks.shape_map)
     for chart in charts:
@@ -131,6 +134,8 @@ cdef class Collection:
         for i in range(engine.rules.n_symbols):
             if engine.rules.symbols[i].kind == S_TERMINAL:
                 self.nodes[engine.rules.symbols[i].node] = 1
+                if engine.rules.symbols[i].inside != NONE:
+                    self.nodes[engine.rules.symbols[i].inside] = 1
         for i in range(engine.skeletons.n_base_shapes):
             self.shapes[i] = 1
         self.states[DEAD_STATE] = 1
@@ -143,6 +148,8 @@ cdef class Collection:
             if self.states[i]:
                 for k in range(engine.lexer.states.starts[i] + 1, engine.lexer.states.starts[i + 1], 2):
                     self.nodes[engine.lexer.states.words.data[k]] = 1
+                if demand_at(engine.lexer, <uint32_t> i) != NONE:
+                    self.nodes[demand_at(engine.lexer, <uint32_t> i)] = 1
         engine.regexes.mark(self.nodes)
         return 0
 

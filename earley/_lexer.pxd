@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._rules cimport Symbol
-from earleymask.earley._tables cimport ByteSet, Sequences, Words, sequence, sequence_length
+from earleymask.earley._tables cimport NONE, ByteSet, Sequences, Words, sequence, sequence_length
 
 cdef struct Transition:
     ByteSet bytes               # by any of these bytes
@@ -15,7 +15,9 @@ cdef enum:
 
 cdef class Lexer:
     cdef Regexes regexes
-    cdef Sequences states       # terminal, node, terminal, node, ... by terminal; no node is empty
+    # terminal, node, terminal, node, ... by terminal; no node is empty. Then a node that all text from here on must
+    # match, this lexeme and what follows it, if an earlier lexeme demands something of it.
+    cdef Sequences states
     cdef uint32_t* table        # table[state * 256 + byte]: index into transitions, or NONE if not visited yet
     cdef size_t table_capacity
     cdef Transition* transitions
@@ -27,8 +29,8 @@ cdef class Lexer:
     cdef Words begun            # per state: `with_memory` of it, NONE if not known yet
     cdef Words plain            # per state: `without_memory` of it, NONE if not known yet
 
-    # Return the state of these (terminal, node) pairs, sorted by terminal; pairs whose node matches nothing are
-    # dropped.
+    # Return the state of these (terminal, node) pairs, sorted by terminal, and of the demand after them if n is odd;
+    # pairs whose node matches nothing are dropped.
     cdef uint32_t state(self, const uint32_t* pairs, size_t n) except? 0xFFFFFFFF nogil
     # Return the index of the transition of `state` by `byte`, which is computed if it is new.
     cdef uint32_t transition(self, uint32_t state, uint32_t byte) except? 0xFFFFFFFF nogil
@@ -37,6 +39,12 @@ cdef class Lexer:
     cdef uint32_t with_memory(self, uint32_t state, const Symbol* symbols) except? 0xFFFFFFFF nogil
     cdef uint32_t without_memory(self, uint32_t state) except? 0xFFFFFFFF nogil
     cdef bint has_read(self, uint32_t state) noexcept nogil     # some followed terminal has read something
+    # Return the state of which `demand` is demanded, too.
+    cdef uint32_t with_demand(self, uint32_t state, uint32_t demand) except? 0xFFFFFFFF nogil
+    # Return the state with which masks are made, first and then `modest` ones (`_masks`).
+    cdef uint32_t for_masks(self, uint32_t state, const Symbol* symbols, bint modest) except? 0xFFFFFFFF nogil
+    # Return whether there is a terminal that matchers read.
+    cdef bint is_read(self, uint32_t state, const Symbol* symbols) noexcept nogil
     # Return the node of a terminal in a state that has the terminal.
     cdef uint32_t node_of(self, uint32_t state, uint32_t terminal) noexcept nogil
     cdef void collect(self, const uint8_t* marks, uint32_t* map_, const uint32_t* nodes) noexcept nogil
@@ -55,6 +63,12 @@ cdef inline uint32_t terminal_at(Lexer lexer, uint32_t state, size_t i) noexcept
 
 cdef inline uint32_t node_at(Lexer lexer, uint32_t state, size_t i) noexcept nogil:
     return sequence(lexer.states, state)[2 * i + 1]
+
+
+# What is demanded of all text from a state on, or NONE.
+cdef inline uint32_t demand_at(Lexer lexer, uint32_t state) noexcept nogil:
+    cdef size_t n = sequence_length(lexer.states, state)
+    return sequence(lexer.states, state)[n - 1] if n % 2 else NONE
 
 
 # The terminals that a state accepts, in ascending order.

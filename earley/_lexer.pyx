@@ -11,14 +11,20 @@ A derivative does not remember how it was reached, which keeps states few. If th
 follow it (the key of an object, which may not come twice), its node is a K_READ node: the body's derivative, and the
 bytes. There are as many of these as texts, so only the positions of matchers have them; masks are made without that
 memory.
+
+A lookahead may demand something of the text after its lexeme. Then the state in which the next lexeme begins holds the
+*demand*, a node that is derived along with the others. It is gone when every text meets it, and the state is dead when no
+text does. If the lexeme ends before that, the demand moves on to the next one (`_chart`).
 """
 
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from earleymask.earley._nodes cimport nullable
+from earleymask.earley._nodes cimport K_NOT, R_EMPTY, nullable
+from earleymask.earley._rules cimport COVERED, LOOSE, PLAIN
 from earleymask.earley._tables cimport (
-    NONE, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, set_all, words_free, words_push,
+    NONE, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, set_all, words_extend, words_free,
+    words_push,
 )
 
 
@@ -46,11 +52,14 @@ cdef class Lexer:
     cdef uint32_t state(self, const uint32_t* pairs, size_t n) except? 0xFFFFFFFF nogil:
         cdef size_t i
         cdef uint32_t state, before = self.states.n
+        cdef bint refused = n % 2 and self.regexes.empty(pairs[n - 1])
         self.pairs.n = 0
-        for i in range(0, n, 2):
+        for i in range(0, 0 if refused else n - n % 2, 2):
             if not self.regexes.empty(pairs[i + 1]):
                 words_push(&self.pairs, pairs[i])
                 words_push(&self.pairs, pairs[i + 1])
+        if n % 2 and self.pairs.n and not matches_everything(self.regexes, pairs[n - 1]):
+            words_push(&self.pairs, pairs[n - 1])
         if before >= self.regexes.meter.most_lexer_states and self.states.find(self.pairs.data, self.pairs.n) == NONE:
             with gil:
                 self.regexes.meter.exceeded("lexer_states", "the terminals have more lexer states")
@@ -61,7 +70,7 @@ cdef class Lexer:
         if state != before:
             return state
         memset(self.table + <size_t> state * 256, 0xFF, 256 * sizeof(uint32_t))
-        for i in range(0, self.pairs.n, 2):
+        for i in range(0, self.pairs.n - self.pairs.n % 2, 2):
             if nullable(self.regexes, self.pairs.data[i + 1]):
                 words_push(&self.accepted, self.pairs.data[i])
         self.accepted_starts[state + 1] = self.accepted.n
@@ -83,10 +92,13 @@ cdef class Lexer:
         self.regexes.meter.derivations = self.regexes.meter.most_derivations
         byteset_fill(&same, <uint64_t> -1)
         self.moved.n = 0                # not self.pairs: `state` uses that
-        for i in range(0, n, 2):
+        for i in range(0, n - n % 2, 2):
             terminal = sequence(self.states, state)[i]
             node = self.regexes.derive(sequence(self.states, state)[i + 1], byte, &same)
             words_push(&self.moved, terminal)
+            words_push(&self.moved, node)
+        if n % 2:
+            node = self.regexes.derive(sequence(self.states, state)[n - 1], byte, &same)
             words_push(&self.moved, node)
         target = self.state(self.moved.data, self.moved.n)
         reserve(<void**> &self.transitions, &self.transitions_capacity, self.n_transitions + 1, sizeof(Transition))
@@ -105,7 +117,7 @@ cdef class Lexer:
         if state < self.begun.n and self.begun.data[state] != NONE:
             return self.begun.data[state]
         self.moved.n = 0
-        for i in range(0, n, 2):
+        for i in range(0, n - n % 2, 2):
             words_push(&self.moved, sequence(self.states, state)[i])
             node = sequence(self.states, state)[i + 1]
             if symbols[self.moved.data[i]].followed:
@@ -121,9 +133,11 @@ cdef class Lexer:
         if state < self.plain.n and self.plain.data[state] != NONE:
             return self.plain.data[state]
         self.moved.n = 0
-        for i in range(0, n, 2):
+        for i in range(0, n - n % 2, 2):
             words_push(&self.moved, sequence(self.states, state)[i])
             words_push(&self.moved, self.regexes.without_memory(sequence(self.states, state)[i + 1]))
+        if n % 2:
+            words_push(&self.moved, sequence(self.states, state)[n - 1])
         made = self.state(self.moved.data, self.moved.n)
         note(&self.plain, state, made)
         return made
@@ -141,6 +155,33 @@ cdef class Lexer:
             p += 2
         return p[1]
 
+    # ---- demands ------------------------------------------------------------------------------------------------
+
+    cdef uint32_t with_demand(self, uint32_t state, uint32_t demand) except? 0xFFFFFFFF nogil:
+        self.moved.n = 0
+        words_extend(&self.moved, sequence(self.states, state), sequence_length(self.states, state))
+        words_push(&self.moved, demand)
+        return self.state(self.moved.data, self.moved.n)
+
+    cdef uint32_t for_masks(self, uint32_t state, const Symbol* symbols, bint modest) except? 0xFFFFFFFF nogil:
+        cdef const uint32_t* p
+        cdef size_t i, n = 2 * n_terminals(self, state)
+        if modest and demand_at(self, state) != NONE:
+            return DEAD_STATE
+        self.moved.n = 0
+        for i in range(0, n, 2):
+            p = sequence(self.states, state) + i
+            if symbols[p[0]].role == PLAIN or symbols[p[0]].role == (COVERED if modest else LOOSE):
+                words_extend(&self.moved, p, 2)
+        return self.state(self.moved.data, self.moved.n)
+
+    cdef bint is_read(self, uint32_t state, const Symbol* symbols) noexcept nogil:
+        cdef size_t i
+        for i in range(n_terminals(self, state)):
+            if symbols[terminal_at(self, state, i)].role != LOOSE:
+                return True
+        return False
+
     # ---- memory -------------------------------------------------------------------------------------------------
 
     cdef void collect(self, const uint8_t* marks, uint32_t* map_, const uint32_t* nodes) noexcept nogil:
@@ -149,7 +190,10 @@ cdef class Lexer:
         keep_marked(self.states, marks, map_)
         self.n_transitions = self.accepted.n = self.begun.n = self.plain.n = 0
         for i in range(self.states.n):
-            for k in range(self.states.starts[i], self.states.starts[i + 1], 2):
+            if demand_at(self, <uint32_t> i) != NONE:
+                k = self.states.starts[i + 1] - 1
+                self.states.words.data[k] = nodes[self.states.words.data[k]]
+            for k in range(self.states.starts[i], self.states.starts[i] + 2 * n_terminals(self, <uint32_t> i), 2):
                 self.states.words.data[k + 1] = nodes[self.states.words.data[k + 1]]
                 if nullable(self.regexes, self.states.words.data[k + 1]):
                     # SAFETY: no more than before, so there is room.
@@ -165,6 +209,11 @@ cdef class Lexer:
     cdef size_t n_bytes(self) noexcept nogil:
         return (self.states.n_bytes() + <size_t> self.states.n * 1024 + self.n_transitions * sizeof(Transition)
                 + (self.accepted.n + self.begun.n + self.plain.n) * sizeof(uint32_t) + self.states.n * sizeof(size_t))
+
+
+cdef bint matches_everything(Regexes regexes, uint32_t node) noexcept nogil:
+    cdef const uint32_t* p = sequence(regexes.nodes, node)
+    return p[0] == K_NOT and p[1] == R_EMPTY
 
 
 cdef int note(Words* of, uint32_t state, uint32_t other) except -1 nogil:

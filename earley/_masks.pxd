@@ -15,6 +15,7 @@ cdef class Masks:
     cdef object engine              # a weak reference: the engine keeps this object
     cdef TokenTrie trie
     cdef Answers answers
+    cdef Answers modest             # None if no terminal is demanding
     cdef Doubtful doubtful          # None until it is needed, and if no terminal is followed
     cdef Sequences unions           # entries of `answers`, ascending
     cdef Mask** masks               # per union
@@ -49,6 +50,10 @@ cdef class Masks:
     cdef size_t n_bytes(self) noexcept
     cdef void free_masks(self) noexcept
     cdef Mask* lone_mask(self, const uint32_t* words) except NULL nogil
+    # Return the mask without the tokens that the rows of the chart refuse because of what lookaheads demand.
+    cdef Mask* without_refused(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil
+    cdef Mask* without_tokens(self, Mask* mask) except NULL nogil
+    cdef int try_token(self, Chart chart, uint32_t position, uint32_t token) except -1 nogil
     cdef Mask* look_through(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil
     # Do the same for the words of a mask that has no extras yet.
     cdef int look_through_words(self, Chart chart, uint32_t position, uint32_t* words) except -1 nogil
@@ -59,8 +64,8 @@ cdef class Masks:
     cdef bint leads_on(self, Chart chart, uint32_t position, uint32_t token) except? -1 nogil
     cdef Mask* new_union(self) except NULL nogil
     cdef Mask* union_of(self) except NULL nogil
-    cdef void scratch_from_answers(self, size_t n) noexcept nogil
-    cdef int gather(self, Chart chart, uint32_t row, uint32_t answer) except -1 nogil
+    cdef void scratch_from_answers(self, Answers answers, size_t n) noexcept nogil
+    cdef int gather(self, Answers answers, Chart chart, uint32_t row, uint32_t answer) except -1 nogil
 
 
 cdef Masks masks_of(Engine engine, TokenTrie trie)

@@ -5,6 +5,11 @@ complete, and the places about which the rows after them must be asked. A mask i
 position's rows and of all rows to which the pops lead, through the continuations of a chart. Unions are interned, too,
 each with its mask, and a chart remembers the mask of each position.
 
+Answers know nothing of what lookaheads demand of the text after their lexeme (`_lexer`). If a grammar has demanding
+terminals, a mask is made twice: with loose terminals, as if there were no lookaheads, and *modestly*, without any text
+that demands something. The first mask may hold a token too many, but the second one may not. Tokens in which they
+differ are few, and tried one by one on the rows of the chart (`without_refused`).
+
 One bound for each vocabulary covers what all grammars over it remember. If it is exceeded, whole grammars drop their
 answers and masks, the least recently used grammar first.
 
@@ -20,9 +25,10 @@ from libc.string cimport memcpy, memset
 from earleymask.earley._answers cimport AT_ROOT, FEW, Answer, pop_number, pop_places
 from earleymask.earley._chart cimport DEAD, continuation_at, n_pairs_at, pair_row, pair_state, skeleton_of
 from earleymask.earley._keys cimport Keys
+from earleymask.earley._lexer cimport DEAD_STATE
 from earleymask.earley._parts cimport Parts
 from earleymask.earley._tables cimport (
-    NONE, copy_of, reserve, sort_unique, words_extend, words_free, words_push,
+    NONE, copy_of, lowest_bit, reserve, sort_unique, words_extend, words_free, words_push,
 )
 from earleymask.earley._token_ids cimport has_id
 from earleymask.trie._bitmask cimport mask_allow, mask_allows, mask_refuse
@@ -47,6 +53,8 @@ cdef class Masks:
         self.trie = trie
         self.unions = Sequences("unions of answers")
         self.answers = Answers(engine, trie)
+        if engine.rules.has_demanding:
+            self.modest = Answers(engine, trie, modest=True)
         self.answers.parts.limit = MEMORY
         self.scratch = <uint32_t*> malloc((<size_t> trie.n_words + 1) * sizeof(uint32_t))
         if self.scratch == NULL:
@@ -86,6 +94,8 @@ cdef class Masks:
         self.n_looked = n_asked
         if self.answers.template.n_words() > TEMPLATE_WORDS:
             self.answers.template.clear()
+        if self.modest is not None and self.modest.template.n_words() > TEMPLATE_WORDS:
+            self.modest.template.clear()
         if self.kept() > self.n_trimmed + MEMORY // 64:
             self.trim()
         return 0
@@ -134,12 +144,14 @@ cdef class Masks:
         """Free all answers and masks, and let go of parts that were dropped."""
         # Everything new is made before anything is replaced: if memory runs out, nothing has changed.
         cdef Answers answers = Answers(self.engine(), self.trie, self.answers)
+        cdef Answers modest = Answers(self.engine(), self.trie, self.modest, True) if self.modest is not None else None
         cdef Sequences unions = Sequences("unions of answers")
         answers.parts.limit = MEMORY
         self.generation += 1                            # first, because charts remember pointers
         self.free_masks()
         self.unions = unions
         self.answers = answers
+        self.modest = modest
         self.mask_bytes = self.n_trimmed = 0
         self.n_flushes += 1
         return 0
@@ -149,7 +161,8 @@ cdef class Masks:
         return self.n_bytes() + self.answers.parts.n_bytes()
 
     cdef size_t n_bytes(self) noexcept:
-        return self.mask_bytes + self.unions.n_bytes() + self.answers.n_bytes()
+        cdef size_t n = self.modest.n_bytes() if self.modest is not None else 0
+        return self.mask_bytes + self.unions.n_bytes() + self.answers.n_bytes() + n
 
     # ---- masks --------------------------------------------------------------------------------------------------
 
@@ -175,18 +188,57 @@ cdef class Masks:
             state = pair_state(chart, position, i)
             if self.answers.rules.has_followed:
                 state = self.answers.lexer.without_memory(state)
+            if self.modest is not None:
+                state = self.answers.lexer.for_masks(state, self.answers.rules.symbols, False)
+                if state == DEAD_STATE:
+                    continue
             answer = self.answers.evaluate(skeleton_of(chart, row), state, AT_ROOT)
-            self.gather(chart, row, answer)
+            self.gather(self.answers, chart, row, answer)
         mask = self.union_of()
+        if self.modest is not None:
+            mask = self.without_refused(chart, position, mask)
         if self.answers.rules.has_followed:
             mask = self.look_through(chart, position, mask)
         chart.remember_mask(position, mask)
         return mask
 
-    cdef Mask* look_through(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil:
-        """Return the mask without the doubtful tokens that the rows of the chart refuse, see `_doubtful`."""
+    cdef Mask* without_refused(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil:
+        cdef uint32_t row, state, token, bits
+        cdef size_t i, w
+        self.ids.n = 0
+        self.modest.begin()
+        for i in range(n_pairs_at(chart, position)):
+            row = pair_row(chart, position, i)
+            state = pair_state(chart, position, i)
+            if self.answers.rules.has_followed:
+                state = self.answers.lexer.without_memory(state)
+            state = self.modest.lexer.for_masks(state, self.modest.rules.symbols, True)
+            if state != DEAD_STATE:
+                self.gather(self.modest, chart, row, self.modest.evaluate(skeleton_of(chart, row), state, AT_ROOT))
+        sort_unique(&self.ids)
+        self.scratch_from_answers(self.modest, self.ids.n)
+        # Now the scratch holds what is sure to be allowed.
+        self.tokens.n = 0
+        for w in range(self.trie.n_words if mask.bits != NULL else 0):
+            bits = mask.bits[w] & ~self.scratch[w]
+            while bits:
+                token = <uint32_t> (32 * w) + lowest_bit(bits)
+                bits &= bits - 1
+                self.try_token(chart, position, token)
+        for i in range(mask.n_tokens if mask.bits == NULL else 0):
+            if not mask_allows(self.scratch, mask.tokens[i]):
+                self.try_token(chart, position, mask.tokens[i])
+        return self.without_tokens(mask)
+
+    cdef int try_token(self, Chart chart, uint32_t position, uint32_t token) except -1 nogil:
+        """Note the token in `tokens` if the rows of the chart refuse it."""
+        if not self.is_extra(token) and not self.leads_on(chart, position, token):
+            words_push(&self.tokens, token)
+        return 0
+
+    cdef Mask* without_tokens(self, Mask* mask) except NULL nogil:
+        """Return the mask without the tokens in `tokens`."""
         cdef size_t i
-        self.find_refused(chart, position, mask)
         if self.tokens.n == 0:
             return mask
         memset(self.scratch, 0, self.trie.n_words * sizeof(uint32_t))
@@ -196,6 +248,11 @@ cdef class Masks:
             mask_allow(self.scratch, mask.tokens[i])
         self.clear_refused(self.scratch)
         return self.lone_mask(self.scratch)
+
+    cdef Mask* look_through(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil:
+        """Return the mask without the doubtful tokens that the rows of the chart refuse, see `_doubtful`."""
+        self.find_refused(chart, position, mask)
+        return self.without_tokens(mask)
 
     cdef int look_through_words(self, Chart chart, uint32_t position, uint32_t* words) except -1 nogil:
         """Do the same for the words of a mask that has no extras yet."""
@@ -220,8 +277,8 @@ cdef class Masks:
         self.tokens.n = 0
         for i in range(doubtful.n):
             token = doubtful.data[i]
-            if allows(mask, token) and not self.is_extra(token) and not self.leads_on(chart, position, token):
-                words_push(&self.tokens, token)
+            if allows(mask, token):
+                self.try_token(chart, position, token)
         return 0
 
     cdef void clear_refused(self, uint32_t* words) noexcept nogil:
@@ -282,20 +339,20 @@ cdef class Masks:
         mask.bits = bits
         return mask
 
-    cdef int gather(self, Chart chart, uint32_t row, uint32_t answer) except -1 nogil:
+    cdef int gather(self, Answers answers, Chart chart, uint32_t row, uint32_t answer) except -1 nogil:
         """Note the answer for a row of the chart, and those for the rows to which its pops lead."""
         cdef uint32_t i, continuation, places, popped, other
-        cdef Answer entry = self.answers.entries[answer]        # a copy: new answers may move the others
+        cdef Answer entry = answers.entries[answer]             # a copy: new answers may move the others
         words_push(&self.ids, answer)
         for i in range(entry.n_pops):
-            continuation = continuation_at(chart, row, pop_number(self.answers, &entry, i))
-            places = pop_places(self.answers, &entry, i)
-            if self.answers.is_visited(continuation, places):
+            continuation = continuation_at(chart, row, pop_number(answers, &entry, i))
+            places = pop_places(answers, &entry, i)
+            if answers.is_visited(continuation, places):
                 continue
             popped = chart.popped_row(continuation)
-            other = self.answers.at_start(skeleton_of(chart, popped), places)
+            other = answers.at_start(skeleton_of(chart, popped), places)
             if other != NONE:
-                self.gather(chart, popped, other)
+                self.gather(answers, chart, popped, other)
         return 0
 
     cdef Mask* union_of(self) except NULL nogil:
@@ -320,7 +377,7 @@ cdef class Masks:
             dense |= answer.bits != NULL
         # The union is entered last, so that an error leaves no union without its mask.
         if dense or total > FEW or self.extra_sets.n:
-            self.scratch_from_answers(n)
+            self.scratch_from_answers(self.answers, n)
             bits = self.answers.bitmaps.intern(self.scratch)
             mask = self.new_union()
             mask.bits = bits
@@ -366,7 +423,7 @@ cdef class Masks:
         self.mask_bytes += sizeof(Mask)
         return mask
 
-    cdef void scratch_from_answers(self, size_t n) noexcept nogil:
+    cdef void scratch_from_answers(self, Answers answers, size_t n) noexcept nogil:
         """Fill `scratch` with the union of the first n answers in `ids` and the extras."""
         cdef size_t i, w, n_words = self.trie.n_words
         cdef uint32_t k
@@ -375,7 +432,7 @@ cdef class Masks:
         cdef Answer* answer
         cdef bint first = True
         for i in range(n):
-            bits = self.answers.entries[self.ids.data[i]].bits
+            bits = answers.entries[self.ids.data[i]].bits
             if bits == NULL:
                 continue
             if first:
@@ -387,10 +444,10 @@ cdef class Masks:
         if first:
             memset(scratch, 0, n_words * sizeof(uint32_t))
         for i in range(n):
-            answer = self.answers.entries + self.ids.data[i]
+            answer = answers.entries + self.ids.data[i]
             if answer.bits == NULL:
                 for k in range(answer.n_tokens):
-                    mask_allow(scratch, self.answers.tokens.data[answer.tokens + k])
+                    mask_allow(scratch, answers.tokens.data[answer.tokens + k])
         for k in range(self.trie.n_duplicates):
             if mask_allows(scratch, self.trie.duplicates[2 * k]):
                 mask_allow(scratch, self.trie.duplicates[2 * k + 1])

@@ -43,6 +43,13 @@ cdef enum:                          # words of a K_CUTS, of a K_ESCAPED and of a
     READ_LENGTH = 2
     READ_BYTES = 3
 
+cdef enum:                          # questions of a K_CUTS node beside numbers of followings, see `Regexes.cuts`
+    Q_DECIDED = 0x40000000          # the text matches, whatever follows it
+    Q_OUTSIDE = 0x40000001          # what follows matters, but neither the end nor any of the points refutes the match
+    Q_MIXED = 0x40000002            # what follows matters, and of the end and the points some refute the match, others do not
+    Q_OPEN = 0x40000003             # what follows matters
+    Q_FOLLOWING = 0x40000004        # a text has ended: the node matches what may follow it
+
 cdef enum:                     # one byte a node
     F_NULLABLE = 1                  # contains the empty string
     F_SEARCH = 2                    # only a search can tell whether it matches anything
@@ -149,6 +156,7 @@ cdef class Nodes:
     cdef uint32_t make_bytes(self, const ByteSet* s) except? 0xFFFFFFFF nogil
     cdef uint32_t make_concat(self, uint32_t first, uint32_t rest) except? 0xFFFFFFFF nogil
     cdef uint32_t make_and(self, size_t base) except? 0xFFFFFFFF nogil
+    cdef uint32_t both(self, uint32_t node, uint32_t other) except? 0xFFFFFFFF nogil
     cdef uint32_t make_sorted(self, uint32_t kind, size_t base) except? 0xFFFFFFFF nogil
     cdef bint is_contradictory(self, size_t base) noexcept nogil
     cdef uint32_t make_not(self, uint32_t node) except? 0xFFFFFFFF nogil

@@ -281,6 +281,12 @@ cdef class Nodes:
             return R_EMPTY
         return self.make_sorted(K_AND, base)
 
+    cdef uint32_t both(self, uint32_t node, uint32_t other) except? 0xFFFFFFFF nogil:
+        cdef size_t base = self.stack.n
+        words_push(&self.stack, node)
+        words_push(&self.stack, other)
+        return self.make_and(base)
+
     cdef bint is_contradictory(self, size_t base) noexcept nogil:
         """Return whether one of stack[base:] is negated by another one, maybe as part of a union: x & ~(x | y).
 

@@ -16,6 +16,10 @@ class Regexes:
 
     EMPTY: Final = 0
     EPSILON: Final = 1
+    DECIDED: Final[int]
+    OUTSIDE: Final[int]
+    MIXED: Final[int]
+    OPEN: Final[int]
 
     def __init__(self) -> None: ...
     @property

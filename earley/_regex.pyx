@@ -30,7 +30,7 @@ from earleymask.earley._nodes cimport (
     F_KNOWN_EMPTY, F_KNOWN_INHABITED, F_NULLABLE, F_ORDERED, F_SEARCH, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS,
     K_EPSILON, K_ESCAPED, K_NOT, K_ORDERED, K_READ, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_BEHIND, OP_COMMIT,
     OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, READ_BODY, READ_BYTES, READ_LENGTH, R_EMPTY, R_EPSILON, Edge,
-    Instruction, kind_of, load_bytes, nullable,
+    Instruction, kind_of, load_bytes, nullable, Q_DECIDED, Q_MIXED, Q_OPEN, Q_OUTSIDE,
 )
 from earleymask.earley._tables cimport (
     NONE, Words, byteset_add, byteset_and, byteset_and_not, byteset_fill, byteset_has, byteset_or, reserve,
@@ -49,6 +49,10 @@ cdef class Regexes(Unions):
 
     EMPTY = R_EMPTY
     EPSILON = R_EPSILON
+    DECIDED = Q_DECIDED
+    OUTSIDE = Q_OUTSIDE
+    MIXED = Q_MIXED
+    OPEN = Q_OPEN
 
     def __cinit__(self):
         self.threads = Threads()
@@ -235,14 +239,17 @@ cdef class Regexes(Unions):
         `points`: code points, one for each kind that lookaheads distinguish. `followings`: what may follow a text that
         matches: (whether the text may end, and by point the number of what may follow that): 0 nothing, 1 anything,
         2 + i followings[i].
-        `question`: 0 asks for what matches as a whole text; f > 0 for what matches exactly if number f follows.
+        `question`: 0 asks for what matches as a whole text; f > 0 for what matches exactly if number f follows. Without
+        followings, DECIDED asks for what matches whatever follows, and OPEN for what may match if the right text follows.
+        Of the latter, OUTSIDE asks for those that match if the text ends or any of the points follows, and MIXED for those
+        that match if some of these follow and not if others do.
         `ordered`: match what the preferred match consumes whole; else all that can be matched whole.
         """
         cdef size_t base = self.stack.n, n = len(program), n_groups = len(groups), i
         cdef uint32_t number, result
         if len(oracles) > 32:
             raise LimitError(f"{len(oracles)} different lookbehinds in one terminal, limit 32; use fewer")
-        if not 0 <= question < 2 + len(followings):
+        if not (0 <= question < 2 + len(followings) or question in (Q_DECIDED, Q_OUTSIDE, Q_MIXED, Q_OPEN)):
             raise ValueError(f"cuts: question {question} about {len(followings)} followings")
         try:
             for word in (ordered, len(oracles), len(points), len(followings), n_groups, *points):

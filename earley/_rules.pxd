@@ -10,12 +10,20 @@ cdef enum:
     S_TERMINAL
     S_SPECIAL           # a special token, spelled by no bytes
 
+cdef enum:              # roles of terminals: matchers read all but LOOSE ones, see `Engine.add_demanding`
+    PLAIN
+    DEMANDING           # its text may demand something of the text after it
+    COVERED             # for the first of two masks, a LOOSE one stands for it
+    LOOSE               # for the first of two masks only
+
 cdef struct Symbol:
     uint8_t kind
     uint8_t nullable
     uint8_t ignored     # terminal: may stand between any two lexemes
     uint8_t followed    # terminal: its text decides what may follow
+    uint8_t role        # terminal: see above
     uint32_t node       # terminal: its regex node
+    uint32_t inside     # DEMANDING: the node `inside` of `Engine.add_demanding`, and anything after it; else NONE
     uint32_t first      # nonterminal: its first production, or NONE
     uint32_t last       # nonterminal: its last production
 
@@ -39,6 +47,7 @@ cdef class Rules:
     cdef dict witnesses             # lazy symbol -> [sequence of symbols]: it derives a string exactly if all of them do
     cdef dict productive            # lazy symbol -> whether it derives a string; missing: not known
     cdef bint has_followed
+    cdef bint has_demanding
     cdef dict followers             # followed terminal -> callable that returns the symbol after a text
     cdef dict follow_dots           # (followed terminal, text) -> dotted rule "-> . symbol"
     cdef uint32_t n_expanding       # 1 while productions of a lazy symbol are made

@@ -6,6 +6,7 @@ from earleymask.earley._chart cimport Chart
 from earleymask.earley._tables cimport NONE, Words
 
 cdef class Template(Chart):
+    cdef bint modest            # for the second of two masks, see `_masks`
     cdef Words variables        # [i]: the continuation that stands for a row's i-th one
     cdef Words row_of           # per skeleton: its row over variables, or NONE; may be shorter
     cdef Words split_of         # per row: where in `splits`, or NONE; may be shorter than there are rows
@@ -17,6 +18,8 @@ cdef class Template(Chart):
     cdef uint32_t abstract_row(self, uint32_t skeleton) except? 0xFFFFFFFF nogil
     # Return where in `splits` the row is, without its marks.
     cdef uint32_t split(self, uint32_t row) except? 0xFFFFFFFF nogil
+    # Return the lexer state in which lexemes begin at a row of this skeleton.
+    cdef uint32_t begin_at(self, uint32_t skeleton) except? 0xFFFFFFFF nogil
     # Return the position of one live pair.
     cdef uint32_t position(self, uint32_t row, uint32_t state) except? 0xFFFFFFFF nogil
     # Return i if the continuation is the variable for a row's i-th one; else NONE.

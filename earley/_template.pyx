@@ -100,7 +100,7 @@ cdef class Template(Chart):
     cdef uint32_t position_of(self, uint32_t row) except? 0xFFFFFFFF nogil:
         cdef uint32_t at = self.split(row), rest = self.splits.data[at], state, position
         if rest != NONE:
-            state = start_state_of(self.skeletons, skeleton_of(self, rest))
+            state = self.begin_at(skeleton_of(self, rest))
             if state != DEAD_STATE:
                 self.push_pair(rest, state)
         position = self.intern_position(row)
@@ -109,6 +109,10 @@ cdef class Template(Chart):
                 words_push(&self.marked, NONE)
             self.marked.data[position] = at
         return position
+
+    cdef uint32_t begin_at(self, uint32_t skeleton) except? 0xFFFFFFFF nogil:
+        cdef uint32_t state = start_state_of(self.skeletons, skeleton)
+        return self.lexer.for_masks(state, self.rules.symbols, self.modest) if self.rules.has_demanding else state
 
     cdef uint32_t position(self, uint32_t row, uint32_t state) except? 0xFFFFFFFF nogil:
         self.n_pairs = 0

@@ -89,7 +89,7 @@ class _Finder:
         for symbol, tree in enumerate(self.model.trees):
             if tree is not None:
                 contexts: list[Context] = []
-                self.nodes[symbol] = lower(tree, self.regexes, contexts)
+                self.nodes[symbol] = lower(tree, self.regexes, contexts, lazily=True)
                 if contexts:
                     self.contextual.add(symbol)
         self.nullable = nullable_symbols(

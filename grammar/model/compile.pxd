@@ -21,12 +21,13 @@ cdef class _Compiler:
     cdef dict nodes
     cdef dict contexts
     cdef dict ignored
+    cdef object found_later
 
     @cython.locals(model=Model, productions=list, alternatives=list, reached=list, nodes=dict, productive=set, tree=Node)
     cdef run(self, start)
     @cython.locals(model=Model)
     cdef lower(self, symbol, Node tree)
-    cpdef lower_part(self, symbol, Node tree, list contexts=*)
+    cpdef lower_part(self, symbol, Node tree, list contexts=*, bint lazily=*)
     @cython.locals(tree=Node)
     cdef lower_ignored(self)
     cdef bint is_empty(self, symbol, node) except -1
@@ -37,4 +38,6 @@ cdef class _Compiler:
     cdef finish(self, Engine engine, start, dict ignored)
     @cython.locals(model=Model, kind=int)
     cpdef add_symbol(self, Engine engine, symbol)
+    @cython.locals(added=object)
+    cdef add_terminal(self, Engine engine, symbol)
     cpdef describe(self, Engine engine, symbol, id_)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..regex.cuts import Context
+    from .contexts import Later
 
 _KIND_NAMES = ("terminal", "ignored terminal", "special token", "rule", "rule")
 """Names of the kinds of symbols, for messages."""
@@ -72,6 +73,8 @@ class _Compiler:
         """By terminal that demands something of the text after it: its languages, see `contexts`."""
         self.ignored: dict[int, int] = {}
         """By ignored terminal that matches some text: its regex node."""
+        self.found_later: Later | None = None
+        """The terminals for texts of which the parser finds out what must follow."""
 
     def run(self, start: int) -> Engine:
         model = self.model
@@ -132,15 +135,17 @@ class _Compiler:
                 message = f"terminal `{model.names[symbol]}` exceeds {limit}={getattr(model.limits, limit)}"
                 raise model.reporter.limit_error(message, model.origins[symbol]).set_limit(limit)
         contexts: list[Context] = []
-        node = self.lower_part(symbol, tree, contexts)
+        # Captures and budgets read along a text in ways of their own, which know nothing of demands.
+        lazily = model.kinds[symbol] == TERMINAL and not model.attributes and model.parameters is None
+        node = self.lower_part(symbol, tree, contexts, lazily)
         if contexts:
             self.contexts[symbol] = contexts
         return node
 
-    def lower_part(self, symbol: int, tree: Node, contexts: list[Context] | None = None) -> int:
+    def lower_part(self, symbol: int, tree: Node, contexts: list[Context] | None = None, lazily: bool = False) -> int:
         """Return the regex node of `tree`, which is all or a part of what `symbol` matches; errors name its place."""
         try:
-            return lower(tree, self.regexes, contexts)
+            return lower(tree, self.regexes, contexts, lazily)
         except RegexSyntaxError as error:
             raise self.model.reporter.regex_error(error, self.model.origins[symbol]) from error
         except LimitError as error:
@@ -276,7 +281,7 @@ class _Compiler:
 
     def with_contexts(self, start: int, reached: list[int]) -> Engine:
         """Return the engine of a grammar in which some terminals demand something of the text after them."""
-        from .contexts import Terminals, split  # few grammars have any
+        from .contexts import Terminals, UnseparableError, split  # few grammars have any
 
         model = self.model
         first = next(iter(self.contexts))
@@ -285,11 +290,22 @@ class _Compiler:
         try:
             terminals = Terminals(self.nodes, self.contexts, self.ignored, specials)
             result = split(model, start, productions, terminals, self.regexes)
+            reached = reachable(self.productions, result.start)
+            later = result.found_later
+            read = {*self.nodes, *result.nodes} - later.loose
+            productive = self.productive(reached, read)
+            separable = (
+                not productive - self.productive(reached, read.difference(later.demanding)) - set(later.demanding)
+            )
+            productive |= later.loose
+        except UnseparableError:
+            separable = False
         except LimitError as error:
             raise self.limit_error(error, first) from error
+        if not separable:
+            return self.with_exact_contexts(start)
         self.nodes.update(result.nodes)
-        reached = reachable(self.productions, result.start)
-        productive = self.productive(reached, set(self.nodes))
+        self.found_later = later
         if result.start not in productive:
             raise model.error(
                 "the grammar has no sentence: what must follow a terminal never follows it",
@@ -300,6 +316,19 @@ class _Compiler:
             self.productions[symbol] = [rhs for rhs in self.productions[symbol] if productive.issuperset(rhs)]
         reached = reachable(self.productions, result.start)
         return self.build(result.start, reached, {} if result.explicit else self.ignored)
+
+    def with_exact_contexts(self, start: int) -> Engine:
+        """Return the engine if the parser cannot find out what must follow a text: find out in advance."""
+        for symbol in [symbol for symbol, contexts in self.contexts.items() if contexts[-1].found_later is not None]:
+            tree = self.model.trees[symbol]
+            assert tree is not None
+            contexts: list[Context] = []
+            self.nodes[symbol] = self.lower_part(symbol, tree, contexts)
+            self.contexts[symbol] = contexts
+            if not contexts:
+                del self.contexts[symbol]
+        reached = reachable(self.productions, start)
+        return self.with_contexts(start, reached) if self.contexts else self.build(start, reached, self.ignored)
 
     def build(self, start: int, reached: list[int], ignored: dict[int, int]) -> Engine:
         engine = Engine(self.regexes)
@@ -327,7 +356,7 @@ class _Compiler:
         kind = model.kinds[symbol]
         name = model.names[symbol]
         if kind == TERMINAL:
-            return engine.add_terminal(name, self.nodes[symbol])
+            return self.add_terminal(engine, symbol)
         if symbol in model.makers:
             try:
                 made: int = model.makers[symbol](engine)
@@ -338,6 +367,19 @@ class _Compiler:
             ranges, names, negated = model.token_sets[symbol]
             return engine.add_token_ids(name, ranges, names=names, negated=negated)
         return engine.add_special(name) if kind == SPECIAL else engine.add_nonterminal(name)
+
+    def add_terminal(self, engine: Engine, symbol: int) -> int:
+        name, node, later = self.model.names[symbol], self.nodes[symbol], self.found_later
+        if later is None:
+            return engine.add_terminal(name, node)
+        if symbol in later.demanding:
+            return engine.add_demanding(name, node, later.demanding[symbol])
+        if symbol in later.loose:
+            return engine.add_loose(name, node)
+        added = engine.add_terminal(name, node)
+        if symbol in later.covered:
+            engine.set_covered(added)
+        return added
 
     def describe(self, engine: Engine, symbol: int, id_: int) -> None:
         """Give the attributes of `symbol`, if it has any, to the engine, where it is `id_`."""

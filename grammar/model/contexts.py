@@ -24,6 +24,12 @@ pending before it, stays as it is. Ignored text may follow such a terminal, too:
   productions, one ignored lexeme may follow a place with a pending condition; after it nothing is pending.
 - Otherwise all ignored text becomes part of the productions: a list of ignored lexemes stands before each lexeme.
 
+If several characters decide what must follow the texts of a terminal, and anything may follow some of its texts, the
+conditions are not found in advance (`cuts.FoundLater`). The terminal is then split into three: the texts that anything
+may follow; those that the end or a code point outside the lookaheads may follow, which is a condition; and all texts
+that demand something. For the last ones no condition is pending here, because the parser finds out what they demand. If
+some symbol derives nothing without them, the split is done again with all conditions (`compile`).
+
 Cost: grammars without such terminals are not split. n conditions split a symbol into at most (n + 1)² symbols, of which
 only those that are reached are made.
 """
@@ -43,7 +49,7 @@ if TYPE_CHECKING:
 
     from ...earley._regex import Regexes
     from ..regex.ast import Ranges
-    from ..regex.cuts import Context
+    from ..regex.cuts import Context, FoundLater
     from .model import Model, Symbols
 
 MAX_PATHS = 8
@@ -71,6 +77,20 @@ class Split(NamedTuple):
     """The regex nodes of the terminals that were made or changed. All others keep theirs."""
     explicit: bool
     """Whether ignored text has productions, so that the engine must not skip any."""
+    found_later: Later
+
+
+class Later(NamedTuple):
+    """The terminals for texts of which the parser finds out what must follow, see `Engine.add_demanding`."""
+
+    demanding: dict[int, int]
+    """By demanding terminal: its `inside`."""
+    loose: set[int]
+    covered: set[int]
+
+
+class UnseparableError(Exception):
+    """A terminal of whose texts the parser should find out what must follow stands where a condition is pending."""
 
 
 def split(
@@ -94,6 +114,8 @@ class _Splitter:
         self.regexes = regexes
         self.conditions = Conditions(regexes)
         self.new_nodes: dict[int, int] = {}
+        self.later: dict[int, FoundLater] = {}  # by language of whose texts the parser finds out what must follow
+        self.found_later = Later({}, set(), set())
         self.contexts = self.read_contexts()  # by terminal: its languages, each with a condition
         self.skipped: int | None = None  # one ignored lexeme, if it may follow any place with a pending condition
         self.lexemes: dict[tuple[int, int], list[tuple[int, Symbols]]] = {}  # see `lexeme`
@@ -110,7 +132,7 @@ class _Splitter:
     def run(self, start: int) -> Split:
         self.simplify_conditions(start)
         if not self.contexts:
-            return Split(start, self.new_nodes, False)
+            return Split(start, self.new_nodes, False, self.found_later)
         explicit = self.ignore_visibly(start)
         if explicit:
             start = self.top
@@ -122,7 +144,7 @@ class _Splitter:
                 self.model.produce(top, (self.symbol(start, ANYTHING, after),))
         while self.waiting:
             self.expand(*self.waiting.pop())
-        return Split(top, self.new_nodes, explicit)
+        return Split(top, self.new_nodes, explicit, self.found_later)
 
     # ---- ignored text -------------------------------------------------------------------------------------------
 
@@ -213,6 +235,7 @@ class _Splitter:
                 continue
             numbers = self.conditions.read(contexts[0].definitions)
             result[symbol] = [(context.node, numbers[context.condition]) for context in contexts]
+            self.later.update({context.node: context.found_later for context in contexts if context.found_later})
         return result
 
     def simplify_conditions(self, start: int) -> None:
@@ -227,32 +250,46 @@ class _Splitter:
         skipped = sum([bits[symbol] for symbol in ignored])
         beginners: dict[Ranges, int] = {}  # by set of code points: the terminals that may begin with one of them
 
+        def may_begin(ranges: Ranges, following: int) -> bool:
+            if ranges not in beginners:
+                opening = self.regexes.concat([self.regexes.char_class(ranges), self.conditions.anything])
+                beginners[ranges] = sum(
+                    [
+                        bits[symbol]
+                        for symbol, node in lexemes.items()
+                        if not self.regexes.is_empty(self.regexes.intersection([node, opening]))
+                    ]
+                )
+            return beginners[ranges] & following != 0
+
         def decided(condition: int, following: int) -> int:
             end, branches = self.conditions.definition(condition)
             others = codepoints.complement(codepoints.normalize([pair for ranges, _ in branches for pair in ranges]))
             found = {ANYTHING if end else NOTHING} if following & 1 else set()
             for ranges, after in (*branches, (others, NOTHING)):
-                if ranges not in beginners:
-                    opening = self.regexes.concat([self.regexes.char_class(ranges), self.conditions.anything])
-                    beginners[ranges] = sum(
-                        [
-                            bits[symbol]
-                            for symbol, node in lexemes.items()
-                            if not self.regexes.is_empty(self.regexes.intersection([node, opening]))
-                        ]
-                    )
-                if beginners[ranges] & following:
+                if may_begin(ranges, following):
                     found.add(after)
             return found.pop() if len(found) == 1 and found <= {NOTHING, ANYTHING} else condition
 
         for symbol in [symbol for symbol in self.contexts if symbol not in ignored]:
+            following = follow.get(symbol, 0) | skipped
             languages: dict[int, list[int]] = {}
+            open_ones: list[tuple[int, int]] = []
             for node, condition in self.contexts[symbol]:
-                languages.setdefault(decided(condition, follow.get(symbol, 0) | skipped), []).append(node)
+                later = self.later.get(node)
+                if later is None:
+                    languages.setdefault(decided(condition, following), []).append(node)
+                    continue
+                open_ones = [(node, condition)]
+                if not may_begin(later.inside, following):
+                    settled = later.settled([cell for cell in later.outside if may_begin(cell, following)])
+                    if settled is not None:
+                        languages = {ANYTHING: [settled]}
+                        open_ones = []
             self.contexts[symbol] = [
                 (self.regexes.union(nodes), condition) for condition, nodes in languages.items() if condition != NOTHING
-            ]
-            if [condition for _, condition in self.contexts[symbol]] == [ANYTHING]:
+            ] + open_ones
+            if not open_ones and [condition for _, condition in self.contexts[symbol]] == [ANYTHING]:
                 self.nodes[symbol] = self.new_nodes[symbol] = self.contexts.pop(symbol)[0][0]
 
     def lexeme(self, terminal: int, before: int) -> list[tuple[int, Symbols]]:
@@ -264,6 +301,7 @@ class _Splitter:
         result: list[tuple[int, Symbols]] = []
         self.lexemes[key] = result
         contexts = self.contexts.get(terminal)
+        later: FoundLater | None = None
         if contexts is None:
             if before == ANYTHING:
                 result.append((ANYTHING, (terminal,)))
@@ -282,10 +320,33 @@ class _Splitter:
                 if after != NOTHING and not self.regexes.is_empty(lexemes):
                     symbol = self.like(terminal)
                     self.new_nodes[symbol] = lexemes
+                    if language in self.later:
+                        if lexemes != language:
+                            raise UnseparableError
+                        later = self.later[language]
+                        self.found_later.demanding[symbol] = self.regexes.char_class(later.inside)
                     result.append((after, (symbol,)))
                     if after != ANYTHING and self.skipped is not None:
                         result.append((ANYTHING, (symbol, self.skipped)))
+        if later is not None:
+            self.join_demanding(terminal, later.loose, result)
         return result
+
+    def join_demanding(self, terminal: int, loose: int, ways: list[tuple[int, Symbols]]) -> None:
+        """Replace a terminal of whose texts the parser finds out what must follow, and another one after which anything
+        may follow, by one symbol for both. So no production depends on the former alone. `loose` stands for all of
+        them."""
+        self.found_later.covered.update([symbols[0] for _, symbols in ways if symbols])
+        self.found_later.covered.difference_update(self.found_later.demanding)
+        both = self.model.helper(self.model.names[terminal])
+        for way in [way for way in ways if way[0] == ANYTHING and len(way[1]) == 1]:
+            ways.remove(way)
+            self.model.produce(both, way[1])
+        symbol = self.like(terminal)
+        self.new_nodes[symbol] = loose
+        self.found_later.loose.add(symbol)
+        self.model.produce(both, (symbol,))
+        ways.append((ANYTHING, (both,)))
 
     # ---- which conditions a symbol leaves -----------------------------------------------------------------------
 

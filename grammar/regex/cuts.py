@@ -54,6 +54,38 @@ _CONTEXT_HINT = (
 )
 
 
+class Looks:
+    """Which nodes of one terminal hold a lookaround or an atomic group. Answers are kept by identity, so the nodes must
+    live as long as this object."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, bool] = {}
+
+    def nowhere_in(self, node: Node) -> bool:
+        """Tell whether the node holds neither a lookaround nor an atomic group."""
+        if isinstance(node, (Chars, Literal)):
+            return True
+        if isinstance(node, (Look, Behind, Atomic)):
+            return False
+        known = self.known.get(id(node))
+        if known is None:
+            known = True
+            for part in _parts(node):
+                if not isinstance(part, (Chars, Literal)) and not self.nowhere_in(part):
+                    known = False
+                    break
+            self.known[id(node)] = known
+        return known
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    if isinstance(node, Concat):
+        return node.parts
+    if isinstance(node, Union):
+        return node.alternatives
+    return (node.body,) if isinstance(node, (Repeat, Atomic, Look)) else ()
+
+
 class Context(NamedTuple):
     """One of the languages that a terminal denotes, with what must follow it."""
 
@@ -62,33 +94,71 @@ class Context(NamedTuple):
     """What must follow: ANYTHING, or 2 + i for definitions[i]."""
     definitions: tuple[Definition, ...]
     """The conditions of the terminal, as `Conditions.read` takes them."""
+    found_later: FoundLater | None = None
+    """If the parser finds out what must follow a text when it has read it: how to avoid that."""
+
+
+class FoundLater:
+    """Texts of which the parser finds out what must follow them, for a grammar that knows what can follow at all."""
+
+    def __init__(
+        self, builder: _Builder, start: int, loose: int, inside: Ranges, outside: list[Ranges], unclassed: Ranges
+    ) -> None:
+        self.builder = builder
+        self.start = start
+        self.loose = loose
+        """What the terminal matches without its lookaheads."""
+        self.inside = inside
+        """Code points at which a lookahead can read on."""
+        self.outside = outside
+        """Cells of the others, each of which decides at once."""
+        self.unclassed = unclassed
+        """The cell that is in no class of the lookaheads. They do not distinguish it from the end of the text."""
+
+    def node(self, question: int, cells: list[Ranges]) -> int:
+        return self.builder.question(self.start, [_representative(cell) for cell in cells], (), question)
+
+    def settled(self, cells: list[Ranges]) -> int | None:
+        """Return the language of the terminal if only the end of the text and these cells of `outside` can follow; None
+        if it depends on which of them does."""
+        regexes = self.builder.regexes
+        if any(cell != self.unclassed for cell in cells) and not regexes.is_empty(self.node(regexes.MIXED, cells)):
+            return None
+        return regexes.union([self.node(regexes.DECIDED, cells), self.node(regexes.OUTSIDE, cells)])
 
 
 def whole(node: Node, regexes: Regexes) -> int:
     """Return the id of the language of the texts that `node` matches as a whole."""
-    node = lookaheads_outside(node)
+    node = lookaheads_outside(node, Looks())
     builder = _Builder(regexes, ordered=False)
     return builder.question(builder.build(node))
 
 
-def within(node: Node, regexes: Regexes, ordered: bool) -> list[Context]:
+def within(
+    node: Node, regexes: Regexes, ordered: bool, lower: Callable[[Node, Regexes], int] | None = None
+) -> list[Context]:
     """Return what `node` denotes as a terminal among others. If `ordered`, these are the texts that its preferred match
     consumes entirely.
 
-    If no lookahead looks at the following text, the result is one Context that anything may follow. Raises
-    RegexSyntaxError for lookarounds that reach too far.
+    If no lookahead looks at the following text, the result is one Context that anything may follow. With
+    `lower`, which lowers terminals without lookaheads, one Context may stand for all texts of which the parser itself
+    finds out what must follow them. Raises RegexSyntaxError for lookarounds that reach too far.
     """
-    node = lookaheads_outside(node)
+    node = lookaheads_outside(node, Looks())
     extent = Extent()
     extent.walk(node, 0, 0)
     builder = _Builder(regexes, ordered)
     start = builder.build(node)
     if extent.first is None:
         return [Context(builder.question(start), ANYTHING, ())]
-    cells = _cells(node, in_lookaheads=True)
+    cells, unclassed = _cells(node, in_lookaheads=True)
+    if lower is not None and not ordered and 1 < extent.furthest <= MAX_AHEAD:
+        contexts = _found_by_the_parser(node, builder, start, cells, unclassed, extent, lower)
+        if contexts:
+            return contexts
     points = [_representative(cell) for cell in cells]
     # Texts of one character of each kind that the terminal distinguishes lead to all its states.
-    texts = [chr(_representative(cell)).encode() for cell in _cells(node, in_lookaheads=False)]
+    texts = [chr(_representative(cell)).encode() for cell in _cells(node, in_lookaheads=False)[0]]
     answer = regexes.cut_followings(builder.question(start, points), texts)
     if answer is None:
         raise RegexSyntaxError(
@@ -109,6 +179,70 @@ def within(node: Node, regexes: Regexes, ordered: bool) -> list[Context]:
     ]
 
 
+def _found_by_the_parser(
+    node: Node,
+    builder: _Builder,
+    start: int,
+    cells: list[Ranges],
+    unclassed: Ranges,
+    extent: Extent,
+    lower: Callable[[Node, Regexes], int],
+) -> list[Context]:
+    """Return the contexts of a terminal whose lookaheads look at more than one character after it, if the parser can
+    find out what must follow each text. Nothing is computed in advance, so the number of words in a lookahead does not
+    matter.
+
+    Most of what may follow a name decides at once, such as a blank or a comma: code points at which no lookahead can
+    read on are `outside`. Only texts that a code point `inside` or a refuting one follows need the parser's attention.
+    """
+    regexes = builder.regexes
+    classes: set[Ranges] = set()
+    _read_on(node, False, extent, classes)
+    inside = codepoints.normalize([pair for ranges in classes for pair in ranges])
+    outside = [cell for cell in cells if not codepoints.contains(inside, cell[0][0])]
+    loose = lower(_without_lookaheads(node), regexes)
+    later = FoundLater(builder, start, loose, inside, outside, unclassed)
+    undecided = later.node(regexes.OPEN, outside)
+    decided = later.node(regexes.DECIDED, outside)
+    if not inside or regexes.is_nullable(loose) or regexes.is_empty(decided):
+        return []
+    ranges = codepoints.normalize([pair for cell in outside for pair in cell])
+    definitions: tuple[Definition, ...] = ((True, ((ranges, ANYTHING),) if ranges else ()),)
+    return [
+        Context(decided, ANYTHING, definitions),
+        Context(later.node(regexes.OUTSIDE, outside), 2, definitions),
+        Context(undecided, ANYTHING, definitions, later),
+    ]
+
+
+def _without_lookaheads(node: Node) -> Node:
+    if isinstance(node, Look):
+        return Literal("") if node.ahead else node
+    if isinstance(node, Repeat):
+        return Repeat(_without_lookaheads(node.body), node.minimum, node.maximum, node.lazy)
+    if isinstance(node, Concat):
+        return Concat(tuple([_without_lookaheads(part) for part in node.parts]))
+    if isinstance(node, Union):
+        return Union(tuple([_without_lookaheads(part) for part in node.alternatives]))
+    return node
+
+
+def _read_on(node: Node, inside: bool, extent: Extent, classes: set[Ranges]) -> None:
+    """Add the classes of the code points at which some lookahead can read on to `classes`. Unless `inside`, the node is
+    in no lookahead. A lookahead in a lookahead does not read on if it looks at one code point only, as `\\b` does."""
+    if isinstance(node, Look):
+        if node.ahead and (not inside or extent.reach(node.body) > 1):
+            _read_on(node.body, True, extent, classes)
+    elif extent.looks.nowhere_in(node):
+        if inside:
+            _collect(node, True, classes)
+    elif isinstance(node, (Atomic, Repeat)):
+        _read_on(node.body, inside, extent, classes)
+    elif isinstance(node, (Concat, Union)):
+        for part in node.parts if isinstance(node, Concat) else node.alternatives:
+            _read_on(part, inside, extent, classes)
+
+
 def _representative(cell: Ranges) -> int:
     """Return a code point of the cell that is no surrogate, or -1."""
     for first, last in cell:
@@ -119,44 +253,47 @@ def _representative(cell: Ranges) -> int:
     return -1
 
 
-def _cells(node: Node, in_lookaheads: bool) -> list[Ranges]:
+def _cells(node: Node, in_lookaheads: bool) -> tuple[list[Ranges], Ranges]:
     """Return the parts into which the classes of the terminal divide Unicode. If `in_lookaheads`, only the classes in
-    its lookaheads count."""
+    its lookaheads count. Also return the part that is in no class, which may be empty."""
     classes: set[Ranges] = set()
     _collect(node, not in_lookaheads, classes)
-    cells = [codepoints.ALL]
-    for ranges in classes:
-        outside = codepoints.complement(ranges)
-        halves = [codepoints.intersection(cell, half) for cell in cells for half in (ranges, outside)]
-        cells = [half for half in halves if half and _representative(half) >= 0]
-        if len(cells) > MAX_CELLS:
-            raise LimitError(
-                f"the classes of a terminal with lookaheads divide Unicode into more than {MAX_CELLS} parts; "
-                "use fewer classes"
-            )
-    return cells
+    changes: dict[int, int] = {0: 0}  # by code point: bits of the classes that begin or end there
+    for number, ranges in enumerate(classes):
+        for first, last in ranges:
+            changes[first] = changes.get(first, 0) ^ 1 << number
+            changes[last + 1] = changes.get(last + 1, 0) ^ 1 << number
+    starts = sorted([code for code in changes if code <= codepoints.MAX_CODE_POINT])
+    cells: dict[int, list[tuple[int, int]]] = {}  # by the classes that have the code points
+    members = 0
+    for first, after in zip(starts, [*starts[1:], codepoints.MAX_CODE_POINT + 1], strict=True):
+        members ^= changes[first]
+        cells.setdefault(members, []).append((first, after - 1))
+    result = [cell for cell in map(codepoints.normalize, cells.values()) if _representative(cell) >= 0]
+    if len(result) > MAX_CELLS:
+        raise LimitError(
+            f"the classes of a terminal with lookaheads divide Unicode into more than {MAX_CELLS} parts; "
+            "use fewer classes"
+        )
+    return result, codepoints.normalize(cells.get(0, []))
 
 
 def _collect(node: Node, inside: bool, classes: set[Ranges]) -> None:
     """Add the classes of the node to `classes`; unless `inside`, only those in its lookaheads."""
-    if isinstance(node, Look):
-        _collect(node.body, inside or node.ahead, classes)
-    elif isinstance(node, (Atomic, Repeat)):
-        _collect(node.body, inside, classes)
-    elif isinstance(node, Concat):
-        for part in node.parts:
-            _collect(part, inside, classes)
-    elif isinstance(node, Union):
-        for part in node.alternatives:
-            _collect(part, inside, classes)
-    elif inside:
-        if isinstance(node, Chars):
+    if isinstance(node, Chars):
+        if inside:
             classes.add(node.ranges)
-        elif isinstance(node, Behind):
+    elif isinstance(node, Behind):
+        if inside:
             classes.add(node.chars.ranges)
-        elif isinstance(node, Literal):
+    elif isinstance(node, Literal):
+        if inside:
             for char in node.text:
                 classes.add(((ord(char), ord(char)),))
+    else:
+        inside = inside or (isinstance(node, Look) and node.ahead)
+        for part in _parts(node):
+            _collect(part, inside, classes)
 
 
 class _Builder(Program):
@@ -172,7 +309,7 @@ class _Builder(Program):
         self.cuts_at_match = ordered
         self.groups: list[tuple[int, bool, int, int]] = []
         self.oracles: dict[int, int] = {}  # by regex node of a lookbehind: its number
-        self.plains: dict[int, bool] = {}
+        self.looks = Looks()
         self.shared = Plain(regexes)
         self.made: list[Node] = []  # nodes to keep alive, since other tables identify nodes by identity
         self.program: list[tuple[int, int, int, int, int]] = []
@@ -265,20 +402,7 @@ class _Builder(Program):
 
     def plain(self, node: Node) -> bool:
         """Tell whether the node has neither a lookaround nor an atomic group in it."""
-        known = self.plains.get(id(node))
-        if known is None:
-            if isinstance(node, (Look, Behind, Atomic)):
-                known = False
-            elif isinstance(node, Repeat):
-                known = self.plain(node.body)
-            elif isinstance(node, Concat):
-                known = False not in [self.plain(part) for part in node.parts]
-            elif isinstance(node, Union):
-                known = False not in [self.plain(part) for part in node.alternatives]
-            else:
-                known = True
-            self.plains[id(node)] = known
-        return known
+        return self.looks.nowhere_in(node)
 
     def oracle(self, body: Node) -> int:
         """Return the number of the regex for texts that end in `body`, which is plain."""
@@ -350,7 +474,7 @@ class _Builder(Program):
         return []
 
 
-def lookaheads_outside(node: Node) -> Node:
+def lookaheads_outside(node: Node, looks: Looks) -> Node:
     """Return a node with the same meaning, in which no lookahead within a lookbehind looks beyond the lookbehind's end.
 
     A lookbehind is decided when its text has been read: it is a question about the text before it. `(?<=a\\b)` also
@@ -359,22 +483,24 @@ def lookaheads_outside(node: Node) -> Node:
 
     Raises RegexSyntaxError for a lookahead in the middle of a lookbehind that looks beyond the lookbehind's end.
     """
+    if looks.nowhere_in(node):
+        return node
     if isinstance(node, Look):
-        body = lookaheads_outside(node.body)
+        body = lookaheads_outside(node.body, looks)
         if not node.ahead and _first_beyond(body) is not None:
             return _apart(Look(body, False, node.negative, node.position))
         return node if body is node.body else Look(body, node.ahead, node.negative, node.position)
     if isinstance(node, Repeat):
-        body = lookaheads_outside(node.body)
+        body = lookaheads_outside(node.body, looks)
         return node if body is node.body else Repeat(body, node.minimum, node.maximum, node.lazy)
     if isinstance(node, Atomic):
-        body = lookaheads_outside(node.body)
+        body = lookaheads_outside(node.body, looks)
         return node if body is node.body else Atomic(body)
     if isinstance(node, Concat):
-        parts = [lookaheads_outside(part) for part in node.parts]
+        parts = [lookaheads_outside(part, looks) for part in node.parts]
         return node if _same(parts, node.parts) else Concat(tuple(parts))
     if isinstance(node, Union):
-        parts = [lookaheads_outside(part) for part in node.alternatives]
+        parts = [lookaheads_outside(part, looks) for part in node.alternatives]
         return node if _same(parts, node.alternatives) else Union(tuple(parts))
     return node
 
@@ -435,17 +561,31 @@ class Extent:
     def __init__(self) -> None:
         self.first: Look | None = None
         """The first lookahead that may look beyond the end of the terminal."""
+        self.furthest: float = 0
+        """The most code points after the terminal at which a lookahead may look."""
+        self.looks = Looks()
+        self.known: dict[int, tuple[int, float]] = {}  # by identity of a node: `widths` of it
+
+    def widths(self, node: Node) -> tuple[int, float]:
+        known = self.known.get(id(node))
+        if known is None:
+            self.known[id(node)] = known = widths(node)
+        return known
 
     def walk(self, node: Node, before: float, after: float) -> None:
         """Visit a part of the terminal. At least `before` and `after` code points of the terminal stand before and
         after it. Raises RegexSyntaxError for a lookbehind that may look at text before the terminal."""
+        if self.looks.nowhere_in(node):
+            return
         if isinstance(node, Behind):
             if before < 1:
                 raise refuse(node)
         elif isinstance(node, Look):
             if node.ahead:
-                if self.reach(node.body) > after and self.first is None:
+                beyond = self.reach(node.body) - after
+                if beyond > 0 and self.first is None:
                     self.first = node
+                self.furthest = max(self.furthest, beyond)
                 # Its lookbehinds see the text before it; its lookaheads are part of its reach.
                 self.walk_inside(node.body, before)
             elif self.reach_behind(node.body) > before:
@@ -459,7 +599,7 @@ class Extent:
             for alternative in node.alternatives:
                 self.walk(alternative, before, after)
         elif isinstance(node, Concat):
-            least = [widths(part)[0] for part in node.parts]
+            least = [self.widths(part)[0] for part in node.parts]
             following = sum(least)
             for part, width in zip(node.parts, least, strict=True):
                 following -= width
@@ -474,31 +614,33 @@ class Extent:
 
     def reach(self, node: Node) -> float:
         """Return the greatest number of code points from its beginning on at which `node` looks."""
+        if self.looks.nowhere_in(node):
+            return self.widths(node)[1]
         if isinstance(node, Concat):
             furthest: float = 0
             width: float = 0
             for part in node.parts:
                 furthest = max(furthest, width + self.reach(part))
-                width += widths(part)[1]
+                width += self.widths(part)[1]
             return furthest
         if isinstance(node, Union):
             return max([self.reach(part) for part in node.alternatives], default=0)
         if isinstance(node, Repeat):
             if node.maximum == 0:
                 return 0
-            longest = widths(node.body)[1]
+            longest = self.widths(node.body)[1]
             turns = INFINITE if node.maximum is None else node.maximum - 1
             return self.reach(node.body) + (turns * longest if longest else 0)
         if isinstance(node, Look):
             return self.reach(node.body) if node.ahead else 0
         if isinstance(node, Atomic):
             return self.reach(node.body)
-        return widths(node)[1]
+        return self.widths(node)[1]
 
     def reach_behind(self, node: Node) -> float:
         """Return the greatest number of code points before its end at which `node` looks. Lookbehinds at its beginning
         may reach further than its own text."""
-        return widths(node)[1] + self.looks_behind(node)
+        return self.widths(node)[1] + self.looks_behind(node)
 
     def looks_behind(self, node: Node) -> float:
         """Return how far lookbehinds in `node` may reach beyond its beginning."""

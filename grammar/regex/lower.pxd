@@ -9,7 +9,7 @@ from earleymask.grammar.regex.threads cimport compile_threads
 
 
 @cython.locals(found=int)
-cpdef lower(Node node, Regexes regexes, list contexts=*)
+cpdef lower(Node node, Regexes regexes, list contexts=*, bint lazily=*)
 cpdef lower_shared(Node node, Regexes regexes)
 @cython.locals(found=int, n_nodes=Py_ssize_t, level=list, below=list, depth=int)
 cdef int _survey(Node node) except -1

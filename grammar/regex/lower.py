@@ -47,11 +47,12 @@ _SETS = 64
 _SPLIT_HINT = "split it into two terminals and join them in a rule"
 
 
-def lower(node: Node, regexes: Regexes, contexts: list[Context] | None = None) -> int:
+def lower(node: Node, regexes: Regexes, contexts: list[Context] | None = None, lazily: bool = False) -> int:
     """Return the id in `regexes` of the language that the terminal `node` denotes.
 
     If that depends on what follows the terminal, `contexts` receives the terminal's languages, each with what must
-    follow it, and the result is their union. Without `contexts` such a terminal is refused.
+    follow it, and the result is their union. Without `contexts` such a terminal is refused. `lazily`: see
+    `cuts.within`.
 
     Raises `RegexSyntaxError` for lookarounds that reach further out of the terminal, `LimitError` for trees that are
     deeper than MAX_DEPTH and for terminals that are too large or become too large when they are lowered.
@@ -83,7 +84,9 @@ def lower(node: Node, regexes: Regexes, contexts: list[Context] | None = None) -
         from .conditions import ANYTHING
         from .cuts import within
 
-        languages = within(node, regexes, found & (_LAZY | _ATOMIC) != 0)
+        languages = within(
+            node, regexes, found & (_LAZY | _ATOMIC) != 0, lower if lazily and contexts is not None else None
+        )
         if len(languages) == 1 and languages[0].condition == ANYTHING:
             return languages[0].node
         if contexts is None:

@@ -46,6 +46,7 @@ CASES = {
     "regexes": 150,
     "terminals": 200,
     "lexemes": 150,
+    "names": 25,
     "ecma": 100,
     "attributes": 60,
     "gbnf": 40,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import re
+import random
 from collections import Counter
 
 import pytest
@@ -13,65 +12,10 @@ from hypothesis import strategies as st
 from earleymask import Grammar, GrammarError, LimitError, Matcher, Vocabulary
 from earleymask.trie import Vocabulary as Tokens
 from support.lark_oracle import lark_accepts, lark_parser, strings, we_accept
+from support.lexemes import Definition
 
 BYTES = Vocabulary.bytes()
 EOS = 256
-
-
-class Definition:
-    """The meaning of a grammar with such terminals, by brute force: all ways to cut a text into lexemes are tried, and
-    a lexeme counts if `re` matches it there with the whole rest of the text in view.
-
-    `rules`: name -> alternatives of symbols; a symbol that is no name is the regexp of a terminal.
-    """
-
-    def __init__(self, rules: dict[str, list[list[str]]], ignored: list[str]) -> None:
-        self.rules = rules
-        self.ignored = ignored
-        self.compiled: dict[tuple[str, int], re.Pattern[str]] = {}
-
-    def lexeme(self, pattern: str, text: str, begin: int, end: int) -> bool:
-        left = len(text) - end
-        key = pattern, left
-        if key not in self.compiled:
-            self.compiled[key] = re.compile(rf"(?:{pattern})(?=(?s:.{{{left}}})\Z)")
-        return self.compiled[key].match(text, begin) is not None
-
-    def accepts(self, text: str) -> bool:
-        n = len(text)
-        skips = [{i} for i in range(n + 1)]  # the places at which ignored text that begins at i may end
-        for i in reversed(range(n)):
-            for j in range(i + 1, n + 1):
-                if any(self.lexeme(pattern, text, i, j) for pattern in self.ignored):
-                    skips[i] |= skips[j]
-        ends: dict[tuple[str, int], set[int]] = {}
-        patterns = {part for rules in self.rules.values() for rule in rules for part in rule if part not in self.rules}
-        for pattern, i in itertools.product(patterns, range(n + 1)):
-            ends[pattern, i] = set()
-            for begin in skips[i]:  # even an empty lexeme may follow ignored text
-                ends[pattern, i] |= {j for j in range(begin, n + 1) if self.lexeme(pattern, text, begin, j)}
-        changed = True
-        while changed:
-            changed = False
-            for (name, rules), i in itertools.product(self.rules.items(), range(n + 1)):
-                known = ends.setdefault((name, i), set())
-                before = len(known)
-                for rule in rules:
-                    places = {i}
-                    for part in rule:
-                        places = {end for place in places for end in ends.get((part, place), ())}
-                    known |= places
-                changed |= len(known) > before
-        return any(n in skips[end] for end in ends["start", 0])
-
-    def text(self) -> str:
-        def shown(part: str) -> str:
-            return part if part in self.rules else f"/{part}/"
-
-        lines = [
-            f"{name}: {' | '.join(' '.join(map(shown, rule)) for rule in rules)}" for name, rules in self.rules.items()
-        ]
-        return "\n".join([*lines, *(f"%ignore /{pattern}/" for pattern in self.ignored)])
 
 
 def no_dead_ends(grammar: Grammar, alphabet: str, longest: int) -> None:
@@ -317,8 +261,23 @@ def test_many_keywords():
 def test_too_many_conditions_are_a_limit():
     """Each `a` demands a `b` 15 places later, so any set of places may be pending."""
     with pytest.raises(LimitError, match="4096 different demands") as caught:
-        Grammar.from_lark("start: A+\nA: /a(?=.{15}b)|b/")
+        Grammar.from_lark("start: (A | B)+\nA: /a(?=.{15}b)/\nB: /b/")
     assert "line 2" in str(caught.value)
+
+
+def test_demands_found_by_the_parser_have_no_such_limit():
+    """If some text of the terminal demands nothing, only the demands of the text that is read are kept."""
+    grammar = Grammar.from_lark("start: A+\nA: /a(?=.{15}b)|b/")
+    matcher = Matcher(grammar, BYTES)
+    rng = random.Random(5)
+    text = ""
+    while len(text) < 200:
+        mask = matcher.mask()
+        allowed = "".join(char for char in "ab" if mask[ord(char)])
+        due = len(text) >= 16 and text[-16] == "a"
+        assert allowed == ("b" if due else "ab")
+        text += rng.choice(allowed)
+        assert matcher.accept(ord(text[-1]))
 
 
 def test_an_identifier_that_is_no_keyword():
