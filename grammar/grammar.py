@@ -79,6 +79,7 @@ class Grammar:
         source_path: str | os.PathLike[str] | None = None,
         declared: Mapping[str, str] | None = None,
         grammars: Mapping[str, str | Grammar] | None = None,
+        posix_classes: bool = False,
         limits: Limits = DEFAULT,
     ) -> Grammar:
         """Make a grammar from a text in Lark's syntax.
@@ -95,6 +96,7 @@ class Grammar:
             declared: the meaning of terminals that the grammar only declares (`%declare`), as expressions in Lark's
                 syntax: `{"INDENT": "<|indent|>", "ID": "/[a-z]+/"}`.
             grammars: the meaning of `@name` in the text: a grammar, or a text in Lark's syntax with a rule `start`.
+            posix_classes: whether `[[:alpha:]]` in regexps means the class, as in POSIX and Rust.
             limits: how large the grammar may be, and how much time and memory matching may take.
 
         Raises:
@@ -114,8 +116,8 @@ class Grammar:
         options = NO_OPTIONS
         if import_paths or loader is not None or source_path is not None or declared or grammars:
             options = options_of(import_paths, loader, source_path, declared, grammars)
-        if limits is not DEFAULT:
-            options = options._replace(limits=limits)
+        if limits is not DEFAULT or posix_classes:
+            options = options._replace(limits=limits, posix_classes=bool(posix_classes))
         try:
             engine, kept = lark_load.load(text, start, options)
         except GrammarError as error:
@@ -134,6 +136,7 @@ class Grammar:
         loader: Loader | None = None,
         declared: Mapping[str, str] | None = None,
         grammars: Mapping[str, str | Grammar] | None = None,
+        posix_classes: bool = False,
         limits: Limits = DEFAULT,
     ) -> Grammar:
         """Make a grammar from a file in UTF-8 in Lark's syntax. It may import files relative to itself."""
@@ -147,6 +150,7 @@ class Grammar:
             source_path=path,
             declared=declared,
             grammars=grammars,
+            posix_classes=posix_classes,
             limits=limits,
         )
 
@@ -168,11 +172,18 @@ class Grammar:
 
     @classmethod
     def from_regex(
-        cls, pattern: str | re.Pattern[str], *, flags: int = 0, dialect: Dialect = "python", limits: Limits = DEFAULT
+        cls,
+        pattern: str | re.Pattern[str],
+        *,
+        flags: int = 0,
+        dialect: Dialect = "python",
+        posix_classes: bool = False,
+        limits: Limits = DEFAULT,
     ) -> Grammar:
         """Make a grammar of the texts that a regular expression matches as a whole, as `re.fullmatch` does.
 
         `pattern` is a str or the result of `re.compile`; `flags` are those of `re`. `dialect` is "python" or "ecma".
+        With `posix_classes`, `[[:alpha:]]` in a pattern of Python's dialect means the class, as in POSIX and Rust.
         Raises GrammarError, with line and column, if the pattern is malformed, uses something that is not supported, or
         matches nothing. `limits` as in `from_lark`.
         """
@@ -187,8 +198,12 @@ class Grammar:
             raise TypeError(f"pattern must be a str or a compiled one, not {type(pattern).__name__}")
         _check_size(len(pattern), limits)
         letters = from_regex.flag_letters(flags)
+        if posix_classes:
+            if dialect == "ecma":
+                raise ValueError("posix_classes is for the dialect 'python'; ECMA-262 has no POSIX classes")
+            letters += "p"
         engine = from_regex.load(pattern, letters, dialect, limits)
-        warnings = from_regex.find_warnings(pattern, letters)
+        warnings = from_regex.find_warnings(pattern, letters, dialect)
         return cls._make("regex", pattern, "start", engine, warnings, f"{dialect} {letters}".rstrip(), limits=limits)
 
     @classmethod
@@ -503,7 +518,11 @@ def _unpickle(
 
         dialect, _, letters = options.partition(" ")
         grammar = Grammar.from_regex(
-            source, flags=from_regex.flags_of(letters), dialect=cast("Dialect", dialect), limits=limits
+            source,
+            flags=from_regex.flags_of(letters),
+            dialect=cast("Dialect", dialect),
+            posix_classes="p" in letters,
+            limits=limits,
         )
     elif kind == "json_schema":
         from .json_schema.grammar import reread

@@ -96,7 +96,7 @@ class LarkLoader:
         self.modules = modules
         self.top = Scope(modules, modules.top(parsed) if module is None else module)
         self.model: Model = Model(self, modules.limits) if around is None else around.model
-        self.terminals = TerminalBuilder(self, modules.limits)
+        self.terminals = TerminalBuilder(self, modules.limits, posix_classes=modules.options.posix_classes)
         self.templates = Templates(self)
         self.scope: Scope = self.top  # the scope of the text that is being read
         self.symbols = self.top.symbols  # those of `scope`

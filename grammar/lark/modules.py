@@ -63,6 +63,7 @@ class Options(NamedTuple):
     declared: tuple[tuple[str, str], ...] = ()
     grammars: tuple[tuple[str, str | GivenGrammar], ...] = ()
     limits: Limits = DEFAULT
+    posix_classes: bool = False
 
 
 NO_OPTIONS = Options()
@@ -84,26 +85,31 @@ class Kept(NamedTuple):
         texts: the imported texts. In `links` they count from 1, and 0 is the grammar itself.
         links: (importing text, module as written, imported text) for each import.
         grammars: the texts and grammars that the caller gave for `@name`.
+        posix_classes: whether `[[:alpha:]]` in regexps is a class.
     """
 
     declared: tuple[tuple[str, str], ...] = ()
     texts: tuple[Imported, ...] = ()
     links: tuple[tuple[int, str, int], ...] = ()
     grammars: tuple[tuple[str, str | GivenGrammar], ...] = ()
+    posix_classes: bool = False
 
     def plain(self) -> tuple[Any, ...]:
         """Return the same in plain tuples for pickles, which then do not depend on the name of this module."""
-        return self.declared, tuple([tuple(text) for text in self.texts]), self.links, self.grammars
+        return self.declared, tuple([tuple(text) for text in self.texts]), self.links, self.grammars, *self._syntax()
+
+    def _syntax(self) -> list[str]:
+        return ["posix_classes"] if self.posix_classes else []
 
     @classmethod
     def from_plain(cls, plain: tuple[Any, ...]) -> Kept:
         """Return what `plain` has made tuples of."""
-        declared, texts, links, grammars = plain
-        return cls(declared, tuple([Imported(*text) for text in texts]), links, grammars)
+        declared, texts, links, grammars, *syntax = plain
+        return cls(declared, tuple([Imported(*text) for text in texts]), links, grammars, bool(syntax))
 
     def parts(self) -> list[str]:
         """Return the parts of a fingerprint. The places where texts were found are not among them."""
-        parts = [part for pair in sorted(self.declared) for part in pair]
+        parts = self._syntax() + [part for pair in sorted(self.declared) for part in pair]
         parts += [imported.text for imported in self.texts]
         for name, given in sorted(self.grammars):
             parts += ["@" + name, given if isinstance(given, str) else given.fingerprint]
@@ -177,7 +183,10 @@ class Modules:
     def restored(cls, kept: Kept | None, limits: Limits) -> Modules:
         """The modules of a grammar that is read again: every import means the text that it meant before."""
         kept = kept or Kept()
-        return cls(Options(declared=kept.declared, grammars=kept.grammars, limits=limits), kept)
+        options = Options(
+            declared=kept.declared, grammars=kept.grammars, limits=limits, posix_classes=kept.posix_classes
+        )
+        return cls(options, kept)
 
     def parse(self, text: str, name: str | None = None) -> ParsedGrammar:
         """Parse one of the texts of the grammar. Errors give its `name`."""
@@ -221,10 +230,10 @@ class Modules:
     def to_keep(self) -> Kept | None:
         """Return what the grammar needs, beside its text, to be read again; None if it needs nothing else."""
         options = self.options
-        if not self.links and not options.declared and not options.grammars:
+        if not self.links and not options.declared and not options.grammars and not options.posix_classes:
             return None
         links = sorted((index, module, found.index) for (index, module), found in self.links.items())
-        return Kept(options.declared, tuple(self.texts), tuple(links), options.grammars)
+        return Kept(options.declared, tuple(self.texts), tuple(links), options.grammars, options.posix_classes)
 
     def _from_kept(self, index: int, name: str) -> Module:
         assert self.kept is not None

@@ -17,6 +17,7 @@ from earleymask.grammar.regex.ast cimport Repeat as RegexRepeat
 cdef class TerminalBuilder:
     cdef object _context
     cdef dict _known
+    cdef str _syntax
     cdef list _open
     cdef Py_ssize_t _pieces
     cdef Py_ssize_t _most_pieces

@@ -110,9 +110,10 @@ class NoText(Exception):
 class TerminalBuilder:
     """Makes the regex trees of one grammar's terminals; each named one is made once."""
 
-    __slots__ = ("_context", "_known", "_most_pieces", "_open", "_pieces", "cycle")
+    __slots__ = ("_context", "_known", "_most_pieces", "_open", "_pieces", "_syntax", "cycle")
 
-    def __init__(self, context: Context, limits: Limits) -> None:
+    def __init__(self, context: Context, limits: Limits, *, posix_classes: bool = False) -> None:
+        self._syntax = "p" if posix_classes else ""
         self._context = context
         self._most_pieces = limits.terminal_pieces
         # For named terminals: the tree, None if only the text says what it means, and the number of pieces.
@@ -179,7 +180,7 @@ class TerminalBuilder:
             if "x" in flags or _INTRICATE.search(text):
                 return None
             try:
-                return regex_syntax.parse(text, flags)
+                return regex_syntax.parse(text, flags + self._syntax)
             except RegexSyntaxError:  # it may be correct together with its neighbours
                 return None
         if isinstance(tree, Elsewhere):
@@ -310,7 +311,7 @@ class TerminalBuilder:
 
     def _parse(self, pattern: str, flags: str, tree: Node) -> Regex:
         try:
-            return regex_syntax.parse(pattern, flags)
+            return regex_syntax.parse(pattern, flags + self._syntax)
         except RegexSyntaxError as error:
             raise self.regex_error(error, tree) from error
         except LimitError as error:
@@ -349,7 +350,8 @@ class TerminalBuilder:
         for literal, scope in self._literals(tree, set()):
             if isinstance(literal, Regexp):
                 try:
-                    regex_syntax.parse(*self._regexp_text(literal))
+                    text, flags = self._regexp_text(literal)
+                    regex_syntax.parse(text, flags + self._syntax)
                 except RegexSyntaxError as own:
                     self._context.move(scope)
                     return self._at_literal(own, literal)

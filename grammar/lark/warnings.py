@@ -275,9 +275,9 @@ class _Finder:
 
     def posix_classes(self, node: Regexp) -> None:
         pattern, flags = split(node.raw)
-        if "[:" in pattern:
+        if "[:" in pattern and not self.loader.modules.options.posix_classes:
             for match in posix_classes(pattern, "x" in flags):
-                self.warn(posix_warning(match), node)
+                self.warn(posix_warning(match, has_option=True), node)
 
     def kept_escape(self, node: String) -> None:
         for match in _ESCAPE.finditer(split(node.raw)[0]):

@@ -75,15 +75,15 @@ def load(pattern: str, flags: str, dialect: str, limits: Limits) -> Engine:
     return single_terminal(terminal_name(pattern), node, regexes)
 
 
-def find_warnings(pattern: str, flags: str) -> tuple[GrammarWarning, ...]:
+def find_warnings(pattern: str, flags: str, dialect: str) -> tuple[GrammarWarning, ...]:
     """Return the warnings about a pattern that has been loaded."""
-    if "[:" not in pattern:
+    if "[:" not in pattern or "p" in flags:  # `p` reads them as classes
         return ()
     from .posix import posix_classes, posix_warning  # rare
 
     source = SourceText(pattern)
     found = posix_classes(pattern, "x" in flags)
-    return tuple([source.warning(posix_warning(match), match.start()) for match in found])
+    return tuple([source.warning(posix_warning(match, dialect == "python"), match.start()) for match in found])
 
 
 def terminal_name(pattern: str) -> str:

@@ -1,4 +1,4 @@
-"""Find POSIX classes such as `[:upper:]` in patterns, so that a warning can be given: no dialect here has them.
+"""POSIX classes such as `[:upper:]` in patterns. No dialect here has them, so a warning is given; an option reads them.
 
 Python, ECMA-262 and GBNF read `[[:upper:]]` as a class of the characters in it, and then a `]`.
 """
@@ -7,6 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..errors import RegexSyntaxError
+from . import codepoints
+
+if TYPE_CHECKING:
+    from .ast import Ranges
 
 # What each class would be in ASCII, as it is written between brackets.
 RANGES = {
@@ -20,13 +27,32 @@ RANGES = {
     "lower": "a-z",
     "print": " -~",
     "punct": r"!-/:-@\[-`{-~",
-    "space": r" \t\r\n",
+    "space": r" \t\r\n\x0b\x0c",
     "upper": "A-Z",
     "word": "a-zA-Z0-9_",
     "xdigit": "0-9a-fA-F",
 }
 
 _CLASS = re.compile(r"\[:\^?(" + "|".join(RANGES) + r"):\]")
+_ANY_CLASS = re.compile(r"\[:(\^?)([a-zA-Z]+):\]")
+_SETS: dict[str, tuple[tuple[int, int], ...]] = {
+    "alnum": ((48, 57), (65, 90), (97, 122)),
+    "alpha": ((65, 90), (97, 122)),
+    "ascii": ((0, 127),),
+    "blank": ((9, 9), (32, 32)),
+    "cntrl": ((0, 31), (127, 127)),
+    "digit": ((48, 57),),
+    "graph": ((33, 126),),
+    "lower": ((97, 122),),
+    "print": ((32, 126),),
+    "punct": ((33, 47), (58, 64), (91, 96), (123, 126)),
+    "space": ((9, 13), (32, 32)),
+    "upper": ((65, 90),),
+    "word": ((48, 57), (65, 90), (95, 95), (97, 122)),
+    "xdigit": ((48, 57), (65, 70), (97, 102)),
+}
+"""The code points of each class in the POSIX locale, as Rust's `regex` reads them."""
+
 _VERBOSE = re.compile(r"\(\?[a-zA-Z]*x")
 
 
@@ -60,9 +86,33 @@ def posix_classes(pattern: str, verbose: bool = False) -> Iterator[re.Match[str]
             at += 1
 
 
-def posix_warning(match: re.Match[str]) -> str:
-    """Return the text of the warning about a POSIX class."""
-    return f"`{match[0]}` is read as single characters, not as a class; write `{RANGES[match[1]]}` between brackets"
+def read(pattern: str, start: int, offset: int) -> tuple[Ranges, bool, int] | None:
+    """Return the code points of the POSIX class at `start`, whether it is negated, and where it ends; None if there is
+    none. `offset` is added to the position of an error."""
+    match = _ANY_CLASS.match(pattern, start)
+    if match is None:
+        return None
+    if match[2] not in _SETS:
+        raise RegexSyntaxError(
+            f"unknown POSIX class `{match[0]}`", offset + start, f"the names are {', '.join(_SETS)}, in small letters"
+        )
+    return codepoints.normalize(list(_SETS[match[2]])), match[1] == "^", match.end()
+
+
+def refuse_single_brackets(pattern: str, start: int, offset: int) -> None:
+    """Raise an error if the class at `start` is `[:alpha:]` without brackets around it."""
+    match = _ANY_CLASS.match(pattern, start)
+    if match is not None and match[2] in _SETS:
+        raise RegexSyntaxError(
+            f"the POSIX class `{match[0]}` stands outside of brackets", offset + start, f"write `[{match[0]}]`"
+        )
+
+
+def posix_warning(match: re.Match[str], has_option: bool = False) -> str:
+    """Return the text of the warning about a POSIX class. `has_option`: whether the caller could have it read."""
+    option = ", or give posix_classes=True" if has_option else ""
+    ranges = f"write `{RANGES[match[1]]}` between brackets"
+    return f"`{match[0]}` is read as single characters, not as a class; {ranges}{option}"
 
 
 def posix_hint(before: str) -> str | None:

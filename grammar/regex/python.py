@@ -33,6 +33,9 @@ VERBOSE = 8
 ASCII = 16
 UNICODE = 32
 
+POSIX = 64
+"""Read POSIX classes such as `[[:alpha:]]`. It is the letter `p` of `parse` and no flag within patterns."""
+
 _FLAGS = {"i": IGNORECASE, "m": MULTILINE, "s": DOTALL, "x": VERBOSE, "a": ASCII, "u": UNICODE}
 _SIMPLE_ESCAPES = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92}
 _HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
@@ -51,7 +54,7 @@ _CONDITIONAL_HINT = "write the two cases as alternatives"
 
 
 def parse(pattern: str, flags: str = "", offset: int = 0) -> Node:
-    """Return the node that `pattern` denotes under `flags`, letters out of "imsuxa".
+    """Return the node that `pattern` denotes under `flags`, letters out of "imsuxa", and "p" for POSIX classes.
 
     `offset` is added to every position, in errors and in nodes, so that positions can be those of a larger text. Raises
     `RegexSyntaxError` for a pattern that is malformed or not supported, `LimitError` for nesting and counts out of
@@ -62,6 +65,9 @@ def parse(pattern: str, flags: str = "", offset: int = 0) -> Node:
             raise RegexSyntaxError(
                 "flag 'l' (locale) is for bytes, not for text", offset, "remove it; classes are those of Unicode"
             )
+        if letter == "p":
+            bits |= POSIX
+            continue
         if letter not in _FLAGS:
             raise RegexSyntaxError(f"unknown flag {letter!r}", offset, "the flags are i, m, s, u, x and a")
         bits |= _FLAGS[letter]
@@ -418,6 +424,10 @@ class _Parser:
         pairs: list[tuple[int, int]] = []
         categories: list[tuple[int, int]] = []
         opening = self.at
+        if self.flags & POSIX and pattern.startswith(":", opening):
+            from .posix import refuse_single_brackets  # rare
+
+            refuse_single_brackets(pattern, start, self.offset)
         while True:
             item = self.at
             if item >= self.end:
@@ -460,6 +470,8 @@ class _Parser:
         char = self.pattern[start]
         self.at = start + 1
         if char != "\\":
+            if char == "[" and self.flags & POSIX and self.pattern.startswith(":", self.at):
+                return self.posix_class(start, categories)
             return ord(char)
         if self.at < self.end and self.pattern[self.at] in "dDsSwW":
             categories += codepoints.category(self.pattern[self.at], self.flags & ASCII != 0)
@@ -470,6 +482,20 @@ class _Parser:
             categories += self.property(start)
             return -1
         return self.escaped_code(start)
+
+    def posix_class(self, start: int, categories: list[tuple[int, int]]) -> int:
+        """Read `[:alpha:]` or `[:^alpha:]` at `start` within a class. Its ranges go to `categories`. Return -1, or the
+        code of the bracket if there is no such class."""
+        from . import posix  # rare
+
+        found = posix.read(self.pattern, start, self.offset)
+        if found is None:
+            return ord("[")
+        ranges, negative, self.at = found
+        if self.flags & IGNORECASE:
+            ranges = codepoints.fold(ranges, self.flags & ASCII != 0)
+        categories += codepoints.complement(ranges) if negative else ranges
+        return -1
 
     # ---- groups -------------------------------------------------------------------------------------------------
 

@@ -173,3 +173,70 @@ def test_the_bytes_of_a_character_are_those_of_utf_8(pattern: str) -> None:
         matcher.reset()
         assert matcher.validate(list(prefix)) == len(prefix) and all(map(matcher.accept, prefix))
         assert set(matcher.mask().nonzero()[0].tolist()) == following, prefix
+
+
+POSIX = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "ascii": r"\x00-\x7f",
+    "blank": r" \t",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": re.escape("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"),
+    "space": r" \t\n\r\f\v",
+    "upper": "A-Z",
+    "word": "a-zA-Z0-9_",
+    "xdigit": "0-9a-fA-F",
+}
+
+
+@pytest.mark.parametrize("name", POSIX)
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("[[:{}:]]", "[{}]"),
+        ("[^[:{}:]é-]", "[^{}é-]"),
+        ("[é[:{}:]_]", "[é{}_]"),
+        ("[[:^{}:]]", "[^{}]"),
+        ("(?i:[[:{}:]k])", "(?i:[{}k])"),
+        ("x[]a[:{}:]]+", "x[]a{}]+"),
+    ],
+)
+def test_posix_classes_under_their_option(name: str, written: str, meant: str) -> None:
+    """They are those of the POSIX locale: the same pattern with ranges of ASCII means the same to `re`."""
+    grammar = Grammar.from_regex(written.format(name), posix_classes=True)
+    lark = Grammar.from_lark(f"start: A\nA: /{written.format(name)}/", posix_classes=True)
+    assert grammar.warnings == lark.warnings == ()
+    for again in (grammar, pickle.loads(pickle.dumps(grammar)), pickle.loads(pickle.dumps(lark))):
+        for char in [*map(chr, range(128)), "é", "É", "ſ", "\u212a", "α", "٣", "\u2028"]:
+            for text in (char, f"x{char}{char}"):
+                tokens = [*text.encode(), 256]
+                found = Matcher(again, BYTES).validate(tokens) == len(tokens)
+                assert found == (re.fullmatch(meant.format(POSIX[name]), text) is not None), (char, written)
+
+
+def test_posix_classes_that_are_none_and_the_option_elsewhere() -> None:
+    plain, with_option = (Grammar.from_regex("[[:alpha:]]x]?", posix_classes=given) for given in (False, True))
+    assert plain != with_option and plain.fingerprint != with_option.fingerprint
+    texts = [Grammar.from_lark("start: /[[:digit:]]+/", posix_classes=given) for given in (True, False)]
+    assert texts[0] != texts[1] and pickle.loads(pickle.dumps(texts[0])) == texts[0]
+    for pattern, message in (
+        ("[[:Alpha:]]", "unknown POSIX class `\\[:Alpha:\\]`"),
+        ("[:alpha:]", "the POSIX class `\\[:alpha:\\]` stands outside of brackets"),
+        ("[[:alpha:]-z]", "bad character range"),
+    ):
+        with pytest.raises(GrammarError, match=message) as caught:
+            Grammar.from_regex("ab" + pattern, posix_classes=True)
+        assert caught.value.column in (3, 4)
+        with pytest.raises(GrammarError, match=message):
+            Grammar.from_lark(f"start: /ab{pattern}/", posix_classes=True)
+    for pattern, text in (("[[:]", ":"), ("[[:,]", "["), ("[:a]", ":"), ("[[:a:)]", ")")):
+        tokens = [*text.encode(), 256]
+        assert Matcher(Grammar.from_regex(pattern, posix_classes=True), BYTES).validate(tokens) == 2
+    with pytest.raises(GrammarError, match="unknown extension"):
+        Grammar.from_regex("(?p)a", posix_classes=True)
+    with pytest.raises(ValueError, match="ECMA-262 has no POSIX classes"):
+        Grammar.from_regex("a", dialect="ecma", posix_classes=True)
