@@ -34,7 +34,7 @@ cdef class SchemaLoader:
     cdef dict marks
     cdef dict mark_symbols
     cdef readonly object level
-    cdef SchemaLoader deeper
+    cdef readonly SchemaLoader deeper
     cdef object known_questions
     cdef object quote
     cdef object key_end

@@ -109,7 +109,28 @@ _STRUCTURE = frozenset(
 """Keywords that are tried if leaving out all assertions is not enough: what they apply refuses the text, or that they
 apply it."""
 
-ORDER_HINT = "this key comes too late for the order of the schema; property_order='any' allows any order"
+_LENIENT: tuple[tuple[dict[str, Any], str], ...] = (
+    (
+        {"property_order": "any"},
+        "this key comes too late for the order of the schema; property_order='any' allows any order",
+    ),
+    (
+        {"whitespace": "any", "indent": None, "separators": None},
+        "white space is written in another way; whitespace='any' allows all that JSON allows",
+    ),
+    (
+        {
+            "spellings": "all",
+            "string_escapes": None,
+            "ensure_ascii": False,
+            "lone_surrogates": None,
+            "number_plain": None,
+            "number_exponents": None,
+        },
+        "strings and numbers are spelled in another way; spellings='all' allows all spellings of JSON",
+    ),
+)
+"""Options with which a grammar writes more, and hints at them."""
 
 
 _BEFORE_ITEM = (b"[", b",", b" ", b"\n", b"\t")
@@ -144,10 +165,14 @@ class _Values:
         self.algebra = loader.algebra
         self.failure = failure
         self.terms_of: dict[int, list[int]] = {}
-        for term, symbol in loader.symbols.items():
-            if symbol is not None:
-                self.terms_of.setdefault(symbol, []).append(term)
+        level: SchemaLoader | None = loader
+        while level is not None:  # with the option `indent` there are several
+            for term, symbol in level.symbols.items():
+                if symbol is not None:
+                    self.terms_of.setdefault(symbol, []).append(term)
+            level = level.deeper
         self.resolved: dict[Context, list[int]] = {}
+        self.deadline = monotonic() + MAX_SECONDS
 
     def finding(self) -> Finding | None:
         values = self.innermost(self.failure.waiting)
@@ -185,7 +210,7 @@ class _Values:
                 found = Trials(self, values, failure.text, failure.is_end).run()
                 if found is not None:
                     return found
-                # The value alone would be allowed: what is around it refuses it, such as `uniqueItems`.
+                # What is around the value refuses it, such as `uniqueItems`; or it is no JSON.
                 outer = [each for context in values for each in self.failure.above[context]]
                 begin = min([context[1] for context in values])
                 around = [context for context in self.innermost(outer) if context[1] < begin]
@@ -259,7 +284,7 @@ class _Values:
                 path = path_at(self.failure.text[outer[1] : context[1]])
                 for term in self.terms(outer) if path else ():
                     inner |= dict.fromkeys(self.within(term, path[0]), True)
-        same = [term for term in inner if self.loader.symbols.get(term) == context[0]]
+        same = [term for term in inner if term in found]
         return same or list(inner) or found
 
     def within(self, term: int, key: str | int) -> list[int]:
@@ -305,15 +330,17 @@ class Trials:
         self.terms = list(
             dict.fromkeys([term for context in contexts if context[1] == begin for term in values.terms(context)])
         )
-        self.deadline = monotonic() + MAX_SECONDS
+        options = self.algebra.options
+        # The text begins within an object or array, so its indents are not those of a whole document.
+        self.options = options if options.indent is None else options._replace(indent=None, whitespace="any")
         self.limits = replace(self.algebra.limits, seconds=min(self.algebra.limits.seconds, MAX_SECONDS))
         self.assertions: dict[tuple[Place, str], Keyword] = {}
         self.structure: dict[tuple[Place, str], Keyword] = {}
         self.context_of: dict[tuple[Place, str], Context] = {}
 
     def run(self) -> Trial | None:
-        """Return the pointers of conflicts, a hint, and the value that the first conflict is about; None if the text is
-        allowed for the outermost value."""
+        """Return the pointers of conflicts, a hint, and the value that the first conflict is about; None if no
+        keyword of these values matters."""
         seen: set[Place] = set()
         inner = self.values.item(self.contexts)
         for context in [*inner, *sorted(self.contexts, key=lambda context: -context[1])]:
@@ -327,12 +354,13 @@ class Trials:
         everything = assertions + structure
         if not self.refuses(everything):
             return None
-        if self.algebra.options.property_order == "schema" and not self.refuses(everything, property_order="any"):
-            return (), ORDER_HINT, None
+        for lenient, hint in _LENIENT:
+            if self.options._replace(**lenient) != self.options and not self.refuses(everything, **lenient):
+                return (), hint, None
         keywords, kept = assertions, structure
         if self.refuses(structure):
             if self.refuses([]):
-                return (), None, None  # no keyword matters: it is no JSON, or not written as the options demand
+                return None  # no keyword of the value matters
             keywords, kept = everything, []
         conflicts = self.conflicts(keywords, kept)
         about = None
@@ -382,7 +410,7 @@ class Trials:
 
         What cannot be enforced without some keyword, such as `uniqueItems` for any items, does not count.
         """
-        if monotonic() > self.deadline:
+        if monotonic() > self.values.deadline:
             raise GaveUp
         try:
             return self.is_refused(kept, options)
@@ -399,8 +427,9 @@ class Trials:
                 names = dropped.setdefault(keyword.place.written, {})
                 names.update(dict.fromkeys([name for name in keyword.names if name in keyword.place.schema], "tried"))
         old = self.algebra
-        algebra = Algebra(old.documents, old.options._replace(**options), dropped, self.limits)
+        algebra = Algebra(old.documents, self.options._replace(**options), dropped, self.limits)
         algebra.has_unique_items = old.has_unique_items
+        algebra.follows_items = old.follows_items
         algebra.plain_numbers = old.plain_numbers
         algebra.is_loading = False
         engine = Engine(Regexes())

@@ -466,6 +466,39 @@ def test_the_order_of_keys_is_hinted_at() -> None:
     assert found.hint is not None and "property_order" in found.hint
 
 
+@pytest.mark.parametrize(
+    ("options", "text", "hint"),
+    [
+        ({}, '{"a" : 1}', "whitespace='any'"),
+        ({"whitespace": "compact"}, '{"a": 1}', "whitespace='any'"),
+        ({"spellings": "plain"}, r'{"\u0061": 1}', "spellings='all'"),
+        ({"spellings": "plain"}, '{"a": 1.0}', "spellings='all'"),
+        ({"string_escapes": "shortest"}, r'{"a": "\u0061"}', "spellings='all'"),
+    ],
+)
+def test_options_that_would_allow_it_are_hinted_at(options: dict[str, Any], text: str, hint: str) -> None:
+    schema = objects({"a": {"type": ["integer", "string"]}}, additionalProperties=False)
+    found = Matcher(Grammar.from_json_schema(schema, **options), BYTES).explain(text)
+    assert found.conflicts == () and found.hint is not None and hint in found.hint
+
+
+def test_a_document_with_an_exact_indent() -> None:
+    schema = objects({"a": objects({"b": {"type": "integer", "maximum": 5}}, required=["b"])})
+    grammar = Grammar.from_json_schema(schema, indent=2)
+    found = Matcher(grammar, BYTES).explain(json.dumps({"a": {"b": 7}}, indent=2))
+    assert found.instance == "/a/b" and found.conflicts == (("/properties/a/properties/b/maximum",),)
+    missing = Matcher(grammar, BYTES).explain(json.dumps({"a": {"c": 7}}, indent=2))
+    assert missing.instance == "/a"
+
+
+def test_items_that_must_differ_and_may_be_anything() -> None:
+    schema = {"type": "array", "items": objects({"a": {"type": "integer"}}, required=["a"]), "uniqueItems": True}
+    matcher = Matcher(Grammar.from_json_schema(schema), BYTES)
+    assert matcher.explain('[{"a": 1}, {"a": 1}]').pointers
+    found = matcher.explain('[{"a": 1}, {"a": "x"}]')
+    assert found.reason == "text" and found.offset == 17 and found.pointers
+
+
 def test_where_in_the_document() -> None:
     schema = objects({"x~": {"type": "array", "items": objects({"y/": {"type": "null"}})}})
     found = Matcher(Grammar.from_json_schema(schema), BYTES).explain('{"x~": [{}, {"y/": 1}]}')
