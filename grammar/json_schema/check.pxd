@@ -8,7 +8,6 @@ from earleymask.grammar.json_schema.tree cimport Place, Resource
 # Kinds of values, imported from keywords.
 cdef int ANY, DEFINITIONS, DEPENDENCIES, LAST_APPLICATOR, LIST, PATTERN_MAP, REFERENCE, SCHEMA, SCHEMA_MAP, TYPE
 cdef int DRAFT_4, DRAFT_7
-cdef int MAX_ERRORS
 cdef tuple PLAIN_TYPES
 cdef frozenset TYPES
 

@@ -128,6 +128,32 @@ def assigned_fields(module: Path, owner: str) -> set[str]:
     return found
 
 
+def typed_variables(header: Path) -> set[str]:
+    """The variables of a module to which its header gives C types. Compiled, they are no attributes of the module."""
+    found = set()
+    for indent, line in logical_lines(header.read_text(encoding="utf-8")):
+        match = FIELD.match(line)
+        if match and not indent:
+            found |= set(re.split(r"\s*,\s*", match["names"]))
+    return found
+
+
+def test_nothing_imports_a_variable_that_a_header_types() -> None:
+    wrong = []
+    n_typed = 0
+    hidden = {header.with_suffix(""): typed_variables(header) for header in HEADERS}
+    for folder in ("grammar", "integration", "earleymask"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom) and node.level and node.module:
+                    target = path.parents[node.level - 1].joinpath(*node.module.split("."))
+                    n_typed += target in hidden
+                    names = {alias.name for alias in node.names} & hidden.get(target, set())
+                    wrong += [f"{path.relative_to(ROOT)} imports {name} of {target.name}" for name in sorted(names)]
+    assert n_typed > 50 and any(hidden.values())
+    assert not wrong
+
+
 @pytest.mark.parametrize("header", HEADERS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_header_speaks_of_what_its_module_has(header: Path) -> None:
     module = header.with_suffix(".py")
