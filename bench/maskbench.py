@@ -39,7 +39,7 @@ from typing import Any
 from tqdm import tqdm
 
 from . import ROOT
-from .engines import Engine, Session, engines
+from .engines import Earleymask, Engine, Session, engines
 from .harness import vocabularies
 from .harness.environment import environment
 from .harness.figures import Record, distribution, write_json
@@ -260,7 +260,8 @@ def markdown(record: Record) -> str:
         f"{where['date']}, revision {where['revision']}. {where['processor']}, {where['cores']} cores, "
         f"{where['system']}, Python {where['python']}; {versions}. Load average {where['load'][0]}. "
         f"{record['schemas']:,} schemas of {record['data']}, {what}, vocabulary "
-        f"{record['vocabulary']}, order of keys: {record['order']}. Written by `{record['command']}`.",
+        f"{record['vocabulary']}, order of keys: {record['order']}, "
+        f"spellings: {record['spellings']}. Written by `{record['command']}`.",
         "",
         "| | " + " | ".join(names) + " |",
         "| --- |" + " --: |" * len(names),
@@ -318,10 +319,19 @@ def rotated(found: Sequence[Engine], number: int) -> list[Engine]:
 
 
 def measured(
-    data: Path, vocabulary_name: str, engine_names: Sequence[str], order: str, limit: int | None, only_first: bool
+    data: Path,
+    vocabulary_name: str,
+    engine_names: Sequence[str],
+    order: str,
+    limit: int | None,
+    only_first: bool,
+    spellings: str,
 ) -> Record:
     vocabulary, encode = vocabularies.load(vocabulary_name)
     found, missing = engines(vocabulary, engine_names)
+    for engine in found:
+        if isinstance(engine, Earleymask):
+            engine.spellings = spellings
     for name, why in missing.items():
         print(f"{name} is not measured: {why}", file=sys.stderr)
     scores = {engine.name: Score() for engine in found}
@@ -339,6 +349,7 @@ def measured(
         "data": data.name,
         "vocabulary": f"{vocabulary_name} ({vocabulary.size:,} ids)",
         "order": order,
+        "spellings": spellings,
         "only_first": only_first,
         "schemas": len(cases),
         "instances": n_instances,
@@ -359,6 +370,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--order", choices=("any", "schema"), default="schema", help="the order of keys (default: %(default)s)"
     )
+    parser.add_argument(
+        "--spellings", choices=("plain", "all"), default="plain", help="of earleymask (default: %(default)s)"
+    )
     parser.add_argument("--vocabulary", default="tekken", choices=vocabularies.NAMES, help="(default: %(default)s)")
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=ENGINES)
     parser.add_argument(
@@ -366,10 +380,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the Markdown here, and the JSON beside it")
     given = parser.parse_args(arguments)
-    record = measured(given.data, given.vocabulary, given.engines, given.order, given.limit, given.first_masks)
+    record = measured(
+        given.data,
+        given.vocabulary,
+        given.engines,
+        given.order,
+        given.limit,
+        given.first_masks,
+        given.spellings,
+    )
     record["command"] = _command(sys.argv[1:] if arguments is None else arguments)
     text = markdown(record)
-    output = given.output or RESULTS / f"maskbench-{'first-masks-' if given.first_masks else ''}{given.order}.md"
+    kind = f"{'first-masks-' if given.first_masks else ''}{given.order}{'-all' if given.spellings == 'all' else ''}"
+    output = given.output or RESULTS / f"maskbench-{kind}.md"
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(text, encoding="utf-8")
     write_json(record, output.with_suffix(".json"))

@@ -24,6 +24,11 @@ TERMINALS = (
     # Strings of JSON and of most programming languages: RFC 8259 in two ways, then common approximations.
     r'/"(?:[^"\\\x00-\x1f]|\\(?:["\\\/bfnrt]|u[0-9a-fA-F]{4}))*"/',
     r'/"(?:[^"\\\x00-\x1f]|\\["\\\/bfnrt]|\\u[0-9a-fA-F]{4})*"/',
+    # Strings of JSON Schemas, without lone surrogates (`grammar/json/strings`).
+    (
+        r'/"(?:[^"\\\x00-\x1f]|\\(?:["\\\/bfnrt]|u(?:[0-9abcefABCEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})'
+        r'|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}))*"/'
+    ),
     r'/"(?:[^"\\\x00-\x1f\x7f-\x9f]|\\["\\])*"/',
     r'/"(?:[^"\\\x00-\x1f\x7f]|\\(?:["\\\/bfnrt]|u[0-9a-fA-F]{4}))*"/',
     r'/"(?:[^"\\]|\\["\\\/bfnrtu])*"/',
@@ -55,6 +60,15 @@ TERMINALS = (
     "FLOAT",
     "NUMBER",
     "SIGNED_NUMBER",
+    # Plain numbers and integers of JSON Schemas, finite in double precision (`grammar/json/number_spellings`).
+    (
+        r"/-?(?:(?:0|[1-9][0-9]{0,307})(?:\.[0-9]+)?|(?:0|[1-9][0-9]{0,7})(?:\.[0-9]+)?[eE](?:\+?(?:[0-9]{1,2}|300|[0-2]["
+        r"0-9]{2})|-[0-9]{1,3})|[1-9](?:\.[0-9]+)?[eE]\+?30[1-7]|1(?:\.(?:[0-6][0-9]*|7(?:[0-8][0-9]*|9(?:[0-6][0-9]*|7("
+        r"?:[0-5][0-9]*|6(?:[0-8][0-9]*|9(?:[0-2][0-9]*|3(?:0[0-9]*|1(?:[0-2][0-9]*|3(?:[0-3][0-9]*|4(?:[0-7][0-9]*|8(?:"
+        r"[0-5][0-9]*|6(?:[0-1][0-9]*|2(?:[0-2][0-9]*|3(?:0[0-9]*|1(?:[0-4][0-9]*|5(?:[0-6][0-9]*|70*)?)?)?)?)?)?)?)?)?)"
+        r"?)?)?)?)?)?))?[eE]\+?308)/"
+    ),
+    r"/-?(?:0|[1-9][0-9]{0,307})/",
     # Names of programming languages and of SQL, and words.
     "CNAME",
     r"/[A-Za-z][A-Za-z0-9_]*/",

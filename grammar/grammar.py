@@ -232,7 +232,7 @@ class Grammar:
         max_whitespace: int = 64,
         indent: int | str | None = None,
         separators: tuple[str, str] | None = None,
-        spellings: Spellings = "all",
+        spellings: Spellings = "plain",
         ensure_ascii: bool = False,
         string_escapes: StringEscapes | None = None,
         lone_surrogates: bool | None = None,

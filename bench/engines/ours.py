@@ -14,6 +14,8 @@ from .session import Session, grammar_file, new_row
 class Earleymask:
     name = "earleymask"
     trivial = 'start: "a"\n'
+    spellings = "plain"
+    """The option of schemas, which a bench may set."""
 
     def __init__(self, vocabulary: Vocabulary, *, prepare: bool = True) -> None:
         self.module: Any = importlib.import_module("earleymask")
@@ -29,7 +31,9 @@ class Earleymask:
         return self._session(self.module.Grammar.from_lark(grammar))
 
     def open_schema(self, schema: Any, order: str) -> Session:
-        return self._session(self.module.Grammar.from_json_schema(schema, property_order=order))
+        return self._session(
+            self.module.Grammar.from_json_schema(schema, property_order=order, spellings=self.spellings)
+        )
 
     def _session(self, grammar: Any) -> Session:
         matcher = self.module.Matcher(grammar, self.vocabulary)

@@ -1,7 +1,7 @@
 """Why the grammar of a schema rejects a document that the schema allows: it allows some ways of writing it only.
 
-A document may be written with its keys in any order, with any white space, and its numbers in many spellings. The
-grammar of a schema allows some of these ways; the report of the schema has a row for each restriction.
+A document may be written with its keys in any order, with any white space, and its strings and numbers in many
+spellings. The grammar of a schema allows some of these ways; the report of the schema has a row for each restriction.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import json
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ..earley import Matcher
 from ..grammar import Grammar, GrammarError
-from ..grammar.errors import ABOUT_NUMBERS, NARROWED, WIDENED, Reason, Row
+from ..grammar.errors import ABOUT_NUMBERS, ABOUT_STRINGS, NARROWED, WIDENED, Reason, Row
 from ..grammar.json.number_spellings import MAX_FIGURES
 from ..grammar.json_schema.read import RepeatedKeyError, object_of, second_place
 from ..trie import Vocabulary
@@ -28,7 +28,8 @@ grammar rejects. Each try matches the whole document."""
 MAX_ROWS = 3
 """For each reason, at most so many rows of the report are shown."""
 
-ORDER, SPACE, NUMBERS = "order of keys", "white space", "spelling of numbers"
+ORDER, SPACE = "order of keys", "white space"
+STRINGS, NUMBERS = "spelling of strings", "spelling of numbers"
 
 _A_LABEL = re.compile(r"(?:^|\.)xn--", re.IGNORECASE)  # in a host name; see `NARROWED` of grammar/json/formats.py
 _PART = re.compile(r'"(?:[^"\\]|\\.)*"|-?[0-9][-+.0-9eE]*|[a-z]+|[\]\[{},:]|[ \t\n\r]+')
@@ -72,30 +73,44 @@ def narrowings_of(grammar: Grammar, schema: str, text: str) -> Narrowings | None
     parts = list(parts_of(text))
     keep_point = "draft-04" in schema  # where 1.0 is no integer
     plain = [part._replace(text=_plain(part.text, keep_point)) for part in parts]
+    rows = [row for row in grammar.report if row.status == NARROWED]
     strict = not any(row.status == WIDENED for row in grammar.report)
+    order: Literal["schema", "any"] = "schema" if any(row.reason is Reason.PROPERTY_ORDER for row in rows) else "any"
+    in_order = Grammar.from_json_schema(schema, property_order=order, strict=strict, spellings="all")
     doubts: tuple[Row, ...] = ()
     try:
-        free = Grammar.from_json_schema(schema, property_order="any", strict=strict)
+        free = Grammar.from_json_schema(schema, property_order="any", strict=strict, spellings="all")
     except GrammarError:  # a limit, which other orders do not meet
-        free = grammar
-        doubts = tuple([row for row in grammar.report if row.reason is Reason.PROPERTY_ORDER])
+        free = in_order
+        doubts = tuple([row for row in rows if row.reason is Reason.PROPERTY_ORDER])
     if not _has(free, _compact(plain)):
         doubts += _doubts(grammar, parts, plain)
         return Narrowings((), doubts) if doubts else None
-    in_order = _has(grammar, _compact(plain))
-    base = grammar if in_order else free
-    kinds = [] if in_order else [ORDER]
+    kinds: list[str] = []
+    found: list[Row] = []
+    base, every = grammar, in_order
+    if not _has(in_order, _compact(plain)):
+        kinds.append(ORDER)
+        found += [row for row in rows if row.reason is Reason.PROPERTY_ORDER]
+        base, every = Grammar.from_json_schema(schema, property_order="any", strict=strict), free
+    has_numbers = _has(base, _compact(plain))
+    if not has_numbers:
+        base = every  # a number that the grammar has in no spelling: the other kinds are tried without that
     if not _has(base, "".join([part.text for part in plain])):
         kinds.append(SPACE)
-    rows = [row for row in grammar.report if row.status == NARROWED]
-    found = [row for row in rows if row.reason is Reason.PROPERTY_ORDER] if not in_order else []
-    if SPACE in kinds:
         found += [row for row in rows if row.reason is Reason.WHITESPACE]
-    if not _has(base, _compact(parts)):
+    written = [part if part.text[0] == '"' else number for part, number in zip(parts, plain, strict=True)]
+    if not _has(base, _compact(written)):
+        kinds.append(STRINGS)
+        is_lone = any(part.text[0] == '"' and _has_lone(json.loads(part.text)) for part in parts)
+        about = [row for row in rows if row.reason in ABOUT_STRINGS]
+        found += [row for row in about if is_lone or row.reason is not Reason.LONE_SURROGATES]
+    written = [string if part.text[0] == '"' else part for part, string in zip(parts, plain, strict=True)]
+    if not has_numbers or not _has(base, _compact(written)):
         kinds.append(NUMBERS)
         about = [row for row in rows if row.reason in ABOUT_NUMBERS]
-        found += _near(about, _keys_of_a_number(base, parts, plain))
-    return Narrowings(tuple(kinds), tuple(found)) if kinds else None
+        found += _near(about, _keys_of_a_number(base, written, plain))
+    return Narrowings(tuple(kinds), tuple(dict.fromkeys(found))) if kinds else None
 
 
 def _doubts(grammar: Grammar, parts: list[Part], plain: list[Part]) -> tuple[Row, ...]:
@@ -106,8 +121,8 @@ def _doubts(grammar: Grammar, parts: list[Part], plain: list[Part]) -> tuple[Row
         about: list[Row] = []
         if part.text[0] == '"':
             value = json.loads(part.text)
-            if any("\ud800" <= char <= "\udfff" for char in value):
-                about += [row for row in narrowed if row.reason is Reason.SURROGATES]
+            if _has_lone(value):
+                about += [row for row in narrowed if row.reason in (Reason.SURROGATES, Reason.LONE_SURROGATES)]
             if _A_LABEL.search(value):
                 about += [row for row in narrowed if row.reason is Reason.FORMAT]
         elif _is_number(part.text):
@@ -120,9 +135,10 @@ def _doubts(grammar: Grammar, parts: list[Part], plain: list[Part]) -> tuple[Row
 
 
 def _near(rows: list[Row], keys: tuple[str, ...]) -> list[Row]:
-    """Return the rows about the member with these keys, or all if there is none; at most `MAX_ROWS`."""
+    """Return the rows about the member with these keys; if there is none, those about the whole document, or all. At
+    most `MAX_ROWS`."""
     near = [row for row in rows if keys and f"/{keys[-1]}/" in row.pointer]
-    return (near or rows)[:MAX_ROWS]
+    return (near or [row for row in rows if not row.pointer] or rows)[:MAX_ROWS]
 
 
 def parts_of(text: str) -> Iterator[Part]:
@@ -145,16 +161,24 @@ def parts_of(text: str) -> Iterator[Part]:
             last = lexeme
 
 
+def _has_lone(text: str) -> bool:
+    """Whether a text has a lone surrogate."""
+    return any("\ud800" <= char <= "\udfff" for char in text)
+
+
 def _is_number(lexeme: str) -> bool:
     return lexeme[0] == "-" or lexeme[0].isdigit()
 
 
 def _plain(lexeme: str, keep_point: bool) -> str:
-    """Write a number without an exponent, and an integer without a fraction.
+    """Write a string as `json.dumps` does, a number without an exponent, and an integer without a fraction.
 
     With `keep_point`, 1.0 keeps its fraction, because 1 would be an integer. Other lexemes, and numbers that would
     have more digits than `MAX_PLAIN`, stay as they are.
     """
+    if lexeme[0] == '"':
+        plain = json.dumps(json.loads(lexeme), ensure_ascii=False)
+        return lexeme if _has_lone(plain) else plain
     if not _is_number(lexeme):
         return lexeme
     try:

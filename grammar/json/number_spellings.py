@@ -61,9 +61,10 @@ MAX_DIGITS = 100
 """The most that `digits` and `shift` may be: the number of nodes of a tree grows with them."""
 
 MOST_PLACES = 308
-"""With plain spellings, the most digits before the point, and the place of the first digit if there is an exponent: all
-numbers below 10^308 are finite in double precision. Numbers up to the largest double are spelled with an exponent, too.
-Where a schema demands greater numbers, there is no such bound."""
+"""With plain spellings, the most digits before the point: all numbers below 10^308 are finite in double precision.
+Beside an exponent of at most three digits, `shift` digits stand before the point, and the exponent is at most 300 (less
+by as much as `shift` is above 8); with one digit before the point, numbers up to the largest double are spelled. Where
+a schema demands greater numbers, there is no such bound."""
 
 FAR = 10**290
 """Bounds and multiples from here on are too close to 10^308 to show at once that there are numbers below it."""
@@ -141,7 +142,6 @@ _SIGN = Chars(((43, 43), (45, 45)))
 _DIGITS = _some(_DIGIT)
 _SOME_DIGITS = _some(_DIGIT, 1)
 _EXPONENT = _opt(_seq(_E, _opt(_SIGN), _SOME_DIGITS))
-_SHORT_EXPONENT = _opt(_seq(_E, _opt(_SIGN), _some(_DIGIT, 1, len(str(MOST_EXPONENT)))))
 _WHOLE = Union((_ZERO_DIGIT, _seq(_FIRST, _DIGITS)))
 _MINUS = _opt(Literal("-"))
 _POINT = Literal(".")
@@ -221,14 +221,23 @@ def _tree(numbers: NumberSet, bound: Bound, style: int) -> Node:
 
 @_kept
 def _any_number(bound: Bound, style: int) -> Node:
-    most = bound[2]
+    """Return all numbers. With plain spellings and the usual bound it is the regex that `prepare` prepares."""
+    _, shift, most = bound
     if most is None:
         return _PLAIN_NUMBER if style else NUMBER
     plain = _seq(Union((_ZERO_DIGIT, _seq(_FIRST, _some(_DIGIT, 0, most - 1)))), _FRACTION)
     if style:
         return _seq(_MINUS, plain)
-    zero = _seq(_ZERO_DIGIT, _ZEROS, _SHORT_EXPONENT)
-    return _seq(_MINUS, Union((plain, *_with_exponent(None, None, bound), zero)))
+    cap = _greatest_exponent(shift)
+    few = _seq(Union((_ZERO_DIGIT, _seq(_FIRST, _some(_DIGIT, 0, shift - 1)))), _FRACTION, _E)
+    one = _seq(_FIRST, _FRACTION, _E, _opt(Literal("+")), _any(_same_length(str(cap + 1), str(most - 1))))
+    exponents = _exponents(None, cap, True)
+    return _seq(_MINUS, Union((plain, _seq(few, exponents), one, _nearly_largest(most))))
+
+
+def _greatest_exponent(shift: int) -> int:
+    """Return the greatest exponent that plain spellings have after up to `shift` digits."""
+    return min(300, MOST_PLACES - shift)
 
 
 def _zero(bound: Bound, style: int) -> Node:
@@ -236,7 +245,9 @@ def _zero(bound: Bound, style: int) -> Node:
         return _seq(_MINUS, _ZERO_DIGIT)
     if style:
         return _seq(_MINUS, _ZERO_DIGIT, _ZEROS)
-    return _seq(_MINUS, _ZERO_DIGIT, _ZEROS, _EXPONENT if bound[2] is None else _SHORT_EXPONENT)
+    if bound[2] is None:
+        return _seq(_MINUS, _ZERO_DIGIT, _ZEROS, _EXPONENT)
+    return _seq(_MINUS, _ZERO_DIGIT, _ZEROS, _opt(_seq(_E, _exponents(None, _greatest_exponent(bound[1]), True))))
 
 
 def _positive(numbers: NumberSet, negative: bool, zero: bool, bound: Bound, style: int) -> Node | None:
@@ -431,17 +442,29 @@ def _with_exponent(first: int | None, last: int | None, bound: Bound) -> list[No
     found: list[Node] = []
     if last is None and most is not None:
         last = most
-        found.append(_seq(_up_to_largest(), _E, _opt(Literal("+")), Literal(str(most))))
+        found.append(_nearly_largest(most))
+    cap = _greatest_exponent(shift) if is_short else None
     node: Node = _NONE
     for n in range(shift, 0, -1):
-        here = _seq(_FRACTION, _E, _exponents(_less(first, n), _less(last, n), is_short))
+        here = _seq(
+            _FRACTION, _E, _exponents(_less(first, n), _capped(_less(last, n), None if n == 1 else cap), is_short)
+        )
         node = here if n == shift else Union((here, _seq(_DIGIT, node)))
     found.append(_seq(_FIRST, node))
     for n in range(shift - 1, -1, -1):
-        here = _seq(_FIRST, _DIGITS, _E, _exponents(_less(first, -n), _less(last, -n), is_short))
+        here = _seq(_FIRST, _DIGITS, _E, _exponents(_less(first, -n), _capped(_less(last, -n), cap), is_short))
         node = here if n == shift - 1 else Union((here, _seq(_ZERO_DIGIT, node)))
     found.append(_seq(Literal("0."), node))
     return found
+
+
+def _capped(last: int | None, cap: int | None) -> int | None:
+    return last if cap is None or last is None else min(last, cap)
+
+
+def _nearly_largest(most: int) -> Node:
+    """Return the numbers from 10^most up to the largest double."""
+    return _seq(_up_to_largest(), _E, _opt(Literal("+")), Literal(str(most)))
 
 
 @_kept
@@ -711,7 +734,10 @@ def _dumped(numbers: NumberSet, exponents: bool, fractions: bool) -> Node:
     found: set[str] = set()
     for value in numbers.listed or ():
         is_whole = value.denominator == 1
+        _check_places(value)
         figures = written(value)
+        if len(figures) > MAX_FIGURES:
+            _scientific(value if value > 0 else -value)  # raises LimitError if the digits are too many
         as_float = _float_text(value)
         if as_float is not None and _has_e(as_float) and not exponents:
             as_float = None
@@ -821,10 +847,18 @@ def _exponents(first: int | None, last: int | None, is_short: bool = False) -> N
 def _short_exponents(first: int, last: int) -> Node:
     alternatives: list[Node] = []
     for sign, least, most in ((_opt(Literal("+")), first, last), (Literal("-"), -last, -first)):
-        for width in range(1, len(str(MOST_EXPONENT)) + 1):
-            low, high = max(least, 0), min(most, 10**width - 1)
+        low = max(least, 0)
+        parts: list[Node] = []
+        widths = range(1, len(str(MOST_EXPONENT)) + 1)
+        whole = max([width for width in widths if low == 0 and most >= 10**width - 1], default=0)
+        if whole:
+            parts.append(_some(_DIGIT, 1, whole))
+        for width in widths[whole:]:
+            high = min(most, 10**width - 1)
             if low <= high:
-                alternatives.append(_seq(sign, _any(_same_length(f"{low:0{width}}", f"{high:0{width}}"))))
+                parts += _same_length(f"{low:0{width}}", f"{high:0{width}}")
+        if parts:
+            alternatives.append(_seq(sign, _any(parts)))
     return _any(alternatives) if alternatives else _NONE
 
 

@@ -63,7 +63,7 @@ class Options(NamedTuple):
     number_digits: int = DIGITS
     number_shift: int = SHIFT
     number_plain: bool | None = None
-    spellings: Spellings = "all"
+    spellings: Spellings = "plain"
     lone_surrogates: bool | None = None
     number_exponents: bool | None = None
     max_whitespace: int = 64

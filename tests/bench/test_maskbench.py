@@ -159,7 +159,7 @@ def test_the_report_counts_reasons_of_a_kind_together() -> None:
             "load": [0],
         },
         "schemas": 2,
-        **dict.fromkeys(("data", "vocabulary", "order", "command"), ""),
+        **dict.fromkeys(("data", "vocabulary", "order", "spellings", "command"), ""),
         "instances": 0,
         "only_first": False,
         "engines": {"one": maskbench.summary(one, 2)},

@@ -16,7 +16,7 @@ from random import Random
 from typing import Any
 
 import earleymask
-from campaign.schema_checks import Report, accepts, compare_walk, loaded
+from campaign.schema_checks import Report, accepts, compare, compare_walk, loaded
 from campaign.schema_suite import DRAFTS
 from support.schema_instances import mutated, near, value
 from support.schema_oracle import Oracle
@@ -374,7 +374,7 @@ OPTIONS: tuple[dict[str, Any], ...] = (
 def check_meetings(rng: Random, schema: Any, report: Report, n_walks: int = 3, n_instances: int = 16) -> None:
     """Compare the grammar of a schema with the oracle: on documents in many spellings, and by walks."""
     oracle = Oracle(schema)
-    options = {"property_order": "any", **rng.choice(OPTIONS)}
+    options = {"property_order": "any", "spellings": "all", **rng.choice(OPTIONS)}
     instances: list[Any] = []
     for _ in range(n_instances):
         instances.append(near(rng, schema))
@@ -404,6 +404,7 @@ def check_meetings(rng: Random, schema: Any, report: Report, n_walks: int = 3, n
         if is_accepted != expected:
             what = "refused" if expected else "accepted, though misspelled" if is_valid else "accepted, though invalid"
             report.wrong.append(f"{text!r} is {what} ({options}): {json.dumps(schema)}")
+    check_plain(instances, schema, oracle, valid, report)
     where = f"({options}): {json.dumps(schema)}"
     for _ in range(n_walks):
         compare_walk(rng, grammar, oracle, where, report)
@@ -411,6 +412,23 @@ def check_meetings(rng: Random, schema: Any, report: Report, n_walks: int = 3, n
     if ordered is not None:
         for _ in range(n_walks):
             compare_walk(rng, ordered, oracle, f"(order schema): {json.dumps(schema)}", report)
+
+
+def check_plain(instances: list[Any], schema: Any, oracle: Oracle, valid: list[Any], report: Report) -> None:
+    """Check that what `json.dumps` writes, whole numbers as ints, is accepted with plain spellings exactly if it is
+    valid."""
+    plain = loaded(schema, "any", valid, report)
+    for data in instances if plain is not None else ():
+        text = json.dumps(with_ints(data))
+        compare(plain, text, oracle.accepts(text), f"(plain): {json.dumps(schema)}", report)
+
+
+def with_ints(data: Any) -> Any:
+    if isinstance(data, list):
+        return list(map(with_ints, data))
+    if isinstance(data, dict):
+        return {name: with_ints(member) for name, member in data.items()}
+    return int(data) if isinstance(data, float) and data == int(data) else data
 
 
 def random_meeting(seed: int, number: int, draft: str) -> tuple[Random, Any]:

@@ -67,7 +67,7 @@ class Outcome:
 Accepts = Callable[[str], bool]
 """Whether a text is a sentence."""
 Open = Callable[..., Accepts]
-"""A function of a schema, `property_order`, `format_assertion` and `registry`; GrammarError: the schema is refused."""
+"""A function of a schema and of options of `from_json_schema`; GrammarError: the schema is refused."""
 
 
 def folder(draft: str = "2020-12") -> Path:
@@ -114,10 +114,17 @@ def open_earleymask(schema: Any, **options: Any) -> Accepts:
     return accepts
 
 
-def judge(group: Group, registry: Mapping[str, Any], order: str = "any", open_: Open = open_earleymask) -> Outcome:
+def judge(
+    group: Group,
+    registry: Mapping[str, Any],
+    order: str = "any",
+    open_: Open = open_earleymask,
+    spellings: str = "all",
+) -> Outcome:
     asserted = group.file.startswith("optional/format/")
     try:
-        accepts = open_(group.schema, property_order=order, format_assertion=asserted, registry=registry)
+        options = {"property_order": order, "spellings": spellings, "format_assertion": asserted}
+        accepts = open_(group.schema, registry=registry, **options)
     except earleymask.GrammarError as error:
         if not error.message.startswith(NO_DOCUMENT):
             return Outcome(group, REFUSED, [str(error)])
@@ -159,6 +166,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--draft", choices=DRAFTS, default="2020-12")
     parser.add_argument("--order", choices=("any", "schema"), default="any", help="property_order (%(default)s)")
+    parser.add_argument(
+        "--spellings",
+        choices=("plain", "all"),
+        default="all",
+        help='with "plain", groups whose instances are valid and written in other spellings are wrong (%(default)s)',
+    )
     parser.add_argument("--only", metavar="TEXT", default="", help="files and groups whose names contain this")
     parser.add_argument("--required", action="store_true", help="leave the optional tests out")
     given = parser.parse_args(arguments)
@@ -169,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for group in groups(suite, given.draft):
         optional = group.file.startswith("optional/")
         if given.only in f"{group.file}: {group.description}" and not (given.required and optional):
-            outcomes.append(judge(group, remotes(suite), given.order))
+            outcomes.append(judge(group, remotes(suite), given.order, spellings=given.spellings))
     for outcome in outcomes:
         if outcome.verdict not in (RIGHT, EMPTY):
             print(f"{outcome.verdict}: {outcome.group.file}: {outcome.group.description}")

@@ -89,7 +89,7 @@ def agree(schema: dict[str, Any], documents: list[Any]) -> None:
     oracle = validator_for(schema)(schema)
     wanted = [document for document in documents if oracle.is_valid(document)]
     try:
-        grammar = Grammar.from_json_schema(schema, property_order="any")
+        grammar = Grammar.from_json_schema(schema, property_order="any", spellings="all")
     except GrammarError:
         assert not wanted
         return

@@ -35,7 +35,7 @@ def as_registry(contents: dict[str, Any]) -> referencing.Registry[Any]:
 @pytest.mark.parametrize("make", [lambda one: {URI: one}, as_registry, lambda one: ChainMap({URI: one})])
 def test_a_document_that_is_changed_later_does_not_change_the_grammar(make: Any) -> None:
     given = document()
-    grammar = Grammar.from_json_schema(REFERRING, registry=make(given))
+    grammar = Grammar.from_json_schema(REFERRING, registry=make(given), spellings="all")
     matcher = Matcher(grammar, BYTES)
     assert matcher.validate(list(b'{"a": [')) == 7
     given["items"]["properties"]["b"]["$ref"] = "#/$defs/nowhere"

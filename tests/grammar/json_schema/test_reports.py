@@ -163,7 +163,7 @@ DRAFT_4 = {"$schema": "http://json-schema.org/draft-04/schema#"}
     ],
 )
 def test_what_is_valid_and_not_written_has_its_row(schema: Any, narrowed: set[str], not_written: str) -> None:
-    grammar = Grammar.from_json_schema(schema)
+    grammar = Grammar.from_json_schema(schema, spellings="all")
     assert {row.pointer for row in grammar.report if row.status == "narrowed" and row.keyword} == narrowed
     assert all(row.why for row in grammar.report if row.status == "narrowed")
     if "format" not in schema:  # the oracle does not decode Punycode, either
@@ -369,7 +369,7 @@ def test_schemas_within_lark_grammars() -> None:
         NAME: /[a-z]+/
         %ignore "~"
         """,
-        grammars={"again": Grammar.from_json_schema({"enum": [[1], "x"]}, whitespace="compact")},
+        grammars={"again": Grammar.from_json_schema({"enum": [[1], "x"]}, whitespace="compact", spellings="all")},
     )
     for text in ('call f({"a": 1})', '~call ~f({"a": 1, "b": {}})~', 'call f({"a":1}) then [1]~ then "\\u0078"'):
         assert accepts(grammar, text), text

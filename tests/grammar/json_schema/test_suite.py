@@ -71,6 +71,17 @@ def test_most_required_groups_are_right(draft: str) -> None:
     assert len(refused) <= 0.05 * len(outcomes), refused
 
 
+@pytest.mark.parametrize("draft", GROUPS)
+def test_plain_spellings_refuse_only_whole_numbers_with_a_fraction(draft: str) -> None:
+    needs(draft)
+    required = [group for file, found in GROUPS[draft].items() if not file.startswith("optional/") for group in found]
+    for outcome in [judge(group, remotes(FOLDERS[draft]), spellings="plain") for group in required]:
+        if outcome.verdict not in (RIGHT, EMPTY, REFUSED):
+            assert outcome.verdict == WRONG_REJECT
+            tests = {test["description"]: test["data"] for test in outcome.group.tests}
+            assert all(".0" in json.dumps(tests[description]) for description in outcome.reasons), outcome
+
+
 # The runner itself, with an engine that is a table.
 
 ONE = Group(

@@ -135,7 +135,9 @@ def test_spellings_of_strings(schema: Any, escapes: str, ascii_only: bool) -> No
 
 
 def test_keys_have_all_spellings_too() -> None:
-    grammar = Grammar.from_json_schema({"properties": {"ab": {"const": 1}}, "additionalProperties": False})
+    grammar = Grammar.from_json_schema(
+        {"properties": {"ab": {"const": 1}}, "additionalProperties": False}, spellings="all"
+    )
     assert accepts(grammar, '{"\\u0061b":1}')
     assert not accepts(grammar, '{"\\u0062b":1}')
     others = Grammar.from_json_schema({"properties": {"ab": False}})

@@ -177,12 +177,13 @@ def test_the_report_of_embedded_schemas_says_where_they_stand() -> None:
     text = 'start: pair @given\npair: %json {"type": "null"} "," %lark {\n start: %json {"maxLength": 3}\n}'
     grammar = Grammar.from_lark(text, grammars={"given": compact})
     expected = [
-        ("line 1, column 13", "/enum", "narrowed"),
+        ("line 1, column 13", "/enum", "exact"),
         ("line 1, column 13", "/x-own", "exact"),
         ("line 2, column 7", "/type", "exact"),
-        ("line 3, column 9", "/maxLength", "narrowed"),
+        ("line 3, column 9", "/maxLength", "exact"),
     ]
     assert sorted(rows(grammar)) == expected
+    assert {row.source for row in grammar.report if "spellings='plain'" in row.why} == {row[0] for row in expected}
     assert sorted(rows(pickle.loads(pickle.dumps(grammar)))) == expected
     assert any("compact" in row.why and row.source == "line 1, column 13" for row in grammar.report)
     inner = Grammar.from_lark("start: @x", grammars={"x": 'start: "a"\n | %json {"type": "null"}'})
