@@ -134,6 +134,7 @@ _LENIENT: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 _BEFORE_ITEM = (b"[", b",", b" ", b"\n", b"\t")
+_BEGUN = re.compile(rb"(?<=[\[,: \t\n])-?[0-9][-+.0-9eE]*$")
 _NUMBER = re.compile(rb"(-?[0-9][-+.0-9eE]*)[^-+.0-9eE]")
 
 Trial = tuple[tuple[tuple[str, ...], ...], str | None, "Context | None"]
@@ -206,6 +207,11 @@ class _Values:
                 found = Trials(self, numbers, failure.text[: inner[1]] + number[1], True).run()
                 if found is not None and found[0]:
                     return found
+            ended = self.ended_number(inner)
+            if ended is not None:
+                found = Trials(self, [ended[0]], failure.text[: ended[0][1]] + ended[1], True).run()
+                if found is not None and found[0]:
+                    return found
             for _ in range(MAX_OUTER):
                 found = Trials(self, values, failure.text, failure.is_end).run()
                 if found is not None:
@@ -220,6 +226,21 @@ class _Values:
             return (), None, None
         except (GaveUp, GrammarError, LimitError):
             return (), None, None
+
+    def ended_number(self, inner: Context) -> tuple[Context, bytes] | None:
+        """Return a context for the number that the failing byte continues, and the whole number; None if it continues
+        none. No number of the schema goes on there, so the number is no value that is alive: `inner` holds it."""
+        failure = self.failure
+        begun = _BEGUN.search(failure.text)
+        if begun is None or failure.is_end or begun.start() <= inner[1]:
+            return None
+        number = _NUMBER.match(failure.text + failure.rest, begun.start())
+        path = path_at(failure.text[inner[1] : begun.start()])
+        if number is None or number.end() <= len(failure.text) or len(path) != 1:
+            return None
+        found = (-1, begun.start())
+        self.resolved[found] = [each for term in self.terms(inner) for each in self.within(term, path[0])]
+        return (found, number[1]) if self.resolved[found] else None
 
     def innermost(self, contexts: Iterable[Context | None]) -> list[Context]:
         """Return the nearest contexts above the given ones, these included, that are values of the schema."""

@@ -578,3 +578,12 @@ def test_real_vocabularies(name: str) -> None:
         assert matcher.explain(token_id).is_allowed == bool(allowed[token_id])
     token_id = int(allowed.nonzero()[0][0])
     assert matcher.explain(token_id).is_allowed
+
+
+def test_a_number_that_ends_before_the_failing_digit_is_the_value_that_is_refused() -> None:
+    schema = {"items": {"type": "integer", "maximum": 99, "minimum": 0}, "type": "array"}
+    matcher = Matcher(Grammar.from_json_schema(schema), Vocabulary.bytes())
+    for text, pointer in (("[1, 120]", "/1"), ("[120]", "/0")):
+        found = matcher.explain(text)
+        assert found is not None and found.conflicts == (("/items/maximum",),)
+        assert found.instance == pointer
