@@ -53,7 +53,6 @@ cdef class SchemaLoader:
     cpdef number_tree(self, numbers)
     @cython.locals(regexes=Regexes, engine=Engine)
     cpdef key(self, name)
-    @cython.locals(regexes=Regexes)
     cpdef followed_key(self, Texts texts, follow)
     cpdef key_node(self, Texts texts)
     @cython.locals(algebra=Algebra)
