@@ -54,6 +54,7 @@ cdef class SchemaLoader:
     @cython.locals(regexes=Regexes, engine=Engine)
     cpdef key(self, name)
     cpdef followed_key(self, Texts texts, follow)
+    @cython.locals(regexes=Regexes)
     cpdef key_node(self, Texts texts)
     @cython.locals(algebra=Algebra)
     cpdef value(self, term)
