@@ -18,6 +18,7 @@ from ...earley.errors import LimitError
 from ..model.analysis import first_sets, followers
 from ..model.model import IGNORED, TERMINAL
 from ..regex.ast import Behind, Chars, Concat, Literal, Look, Union
+from ..regex.lower import has_lookaround
 from .attributes import OF_LANGUAGE
 from .literals import string_text
 from .tree import Attribute, Attributed, String
@@ -258,7 +259,7 @@ class _Traps:
             if not following & ~(only | self.bits[symbol]):  # the rule must come all the same
                 together &= ~self.bits[symbol]
         for symbol in self.members(together):
-            if symbol in heads or symbol in self.finder.contextual:
+            if symbol in heads or has_lookaround(self.model.trees[symbol]):
                 continue
             text, shown = self.nodes[symbol], self.name(symbol)
             if symbol in self.repeated:

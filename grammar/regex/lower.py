@@ -118,6 +118,11 @@ def is_lazy(node: Node) -> bool:
     return _survey(node) & (_LAZY | _ATOMIC) != 0
 
 
+def has_lookaround(node: Node) -> bool:
+    """Tell whether the terminal looks at text beside what it matches."""
+    return _survey(node) & (_LOOK | _BEHIND) != 0
+
+
 def exceeded(tree: Node, limits: Limits) -> str:
     """Return the field of `limits` that a terminal exceeds, or an empty string.
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from earleymask import Grammar, Matcher, Vocabulary
+from earleymask import Grammar, GrammarError, Matcher, Vocabulary
+from support.strategies import make_grammar
 
 ROOT = Path(__file__).parents[3]
 BYTES = Vocabulary.bytes()
@@ -194,3 +196,21 @@ def test_what_is_not_used_is_still_found() -> None:
         "line 5, column 1: terminal `NAME` is not used",
         "line 7, column 1: terminal `K2` is not used",
     ]
+
+
+def test_warnings_of_random_grammars_are_found_without_an_error() -> None:
+    n_loaded = 0
+    for seed in range(120):
+        rng = Random(seed)
+        text = make_grammar(rng).text + ("\n%ignore / +/" if rng.random() < 0.5 else "")
+        try:
+            grammar = Grammar.from_lark(text)
+        except GrammarError:
+            continue
+        n_loaded += 1
+        assert all(warning.line is not None and warning.message for warning in grammar.warnings), seed
+    assert n_loaded > 80
+
+
+def test_free_text_that_looks_beyond_itself_is_left_alone() -> None:
+    assert warned(f"start: call* rest\n{CALL}\nrest: /(?s:.*)(?!x)/", FREE) == []
