@@ -7,7 +7,7 @@ array are made of (a *stack*, as of a pushdown automaton). The text that a termi
 symbol. After the last terminal of the item its value is known, and the array continues with the symbol for this value.
 
 The stack is made of the symbols of a second loader with an engine of its own, which never reads a text. It is asked for
-the productions of its symbols, and `SchemaLoader.leaves` tells what its terminals stand for.
+the productions of its symbols, and `FollowedItems.leaves` tells what its terminals stand for.
 
 While the item equals the beginning of an earlier one, a symbol for what may come next is made only if some completion
 of it differs from all earlier items (`can_differ`). The search follows the earlier items: any choice that none of them
@@ -127,7 +127,6 @@ class FollowedItems:
         self.engine = Engine(Regexes())
         self.loader = make(self.engine)
         self.leaves: dict[int, Leaf | Item] = {}
-        self.loader.leaves = self.leaves
         self.loader.holder = ref(self)
         self.stacks: dict[tuple[int | Item, Stack | None], Stack] = {}
         self.loose: dict[frozenset[Stack], int] = {}  # symbols that forget what has been read

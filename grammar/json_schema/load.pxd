@@ -27,7 +27,6 @@ cdef class SchemaLoader:
     cdef readonly dict symbols
     cdef dict rules
     cdef public dict rehearsed
-    cdef public dict leaves
     cdef public object holder
     cdef public object clock
     cdef object followed

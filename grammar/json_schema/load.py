@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ...earley.limits import Limits
     from ..json.numbers import NumberSet
     from .documents import Documents
-    from .followed_items import FollowedItems, Item, Leaf
+    from .followed_items import FollowedItems
     from .options import Options
     from .rehearsal import Rehearsal
 
@@ -131,14 +131,12 @@ class SchemaLoader:
             level = 0 if around is None or around.level is None else around.level + 1
             if level <= MAX_LEVEL and level * len(options.indent_of_level or "") <= options.max_indent:
                 self.level = level
-        # What the terminals stand for, if this is the second loader of `followed_items`, which reads no text; and what
-        # holds it.
-        self.leaves: dict[int, Leaf | Item] | None = None
+        # What holds this loader, if it is the second loader of `followed_items`, which reads no text.
         self.holder: Callable[[], FollowedItems | None] = _nothing
         self.clock = self.the_engine  # the engine whose calls have limited time
         self.followed: FollowedItems | None = None
         if around is not None:
-            self.leaves, self.holder, self.clock = around.leaves, around.holder, around.clock
+            self.holder, self.clock = around.holder, around.clock
             self.terminals, self.keys, self.scalar_symbols = around.terminals, around.keys, around.scalar_symbols
         self.mark_symbols: dict[str, int] = {}
         self.marks = marks(options, self.level)
@@ -261,7 +259,7 @@ class SchemaLoader:
         """Return the terminal of the strings whose texts are in the set; None if there are none."""
         if texts in self.terminals:
             return self.terminals[texts]
-        if self.leaves is not None:
+        if self.holder() is not None:
             made = self.terminals[texts] = self.leaf("texts", texts)
             return made
         regexes = self.regexes
@@ -272,7 +270,7 @@ class SchemaLoader:
         """Return the terminal of the numbers of a set; None if none of them can be spelled."""
         if numbers in self.terminals:
             return self.terminals[numbers]
-        if self.leaves is not None:
+        if self.holder() is not None:
             made = self.terminals[numbers] = self.leaf("numbers", numbers)
             return made
         return self.terminal(numbers, "number", lower_shared(self.number_tree(numbers), self.regexes))
@@ -302,7 +300,7 @@ class SchemaLoader:
 
     def followed_key(self, texts: Texts, follow: Callable[[bytes], int]) -> int | None:
         """Return the terminal of the keys in a set; `follow` returns the symbol after the key that is read."""
-        if self.leaves is not None:
+        if self.holder() is not None:
             return self.leaf("keys", texts, partial(_with_quotes, follow))
         node = self.key_node(texts)
         return None if self.regexes.is_empty(node) else self.engine.add_followed("key", node, follow)
@@ -322,7 +320,7 @@ class SchemaLoader:
         taken = number_set(excluded=[value for value in used if isinstance(value, (int, Fraction))])
         sets = [numbers.intersection(taken) for numbers in values.numbers]
         found: list[int | None]
-        if self.leaves is not None:
+        if self.holder() is not None:
             found = [self.leaf("texts", texts, follow), *[self.leaf("numbers", numbers, follow) for numbers in sets]]
         else:
             found = [self.followed_leaf("texts", texts, lambda text: follow(json.loads(text)))]
@@ -384,10 +382,11 @@ class SchemaLoader:
         return symbol
 
     def note(self, symbol: int, kind: str, content: Any, follow: Callable[[Any], int] | None = None) -> None:
-        if self.leaves is not None:
+        items = self.holder()
+        if items is not None:
             from .followed_items import Leaf
 
-            self.leaves[symbol] = Leaf(kind, content, follow)
+            items.leaves[symbol] = Leaf(kind, content, follow)
 
     def followed_item(
         self, term: int, used: frozenset[object], follow: Callable[[object], int], rest: int, origin: int
@@ -397,14 +396,13 @@ class SchemaLoader:
         item."""
         from .followed_items import FollowedItems, Item
 
-        if self.leaves is not None:
-            items = self.holder()
-            assert items is not None  # it holds this loader
+        items = self.holder()
+        if items is not None:
             value = self.value(term)
             if value is None or not items.is_left(value, used):
                 return None
             symbol: int = self.engine.add_lazy("item", partial(list, [[value, rest]]), witness=(value, rest))
-            self.leaves[symbol] = Item(value, used, follow, rest)
+            items.leaves[symbol] = Item(value, used, follow, rest)
             return symbol
         if self.followed is None:
             self.followed = FollowedItems(self.second)
@@ -412,7 +410,7 @@ class SchemaLoader:
 
     def repeated_item(self, term: int, used: frozenset[object], rest: int, origin: int) -> list[list[int]]:
         """Return items of a term that equal one of the `used` values, and `rest` after each."""
-        if self.leaves is None and self.followed is not None:
+        if self.holder() is None and self.followed is not None:
             structured = frozenset([value for value in used if isinstance(value, tuple) and isinstance(value[0], str)])
             symbol = self.followed.equal(self, term, (structured, None, rest), origin)
             used -= structured

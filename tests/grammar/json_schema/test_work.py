@@ -124,12 +124,23 @@ def test_what_is_made_of_a_schema_is_freed_with_it() -> None:
             "node": {"$ref": "#/$defs/node"},
             "leaf": {"$ref": "leaf"},
             "few": {"items": {"type": "string"}, "uniqueItems": True, "minItems": 2},
+            "pairs": {"items": {"items": {"type": "array"}, "uniqueItems": True}, "uniqueItems": True},
             "one": {"oneOf": [{"type": "object", "required": ["b"]}, {"minimum": 2}, {"not": {"type": "number"}}]},
         },
         "patternProperties": {"^x": {"enum": [1, [2], {"a": 3}]}},
         "propertyNames": {"maxLength": 9},
     }
-    text = json.dumps({"node": {"next": {}}, "leaf": "aa", "few": ["a", "b"], "one": 3, "x1": [2], "y": 1})
+    text = json.dumps(
+        {
+            "node": {"next": {}},
+            "leaf": "aa",
+            "few": ["a", "b"],
+            "pairs": [[[], [1]], [[1]]],
+            "one": 3,
+            "x1": [2],
+            "y": 1,
+        }
+    )
 
     def engine() -> weakref.ref[Any]:
         grammar = Grammar.from_json_schema(schema, registry={})
