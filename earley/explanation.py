@@ -43,7 +43,8 @@ class Nearest:
     """An allowed text that differs in as few characters as possible from the one that was asked about.
 
     Attributes:
-        text: what may stand in the place of the text that was asked about.
+        text: what may stand in the place of the text that was asked about; if the refused character began before that
+            text, in the place of all from `Explanation.at` on.
         n_changed: the number of characters that were replaced, inserted or deleted.
     """
 

@@ -11,7 +11,19 @@ from typing import Any
 import pytest
 from lark.exceptions import LarkError
 
-from earleymask import Constraint, Explanation, Grammar, GrammarError, Limits, Matcher, RejectedTokenError, Vocabulary
+from campaign.schema_random import random_schema
+from campaign.schema_small import random_small_schema
+from earleymask import (
+    Constraint,
+    Explanation,
+    Grammar,
+    GrammarError,
+    LimitError,
+    Limits,
+    Matcher,
+    RejectedTokenError,
+    Vocabulary,
+)
 from earleymask.earley.nearest import units
 from earleymask.errors import empty_mask
 from support import exhaustive, vocabularies
@@ -202,6 +214,9 @@ def test_a_character_split_between_tokens() -> None:
     ended = matcher.explain(None)
     assert (ended.reason, ended.offset, ended.at) == ("end", 2, 1)
     assert ended.characters == (("à", "ç"),)
+    assert ended.nearest is not None and ended.nearest.text == "à".encode(), (
+        "in the place of the character's first byte"
+    )
     assert matcher.tokens == [0, 1], "nothing has changed"
 
 
@@ -556,6 +571,38 @@ def test_the_grammar_itself_learns_nothing() -> None:
     before = matcher.stats()
     matcher.explain('{"a": 4}')
     assert matcher.stats() == before
+
+
+@pytest.mark.parametrize("number", range(24))
+def test_random_schemas(number: int) -> None:
+    """Wherever a text fails in the grammar of a schema: the place, the characters and the nearest text are right."""
+    rng, schema = (random_schema if number % 2 else random_small_schema)(5, number, ("7", "2020-12")[number % 3 // 2])
+    try:
+        grammar = Grammar.from_json_schema(schema, strict=False, limits=Limits(seconds=3))
+        matcher = Matcher(grammar, BYTES)
+        for _ in range(rng.randrange(25)):
+            allowed = [int(token_id) for token_id in matcher.mask().nonzero()[0] if token_id < 256]
+            if not allowed:
+                break
+            matcher.accept(rng.choice(allowed))
+        for asked in ("".join(rng.choice('{}[]",:01ae-. tfn') for _ in range(4)), '"a": 1}', None):
+            found = matcher.explain(asked)
+            if not found.is_allowed:
+                check_failure(found, grammar, matcher, asked)
+    except (GrammarError, LimitError):
+        return  # much work, or nothing is allowed
+
+
+def check_failure(found: Explanation, grammar: Grammar, matcher: Matcher, asked: str | None) -> None:
+    if asked is not None:
+        assert found.offset == found.begin + matcher.validate(asked.encode())
+    there = after(grammar, found.text[: found.at])
+    for char in map(chr, range(0x20, 0x7F)):
+        assert contains(found, char) == (there.validate(char.encode()) == 1)
+    if found.nearest is not None:
+        whole = [*found.text[: min(found.begin, found.at)], *found.nearest.text, *([256] if asked is None else [])]
+        assert Matcher(grammar, BYTES).validate(whole) == len(whole)
+    assert str(found)
 
 
 @pytest.mark.parametrize("name", ["llama3", "tekken"])
