@@ -440,6 +440,8 @@ class Grammar:
         if known is None:
             kind = f"{self.kind} {self.options}".rstrip()
             kept = () if self._kept is None else self._kept.parts()
+            if self.kind == "lark" and any("%json" in text for text in (self.source, *kept)):
+                kind += " plain"  # in version 0.1 `%json` had all spellings
             content = "\0".join((kind, self.start, self.source, *kept)).encode("utf-8", "surrogatepass")
             import hashlib
 

@@ -11,7 +11,7 @@ from ...earley.limits import DEFAULT
 from ...trie.errors import shortened
 from ..errors import IGNORED, GrammarLimitError, Row
 from ..json.strings import own_spellings
-from ..source import MAX_WARNINGS, GrammarWarning
+from ..source import MAX_WARNINGS, GrammarWarning, did_you_mean
 from .documents import Documents
 from .load import SchemaLoader, load, scanned
 from .options import DEFAULT_OPTIONS, Options, check
@@ -58,14 +58,7 @@ class ReadSchema:
     def written_options(self) -> str:
         """Return the options that differ from the default ones, and the documents that references have led to, as JSON
         text."""
-        if self.options == DEFAULT_OPTIONS and not self.documents.remote:
-            return ""
-        found: dict[str, Any] = {
-            name: value for name, value in self.options._asdict().items() if value != getattr(DEFAULT_OPTIONS, name)
-        }
-        if self.documents.remote:
-            found["registry"] = self.documents.remote
-        return written(found)
+        return options_text(self.options, self.documents.remote)
 
     def report(self) -> tuple[Row, ...]:
         from .report import report
@@ -85,6 +78,37 @@ def warning_of(row: Row) -> GrammarWarning:
     """Return the warning about a keyword that is ignored."""
     message = f"`{row.keyword}` has no effect: {row.why}"
     return GrammarWarning(shortened(message), None, None, pointer=row.pointer)
+
+
+BASE = Options(spellings="all")
+"""The options that a text of options leaves out. They are the defaults of version 0.1, so that its pickles are read as
+they were meant."""
+
+BLOCK_OPTIONS = "x-earleymask"
+"""The keyword of the schema in a `%json` block whose value has options."""
+
+
+def options_text(options: Options, remote: dict[str, Any]) -> str:
+    found: dict[str, Any] = {name: value for name, value in options._asdict().items() if value != getattr(BASE, name)}
+    if remote:
+        found["registry"] = remote
+    return written(found) if found else ""
+
+
+def block_options(schema: Any) -> tuple[Any, str]:
+    """Return the schema of a `%json` block without its options, and these as text. Raises TypeError or ValueError that
+    names a wrong option."""
+    given: Any = {}
+    if isinstance(schema, dict) and BLOCK_OPTIONS in schema:
+        schema = dict(schema)
+        given = schema.pop(BLOCK_OPTIONS)
+    if not isinstance(given, dict):
+        raise TypeError(f"`{BLOCK_OPTIONS}` must be an object of options of Grammar.from_json_schema")
+    for name in given:
+        if name not in Options._fields:
+            meant = did_you_mean(name, Options._fields)
+            raise ValueError(f"`{BLOCK_OPTIONS}`: there is no option `{name}`{f'; {meant}' if meant else ''}")
+    return schema, options_text(check(DEFAULT_OPTIONS._replace(**given)), {})
 
 
 def reread(given: Any, options: str, limits: Limits) -> ReadSchema:
@@ -114,7 +138,7 @@ def read_options(options: str) -> tuple[Options, Any]:
     given = json.loads(options, parse_float=Spelled) if options else {}
     registry = given.pop("registry", None)
     separators = given.pop("separators", None)
-    return Options(**given, separators=None if separators is None else tuple(separators)), registry
+    return BASE._replace(**given, separators=None if separators is None else tuple(separators)), registry
 
 
 def written(value: Any) -> str:

@@ -65,7 +65,7 @@ class Embedded:
             self.depth += 1
             try:
                 if isinstance(node, Block) and name == "%json":
-                    self.model.produce(symbol, (self.schema(read_json(scope, node, exact=True), "", loader, node),))
+                    self.model.produce(symbol, (self.block(loader, node),))
                 elif isinstance(node, Block):
                     self.read(block_loader(loader, node), symbol, "start")
                 else:
@@ -113,6 +113,19 @@ class Embedded:
             self.model.produce(symbol, (self.schema(given.source, given.options, loader, node),))
         else:
             self.model.produce(symbol, (self.terminal(given, scope, node),))
+
+    def block(self, loader: GrammarLoader, node: Block) -> int:
+        """Return the symbol of a `%json` block, whose schema may have options."""
+        from ..json_schema.grammar import block_options
+
+        value = read_json(loader.scope, node, exact=True)
+        try:
+            schema, options = block_options(value)
+        except (TypeError, ValueError) as error:
+            raise loader.scope.error(str(error), node) from None
+        # Its strings may have spellings of their own, which only the text shows.
+        has_escapes = schema is value and "\\" in node.raw
+        return self.schema(node.raw[node.raw.index("{") :] if has_escapes else schema, options, loader, node)
 
     def schema(self, given: Any, options: str, loader: GrammarLoader, node: Block | GrammarName) -> int:
         """Return the symbol for the documents of a JSON Schema, with options as a grammar keeps them."""
@@ -213,7 +226,7 @@ class Embedded:
 
 
 def _by_name(error: GrammarError) -> str | None:
-    """Return the hint of an error about a schema in `%json`, which has no options: a grammar given by name has them."""
+    """Return the hint of an error about a schema in `%json`: a grammar given by name has the option."""
     option = {"strict": "strict=False", "registry": "registry=..."}.get(error.option or "")
     if option is None:
         return error.hint

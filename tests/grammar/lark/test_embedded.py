@@ -11,6 +11,7 @@ import pytest
 from earleymask import Matcher, Vocabulary
 from earleymask.grammar import Grammar, GrammarError
 from support.lark_oracle import assert_refused, lark_accepts, lark_parser, we_accept
+from support.schema_grammars import accepts
 
 # The outer grammar ignores blanks, the embedded one dots; both are written out for Lark below.
 PIECES = {
@@ -190,6 +191,29 @@ def test_the_report_of_embedded_schemas_says_where_they_stand() -> None:
     assert rows(inner) == [("in grammars['x'], line 2, column 4", "/type", "exact")]
     assert Grammar.from_lark('start: "%json"').report == ()
     assert Grammar.from_lark("start: @x", grammars={"x": 'start: "a"'}).report == ()
+
+
+def test_a_block_of_json_has_the_options_and_defaults_of_schemas() -> None:
+    def accepted(schema: str, *texts: str) -> list[str]:
+        grammar = Grammar.from_lark(f"start: %json {schema}")
+        assert pickle.loads(pickle.dumps(grammar)) == grammar
+        return [text for text in texts if accepts(grammar, text)]
+
+    texts = ["1", "1.0", "1e0"]
+    assert accepted('{"type": "integer"}', *texts) == ["1"]
+    assert accepted('{"x-earleymask": {"spellings": "all"}, "type": "integer"}', *texts) == texts
+    assert accepted('{"type": "array", "x-earleymask": {"indent": 2}}', "[1]", "[\n  1\n]") == ["[\n  1\n]"]
+    assert accepted(r'{"enum": ["a\/b"]}', '"a/b"', r'"a\/b"', r'"a\u002fb"') == ['"a/b"', r'"a\/b"']
+    grammar = Grammar.from_lark('start: %json {"x-earleymask": {"closed": true}, "type": "object"}')
+    assert any("closed=True" in row.why for row in grammar.report)
+    for block, message in (
+        ('{"x-earleymask": {"spelling": "all"}}', "there is no option `spelling`; did you mean spellings"),
+        ('{"x-earleymask": {"spellings": 1}}', "spellings must be one of"),
+        ('{"x-earleymask": 1}', "must be an object of options"),
+    ):
+        with pytest.raises(GrammarError, match=message) as caught:
+            Grammar.from_lark(f"start: %json {block}")
+        assert caught.value.line == 1
 
 
 def test_errors_of_embedded_schemas_show_both_places() -> None:
