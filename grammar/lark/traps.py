@@ -4,8 +4,9 @@ r"""Warn of grammars that mean something else here, or in any exact engine, than
 - `stop="\n"` and then "\n": the text of `stop` belongs to the rule, so a second "\n" is meant.
 - A rule with `lazy`, `stop` or `suffix` beside free text that may contain it: the free text goes on after it.
 
-Followers are those of parsing theory (FIRST and FOLLOW), so a pair that is found can really stand side by side. Large
-grammars and regexes that exceed a limit get no such warning: warnings must not take longer than the grammar itself.
+Followers are those of parsing theory (FIRST and FOLLOW), among alternatives that can be finished, so a pair that is
+found can really stand side by side. Grammars beyond the bounds below get no such warning, nor do regexps whose
+comparison exceeds a limit.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ...earley.errors import LimitError
-from ..model.analysis import first_sets, followers
-from ..model.model import IGNORED, TERMINAL
+from ..model.analysis import first_sets, followers, nullable_symbols
+from ..model.model import HELPER, IGNORED, RULE, TERMINAL
 from ..regex.ast import Behind, Chars, Concat, Literal, Look, Union
 from ..regex.lower import has_lookaround
 from .attributes import OF_LANGUAGE
@@ -101,13 +102,18 @@ class _Traps:
             self.glued(others)
 
     def reached(self) -> dict[int, list[tuple[int, ...]]]:
-        """Return the productions of all symbols that the start rule reaches."""
+        """Return the productions of all symbols that the start rule reaches, but for those that can never be
+        finished."""
+        model = self.model
+        calls = set() if model.parameters is None else set(model.parameters.calls)
+        ends = {symbol for symbol, kind in enumerate(model.kinds) if kind not in (RULE, HELPER)} | calls
+        finished = nullable_symbols(model, ends)  # the same fixpoint, with all texts in place of the empty one
         found: dict[int, list[tuple[int, ...]]] = {}
         stack = [self.start]
         while stack:
             symbol = stack.pop()
-            if symbol not in found and self.model.productions[symbol]:
-                found[symbol] = self.model.productions[symbol]
+            if symbol not in found and model.productions[symbol]:
+                found[symbol] = [rhs for rhs in model.productions[symbol] if finished.issuperset(rhs)]
                 stack += [part for rhs in found[symbol] for part in rhs]
         return found
 

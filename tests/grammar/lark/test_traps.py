@@ -160,6 +160,14 @@ def test_rules_that_stand_for_each_other_in_a_circle() -> None:
     assert warned(f'start: call* | "x" | a*\n{CALL}\na: b | b\nb: a') == []
 
 
+def test_alternatives_that_can_never_be_finished_do_not_count() -> None:
+    text = 'start: "in" NAME NAME | x | NAME\nx: "out" NAME x' + NAME + SPACES
+    assert [found.split(":")[1] for found in warned(text, "is needed after")] == [
+        ' no white space is needed after `"in"`'
+    ]
+    assert warned('start: "." | x | NAME\nx: "out" NAME x' + NAME + SPACES, GLUED) == []
+
+
 def test_large_grammars_are_not_looked_at() -> None:
     names = "\n".join(f'n{i}: "select{i}" NAME' for i in range(1001))
     text = f"start: {' | '.join(f'n{i}' for i in range(1001))}\n{names}{NAME}{SPACES}"
