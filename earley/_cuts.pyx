@@ -41,7 +41,7 @@ from earleymask.earley._nodes cimport (
     code_begins, cut_program, groups_begin, item_length, items_begin, nullable,
 )
 from earleymask.earley._tables cimport (
-    NONE, byteset_fill, reserve, sequence, sequence_length, words_extend, words_free, words_push,
+    NONE, byteset_fill, byteset_has, reserve, sequence, sequence_length, words_extend, words_free, words_push,
 )
 
 from earleymask.earley.errors import LimitError
@@ -461,7 +461,9 @@ cdef class Cuts:
         """Return the number of what may follow the ended lexeme stack[base:], or None; `met` has the numbers of states
         seen before."""
         cdef size_t here = nodes.stack.n
-        cdef uint32_t known = verdict(nodes, base), point
+        cdef uint32_t known = verdict(nodes, base), point, code, byte
+        cdef ByteSet same
+        cdef list by_byte = [None] * 128                    # by byte: the number after it, if known
         if known != UNKNOWN:
             return known
         if depth == MAX_AHEAD:
@@ -473,12 +475,18 @@ cdef class Cuts:
             raise LimitError(f"what may follow a terminal: more than {MAX_EXPLORED} states; simplify its lookaheads")
         row = [ends_well(self, nodes, base)]
         for point in range(n_points_of(nodes, base)):
-            look_on(self, nodes, base, point)
-            number = self.following_of(nodes, here, depth + 1, followings, met)
+            code = program_of(nodes, base)[CP_HEADER + point]
+            number = by_byte[code] if code < 128 else None
             if number is None:
-                return None
+                look_on(self, nodes, base, point, &same)
+                number = self.following_of(nodes, here, depth + 1, followings, met)
+                if number is None:
+                    return None
+                nodes.stack.n = here
+                for byte in range(128 if code < 128 else 0):
+                    if byteset_has(&same, byte):
+                        by_byte[byte] = number
             row.append(number)
-            nodes.stack.n = here
         if max(row) < UNKNOWN and min(row) == max(row):
             number = row[0]
         else:
@@ -542,15 +550,15 @@ cdef int ends_well(Cuts cuts, Unions nodes, size_t base) except -1 nogil:
     return answer
 
 
-cdef int look_on(Cuts cuts, Unions nodes, size_t base, uint32_t point) except -1 nogil:
-    """Push the state after the ended lexeme stack[base:] and a code point, given by its number."""
+cdef int look_on(Cuts cuts, Unions nodes, size_t base, uint32_t point, ByteSet* same) except -1 nogil:
+    """Push the state after the ended lexeme stack[base:] and a code point, given by its number. If the code point is one
+    byte, set `same` to bytes with the same state."""
     cdef size_t copy = copy_state(nodes, base)
     cdef uint32_t encoded[4]
     cdef uint32_t i
-    cdef ByteSet same
-    byteset_fill(&same, <uint64_t> -1)
+    byteset_fill(same, <uint64_t> -1)
     for i in range(encode(program_of(nodes, base)[CP_HEADER + point], encoded)):
-        cuts.step(nodes, copy, encoded[i], LOOK_ON, &same)
+        cuts.step(nodes, copy, encoded[i], LOOK_ON, same)
     return 0
 
 
@@ -559,9 +567,10 @@ cdef int outside(Cuts cuts, Unions nodes, size_t base) except -1 nogil:
     all cases, 0 in none, else UNKNOWN. Points are code points at which no lookahead reads on, so each of them decides."""
     cdef size_t copy = nodes.stack.n
     cdef uint32_t point
+    cdef ByteSet same
     cdef int answer = ends_well(cuts, nodes, base), other
     for point in range(n_points_of(nodes, base)):
-        look_on(cuts, nodes, base, point)
+        look_on(cuts, nodes, base, point, &same)
         other = verdict(nodes, copy)
         nodes.stack.n = copy
         if other != answer:
@@ -574,6 +583,7 @@ cdef int is_followed(Cuts cuts, Unions nodes, size_t base, uint32_t number) exce
     node with that question."""
     cdef uint32_t known = verdict(nodes, base), point, node, end
     cdef size_t copy = nodes.stack.n, row
+    cdef ByteSet same
     cdef int answer
     if known != UNKNOWN:
         return known == number
@@ -587,7 +597,7 @@ cdef int is_followed(Cuts cuts, Unions nodes, size_t base, uint32_t number) exce
     for point in range(n_points_of(nodes, base)):
         if not answer:
             break
-        look_on(cuts, nodes, base, point)
+        look_on(cuts, nodes, base, point, &same)
         answer = is_followed(
             cuts, nodes, copy, number if number < 2 else program_of(nodes, base)[row + 1 + point])
         nodes.stack.n = copy

@@ -152,7 +152,7 @@ def within(
     if extent.first is None:
         return [Context(builder.question(start), ANYTHING, ())]
     cells, unclassed = _cells(node, in_lookaheads=True)
-    if lower is not None and not ordered and 1 < extent.furthest <= MAX_AHEAD:
+    if lower is not None and not ordered and 1 < extent.furthest <= MAX_AHEAD and not _ends_looking(node):
         contexts = _found_by_the_parser(node, builder, start, cells, unclassed, extent, lower)
         if contexts:
             return contexts
@@ -213,6 +213,15 @@ def _found_by_the_parser(
         Context(later.node(regexes.OUTSIDE, outside), 2, definitions),
         Context(undecided, ANYTHING, definitions, later),
     ]
+
+
+def _ends_looking(node: Node) -> bool:
+    """Tell whether every text of the node ends in a lookahead, as in `\\b`, so that it is never decided."""
+    if isinstance(node, Concat):
+        return bool(node.parts) and _ends_looking(node.parts[-1])
+    if isinstance(node, Union):
+        return all(_ends_looking(part) for part in node.alternatives)
+    return isinstance(node, Look) and node.ahead
 
 
 def _without_lookaheads(node: Node) -> Node:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 
 import pytest
@@ -294,3 +295,25 @@ def test_an_identifier_that_is_no_keyword():
     only_names = Grammar.from_lark("start: NAME+\nNAME: /(?!(?:if|else)\\b)[a-z]+\\b/\n%ignore / +/")
     assert we_accept(only_names, "iff elsewhere")
     assert not we_accept(only_names, "iff if")
+
+
+def test_a_thousand_keywords_before_names_that_stand_side_by_side():
+    """The grammar does not grow with the words: what their beginnings demand is found while a text is read."""
+    rng = random.Random(3)
+    words = {"select", "from", "where", "as", "asc"}
+    while len(words) < 1000:
+        words.add("".join(rng.choices("aeinorst", k=rng.randint(3, 8))))
+
+    def query(words: list[str]) -> Grammar:
+        return Grammar.from_lark(
+            'start: "select"i NAME ("," NAME)* "from"i NAME NAME? ("where"i NAME "=" NAME)?\n'
+            f"NAME: /(?!(?:{'|'.join(words)})\\b)[a-z_][a-z_0-9]*/i\n"
+            '%ignore " "'
+        )
+
+    grammar = query(sorted(words))
+    assert grammar.engine.stats()["symbols"] <= query(["select", "from"]).engine.stats()["symbols"] < 60
+    names = re.compile(f"(?!(?:{'|'.join(words)})\\b)[a-z_]+", re.IGNORECASE)
+    for word in [*rng.sample(sorted(words), 200), "selec", "fromage", "AS", "asx", "Where"]:
+        for text in (f"select {word} from t", f"select a from {word} b", f"select a from b {word}"):
+            assert we_accept(grammar, text) == (names.fullmatch(word) is not None), text
