@@ -21,9 +21,9 @@ cdef class SchemaLoader:
     cdef readonly Algebra algebra
     cdef object the_engine
     cdef readonly Regexes regexes
-    cdef dict terminals
-    cdef dict keys
-    cdef dict scalar_symbols
+    cdef readonly dict terminals
+    cdef readonly dict keys
+    cdef readonly dict scalar_symbols
     cdef readonly dict symbols
     cdef dict rules
     cdef public dict rehearsed
@@ -55,6 +55,10 @@ cdef class SchemaLoader:
     cpdef followed_key(self, Texts texts, follow)
     @cython.locals(regexes=Regexes)
     cpdef key_node(self, Texts texts)
+    @cython.locals(loader=SchemaLoader)
+    cpdef plain_leaf(self, str kind, content)
+    @cython.locals(loader=SchemaLoader)
+    cpdef SchemaLoader second(self, engine)
     @cython.locals(algebra=Algebra)
     cpdef value(self, term)
     cdef scalar(self, values, origin)
