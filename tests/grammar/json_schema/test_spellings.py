@@ -256,3 +256,12 @@ WALKED = [
         True,
     )
 ]
+
+
+def test_pickles_of_version_0_1_keep_all_spellings() -> None:
+    """They have no text of options where options were the defaults, which had all spellings."""
+    every = Grammar.from_json_schema('{"type": "integer"}', spellings="all")
+    assert every.options == "" and Grammar.from_json_schema('{"type": "integer"}').options == '{"spellings": "plain"}'
+    reads, content = every.__reduce__()
+    assert len(content) == 4  # without options, as version 0.1 wrote it
+    assert accepts(reads(*content), "1e0")  # type: ignore[operator]
