@@ -232,7 +232,10 @@ class Refusals:
             left = []
             for place in waiting:
                 verdict = known.verdict(place, is_negated=place in survey.negated())
-                if verdict.doubt is NO_DOUBT:
+                why = verdict.doubt.why
+                if verdict.doubt is NO_DOUBT and algebra.options.closed and verdict.follows_items(algebra):
+                    why = CLOSED_ITEMS
+                elif verdict.doubt is NO_DOUBT:
                     left.append(place)
                     if verdict.reads_scalars(algebra):
                         survey.endless.add(place)
@@ -244,10 +247,16 @@ class Refusals:
                     elif verdict.follows_items(algebra):
                         survey.follows_items = True
                     continue
-                self.refuse(place, "uniqueItems", verdict.doubt.why)
+                self.refuse(place, "uniqueItems", why)
             if len(left) == len(waiting) or self.errors:
                 break
             waiting = left
+
+
+CLOSED_ITEMS = (
+    "with closed=True it is not known how many different arrays and objects are left; close the schema itself, by "
+    "`additionalProperties: false`"
+)
 
 
 def is_long(value: object) -> bool:

@@ -252,6 +252,11 @@ def test_closed_schemas_have_no_dead_end() -> None:
     node = {"properties": {"next": {"$ref": "#"}, "v": {"type": "integer"}}, "type": "object"}
     assert accepts(Grammar.from_json_schema(node, closed=True), '{"next": {"next": {"v": 1}, "v": 2}}')
     assert not accepts(Grammar.from_json_schema(node, closed=True), '{"next": {"w": 1}}')
+    unique: dict[str, Any] = {"type": "array", "items": {"type": "object"}, "uniqueItems": True}
+    with pytest.raises(ValueError, match="with closed=True it is not known how many different arrays and objects"):
+        Grammar.from_json_schema(unique, closed=True)
+    scalars = unique | {"items": {"type": "string"}}
+    assert not accepts(Grammar.from_json_schema(scalars, closed=True), '["a", "a"]')
     # A walk ends for every choice that the masks allow.
     schema = {"type": "object", "properties": {"a": {"type": "array", "minItems": 1, "contains": {"type": "null"}}}}
     grammar = Grammar.from_json_schema(schema, closed=True, whitespace="compact")
