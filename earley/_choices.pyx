@@ -11,6 +11,7 @@ node so that it is kept, dropped and adopted together with the nodes that refer 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport K_CHOICES, K_LIST, R_EMPTY, R_EPSILON
 from earleymask.earley._tables cimport (
     NONE, Words, byteset_add, byteset_and, byteset_fill, byteset_has, reserve, sequence, words_free,
@@ -28,6 +29,7 @@ cdef uint32_t make_choices(Nodes nodes, list texts) except? 0xFFFFFFFF:
     cdef uint8_t* data
     cdef bytes text
     for text in texts:
+        spend_steps(nodes.meter, 2)
         n_bytes += len(text)
     if n_bytes + 4 * header > MAX_BYTES:
         raise LimitError(f"a list of texts takes more than {MAX_BYTES} bytes; make it shorter")
@@ -42,6 +44,7 @@ cdef uint32_t make_choices(Nodes nodes, list texts) except? 0xFFFFFFFF:
         n_bytes = 0
         for i in range(n):
             text = texts[i]
+            spend_steps(nodes.meter, 4 + len(text) // 256)
             words.data[2 + i] = <uint32_t> n_bytes
             memcpy(data + n_bytes, <const char*> text, len(text))
             n_bytes += len(text)

@@ -37,7 +37,6 @@ cdef class Engine:
     cpdef uint32_t add_terminal(self, str name, node, bint ignored=*) except? 0xFFFFFFFF
     cpdef uint32_t add_nonterminal(self, str name) except? 0xFFFFFFFF
     cpdef add_production(self, lhs, rhs)
-    cpdef double seconds_left(self)
     cpdef open_for_changes(self)
 
     # Take the lock; waits without the GIL. RuntimeError if this thread has it already.

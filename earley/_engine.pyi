@@ -163,9 +163,6 @@ class Engine:
     def set_limits(self, limits: Limits) -> None:
         """Set the `Limits` for matchers from now on."""
 
-    def seconds_left(self) -> float:
-        """Return how many seconds the current call may still take. For functions of lazy symbols."""
-
     def open_for_changes(self) -> None:
         """Raise `ValueError` once the engine is finished."""
 

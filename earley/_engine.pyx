@@ -34,6 +34,7 @@ cdef class Engine:
     def __cinit__(self, Regexes regexes not None):
         self.regexes = regexes
         self.rules = Rules()
+        self.rules.meter = regexes.meter
         self.specials = {}
         self.token_sets = []
         self.masks = {}
@@ -220,6 +221,7 @@ cdef class Engine:
         self.lexer = Lexer(self.regexes)
         self.skeletons = Skeletons(self.rules, self.lexer)
         self.regexes.meter.use(self.regexes.meter.limits)
+        self.regexes.meter.holds_lock = False
         self.n_base_nodes = self.regexes.nodes.n
         self.n_base_symbols = self.rules.n_symbols
         self.rules.most_symbols = max(self.n_base_symbols, self.regexes.meter.most_symbols)
@@ -235,10 +237,6 @@ cdef class Engine:
                 self.set_marks()
         finally:
             self.release()
-
-    cpdef double seconds_left(self):
-        """Return how many seconds the current call may still take. For functions of lazy symbols."""
-        return self.regexes.meter.ns_left() / 1e9
 
     cpdef open_for_changes(self):
         if self.lexer is not None:

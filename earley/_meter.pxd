@@ -1,14 +1,23 @@
-# The limits of one call: steps are counted, and the clock is read every STEPS of them.
+# The limits of one call: steps are counted, and the clock is read every STEPS of them. `tick`: turns of other threads.
 
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 cdef enum:
     NO_LIMIT = 0x7FFFFFFFFFFFFFFF
     STEPS = 1 << 12             # steps between two readings of the clock: some tenths of a millisecond
+    TURN_NS = 1_000_000         # time between two turns of other threads: a fifth of what they wait for one by default
+    TURNS_BEFORE_WAITING = 8    # after so many turns, full garbage collections wait until the grammar is loaded
+    NEVER = 0x7FFFFFFF          # the threshold of the oldest generation while they wait
+    MOST_WAITING_SECONDS = 60   # they wait no longer, even if grammars are loaded without a break
 
 cdef class Meter:
     cdef int64_t left           # steps until the clock is read
     cdef int64_t started        # when the call began, in nanoseconds; 0: the clock has not been read
+    cdef bint holds_lock        # whether the loops that count run with the interpreter's lock: then they `tick`
+    cdef uint32_t turns_left    # turns before full garbage collections wait; 0: they wait, or the meter counts no loading
+    cdef str what               # what takes the time, for messages; None: the call of a matcher
     cdef int64_t most_ns        # nanoseconds that a call may take
     cdef int64_t derivations    # regex nodes that may still be computed for this byte
     cdef readonly object limits
@@ -19,10 +28,23 @@ cdef class Meter:
     cdef size_t most_grammar_bytes, most_matcher_bytes
 
     cdef int use(self, object limits) except -1
-    cdef int allow(self, object limits, double seconds) except -1
     cdef int look(self) except -1 nogil
-    cdef int64_t ns_left(self) noexcept nogil
+    cdef int look_at_clock(self) except -1 nogil
     cdef int exceeded(self, str limit, str what) except -1
+
+
+cpdef int tick() except -1
+cdef int take_turn() except -1
+cdef int begin_waiting() except -1
+cdef int end_waiting() except -1
+cdef int collect_again() except -1
+cdef object enter(Meter meter)
+cdef int leave(object around) except -1
+
+
+cdef class Loading:
+    cdef Meter meter
+    cdef object around          # the meter that `tick` looks at after the block; None: no meter
 
 
 # To be called at the beginning of a call.
@@ -37,6 +59,7 @@ cdef inline void go_on(Meter meter, Meter call) noexcept nogil:
     meter.started = call.started
     meter.most_ns = call.most_ns
     meter.derivations = NO_LIMIT
+    meter.holds_lock = False
 
 
 # To be called before so many steps of some nanoseconds each.

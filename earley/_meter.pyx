@@ -1,11 +1,27 @@
-"""The limits of one call. Long loops count their steps, and the meter reads the clock every few thousand steps.
+"""The limits of one call, and the turns of other threads while a grammar is loaded.
 
-A call that ends within the first few thousand steps never reads the clock. The first reading counts as the beginning of
-the call, so a call may take longer than its limit by the time that those steps take.
+Long loops count their steps, and the meter reads the clock every few thousand steps. A call of a matcher that ends
+within the first few thousand steps never reads the clock. The first reading counts as the beginning of such a call, so
+it may take longer than its limit by the time that those steps take.
+
+The clock is the processor time of the calling thread: time in which the thread waits for the interpreter's lock, or in
+which the processor runs other threads, is not counted. Time that the caller's own code sleeps is, see `outside`.
+
+Loading holds the interpreter's lock (the GIL). The interpreter gives it away between two bytecodes when another thread
+has waited for `sys.getswitchinterval()`, and runs the handlers of signals there. Compiled code has no bytecodes. So all
+loops that load a grammar call `tick`: it runs some bytecodes every millisecond, and raises LimitError when the time is
+used up.
+
+A full garbage collection stops all threads while it visits all objects of the process. Loading a large grammar makes
+so many objects that it would start several. They wait until the grammar is loaded: the threshold of the oldest
+generation is raised in the meantime. Younger objects are collected as usual.
 """
+
+import gc
 
 from earleymask.earley.errors import LimitError
 from earleymask.earley.limits import DEFAULT
+from earleymask.earley.turns import turn
 
 cdef extern from *:
     """
@@ -13,16 +29,41 @@ cdef extern from *:
     #if defined(_WIN32)
     #include <windows.h>
     static inline long long earleymask_now(void) { return (long long)GetTickCount64() * 1000000LL + 1; }
+    static inline long long earleymask_spent(void) { return earleymask_now(); }
     #else
-    static inline long long earleymask_now(void) {
+    static inline long long earleymask_read(clockid_t clock) {
         struct timespec t;
-        clock_gettime(CLOCK_MONOTONIC, &t);
+        clock_gettime(clock, &t);
         return (long long)t.tv_sec * 1000000000LL + t.tv_nsec + 1;
     }
+    static inline long long earleymask_now(void) { return earleymask_read(CLOCK_MONOTONIC); }
+    #if defined(CLOCK_THREAD_CPUTIME_ID)
+    static inline long long earleymask_spent(void) { return earleymask_read(CLOCK_THREAD_CPUTIME_ID); }
+    #else
+    static inline long long earleymask_spent(void) { return earleymask_now(); }
     #endif
+    #endif
+    #if defined(_MSC_VER)
+    #define EARLEYMASK_OF_THREAD __declspec(thread)
+    #else
+    #define EARLEYMASK_OF_THREAD __thread
+    #endif
+    static EARLEYMASK_OF_THREAD long long earleymask_next_turn = 0;
+    static EARLEYMASK_OF_THREAD PyObject *earleymask_current = NULL;
     """
     # Nanoseconds of a monotonic clock, never 0.
     int64_t now "earleymask_now"() noexcept nogil
+    # Nanoseconds of processor time of this thread, never 0; of a monotonic clock where the system does not count them.
+    int64_t spent "earleymask_spent"() noexcept nogil
+    # Of this thread: when its next turn is due by `now`, and the meter of what it loads (owned; NULL: nothing).
+    int64_t next_turn "earleymask_next_turn"
+    PyObject* current "earleymask_current"
+
+
+# Loadings for which full garbage collections wait, since when, and the thresholds of the collector before.
+cdef size_t n_waiting = 0
+cdef int64_t waiting_since = 0
+cdef tuple thresholds = ()
 
 
 cdef class Meter:
@@ -32,6 +73,7 @@ cdef class Meter:
         self.use(DEFAULT)
         start(self)
         self.most_ns = self.derivations = NO_LIMIT      # until its grammar is finished
+        self.holds_lock = True
 
     cdef int use(self, object limits) except -1:
         self.limits = limits
@@ -46,33 +88,132 @@ cdef class Meter:
         self.most_matcher_bytes = limits.matcher_bytes
         return 0
 
-    cdef int allow(self, object limits, double seconds) except -1:
-        """Allow so many seconds, the rest of the time in `limits`, until the grammar is finished."""
-        self.limits = limits
-        self.most_ns = <int64_t> min(max(seconds, 0) * 1e9, 9e18)
-        self.left = STEPS
-        self.started = now()
-        return 0
-
     cdef int look(self) except -1 nogil:
-        cdef int64_t time = now()
         self.left = STEPS
+        if self.holds_lock:
+            with gil:
+                return tick()
+        return self.look_at_clock()
+
+    cdef int look_at_clock(self) except -1 nogil:
+        cdef int64_t time = spent()
         if self.started == 0:
             self.started = time
         elif time - self.started > self.most_ns:
             with gil:
-                self.exceeded("seconds", "the call takes longer")
+                self.exceeded("seconds", f"{self.what} takes longer" if self.what else "the call takes longer")
         return 0
-
-    cdef int64_t ns_left(self) noexcept nogil:
-        """Return how many nanoseconds the call may still take; the call begins now if the clock has not been read
-        yet."""
-        cdef int64_t time = now()
-        if self.started == 0:
-            self.started = time
-        return self.most_ns - (time - self.started)
 
     cdef int exceeded(self, str limit, str what) except -1:
         value = getattr(self.limits, limit)
         raise LimitError(f"{what} than the limit {limit}={value}; simplify the grammar, or give it "
                          f"limits=Limits({limit}=...)", limit=limit)
+
+
+cpdef int tick() except -1:
+    """Let other threads and the handlers of signals run if a millisecond has passed since they did. Raise LimitError if
+    what this thread loads takes longer than its limit.
+
+    Every loop that loads a grammar and may run for longer than a millisecond calls this, from Python or holding the
+    interpreter's lock. It takes some dozens of nanoseconds.
+    """
+    if now() < next_turn:
+        return 0
+    return take_turn()
+
+
+cdef int take_turn() except -1:
+    global next_turn
+    turn()
+    if current != NULL:
+        (<Meter> current).look_at_clock()   # if this raises, so does the next `tick`
+        if (<Meter> current).turns_left:
+            (<Meter> current).turns_left -= 1
+            if (<Meter> current).turns_left == 0:
+                begin_waiting()
+    next_turn = now() + TURN_NS
+    if n_waiting and next_turn - waiting_since > <int64_t> MOST_WAITING_SECONDS * 1_000_000_000:
+        collect_again()
+    return 0
+
+
+cdef int begin_waiting() except -1:
+    """Let full garbage collections wait until `end_waiting` is called as often as this."""
+    global n_waiting, waiting_since, thresholds
+    n_waiting += 1
+    if n_waiting == 1:
+        waiting_since = now()
+        thresholds = gc.get_threshold()
+        gc.set_threshold(*thresholds[:2], NEVER)
+    return 0
+
+
+cdef int end_waiting() except -1:
+    global n_waiting
+    n_waiting -= 1
+    if n_waiting == 0:
+        collect_again()
+    return 0
+
+
+cdef int collect_again() except -1:
+    """Set the thresholds of the collector as they were, unless others have changed them in the meantime."""
+    if gc.get_threshold()[2] == NEVER:
+        gc.set_threshold(*thresholds)
+    return 0
+
+
+cdef class Loading:
+    """`with Loading(limits, what):` begins to count the time of this thread for `tick`, until the block ends."""
+
+    def __cinit__(self, limits, str what):
+        self.meter = Meter()
+        self.meter.use(limits)
+        self.meter.what = what
+        self.around = None
+
+    def __enter__(self):
+        global next_turn
+        next_turn = now() + TURN_NS
+        self.meter.turns_left = TURNS_BEFORE_WAITING
+        self.meter.started = spent()
+        self.around = enter(self.meter)
+        return self
+
+    def __exit__(self, *error):
+        if self.meter.turns_left == 0:
+            end_waiting()
+        leave(self.around)
+        self.around = None
+
+
+cdef object enter(Meter meter):
+    """Let `tick` look at this meter in this thread. Return what `leave` needs afterwards."""
+    global current
+    around = None if current == NULL else <object> current
+    Py_INCREF(meter)
+    Py_XDECREF(current)
+    current = <PyObject*> meter
+    return around
+
+
+cdef int leave(object around) except -1:
+    """Let `tick` look at the meter that it looked at before; `around` is what `enter` has returned."""
+    global current
+    cdef PyObject* meter = current
+    current = NULL
+    if around is not None:
+        Py_INCREF(around)
+        current = <PyObject*> around
+    Py_XDECREF(meter)
+    return 0
+
+
+def outside(function, *arguments):
+    """Call a function of the caller's own, or one that reads a file. The time that it sleeps or waits counts."""
+    cdef int64_t waited = now() - spent()
+    try:
+        return function(*arguments)
+    finally:
+        if current != NULL:
+            (<Meter> current).started -= max(now() - spent() - waited, 0)

@@ -11,6 +11,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdlib cimport free
 
 from earleymask.earley._choices cimport have_ended, least_left
+from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._tables cimport (
     NONE, byteset_and, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, sort_words, words_free, words_push,
 )
@@ -64,6 +65,7 @@ cdef class Nodes:
         cdef size_t base = self.stack.n
         try:
             for item in nodes:
+                spend_steps(self.meter, 4)
                 words_push(&self.stack, self.known(item))
         except:
             self.stack.n = base

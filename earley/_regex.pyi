@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from .limits import Limits
-
 class Regexes:
     """An arena of regex nodes. A node is an int; two equal nodes, in normal form, are the same int.
 
@@ -111,10 +109,6 @@ class Regexes:
 
     def is_nullable(self, node: int) -> bool:
         """Return whether the node matches the empty string."""
-
-    def limit_time(self, limits: Limits, seconds: float) -> None:
-        """Let all searches together take at most so many seconds (`LimitError`) until a grammar over the nodes is
-        finished: the rest of the time that `limits`, a `Limits`, allows for loading."""
 
     def is_empty(self, node: int) -> bool:
         """Return whether the node matches nothing at all. Exact; raises `LimitError` if the search takes too long."""

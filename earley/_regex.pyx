@@ -86,6 +86,7 @@ cdef class Regexes(Unions):
         cdef Py_ssize_t i
         cdef ByteSet s
         for i in range(len(data) - 1, -1, -1):
+            spend_steps(self.meter, 8)
             byteset_fill(&s, 0)
             byteset_add(&s, p[i])
             node = self.make_concat(self.make_bytes(&s), node)
@@ -102,6 +103,7 @@ cdef class Regexes(Unions):
         byteset_fill(&s, 0)
         try:
             for lo, hi in ranges:
+                spend_steps(self.meter, 8)
                 if lo > hi or hi > 0x10FFFF or (words.n and lo <= previous):
                     raise ValueError(f"char_class: ranges must be sorted and disjoint code points, got {lo:#x}..{hi:#x}")
                 previous = hi
@@ -131,6 +133,7 @@ cdef class Regexes(Unions):
         cdef uint32_t node = R_EPSILON
         try:
             while self.stack.n > base:
+                spend_steps(self.meter, 8)
                 self.stack.n -= 1
                 node = self.make_concat(self.stack.data[self.stack.n], node)
         finally:
@@ -180,6 +183,7 @@ cdef class Regexes(Unions):
         if not texts:
             return R_EMPTY
         for i in range(1, len(texts)):
+            spend_steps(self.meter, 8)
             if not <bytes?> texts[i - 1] < <bytes?> texts[i]:
                 raise ValueError(f"choices: {texts[i]!r} must come after {texts[i - 1]!r}: texts are sorted and differ")
         return make_choices(self, texts)
@@ -204,6 +208,7 @@ cdef class Regexes(Unions):
         if n == 0 or program[n - 1][0] == OP_ATOM:
             raise ValueError("ordered: a program must not end in ATOM, which continues at the next instruction")
         for i, (op, x, y) in enumerate(program):
+            spend_steps(self.meter, 16)
             if op == OP_ATOM:
                 if self.flags[self.known(x)] & (F_NULLABLE | F_ORDERED):
                     raise ValueError(f"ordered: instruction {i}: an atom must not contain the empty string, nor a program")
@@ -257,6 +262,7 @@ cdef class Regexes(Unions):
             for following in followings:
                 if len(following) != 1 + len(points) or not 0 <= max(following) < 2 + len(followings):
                     raise ValueError(f"cuts: bad following {following}")
+                spend_steps(self.meter, 16 + 4 * <uint64_t> len(following))
                 for word in following:
                     words_push(&self.stack, word)
             for parent, look, body, otherwise in groups:
@@ -267,6 +273,7 @@ cdef class Regexes(Unions):
                 words_push(&self.stack, body)
                 words_push(&self.stack, <uint32_t> <int> otherwise)
             for i, (op, x, y, owner, asks) in enumerate(program):
+                spend_steps(self.meter, 16)
                 if op == OP_ATOM and self.flags[self.known(x)] & F_ORDERED:
                     raise ValueError(f"cuts: instruction {i}: an atom must not contain a program")
                 if not OP_ATOM <= op <= OP_COMMIT:
@@ -317,6 +324,7 @@ cdef class Regexes(Unions):
         agenda = [state]
         try:
             while agenda:
+                spend_steps(self.meter, 64)
                 state = agenda.pop()
                 if kind_of(self, state) != K_CUTS:
                     found.add(0 if state == R_EMPTY else 1)     # nothing is asked any more
@@ -348,11 +356,6 @@ cdef class Regexes(Unions):
         """Return whether the node matches the empty string."""
         return nullable(self, self.known(node))
 
-    def limit_time(self, limits, double seconds):
-        """Let all searches together take at most so many seconds (`LimitError`) until a grammar over the nodes is
-        finished: the rest of the time that `limits`, a `Limits`, allows for loading."""
-        self.meter.allow(limits, seconds)
-
     cpdef bint is_empty(self, node) except -1:
         """Return whether the node matches nothing at all. Exact; raises `LimitError` if the search takes too long."""
         return self.empty(self.known(node))
@@ -363,6 +366,7 @@ cdef class Regexes(Unions):
         cdef uint32_t state = self.known(node)
         cdef unsigned char byte
         for byte in data:
+            spend_steps(self.meter, 8)
             state = self.derive(state, byte, &same)
         return bool(nullable(self, state))
 

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport uint8_t, uint32_t
 
+from earleymask.earley._meter cimport Meter
 from earleymask.earley._tables cimport Words
 
 cdef enum:
@@ -51,6 +52,7 @@ cdef class Rules:
     cdef dict followers             # followed terminal -> callable that returns the symbol after a text
     cdef dict follow_dots           # (followed terminal, text) -> dotted rule "-> . symbol"
     cdef uint32_t n_expanding       # 1 while productions of a lazy symbol are made
+    cdef Meter meter                # the engine's
     cdef uint32_t start             # dotted rule "-> . start"
     cdef uint32_t mark              # dotted rule of marks (`_template`), before a symbol that nothing scans
 
@@ -65,3 +67,7 @@ cdef class Rules:
     cdef uint32_t follow_dot(self, uint32_t terminal, bytes text) except? 0xFFFFFFFF
     # Make the productions of a lazy symbol.
     cdef int expand(self, uint32_t symbol) except -1 nogil
+    # Around calls of functions of the front end: `tick` looks at the meter of the engine. `begin` returns what `end`
+    # needs.
+    cdef object begin(self)
+    cdef int end(self, object around) except -1

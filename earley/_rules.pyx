@@ -12,6 +12,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdlib cimport free
 from libc.string cimport memset
 
+from earleymask.earley._meter cimport enter, leave, tick
 from earleymask.earley._tables cimport NONE, reserve, words_free, words_push
 from earleymask.trie._memory cimport malloc
 
@@ -102,7 +103,7 @@ cdef class Rules:
     cdef uint32_t follow_dot(self, uint32_t terminal, bytes text) except? 0xFFFFFFFF:
         dot = self.follow_dots.get((terminal, text))
         if dot is None:
-            self.n_expanding += 1
+            around = self.begin()
             try:
                 symbol = self.checked(self.followers[terminal](text))
                 if not self.is_productive(symbol):
@@ -111,7 +112,7 @@ cdef class Rules:
                     text_read, name = shortened(repr(text)), shortened(self.names[terminal])
                     raise LimitError(f"nothing can follow the text {text_read} of {name!r}, and this was not known before it was read")
             finally:
-                self.n_expanding -= 1
+                self.end(around)
             dot = self.dots.n
             words_push(&self.dots, symbol)
             words_push(&self.dots, NONE)
@@ -139,31 +140,40 @@ cdef class Rules:
         cdef uint32_t* dots = lhs + m                   # and the dot before the watched symbol
         cdef uint32_t* following = dots + m             # and the next production that watches the same symbol
         cdef uint32_t symbol, production, next_one
-        cdef size_t n_agenda = 0
+        cdef size_t n_agenda = 0, n_visited = 0
         if words == NULL:
             raise MemoryError("nullable symbols")
-        memset(watched, 0xFF, n * sizeof(uint32_t))
-        for symbol in range(self.n_symbols):
-            production = self.symbols[symbol].first
-            while production != NONE:
-                lhs[production] = symbol
-                dots[production] = self.productions[production].start
-                production = self.productions[production].next
-        for production in range(self.n_productions):
-            if self.watch(production, lhs, dots, watched, following):
-                agenda[n_agenda] = lhs[production]
-                n_agenda += 1
-        while n_agenda:
-            n_agenda -= 1
-            symbol = agenda[n_agenda]
-            production = watched[symbol]
-            while production != NONE:
-                next_one = following[production]
+        try:
+            memset(watched, 0xFF, n * sizeof(uint32_t))
+            for symbol in range(self.n_symbols):
+                production = self.symbols[symbol].first
+                while production != NONE:
+                    if not production % 0x4000:
+                        tick()
+                    lhs[production] = symbol
+                    dots[production] = self.productions[production].start
+                    production = self.productions[production].next
+            for production in range(self.n_productions):
+                if not production % 0x4000:
+                    tick()
                 if self.watch(production, lhs, dots, watched, following):
                     agenda[n_agenda] = lhs[production]
                     n_agenda += 1
-                production = next_one
-        free(words)
+            while n_agenda:
+                n_agenda -= 1
+                symbol = agenda[n_agenda]
+                production = watched[symbol]
+                while production != NONE:
+                    next_one = following[production]
+                    if self.watch(production, lhs, dots, watched, following):
+                        agenda[n_agenda] = lhs[production]
+                        n_agenda += 1
+                    production = next_one
+                n_visited += 1
+                if not n_visited % 0x1000:
+                    tick()
+        finally:
+            free(words)
 
     cdef bint watch(self, uint32_t production, const uint32_t* lhs, uint32_t* dots, uint32_t* watched,
                     uint32_t* following) noexcept nogil:
@@ -195,12 +205,22 @@ cdef class Rules:
 
     cdef int expand(self, uint32_t symbol) except -1 nogil:
         with gil:
-            self.n_expanding += 1
+            around = self.begin()
             try:
                 self.make_productions(symbol)
             finally:
-                self.n_expanding -= 1
+                self.end(around)
         return 0
+
+    cdef object begin(self):
+        self.n_expanding += 1
+        self.meter.holds_lock = True
+        return enter(self.meter)
+
+    cdef int end(self, object around) except -1:
+        self.n_expanding -= 1
+        self.meter.holds_lock = self.n_expanding > 0
+        return leave(around)
 
     def make_productions(self, symbol) -> None:
         """Turn a lazy symbol into a nonterminal with its productive alternatives."""
@@ -208,6 +228,7 @@ cdef class Rules:
         cdef bint nullable
         cdef tuple rhs
         for rhs in self.alternatives(symbol):
+            tick()
             nullable = True
             for item in rhs:
                 if self.symbols[self.checked(item)].kind == S_LAZY:
@@ -222,6 +243,7 @@ cdef class Rules:
         self.symbols[<uint32_t> symbol].kind = S_NONTERMINAL
         del self.expansions[symbol]
         for rhs in productive:
+            tick()
             self.add_production(symbol, rhs)
 
     def alternatives(self, symbol) -> list:
@@ -285,6 +307,7 @@ cdef class Rules:
             expanded.add(symbol)
             n_expanded += 1
             for rhs in self.ways(symbol):
+                tick()
                 for item in rhs:
                     if self.symbols[self.checked(item)].kind == S_LAZY:
                         if item not in waiting_for:
@@ -303,6 +326,7 @@ cdef class Rules:
 
     def is_proved(self, rhs) -> bool:
         """Return whether every symbol of a right-hand side is known to derive a string."""
+        tick()
         for item in rhs:
             if self.symbols[<uint32_t> item].kind == S_LAZY and not self.productive.get(item, False):
                 return False

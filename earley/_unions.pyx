@@ -7,6 +7,7 @@ are joined into one.
 
 from libc.stdlib cimport free
 
+from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport (
     F_COUNTED, K_BYTES, K_CONCAT, K_EPSILON, K_REPEAT, K_UNION, R_EMPTY, R_EPSILON, load_bytes, nullable,
 )
@@ -42,6 +43,7 @@ cdef class Unions(Nodes):
         byteset_fill(&bytes_, 0)
         # stack[base:n] are members in normal form, stack[i:end] wait; a union is replaced by its members.
         i = base
+        spend_steps(self.meter, (end - base) // 2)
         while i < self.stack.n:
             node = self.stack.data[i]
             i += 1

@@ -39,8 +39,8 @@ class Limits:
         grammar_bytes: memory for what all matchers of a grammar have learned about it, masks excluded.
         matcher_bytes: memory for each table of a matcher and its forks, such as those of rows, continuations and
             positions.
-        seconds: time that one call of a matcher may take, without waiting for other threads; the clock is read every
-            few thousand steps. Also the time that loading a grammar may take; the clock is read after each terminal.
+        seconds: time that one call of a matcher may take, or loading a grammar from the call to its end. It is
+            processor time of the calling thread, so waiting for other threads or the interpreter's lock does not count.
     """
 
     source_characters: int = 1 << 23

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from ..earley.limits import DEFAULT, Limits
 from .errors import GrammarError, GrammarLimitError, too_long
+from .loading import loading, pieces
 
 if TYPE_CHECKING:
     import lark
@@ -118,13 +119,14 @@ class Grammar:
             options = options_of(import_paths, loader, source_path, declared, grammars)
         if limits is not DEFAULT or posix_classes:
             options = options._replace(limits=limits, posix_classes=bool(posix_classes))
-        try:
-            engine, kept = lark_load.load(text, start, options)
-        except GrammarError as error:
-            from .lark.errors import explained
+        with loading(limits):
+            try:
+                engine, kept = lark_load.load(text, start, options)
+            except GrammarError as error:
+                from .lark.errors import explained
 
-            raise explained(error, text, start, options) from None
-        return cls._make("lark", text, start, engine, None, kept=kept, limits=limits)
+                raise explained(error, text, start, options) from None
+            return cls._make("lark", text, start, engine, None, kept=kept, limits=limits)
 
     @classmethod
     def from_lark_file(
@@ -167,8 +169,9 @@ class Grammar:
             if not isinstance(value, str):
                 raise TypeError(f"{name} must be a str, not {type(value).__name__}")
         _check_size(len(text), limits)
-        engine, warnings = gbnf_load.load(text, start, limits)
-        return cls._make("gbnf", text, start, engine, warnings, limits=limits)
+        with loading(limits):
+            engine, warnings = gbnf_load.load(text, start, limits)
+            return cls._make("gbnf", text, start, engine, warnings, limits=limits)
 
     @classmethod
     def from_regex(
@@ -202,9 +205,11 @@ class Grammar:
             if dialect == "ecma":
                 raise ValueError("posix_classes is for the dialect 'python'; ECMA-262 has no POSIX classes")
             letters += "p"
-        engine = from_regex.load(pattern, letters, dialect, limits)
-        warnings = from_regex.find_warnings(pattern, letters, dialect)
-        return cls._make("regex", pattern, "start", engine, warnings, f"{dialect} {letters}".rstrip(), limits=limits)
+        with loading(limits):
+            engine = from_regex.load(pattern, letters, dialect, limits)
+            warnings = from_regex.find_warnings(pattern, letters, dialect)
+            options = f"{dialect} {letters}".rstrip()
+            return cls._make("regex", pattern, "start", engine, warnings, options, limits=limits)
 
     @classmethod
     def from_choices(cls, choices: Iterable[str], *, limits: Limits = DEFAULT) -> Grammar:
@@ -217,9 +222,11 @@ class Grammar:
         from .regex import choices as choices_
 
         _check_size(0, limits)
-        found = choices_.read(choices, limits)
-        engine = choices_.load(found)
-        return cls._make("choices", json.dumps(found, ensure_ascii=False), "start", engine, (), limits=limits)
+        with loading(limits):
+            found = choices_.read(choices, limits)
+            engine = choices_.load(found)
+            written = ", ".join([json.dumps(piece, ensure_ascii=False)[1:-1] for piece in pieces(found)])
+            return cls._make("choices", f"[{written}]", "start", engine, (), limits=limits)
 
     @classmethod
     def from_json_schema(
@@ -305,7 +312,8 @@ class Grammar:
             _check_size(len(schema), limits)
         elif not isinstance(limits, Limits):
             raise TypeError(f"limits must be Limits, not {type(limits).__name__}")
-        return cls._of_schema(schema_source.ReadSchema(schema, options, registry, limits), limits)
+        with loading(limits):
+            return cls._of_schema(schema_source.ReadSchema(schema, options, registry, limits), limits)
 
     @classmethod
     def from_type(cls, kind: Any, **options: Unpack[SchemaOptions]) -> Grammar:
@@ -383,9 +391,11 @@ class Grammar:
             if isinstance(source, str):
                 from .lark.warnings import find_warnings
 
-                known = find_warnings(source, self.start, self._kept, self._engine.limits)
+                with loading(self._engine.limits):
+                    known = find_warnings(source, self.start, self._kept, self._engine.limits)
             else:
-                known = source.warnings()
+                with loading(self._engine.limits):
+                    known = source.warnings()
             object.__setattr__(self, "_warnings", known)
         return known
 
@@ -409,7 +419,8 @@ class Grammar:
         it, each with the place of its schema (`source`). Other grammars have none."""
         source = self._schema
         if not isinstance(source, str):
-            return source.report()
+            with loading(self._engine.limits):
+                return source.report()
         if self.kind != "lark" or (self._kept is None and "%json" not in source):
             return ()
         from .json_schema.grammar import reread
@@ -417,8 +428,9 @@ class Grammar:
 
         found: list[Row] = []
         limits = self._engine.limits
-        for place, schema, options in schemas_within(source, self.start, self._kept, limits):
-            found += [row._replace(source=place) for row in reread(schema, options, limits).report()]
+        with loading(limits):
+            for place, schema, options in schemas_within(source, self.start, self._kept, limits):
+                found += [row._replace(source=place) for row in reread(schema, options, limits).report()]
         return tuple(found)
 
     @property
@@ -511,7 +523,8 @@ def _unpickle(
         from .lark.modules import Kept
 
         before = None if plain is None else Kept.from_plain(plain)
-        engine, kept = load_again(source, start, before, limits)
+        with loading(limits):
+            engine, kept = load_again(source, start, before, limits)
         grammar = Grammar._make("lark", source, start, engine, None, kept=kept, limits=limits)
     elif kind == "gbnf":
         grammar = Grammar.from_gbnf(source, start=start, limits=limits)
@@ -529,7 +542,8 @@ def _unpickle(
     elif kind == "json_schema":
         from .json_schema.grammar import reread
 
-        grammar = Grammar._of_schema(reread(source, options, limits), limits)
+        with loading(limits):
+            grammar = Grammar._of_schema(reread(source, options, limits), limits)
     elif kind == "choices":
         import json
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...earley._meter import tick
 from ...trie.errors import shortened
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError, together
+from ..loading import distinct
 from ..model.compile import compile_model
 from ..model.model import Model, Symbols
 from ..model.repetition import Alternatives, counted, group, repeat_into
@@ -77,18 +79,17 @@ class GbnfLoader:
 
     def collect(self, definitions: list[Definition]) -> None:
         for definition in definitions:
+            tick()
             before = self.definitions.get(definition.name)
             if before is not None:
                 line, _ = self.source.line_and_column(definition.begin)
                 message = f"rule `{definition.name}` is defined again in line {line}; the last definition counts"
                 self.model.warn(message, before.begin)
             self.definitions[definition.name] = definition
-        undefined = [
-            reference
-            for definition in definitions
-            for reference in definition.references
-            if reference.name not in self.definitions
-        ]
+        undefined: list[Reference] = []
+        for definition in definitions:
+            tick()
+            undefined += [reference for reference in definition.references if reference.name not in self.definitions]
         if undefined:
             raise together([self.undefined(reference) for reference in undefined[:MAX_ERRORS]])
 
@@ -104,6 +105,7 @@ class GbnfLoader:
         found: list[tuple[int, str]] = []
         stack: list[Node] = [definition.tree for definition in self.definitions.values()]
         while stack:
+            tick()
             node = stack.pop()
             if isinstance(node, Sequence):
                 stack += node.items
@@ -134,6 +136,7 @@ class GbnfLoader:
         reached = {start: self.definitions[start]}
         agenda = [self.definitions[start]]
         for definition in agenda:  # grows while it is read
+            tick()
             for reference in definition.references:
                 name = reference.name
                 if name not in reached:
@@ -141,6 +144,7 @@ class GbnfLoader:
                     agenda.append(reached[name])
         if len(reached) < len(self.definitions):
             for definition in self.definitions.values():
+                tick()
                 if definition.name not in reached:
                     self.model.warn(f"rule `{definition.name}` is not reached from `{start}`", definition.begin)
         return reached
@@ -220,13 +224,14 @@ class GbnfLoader:
                     flat += self.alternatives(alternative)
                 else:
                     flat.append(self.sequence(alternative))
-            return tuple(dict.fromkeys(flat))
+            return tuple(distinct(flat))
         return (self.sequence(tree),)
 
     def sequence(self, tree: Node) -> Symbols:
         """Return the symbols that `tree` becomes within an alternative."""
         symbols: list[int] = []
         self.append(tree, symbols)
+        tick()
         return tuple(symbols)
 
     def append(self, tree: Node, symbols: list[int]) -> None:
@@ -249,6 +254,7 @@ class GbnfLoader:
         """Append to `symbols` what `items` become. Neighbouring terminals that name no rule become one."""
         together: list[Node] = []
         for item in items:
+            tick()
             if item.regex is not None and not item.refers:
                 together.append(item)
                 continue

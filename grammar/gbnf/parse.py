@@ -17,8 +17,10 @@ from __future__ import annotations
 
 import re
 
+from ...earley._meter import tick
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError
+from ..loading import PIECE
 from ..regex import codepoints
 from ..regex.ast import Chars, Literal
 from ..source import BYTE_ORDER_MARK, SourceText
@@ -47,7 +49,7 @@ A class that does not end is read up to the end of the text, and so are others i
 _RULE = re.compile(r"^[ \t]*([A-Za-z0-9_-]+)[ \t]*::=", re.MULTILINE)
 """The beginning of a rule, at which parsing continues after an error."""
 
-_COMMENT = re.compile(r"#[^\r\n]*")
+_COMMENT_PIECE = re.compile(r"[^\r\n]*")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _PLAIN = re.compile(r'[^"\\\x00\ud800-\udfff]+')
 _DIGITS = re.compile(r"[0-9]+")
@@ -91,6 +93,7 @@ class _Parser:
         definitions = []
         self.skip(True)
         while self.at < self.end:
+            tick()
             definitions.append(self.definition())
             self.skip(True)
         return definitions
@@ -137,6 +140,7 @@ class _Parser:
         inside = began = self.at
         lines = False
         while True:
+            tick()
             start = self.at
             char = text[start] if start < self.end else ""
             node: Node
@@ -206,10 +210,16 @@ class _Parser:
             char = text[self.at]
             if char == " " or char == "\t" or (lines and (char == "\n" or char == "\r")):
                 self.at += 1
+                if not self.at & 0xFFF:
+                    tick()
             elif char == "#":
-                match = _COMMENT.match(text, self.at)
-                assert match is not None
-                self.at = match.end()
+                while True:  # piece by piece, for `re` holds the interpreter's lock
+                    tick()
+                    match = _COMMENT_PIECE.match(text, self.at, self.at + PIECE)
+                    assert match is not None
+                    self.at = match.end()
+                    if match.end() - match.start() < PIECE:
+                        break
             else:
                 break
 
@@ -303,10 +313,12 @@ class _Parser:
         pieces = []
         self.at += 1
         while True:
-            match = _PLAIN.match(self.text, self.at)
+            tick()
+            match = _PLAIN.match(self.text, self.at, self.at + PIECE)
             if match is not None:
                 pieces.append(match[0])
                 self.at = match.end()
+                continue
             if self.at >= self.end:
                 raise self.source.error("this string does not end", start, 'write \\" for a quote in it')
             if self.text[self.at] == '"':
@@ -328,6 +340,7 @@ class _Parser:
         pairs: list[tuple[int, int]] = []
         while True:
             at = self.at
+            tick()
             if at >= self.end:
                 raise self.source.error("this class of characters does not end", start, "write \\] for a bracket in it")
             if self.text[at] == "]":

@@ -18,6 +18,7 @@ The cost is linear in the text, because expressions beyond MAX_SIZE are not buil
 
 from __future__ import annotations
 
+from ...earley._meter import tick
 from ..regex import codepoints
 from ..regex.ast import Chars, Concat, Literal, Union
 from ..regex.ast import Node as Regex
@@ -51,6 +52,7 @@ def find_terminals(definitions: dict[str, Definition]) -> dict[str, Node]:
     missing: dict[str, int] = {}
     agenda: list[Definition] = []
     for definition in definitions.values():
+        tick()
         names = {reference.name for reference in definition.references}
         names.discard(definition.name)
         missing[definition.name] = len(names)
@@ -66,6 +68,7 @@ def find_terminals(definitions: dict[str, Definition]) -> dict[str, Node]:
         if tree.regex is not None:
             terminals[definition.name] = tree
             for other in waiting.get(definition.name, ()):
+                tick()
                 missing[other.name] -= 1
                 if not missing[other.name]:
                     agenda.append(other)
@@ -82,6 +85,7 @@ def analyse(node: Node, terminals: dict[str, Node]) -> None:
     """
     if isinstance(node, Text):
         return
+    tick()
     if isinstance(node, Reference):
         node.refers = True
         tree = terminals.get(node.name)
@@ -106,7 +110,9 @@ def gather(node: Node, parts: list[Node], terminals: dict[str, Node]) -> None:
     """Analyse the parts of `node`. Set its `size`, which is 0 if it cannot be a terminal, its `depth`, and `refers`."""
     size = 1
     depth = 0
-    for part in parts:
+    for i, part in enumerate(parts):
+        if not i & 0xFF:
+            tick()
         analyse(part, terminals)
         node.refers |= part.refers
         if part.regex is None:
@@ -180,6 +186,7 @@ def measure(regex: Regex, depth: int) -> tuple[int, int]:
     """Return size and depth of a regex that is itself `depth` nodes down. Nodes below MAX_DEPTH are not counted."""
     if depth > MAX_DEPTH:
         return 0, depth
+    tick()
     parts: tuple[Regex, ...] = ()
     if isinstance(regex, Concat):
         parts = regex.parts

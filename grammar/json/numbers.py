@@ -30,7 +30,9 @@ from fractions import Fraction
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
+from ...earley._meter import tick
 from ...earley.errors import LimitError
+from ..loading import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -291,6 +293,7 @@ class NumberSet:
         try:
             return all(self.intersection(outside).is_empty() for outside in other.complement())
         except LimitError:
+            tick()  # raises if the time is used up
             return False
 
     def in_all_spellings(self) -> NumberSet:
@@ -355,7 +358,7 @@ def number_set(
     if low is not None and high is not None and (low > high or (low == high and (above or below))):
         return EMPTY
     result = NumberSet(low, high, above, below, multiple, tuple(sorted(barred)), (), None, spelled)
-    dropped = sorted({number for number in map(exact, excluded) if result.contains(number)})
+    dropped = in_order({number for number in map(exact, excluded) if result.contains(number)})
     if dropped:
         result = NumberSet(low, high, above, below, multiple, result.non_multiples, tuple(dropped), None, spelled)
     if low is None or high is None:

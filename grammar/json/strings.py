@@ -19,18 +19,19 @@ from functools import cache
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...earley._meter import tick
+from ..loading import in_order
 from ..regex.ast import Node, Repeat
 from ..regex.choices import node_of
 from ..regex.lower import lower
 from ..regex.python import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ...earley._regex import Regexes
 
 EPSILON = 1  # `Regexes.EPSILON`
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SURROGATE = re.compile("([\ud800-\udfff])")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
@@ -118,6 +119,7 @@ def dumped_words(words: Iterable[str], own: Own, regexes: Regexes, style: Style)
     schema itself writes. With `style.ascii`, all of it is ASCII."""
     found: set[str] = set()
     for word in words:
+        tick()
         if _PAIR.search(word):
             continue  # it has no spelling: two surrogates would be read as one character
         found.add(encode_basestring_ascii(word)[1:-1])
@@ -128,14 +130,34 @@ def dumped_words(words: Iterable[str], own: Own, regexes: Regexes, style: Style)
         texts = [text.encode() for text in found]
     except UnicodeEncodeError:  # lone surrogates are written as escapes only
         texts = [text.encode() for text in found if not _SURROGATE.search(text)]
-    return node_of(sorted(texts), regexes) if texts else regexes.union([])
+    return node_of(in_order(texts), regexes) if texts else regexes.union([])
+
+
+def quoted_strings(text: str) -> Iterator[str]:
+    """Yield the strings of a JSON text, with their quotes."""
+    begin = text.find('"')
+    while begin >= 0:
+        end = begin
+        n_backslashes = 1
+        while n_backslashes & 1:  # an odd number of them escapes the quote
+            tick()
+            end = text.find('"', end + 1)
+            if end < 0:
+                return
+            n_backslashes = 0
+            while text[end - 1 - n_backslashes] == "\\":
+                n_backslashes += 1
+                if not n_backslashes & 0xFFF:
+                    tick()
+        yield text[begin : end + 1]
+        begin = text.find('"', end + 1)
 
 
 def own_spellings(text: str) -> Own:
     """Return the spellings of the strings of a JSON text that have escapes."""
     found: dict[str, set[str]] = {}
     if "\\" in text:
-        for quoted in _QUOTED.findall(text):
+        for quoted in quoted_strings(text):
             if "\\" in quoted:
                 found.setdefault(json.loads(quoted, strict=False), set()).add(quoted[1:-1])
     return {word: tuple(sorted(texts)) for word, texts in found.items()}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...earley._meter import tick
 from ..errors import GrammarLimitError
 from ..regex import parse_regex, whole_text
 from ..regex.anchors import few_words, without_anchors
@@ -63,7 +64,7 @@ class Algebra(Terms):
         known = self.meanings.get(term)
         if known is not None:
             return known
-        self.look()
+        tick()
         self.enter(term)
         try:
             known = self._values(term)
@@ -104,7 +105,7 @@ class Algebra(Terms):
         """Return the union, pair by pair: an `anyOf` may have a thousand constants, and one after the other would take
         quadratic time."""
         while len(values) > 1:
-            self.look()
+            tick()
             pairs = range(0, len(values) - 1, 2)
             made = [self.sets.union(values[index], values[index + 1]) for index in pairs]
             values = made + values[2 * len(made) :]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...earley._meter import tick
 from .constants import have_own_constants, in_one, in_some
 from .keywords import APPLICATORS
 from .own_values import TYPES, constants, own_values
@@ -188,7 +189,7 @@ def exactly_one(algebra: Meaning, terms: list[int], around: Values) -> list[int]
         rivals = meeting(algebra, left, within)
     cases = []
     for index, term in enumerate(terms):
-        algebra.look()
+        tick()
         values = left[index]
         parts = [term]
         if values != within[index]:

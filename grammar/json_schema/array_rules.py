@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...earley._meter import tick
 from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
 from ..json.numbers import RESTRICTED
@@ -158,7 +159,7 @@ class ArrayRules:
     def expand(self, work: Callable[..., list[list[int]]], *given: Any) -> list[list[int]]:
         """Return the productions that one of the functions below makes for a symbol."""
         try:
-            self.loader.begin()
+            tick()
             return work(*given)
         except LimitError as error:
             raise self.loader.algebra.located(error, self.origin) from None
@@ -319,7 +320,7 @@ class ArrayRules:
                 choices.append([(part.item ^ 1, n)])
         found: list[tuple[int, tuple[int, ...]]] = [(item, ())]
         for options in choices:
-            algebra.look()
+            tick()
             further = []
             for value, counts in found:
                 for demanded, n in options:
@@ -372,7 +373,7 @@ class ArrayRules:
             algebra = self.loader.algebra
             known = [(TRUE, NO_DEMANDS)]
             for index in demands:
-                algebra.look()
+                tick()
                 item = self.shape.contains[index].item
                 further = []
                 for term, meant in known:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...earley._meter import tick
 from ..errors import GrammarError, together
 from .documents import push
 from .keywords import (
@@ -90,6 +91,7 @@ def _go_over(
     reached: dict[Place, bool],
 ) -> None:
     while stack:
+        tick()
         schema, resource, path = stack.pop()
         is_checked = True
         try:
@@ -159,6 +161,8 @@ def _check(
                 if type(name) is not str:
                     _check_name(name, resource, where)
                 stack.append((one, resource, (where, name)))
+                if not len(stack) & 0xFFF:
+                    tick()
         elif kind <= LAST_APPLICATOR:
             if kind == DEPENDENCIES:
                 _check_dependencies(value, resource, (path, keyword))
@@ -185,6 +189,7 @@ def _all_errors(
     found: list[GrammarError] = []
     alone = resource.draft <= DRAFT_7 and "$ref" in schema
     for keyword, value in schema.items():
+        tick()
         if alone and keyword not in ("$ref", "const"):
             continue
         try:
@@ -214,6 +219,7 @@ def check_value(value: Any, resource: Resource, path: Path) -> None:
         return
     stack = [(value, path)]
     while stack:
+        tick()
         value, path = stack.pop()
         if type(value) is list:
             stack.extend((item, (path, index)) for index, item in enumerate(value))
@@ -244,6 +250,7 @@ def in_order(errors: list[GrammarError], documents: Documents) -> list[GrammarEr
     indexes: dict[int, dict[str, int]] = {}  # of the keys of objects, by `id`
 
     def rank(error: GrammarError) -> tuple[int, list[int]]:
+        tick()
         pointer = error.pointer or ""
         # A pointer begins with a slash, and a URI does not.
         uri, _, pointer = ("", "", pointer) if pointer.startswith("/") else pointer.partition("#")

@@ -15,6 +15,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...earley._meter import tick
 from ..errors import GrammarLimitError
 from .shapes import ANY_OBJECT, FALSE, TRUE, Clause, ObjectShape
 from .text_sets import Texts
@@ -154,7 +155,7 @@ class Clauses:
         """Return the ways; None if there are too many. apart: as few values as possible are in several of them."""
         found = [Way(value, frozenset(), frozenset())]
         for number in state:
-            self.sets.algebra.look()
+            tick()
             about = self.speaks_of[number]
             if about is not None and key not in about:
                 found = [way._replace(left=way.left | {number}) for way in found]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...earley._meter import tick
 from .keywords import KNOWN_ELSEWHERE, SAYS_NOTHING
 from .terms import canonical
 
@@ -25,6 +26,7 @@ def in_some(branches: list[Any], known: dict[str, int]) -> list[Any] | None:
     """
     found: list[Any] = []
     for branch in branches:
+        tick()
         values = scalars_of(branch, known)
         if values is None:
             return None
@@ -37,10 +39,13 @@ def in_one(branches: list[Any], known: dict[str, int]) -> list[Any] | None:
     met: dict[object, int] = {}
     found: dict[object, Any] = {}
     for index, branch in enumerate(branches):
+        tick()
         values = scalars_of(branch, known)
         if values is None:
             return None
         for value in values:
+            if not len(met) & 0xFF:
+                tick()
             key = value if type(value) is str else canonical(value)
             first = met.setdefault(key, index)
             if first == index:
@@ -97,6 +102,7 @@ def have_own_constants(branches: list[Any], known: dict[str, int]) -> bool:
 def _tells_apart(name: str, branches: list[Any], known: dict[str, int]) -> bool:
     met: set[object] = set()
     for branch in branches:
+        tick()
         if type(branch) is not dict or branch.get("type") != "object":
             return False
         if "$ref" in branch or not _IDENTITIES.isdisjoint(branch):

@@ -16,6 +16,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ...earley._meter import tick
 from ..errors import GrammarError, GrammarLimitError, shown_pointer
 from .keywords import (
     ANY,
@@ -141,6 +142,7 @@ class Documents:
             return Place(schema, _NO_KEYWORDS, resource, path, scope)
         place = self._places.get(id(schema))
         if place is None:
+            tick()
             place = self._places[id(schema)] = Place(schema, counted(schema, resource), resource, path)
         elif place.resource is not resource:
             place = self._place_elsewhere(schema, resource, path)
@@ -503,6 +505,7 @@ class Documents:
         stack: list[tuple[Any, Resource, Path]] = [(root.schema, root, ())]
         seen: set[tuple[int, int]] = set()
         while stack:
+            tick()
             schema, resource, path = stack.pop()
             if type(schema) is not dict or (id(schema), id(resource)) in seen:
                 continue
@@ -526,6 +529,8 @@ def push(stack: list[Any], kind: int, value: Any, resource: Resource, path: Path
         if type(value) is dict:
             for name, schema in value.items():
                 stack.append((schema, resource, (path, name)))
+                if not len(stack) & 0xFFF:
+                    tick()
     elif kind == DEPENDENCIES:
         if type(value) is dict:
             for name, schema in value.items():
@@ -534,6 +539,8 @@ def push(stack: list[Any], kind: int, value: Any, resource: Resource, path: Path
     elif kind in (SCHEMA_LIST, SCHEMA_OR_LIST) and type(value) is list:
         for index, schema in enumerate(value):
             stack.append((schema, resource, (path, index)))
+            if not index & 0xFFF:
+                tick()
     else:
         stack.append((value, resource, path))
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...earley._meter import tick
 from ...earley.errors import LimitError
 from .shortcuts import is_something
 from .text_sets import has_surrogate
@@ -98,7 +99,7 @@ class Endings:
 
     def expand(self, names: int, spare: int, missing: int, need: int, room: int | None) -> list[list[int]]:
         try:
-            self.loader.begin()
+            tick()
             return self.ways(names, spare, missing, need, room)
         except LimitError as error:
             raise self.loader.algebra.located(error, self.origin) from None
@@ -172,7 +173,7 @@ class Endings:
         algebra = self.loader.algebra
         ways = [(value, 0)]
         for bit in bits(meets):
-            algebra.look()
+            tick()
             both = [(algebra.intersection(one, self.demanded[bit]), met | 1 << bit) for one, met in ways]
             ways += [(one, met) for one, met in both if not algebra.is_surely_nothing(one)]
         found = [(self.loader.value(one), met) for one, met in ways[1:]]

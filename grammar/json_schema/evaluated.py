@@ -13,6 +13,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...earley._meter import tick
 from ..errors import GrammarLimitError
 from .applicators import applied_by, exactly_one, target
 from .keywords import DRAFT_2020
@@ -148,7 +149,7 @@ class Evaluation(OfAlgebra):
     ) -> Cases:
         found: Cases = {}
         for values, evaluated in left:
-            self.algebra.look()
+            tick()
             for other, also in right:
                 both = self.algebra.sets.intersection(values, other)
                 if not is_nothing(both):

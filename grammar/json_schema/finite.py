@@ -14,6 +14,7 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ...earley._meter import tick
 from ...earley.errors import LimitError
 from .key_order import in_order
 from .shapes import ANY_ARRAY, ANY_OBJECT, FALSE, REPEATS, UNIQUE, Values
@@ -390,6 +391,7 @@ def differing(algebra: Meaning, shape: ArrayShape, are_apart: Callable[[], bool]
                 if n_values(algebra.values(other), least) < least and n_any(algebra, other, least) < least:
                     return UNKNOWN
     except LimitError:
+        tick()  # raises if the time is used up
         return UNKNOWN
     return ENOUGH
 

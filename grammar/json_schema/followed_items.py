@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from ...earley._engine import Engine
+from ...earley._meter import tick
 from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
@@ -369,7 +370,7 @@ class Reading:
     def expand(self, places: frozenset[Place]) -> list[list[int]]:
         loader = self.loader
         try:
-            loader.begin()
+            tick()
             return self.productions(places)
         except LimitError as error:
             raise loader.algebra.located(error, self.origin) from None
@@ -416,7 +417,7 @@ class Reading:
     def read(self, kind: str, leaves: list[tuple[Leaf, Stack]], before: Trace, text: bytes) -> int:
         """Return the symbol after a text of a followed terminal."""
         try:
-            self.loader.begin()
+            tick()
             value: Any
             if kind == "numbers":
                 value = exact(Decimal(text.decode()))
@@ -442,7 +443,7 @@ class Reading:
 
     def expand_loose(self, stacks: frozenset[Stack]) -> list[list[int]]:
         loader, items = self.loader, self.items
-        loader.begin()
+        tick()
         leaves: dict[tuple[str, Any], set[Stack]] = {}
         agenda = list(stacks)
         while agenda:

@@ -101,7 +101,7 @@ def _of_another_draft(keyword: str, schema: dict[str, Any], draft: int) -> str:
         those = f"drafts up to {DRAFT_NAMES[last]} know"
     instead = f", or write {_LATER[keyword]}" if draft == DRAFT_2020 and keyword in _LATER else ""
     read_as = f"the schema is read as one of {DRAFT_NAMES[draft]}"
-    return f"{those} this keyword, and {read_as}; name the draft that is meant in `$schema` or with `draft=`{instead}"
+    return f"{those} this keyword, and {read_as}; name the draft that is meant in `$schema`{instead}"
 
 
 def _near(name: str, kinds: Mapping[str, int | None], value: Any = None, draft: int = 0) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...earley._meter import tick
 from .applicators import target
 from .shortcuts import is_shallow
 from .terms import BOTH, PLACE
@@ -32,6 +33,7 @@ def in_order(algebra: Meaning, shapes: tuple[ObjectShape, ...], term: int) -> li
     order = key_order(algebra, term)
     found = []
     for shape in shapes:
+        tick()
         n_ordered = len(shape.named)
         if not shape.is_constant:
             n_ordered = len(order)
@@ -63,6 +65,7 @@ def _walk_place(
 ) -> None:
     schema = algebra.keywords(place)
     for keyword, value in schema.items():
+        tick()
         # Not `applied_by`: what a keyword means may speak of its schemas in another order, as `oneOf` does.
         terms: list[int] = []
         if keyword == "properties":

@@ -28,7 +28,6 @@ cdef class SchemaLoader:
     cdef dict rules
     cdef public dict rehearsed
     cdef public object holder
-    cdef public object clock
     cdef object followed
     cdef dict marks
     cdef dict mark_symbols
@@ -39,7 +38,6 @@ cdef class SchemaLoader:
     cdef object key_end
 
     cpdef questions(self)
-    cpdef begin(self)
     @cython.locals(engine=Engine)
     cdef terminal(self, key, str name, node)
     cpdef mark(self, str name)

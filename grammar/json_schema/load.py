@@ -15,11 +15,11 @@ import json
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, lru_cache, partial
-from time import monotonic
 from typing import TYPE_CHECKING
 from weakref import ref
 
 from ...earley._engine import Engine
+from ...earley._meter import tick
 from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ..errors import GrammarError, GrammarLimitError
@@ -72,7 +72,6 @@ def load(documents: Documents, options: Options, limits: Limits) -> tuple[Engine
         else:
             engine = Engine(Regexes())
             loader = SchemaLoader(algebra, engine)
-        engine.regexes.limit_time(limits, algebra.deadline - monotonic())
         engine.finish(loader.start(algebra.place(documents.root)))
     except GrammarLimitError:
         raise
@@ -133,10 +132,9 @@ class SchemaLoader:
                 self.level = level
         # What holds this loader, if it is the second loader of `followed_items`, which reads no text.
         self.holder: Callable[[], FollowedItems | None] = _nothing
-        self.clock = self.the_engine  # the engine whose calls have limited time
         self.followed: FollowedItems | None = None
         if around is not None:
-            self.holder, self.clock = around.holder, around.clock
+            self.holder = around.holder
             self.terminals, self.keys, self.scalar_symbols = around.terminals, around.keys, around.scalar_symbols
         self.mark_symbols: dict[str, int] = {}
         self.marks = marks(options, self.level)
@@ -155,14 +153,7 @@ class SchemaLoader:
         known = self.known_questions
         if known is None or known.regexes.n_nodes > MAX_NODES:
             known = self.known_questions = Questions()
-        known.regexes.limit_time(self.algebra.limits, self.algebra.deadline - monotonic())
         return known
-
-    def begin(self) -> None:
-        """Begin the work on a symbol: see `Terms.begin`."""
-        engine = self.clock()
-        assert engine is not None
-        self.algebra.begin(engine.seconds_left())
 
     def start(self, root: int) -> int:
         """Return the symbol for the values of a term. Raises GrammarError if there are none."""
@@ -184,7 +175,6 @@ class SchemaLoader:
             symbol = self.engine.add_lazy("document", partial(self.surrounded, symbol), witness=[symbol])
         self.engine.set_doubtful(self.doubtful)
         self.engine.add_explainer(self)
-        self.algebra.is_loading = False
         return symbol
 
     def surrounded(self, symbol: int) -> list[list[int]]:
@@ -422,10 +412,9 @@ class SchemaLoader:
         return found + [[value, rest] for value in values if value is not None]
 
     def second(self, engine: Engine) -> SchemaLoader:
-        """Return a loader of the same schema for another engine. Its work counts for calls of this one's."""
+        """Return a loader of the same schema for another engine."""
         loader = SchemaLoader(self.algebra, engine)
         loader.level, loader.marks = self.level, self.marks
-        loader.clock = self.the_engine
         return loader
 
     def few_digits(self) -> int:
@@ -472,7 +461,7 @@ class SchemaLoader:
         """Return the productions of a value."""
         algebra = self.algebra
         try:
-            self.begin()
+            tick()
             values = algebra.written_values(term)
             scalars = Values(values.null, values.booleans, values.numbers, values.texts, (), ())
             found = [] if is_nothing(scalars) else [[self.scalar(scalars, term)]]

@@ -17,6 +17,7 @@ from functools import partial
 from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
+from ...earley._meter import tick
 from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
 from .endings import Atom, Endings
@@ -90,7 +91,9 @@ class ObjectRules:
         self.names = [(name, value) for name, value in shape.named if value != FALSE]
         self.origin = origin  # see `SchemaLoader.scalar`
         self.n_ordered = sum(value != FALSE for _, value in shape.named[:n_ordered])
-        self.required = sum([1 << bit for bit, (name, _) in enumerate(self.names) if name in shape.required])
+        # (In time linear in the number of names: a sum of powers of two is not.)
+        required = ["1" if name in shape.required else "0" for name, _ in reversed(self.names)]
+        self.required = int("".join(required) or "0", 2)
         # From this number of members on, the number does not matter: all such states are one.
         self.settled = max(shape.least, 1) if shape.most is None else shape.most + 1
         self.atoms: list[Atom] | None = None
@@ -249,7 +252,7 @@ class ObjectRules:
 
     def next_solution(self, shapes: Iterator[ObjectShape]) -> list[list[int]]:
         try:
-            self.loader.begin()
+            tick()
             shape = next(shapes, None)
         except LimitError as error:
             raise self.loader.algebra.located(error, self.origin) from None
@@ -309,7 +312,7 @@ class ObjectRules:
     def expand(self, state: State) -> list[list[int]]:
         """Return what may follow this state: the end, or a member and what follows it."""
         try:
-            self.loader.begin()
+            tick()
             return self.productions(state)
         except LimitError as error:
             raise self.loader.algebra.located(error, self.origin) from None
@@ -408,7 +411,7 @@ class ObjectRules:
         open_demands = [bit for bit in range(len(exists)) if meets >> bit & 1]
         for n in range(len(open_demands) + 1):
             for chosen in combinations(open_demands, n):
-                algebra.look()
+                tick()
                 what = value
                 missing = state.missing
                 for bit in chosen:
@@ -518,7 +521,7 @@ class ObjectRules:
         for index, (keys, value, meets) in enumerate(demands):
             parts: list[Atom] = []
             for atom in atoms:
-                algebra.look()
+                tick()
                 if len(parts) > index + MAX_OVERLAPS:
                     raise GrammarLimitError(
                         f"the patterns of an object overlap and divide its keys into more than {MAX_OVERLAPS} kinds; "

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...earley._meter import tick
 from ..errors import GrammarLimitError
 from .shapes import (
     ALL_VALUES,
@@ -120,7 +121,7 @@ class ObjectSets(OfAlgebra):
         for shape in union:
             if shape.is_constant:
                 continue
-            self.algebra.look()
+            tick()
             for other in found:
                 if other.required <= shape.required and other is not shape:
                     if self.relative(shape, other) == ANY_OBJECT:
@@ -153,6 +154,7 @@ class ObjectSets(OfAlgebra):
             for one in clause:
                 common[one] = common.get(one, 0) + 1
                 for name, _ in one.named:
+                    tick()
                     common[name] = common.get(name, 0) + 1
         best = None
         best_score = (False, 0, 0)
@@ -196,7 +198,7 @@ class ObjectSets(OfAlgebra):
         changed = None if before is None else changed_names(before, base)
         is_settled = False
         while not is_settled:
-            self.algebra.look()
+            tick()
             is_settled = True
             found: dict[Clause, bool] = {}
             then: set[str] | None = set()  # the names whose values have been changed
@@ -247,6 +249,7 @@ class ObjectSets(OfAlgebra):
                 rest = one._replace(exists=())
                 parts = []
                 for name, own in base.named:
+                    tick()
                     if exist.keys.has(name) and own != FALSE:
                         it = ObjectShape(((name, exist.value),), required=frozenset((name,)))
                         both = it if rest == ANY_OBJECT else self.intersection(rest, it)
@@ -276,6 +279,7 @@ class ObjectSets(OfAlgebra):
                     wanted[name] = self.value_of_other(shape, name)
         named = []
         for name, value in wanted.items():
+            tick()
             known = in_base.get(name)
             if known is None:
                 known = self.value_of_other(base, name)
@@ -334,6 +338,7 @@ class ObjectSets(OfAlgebra):
     def value_of(self, shape: ObjectShape, key: str) -> int:
         """Return what is demanded of the value of `key`."""
         for name, value in shape.named:
+            tick()
             if name == key:
                 return value
         return self.value_of_other(shape, key)
@@ -358,9 +363,11 @@ class ObjectSets(OfAlgebra):
                 return None
         named = {}
         for name, value in left.named:
+            tick()
             other = in_right.get(name)
             named[name] = both(value, self.value_of_other(right, name) if other is None else other)
         for name, value in right.named:
+            tick()
             if name not in in_left:
                 named[name] = both(self.value_of_other(left, name), value)
         for_all = left.for_all + tuple([part for part in right.for_all if part not in left.for_all])
@@ -444,6 +451,7 @@ class ObjectSets(OfAlgebra):
         found = []
         names = frozenset([name for name, _ in shape.named])
         for name, value in shape.named:
+            tick()
             if name in shape.required:  # it is absent, or has another value
                 found.append(ObjectShape(((name, self.algebra.meant(value ^ 1)),)))
             elif value != TRUE:

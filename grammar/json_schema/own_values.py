@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from ...earley._meter import tick
 from ..json.numbers import (
     DUMPED,
     IN_ALL_SPELLINGS,
@@ -20,6 +21,7 @@ from ..json.numbers import (
     listed,
     number_set,
 )
+from ..loading import frozen
 from .keywords import DRAFT_4, DRAFT_NAMES, count
 from .read import own_spelling
 from .shapes import (
@@ -152,6 +154,7 @@ def object_shape(algebra: Meaning, place: Place, is_negated: bool = False) -> Ob
         for pattern in schema.get("patternProperties", ())
     ]
     for name in schema.get("properties", ()):
+        tick()
         value = algebra.place(documents.grandchild(place, "properties", name))
         for keys, demanded in patterns:
             if keys.has(name):
@@ -175,11 +178,13 @@ def object_shape(algebra: Meaning, place: Place, is_negated: bool = False) -> Ob
         )
         if refused != NO_TEXTS:
             for name in named:
+                tick()
                 if refused.has(name):
                     named[name] = FALSE
             for_all.append(ForAll(refused, FALSE))
     required = frozenset(schema.get("required", ()) if isinstance(schema.get("required"), list) else ())
     for name in schema.get("required", ()) if required else ():
+        tick()
         if name not in named:
             value = TRUE
             for keys, demanded in for_all:
@@ -248,6 +253,7 @@ def constants(algebra: Meaning, values: list[Any], is_number: bool = False) -> V
     arrays: list[ArrayShape] = []
     objects: list[ObjectShape] = []
     for value in values:
+        tick()
         if isinstance(value, str):
             words.append(value)
         elif value is None:
@@ -272,7 +278,7 @@ def constants(algebra: Meaning, values: list[Any], is_number: bool = False) -> V
         null,
         booleans,
         found,
-        Texts(frozenset(words)) if words else NO_TEXTS,
+        Texts(frozen(words)) if words else NO_TEXTS,
         tuple(dict.fromkeys(arrays)),
         tuple(dict.fromkeys(objects)),
     )

@@ -13,7 +13,10 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
+from ...earley._meter import tick
 from ..errors import GrammarError, GrammarLimitError
+from ..json.reader import loads
+from ..loading import pieces
 
 MAX_DEPTH = 500
 """Objects and lists within one another that a schema may have. Python's reader and writer of JSON fail soon after."""
@@ -48,7 +51,7 @@ def read_text(text: str) -> Any:
     text, as parsers may (RFC 8259, 8.1)."""
     text = text.removeprefix("\ufeff")
     try:
-        return json.loads(text, object_pairs_hook=object_of, parse_float=Spelled, parse_constant=_constant)
+        return loads(text, object_pairs_hook=object_of, parse_float=Spelled, parse_constant=_constant)
     except json.JSONDecodeError as error:
         from ..source import path_hint
 
@@ -101,7 +104,9 @@ class RepeatedKeyError(Exception):
 
 def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object of these members. Raises RepeatedKeyError."""
-    found = dict(pairs)
+    found: dict[str, Any] = {}
+    for piece in pieces(pairs):
+        found.update(piece)
     if len(found) != len(pairs):
         seen: set[str] = set()
         for key, _ in pairs:
@@ -137,6 +142,7 @@ def second_place(text: str, key: str) -> int:
     at = 0
     while at < len(text):
         char = text[at]
+        tick()
         if char == '"':
             begin = at
             value, at = read_string(text, at + 1)
@@ -168,14 +174,19 @@ def copied(given: Any, what: str = "the schema") -> Any:
         if depth > MAX_DEPTH:
             raise GrammarLimitError(f"{what} is nested more than {MAX_DEPTH} deep, or holds itself")
         depth += 1
+        tick()
         if type(made) is dict:
-            for name, item in made.items():
+            for index, (name, item) in enumerate(made.items()):
+                if not index & 0xFF:
+                    tick()
                 copy = _copy(item)
                 if copy is not None:
                     made[name] = copy  # the keys remain the same
                     stack.append((copy, depth))
         else:
             for index, item in enumerate(made):
+                if not index & 0xFF:
+                    tick()
                 copy = _copy(item)
                 if copy is not None:
                     made[index] = copy

@@ -10,6 +10,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from ...earley._meter import tick
 from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ..errors import GrammarError, RegexSyntaxError, together
@@ -133,6 +134,7 @@ class Refusals:
         except FormatRefusal as error:
             return error.reason
         except (LimitError, RegexSyntaxError, ValueError) as error:
+            tick()  # raises if the time is used up
             return str(error).replace("\n", "; ")  # a row of the report is one line
         return ""
 
@@ -167,6 +169,8 @@ class Refusals:
         stack = list(values)
         words: list[str] = []
         while stack:
+            if not len(stack) & 0xFF:
+                tick()
             value = stack.pop()
             if isinstance(value, str):
                 words.append(value)

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from itertools import islice
 from random import Random
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from ...earley._engine import Engine
+from ...earley._meter import tick
 from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
@@ -56,7 +56,6 @@ class Rehearsal:
         self.algebra = algebra
         self.reaching = reaching  # places from which something heavy is reached; None: all
         self.engine = Engine(Regexes())
-        self.engine.regexes.limit_time(algebra.limits, algebra.deadline - monotonic())
         self.loader = loader_of(algebra, self.engine)
         self.rules = self.loader.rehearsed = {}
         self.waiting = [algebra.place(algebra.documents.root)]  # all terms that were found
@@ -102,7 +101,7 @@ class Rehearsal:
         """Do what the loader does when the parser reaches a value, and add the terms that it reaches next."""
         loader = self.loader
         algebra = self.algebra
-        algebra.look()
+        tick()
         values = algebra.values(term)
         self.try_scalars(values)
         if is_plain(values):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...earley._meter import tick
 from ..json.formats import NARROWED as NARROWED_FORMATS
 from ..json.numbers import exact
 from .constants import are_constants, have_own_constants
@@ -91,6 +92,7 @@ class Survey:
         """Find `edges` and `targets`."""
         documents = self.documents
         for place in self.applying:
+            tick()
             found: list[Place] = []
             for keyword in place.keywords:
                 if keyword in IN_PLACE:
@@ -124,6 +126,7 @@ class Survey:
             open_: dict[Place, bool] = {root: True}
             stack = [iter(edges[root])]
             while stack:
+                tick()
                 for target in stack[-1]:
                     if target in open_:
                         met[target] = at(
@@ -147,6 +150,7 @@ class Survey:
         crowded: list[Place] = []
         choices: list[Place] = []
         for place in self.applying:
+            tick()
             keywords = place.keywords
             for keyword in ("not", "if"):
                 if keyword in keywords:
@@ -156,6 +160,7 @@ class Survey:
             if sum([len(keywords[keyword]) for keyword in _COMBINING if keyword in keywords]) >= MANY_COMBINED:
                 crowded.append(place)
         for place in self.stating:
+            tick()
             left_out = self.dropped.get(place, ()) if self.dropped else ()
             for keyword in place.keywords:
                 if keyword in _COUNTED and keyword not in left_out:
@@ -211,6 +216,7 @@ class Survey:
         known = cases.get(place)
         if known is not None:
             return known
+        tick()
         n = 1
         depth += 1
         for keyword, value in place.keywords.items():
@@ -282,6 +288,7 @@ class Survey:
             for branches in self.negations:
                 stack = list(branches)
                 while stack:
+                    tick()
                     place = stack.pop()
                     if type(place.schema) is not dict or place in found:
                         continue
@@ -302,6 +309,7 @@ class Survey:
         found = set(places)
         stack = list(places)
         while stack:
+            tick()
             new = [one for one in near.get(stack.pop(), ()) if one not in found]
             found.update(new)
             stack += new

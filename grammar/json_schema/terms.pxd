@@ -9,8 +9,6 @@ from earleymask.grammar.json_schema.tree cimport Place
 cdef class Terms:
     cdef object __weakref__
     cdef readonly object limits
-    cdef readonly double deadline
-    cdef public bint is_loading
     cdef readonly Documents documents
     cdef readonly object options
     cdef readonly bint is_plain
@@ -22,8 +20,6 @@ cdef class Terms:
     cdef readonly set in_work
     cdef readonly set far
 
-    cpdef begin(self, double seconds_left)
-    cpdef look(self)
     cpdef place(self, Place place)
     cpdef dict keywords(self, Place place)
     cpdef child(self, Place place, keyword)

@@ -8,10 +8,10 @@ Terms are interned: equal ones are the same number. So a fact about one is known
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import ref
 
+from ...earley._meter import tick
 from ..errors import GrammarError, GrammarLimitError
 from ..json.numbers import exact
 from .read import own_spelling
@@ -46,8 +46,6 @@ class Terms:
 
     def __init__(self, documents: Documents, options: Options, dropped: Dropped, limits: Limits) -> None:
         self.limits = limits
-        self.deadline = monotonic() + limits.seconds
-        self.is_loading = True
         self.documents = documents
         self.options = options
         self.is_plain = options.number_style.plain  # whether constants and integers are spelled plainly
@@ -63,20 +61,6 @@ class Terms:
         self.known: dict[object, int] = {(BOTH, ()): TRUE}
         self.in_work: set[tuple[int, str]] = set()
         self.far: set[int] = set()  # terms // 2 for which `is_near` is never true
-
-    # Time.
-
-    def begin(self, seconds_left: float) -> None:
-        """Begin the work on a symbol, within the time that is left to the call of a matcher that needs it."""
-        if not self.is_loading:
-            self.deadline = monotonic() + seconds_left
-        self.look()
-
-    def look(self) -> None:
-        """Raise GrammarLimitError if the work takes too long: a schema may mean far more than its text shows."""
-        if monotonic() > self.deadline:
-            seconds = self.limits.seconds
-            raise GrammarLimitError(f"working out the schema takes longer than {seconds} seconds").set_limit("seconds")
 
     # Terms.
 
@@ -143,6 +127,8 @@ class Terms:
             if len(self.kinds) >= MAX_TERMS:
                 raise GrammarLimitError(f"the schema has more than {MAX_TERMS} combinations of sub-schemas")
             term = self.known[whole] = 2 * len(self.kinds)
+            if not term & 0x7E:
+                tick()
             self.kinds.append(kind)
             self.parts.append(part)
         return term
@@ -217,6 +203,7 @@ def canonical(value: Any) -> object:
         return value
     if value is None or value is True or value is False:
         return (value,)
+    tick()
     if isinstance(value, list):
         return ("array", *map(canonical, value))
     if isinstance(value, dict):
@@ -237,6 +224,7 @@ def plain(key: Any) -> Any:
 
 def as_written(value: Any) -> object:
     """Return a key as `canonical` does, but different for another order of keys and another spelling of a number."""
+    tick()
     if isinstance(value, list):
         return ("array", *map(as_written, value))
     if isinstance(value, dict):
@@ -298,7 +286,6 @@ class Meaning(Protocol):
 
     @property
     def sets(self) -> Sets: ...
-    def look(self) -> None: ...
     def place(self, place: Place, /) -> int: ...
     def place_of(self, term: int, /) -> Place | None: ...
     def keywords(self, place: Place, /) -> dict[str, Any]: ...
@@ -330,7 +317,6 @@ class Loader(Protocol):
     def engine(self) -> Engine: ...
     @property
     def algebra(self) -> Meaning: ...
-    def begin(self) -> None: ...
     def value(self, term: int, /) -> int | None: ...
     def key(self, name: str, /) -> int | None: ...
     def mark(self, name: str, /) -> int: ...

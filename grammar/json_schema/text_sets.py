@@ -8,9 +8,11 @@ decisions, exactly.
 
 from __future__ import annotations
 
+from ...earley._meter import tick
 from ...earley._regex import Regexes
 from ..errors import GrammarLimitError
 from ..json.strings import Own, Style, any_text, dumped_words, spelled, spelled_surrogates, text_of_length
+from ..loading import in_order, pieces
 from ..regex.ast import And, Chars, Literal, Node, Not, Repeat, Union
 from ..regex.choices import node_of
 from ..regex.codepoints import ALL
@@ -92,6 +94,7 @@ class Texts:
             return False
         if not self.trees:
             return True
+        tick()
         data = word.encode("utf-8", "surrogatepass")
         lowered = self.lowered()
         for index, tree in enumerate(self.trees):
@@ -341,15 +344,15 @@ def has_surrogate(word: str) -> bool:
 
 def _words_tree(words: Words) -> Node:
     """Return words as a language of texts, which have no lone surrogates."""
-    return Union(tuple([Literal(word) for word in sorted(words) if not has_surrogate(word)]))
+    return Union(tuple([Literal(word) for word in in_order(words) if not has_surrogate(word)]))
 
 
 def spelled_words(words: Words, regexes: Regexes, style: Style) -> int:
     """Return all spellings of some words."""
-    ordered = sorted(words)  # UTF-8 has the same order
+    ordered = in_order(words)  # UTF-8 has the same order
     found = []
     try:
-        texts = [word.encode() for word in ordered]
+        texts = [word.encode() for piece in pieces(ordered) for word in piece]
     except UnicodeEncodeError:
         found = [spelled_surrogates(word, regexes, style) for word in ordered if has_surrogate(word)]
         texts = [word.encode() for word in ordered if not has_surrogate(word)]

@@ -13,6 +13,7 @@ from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...earley._meter import tick
 from ...earley.errors import LimitError
 from .finite import STRUCTURED, UNKNOWN, differing, listed, listed_scalars, listed_structured
 from .keywords import APPLICATORS, DEFINITIONS
@@ -139,6 +140,7 @@ class UniqueItems:
         try:
             arrays = self.algebra.values(self.algebra.place(place)).arrays
         except LimitError as error:
+            tick()  # raises if the time is used up
             return Doubt(Cause.LIMIT, str(error))
         shapes = tuple([shape for shape in arrays if shape.unique == UNIQUE])
         doubt = self.doubt_about(shapes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, TypeVar
 
+from ...earley._meter import tick
 from ..json.numbers import RESTRICTED, listed
 from .object_sets import ObjectSets
 from .shapes import (
@@ -113,7 +114,7 @@ class ValueSets(OfAlgebra):
         for one in left:
             if one in found:
                 continue
-            self.algebra.look()
+            tick()
             for other in others:
                 shape = both(one, other)
                 if shape is not None:

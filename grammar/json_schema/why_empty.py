@@ -6,7 +6,6 @@ an `allOf`, or what a reference leads to.
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ...earley._engine import Engine
@@ -37,7 +36,6 @@ def narrowed_away(algebra: Algebra, loader_of: type[SchemaLoader]) -> str:
         return ""
     without = Algebra(algebra.documents, algebra.options, {**algebra.dropped, **left_out}, algebra.limits)
     engine = Engine(Regexes())
-    engine.regexes.limit_time(algebra.limits, without.deadline - monotonic())
     loader = loader_of(without, engine)
     try:
         symbol = loader.value(without.place(algebra.documents.root))

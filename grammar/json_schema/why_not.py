@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...earley._engine import Engine
 from ...earley._explain import reaches
+from ...earley._meter import Loading
 from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ...earley.explain import Finding
@@ -434,7 +435,8 @@ class Trials:
         if monotonic() > self.values.deadline:
             raise GaveUp
         try:
-            return self.is_refused(kept, options)
+            with Loading(self.limits, "the search for what is refused"):
+                return self.is_refused(kept, options)
         except (GrammarError, LimitError) as error:
             if getattr(error, "limit", "") == "seconds":
                 raise GaveUp from None
@@ -452,10 +454,8 @@ class Trials:
         algebra.has_unique_items = old.has_unique_items
         algebra.follows_items = old.follows_items
         algebra.plain_numbers = old.plain_numbers
-        algebra.is_loading = False
         engine = Engine(Regexes())
         loader = type(self.values.loader)(algebra, engine)
-        engine.regexes.limit_time(self.limits, self.limits.seconds)
         translated = Translation(old, algebra)
         symbols = {loader.value(translated.term(term)) for term in self.terms}
         found = sorted([symbol for symbol in symbols if symbol is not None and engine.is_productive(symbol)])
@@ -465,6 +465,7 @@ class Trials:
         for symbol in found:
             engine.add_production(start, [symbol])
         engine.finish(start)
+        engine.set_limits(self.limits)
         n, is_sentence = reaches(engine, self.text)
         return not is_sentence if self.is_end else n < len(self.text)
 

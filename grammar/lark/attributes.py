@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ..errors import GrammarError, RegexSyntaxError
 from ..model.attributes import Ending, RuleAttributes
@@ -236,7 +237,7 @@ class _Body:
                 f"`{name}` is empty", attribute.value, "remove it; to require a token after the rule, write <|name|>"
             )
         regex = self.loader.terminals.build(attribute.value)
-        regexes = self.loader.model.new_regexes()
+        regexes = Regexes()
         try:
             stop = lower(regex, regexes)
             if regexes.is_empty(stop):

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from time import monotonic
 
 from ...earley._engine import Engine
+from ...earley._meter import tick
 from ...earley._regex import Regexes
+from ...earley.errors import LimitError
 from ...trie.errors import EarleymaskError
 from ..errors import GrammarError, GrammarLimitError, together
 from ..model.compile import errors_at
@@ -49,7 +50,10 @@ def explained(error: GrammarError, text: str, start: str, options: Options) -> G
         return error
     if is_gbnf(text):
         return pointed_to(error, "Grammar.from_gbnf")
-    return all_errors(error, text, start, Modules(options))
+    try:
+        return all_errors(error, text, start, Modules(options))
+    except LimitError:  # the time is used up
+        return error
 
 
 def all_errors(first: GrammarError, text: str, start: str, modules: Modules) -> GrammarError:
@@ -105,10 +109,8 @@ class _Collector:
     def collect_made(self) -> None:
         """Collect the errors of the JSON Schemas within the text, and of grammars within it that were given."""
         model = self.loader.model
-        ends = monotonic() + self.loader.modules.limits.seconds
         for symbol, make in model.makers.items():
-            if monotonic() > ends:
-                break
+            tick()
             try:
                 make(Engine(Regexes()))
             except GrammarLimitError:
@@ -120,6 +122,7 @@ class _Collector:
         for leaf, where in leaves(tree, scope):
             if len(self.errors) >= self.most:
                 break
+            tick()
             if self.is_failed(leaf, where):
                 continue
             found = where.resolve(leaf.name) if isinstance(leaf, TerminalName) else None
@@ -150,6 +153,7 @@ class _Collector:
         for leaf, where in leaves(definition.tree, top, deep=True):
             if len(self.errors) >= self.most:
                 break
+            tick()
             if not self.is_failed(leaf, where) and (where is top or not is_reached):
                 self.loader.enter(where, None)
                 alone = Definition(leaf.at, definition.name, leaf, definition.is_terminal, definition.params)
@@ -175,6 +179,7 @@ class _Collector:
             return
         told = False
         for leaf, where in leaves(definition.tree, scope):
+            tick()
             if self.is_failed(leaf, where):
                 told = True
             elif isinstance(leaf, TerminalName):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from ...earley._meter import tick
 from ..errors import GrammarError
 from .mistakes import misplaced, never_closed, unexpected
 from .scan import BAR, DIRECTIVE, LINE, MARK, NOTHING, NUMBER, REGEXP, RULE, SPECIAL, STRING, TERMINAL
@@ -65,6 +66,8 @@ class ExpressionReader:
         # it, and, if it is the use of a template, the arguments read so far.
         stack: list[tuple[list[Node], list[Node], int, list[Node]]] = []
         while True:
+            if not self.i & 0x3F:
+                tick()
             lexeme = self.lexemes[self.i]
             kind = self.kinds[self.i]
             if kind <= SPECIAL:
@@ -164,6 +167,7 @@ class ExpressionReader:
         """Return the node for `items` with `&` among them. `&` binds closer than `|` and less close than a blank."""
         parts: list[list[Node]] = [[]]
         for item in items:
+            tick()
             if item is _AND:
                 parts.append([])
             else:

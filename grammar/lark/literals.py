@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import re
 
+from ...earley._meter import tick
+
 FLAGS = "imslux"
 
 EMPTY_STRINGS = ('""', '""i')
@@ -109,11 +111,17 @@ def source_position(body: str, position: int) -> int:
 
 def check_encodable(text: str, position: int) -> None:
     """Raise LiteralError if `text` has a lone surrogate. It has no UTF-8 form, so no text could match it."""
-    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
-        raise LiteralError("a lone surrogate is not a character", position, "write the character itself")
+    if text.isascii():
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        hint = "write the character itself"
+        raise LiteralError("a lone surrogate is not a character", position, hint) from None
 
 
 def _resolve(match: re.Match[str]) -> str:
+    tick()
     escape = match.group()
     if escape[-1] == '"':
         return escape[:-2] + '"'

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...earley._meter import tick
 from ...earley.limits import DEFAULT, Limits
 from ...trie.errors import shortened
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
+from ..loading import distinct
 from ..model.compile import compile_model
 from ..model.model import Model, Symbols
 from ..model.repetition import Alternatives, counted, group, repeat_into
@@ -286,6 +288,7 @@ class LarkLoader:
     def check_unreached(self) -> None:
         """Check the names in the definitions of the text that have not been read."""
         for definition in self.top.definitions.values():
+            tick()
             if definition.tree is not DECLARED and (definition.is_terminal or definition.name not in self.symbols):
                 self.check_names(definition)
 
@@ -294,6 +297,7 @@ class LarkLoader:
         stack = [definition.tree]
         params = definition.params
         while stack:
+            tick()
             node = stack.pop()
             if isinstance(node, (RuleName, TerminalName)):
                 name = node.name
@@ -318,6 +322,7 @@ class LarkLoader:
         for index, tree in enumerate(self.parsed.ignored):
             name = tree.name if isinstance(tree, TerminalName) else f"ignored {index + 1}"
             self.model.ignored(name, self.terminals.build(tree), (self.top, tree))
+            tick()
 
     # Productions.
 
@@ -341,13 +346,14 @@ class LarkLoader:
                     flat += self.alternatives(alternative)
                 else:
                     flat.append(self.sequence(alternative))
-            return tuple(dict.fromkeys(flat))
+            return tuple(distinct(flat))
         return (self.sequence(tree),)
 
     def sequence(self, tree: Node) -> Symbols:
         """Return the symbols that `tree` becomes within an alternative."""
         symbols: list[int] = []
         self.append(tree, symbols)
+        tick()
         return tuple(symbols)
 
     def append(self, tree: Node, symbols: list[int]) -> None:
@@ -365,6 +371,8 @@ class LarkLoader:
         elif isinstance(tree, Sequence):
             for item in tree.items:
                 self.append(item, symbols)
+                if not len(symbols) & 0xFF:
+                    tick()
         elif isinstance(tree, Repeat):
             alternatives = self.alternatives(tree.body)
             symbols += counted(self.model, alternatives, tree.minimum, tree.maximum)

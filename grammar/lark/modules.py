@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from ...earley._meter import outside
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError, too_long
 from .parse import parse, parse_library
@@ -268,7 +269,7 @@ class Modules:
         if key in self._known:
             return self._known[key]
         try:
-            text = loader(dotted) if callable(loader) else loader[dotted]
+            text = outside(loader if callable(loader) else loader.__getitem__, dotted)
         except KeyError:
             return None
         if text is None:
@@ -283,7 +284,7 @@ class Modules:
         for source in sources:
             try:
                 if callable(source):
-                    joined, text = source(importer.base if relative else None, file)
+                    joined, text = outside(source, importer.base if relative else None, file)
                     base = _folder(joined)
                     key = str(joined)
                 elif isinstance(source, (str, os.PathLike)):
@@ -291,7 +292,7 @@ class Modules:
                     joined = os.path.join(source, file)
                     base = os.path.dirname(joined)
                     key = os.path.realpath(joined)
-                    text = None if key in self._known else _read(joined, self.limits)
+                    text = None if key in self._known else outside(_read, joined, self.limits)
                 else:  # a folder in a package, which only the loader function of that package can open
                     continue
             except OSError:

@@ -10,6 +10,7 @@ beside `x~2` and `x~2..3`; special tokens, `<|name|>`; and any expression as the
 
 from __future__ import annotations
 
+from ...earley._meter import tick
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError
 from .expressions import IN_LIBRARY, ExpressionReader
@@ -67,6 +68,7 @@ class _Parser(ExpressionReader):
     def grammar(self) -> None:
         """Read a sequence of definitions, directives and line ends."""
         while True:
+            tick()
             lexeme = self.lexemes[self.i]
             kind = self.kinds[self.i]
             if kind <= TERMINAL:
@@ -284,6 +286,8 @@ class _Parser(ExpressionReader):
         while self.i < last:
             kind = self.kinds[self.i]
             self.i += 1
+            if not self.i & 0xFF:
+                tick()
             if kind == LINE:
                 follower = self.kinds[self.i]
                 second = self.lexemes[self.i + 1] if follower <= TERMINAL else ""

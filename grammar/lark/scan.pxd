@@ -3,6 +3,8 @@
 cimport cython
 
 
+cdef Py_ssize_t MANY
+
 cpdef tuple scan(str text)
 
 

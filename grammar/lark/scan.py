@@ -24,6 +24,8 @@ single regular expression in `re` for all lexemes.
 
 from __future__ import annotations
 
+from ...earley._meter import tick
+
 # Kinds of lexemes. The first five are values, or begin one. Modules compare them by `<=`.
 RULE = 0  # with modifiers, if any: ?name !name
 TERMINAL = 1
@@ -39,6 +41,9 @@ NOTHING = 10  # END
 
 MAX_BLOCKS = 20
 """At most so many blocks `%lark {...}` within each other: the scanner recurses. A deeper one is a syntax error."""
+
+MANY = 0xFFFF
+"""Loops over characters `tick` at each so-many-and-first one: these take less than a millisecond."""
 
 END = ""
 """The last lexeme of every text. If something in the text is no lexeme, END stands for the rest of the text, too: then
@@ -80,6 +85,8 @@ class _Scanner:
                 begins.append(begin)
             lexemes.append(END if kind == nothing else self.text[begin : self.at])
             kinds.append(kind)
+            if not len(kinds) & 0xFF:
+                tick()
             if kind == nothing:
                 if before == self.end:
                     return lexemes, kinds
@@ -92,11 +99,14 @@ class _Scanner:
         while True:
             while self.peek(self.at) == " " or self.peek(self.at) == "\t":
                 self.at += 1
+                if not self.at & MANY:
+                    tick()
             begin = self.at
             if "]" <= self.peek(begin) <= "z":  # most lexemes begin so, and nothing that is skipped does
                 return
             at = self.space(begin)
             if self.peek(at) == "#" or (self.peek(at) == "/" and self.peek(at + 1) == "/"):
+                tick()
                 at = self.text.find("\n", at)
                 self.at = self.end if at < 0 else at
                 continue
@@ -108,6 +118,7 @@ class _Scanner:
             if self.peek(at) != "\n":
                 return
             self.at = at + 1
+            tick()
 
     def lexeme(self) -> int:
         """Skip the lexeme that begins here. Return its kind, or NOTHING if none begins. Frequent kinds come first."""
@@ -172,6 +183,7 @@ class _Scanner:
             begin = self.at
             if begin >= self.end or self.lexeme() == NOTHING:
                 return NOTHING
+            tick()
             if self.at == begin + 1:
                 char = self.text[begin]
                 if char == "{":
@@ -188,9 +200,13 @@ class _Scanner:
         while at < self.end:
             char = self.text[at]
             at += 1
+            if not at & MANY:
+                tick()
             if char == '"':
                 while at < self.end and self.text[at] != '"':
                     at += 2 if self.text[at] == "\\" else 1
+                    if not at & MANY:
+                        tick()
                 at += 1
             elif char == "{":
                 depth += 1
@@ -261,6 +277,8 @@ class _Scanner:
         while at < self.end:
             char = self.text[at]
             at += 1
+            if not at & MANY:
+                tick()
             if char == '"':
                 return self.ends(at + 1 if self.peek(at) == "i" else at, STRING)
             if char == "\\":
@@ -275,6 +293,8 @@ class _Scanner:
         while at < self.end:
             char = self.text[at]
             at += 1
+            if not at & MANY:
+                tick()
             if char == "/":
                 while self.peek(at) in "imslux":
                     at += 1
@@ -311,6 +331,8 @@ class _Scanner:
         """Return the end of the white space, including line breaks, that begins at `at`."""
         while self.peek(at).isspace():
             at += 1
+            if not at & MANY:
+                tick()
         return at
 
     def peek(self, at: int) -> str:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...earley._meter import tick
 from ..errors import GrammarError, GrammarLimitError
 from ..source import did_you_mean
 from .mistakes import MIXED_CASE_HINT, mixed_case
@@ -216,6 +217,7 @@ class Scope:
         return changes[n_made:] if n_made else changes
 
     def _try(self, step: Callable[[Any], None], node: Any, errors: list[GrammarError] | None) -> None:
+        tick()
         try:
             step(node)
         except GrammarError as error:

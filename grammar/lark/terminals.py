@@ -24,9 +24,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from ...earley._meter import tick
 from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
+from ..json.reader import loads
+from ..loading import pieces
 from ..regex import python as regex_syntax
 from ..regex.ast import And, Chars, Concat, Literal, Not, Union
 from ..regex.ast import Node as Regex
@@ -97,10 +100,15 @@ class Pattern(NamedTuple):
     is_string: bool
 
     def regexp(self) -> str:
-        text = re.escape(self.text) if self.is_string else self.text
+        text = escaped(self.text) if self.is_string else self.text
         for flag in self.flags:
             text = f"(?{flag}:{text})"
         return text
+
+
+def escaped(text: str) -> str:
+    """Return the regular expression of a text."""
+    return "".join([re.escape(piece) for piece in pieces(text)])
 
 
 class NoText(Exception):
@@ -154,10 +162,11 @@ class TerminalBuilder:
 
     def compose(self, tree: Node, depth: int) -> Regex | None:
         """Return the regex of `tree`, or None if only Lark's text says what it means."""
+        tick()
         if isinstance(tree, String):
             self._count(tree, 1)
             text, flags = self._string_text(tree)
-            return self._parse(re.escape(text), flags, tree) if flags else Literal(text)
+            return self._parse(escaped(text), flags, tree) if flags else Literal(text)
         if isinstance(tree, TerminalName):
             return self._compose_named(tree, depth)
         self._check_depth(tree, depth)
@@ -221,6 +230,7 @@ class TerminalBuilder:
     def pattern(self, tree: Node, depth: int) -> Pattern:
         """Return what Lark's TerminalTreeToPattern makes of `tree`."""
         self._check_depth(tree, depth)
+        tick()
         flags = ""
         if isinstance(tree, TerminalName):
             found = self._context.find_terminal(tree)
@@ -412,6 +422,7 @@ class Composer:
     def compose(self, tree: Node, depth: int) -> Regex:
         builder = self.builder
         builder._check_depth(tree, depth)
+        tick()
         if isinstance(tree, Intersection):
             return And(tuple([self.compose(part, depth + 1) for part in tree.parts]))
         if isinstance(tree, Complement):
@@ -487,7 +498,9 @@ def read_json(scope: Scope, node: Block, *, exact: bool = False) -> Any:
     begin = node.raw.index("{")
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        fields = dict(pairs)
+        fields: dict[str, Any] = {}
+        for piece in pieces(pairs):
+            fields.update(piece)
         if len(fields) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
@@ -495,7 +508,7 @@ def read_json(scope: Scope, node: Block, *, exact: bool = False) -> Any:
         return fields
 
     try:
-        return json.loads(node.raw[begin:], object_pairs_hook=unique, parse_float=Spelled if exact else None)
+        return loads(node.raw[begin:], object_pairs_hook=unique, parse_float=Spelled if exact else None)
     except json.JSONDecodeError as error:
         raise scope.error(f"this is not JSON: {error.msg}", node, None, begin + error.pos) from None
     except RecursionError:

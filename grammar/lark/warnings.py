@@ -10,6 +10,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ...earley._regex import Regexes
 from ..model.analysis import cycles, nullable_symbols
 from ..model.model import IGNORED, RULE, TERMINAL
 from ..regex.lower import lower
@@ -83,7 +84,7 @@ class _Finder:
         self.loader = loader
         self.top = loader.top
         self.model = loader.model
-        self.regexes = self.model.new_regexes()
+        self.regexes = Regexes()
         self.nodes: dict[int, int] = {}
         self.contextual: set[int] = set()  # the terminals that look at what follows them
         for symbol, tree in enumerate(self.model.trees):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...earley._meter import tick
+
 if TYPE_CHECKING:
     from .model import Model, Symbols
 
@@ -24,6 +26,7 @@ def nullable_symbols(model: Model, terminals: set[int]) -> set[int]:
     agenda = list(nullable)
     for lhs, alternatives in enumerate(model.productions):
         for rhs in alternatives:
+            tick()
             entry = [len(rhs), lhs]
             for part in rhs:
                 waiting.setdefault(part, []).append(entry)
@@ -31,7 +34,9 @@ def nullable_symbols(model: Model, terminals: set[int]) -> set[int]:
                 nullable.add(lhs)
                 agenda.append(lhs)
     for symbol in agenda:  # grows while it is read
-        for entry in waiting.pop(symbol, ()):
+        for i, entry in enumerate(waiting.pop(symbol, ())):
+            if not i & 0xFF:
+                tick()
             entry[0] -= 1
             if not entry[0] and entry[1] not in nullable:
                 nullable.add(entry[1])
@@ -61,6 +66,7 @@ def cycles(model: Model, nullable: set[int]) -> list[list[int]]:
         stack.append(root)
         on_stack.add(root)
         while work:
+            tick()
             symbol, successors = work[-1]
             for successor in successors:
                 if successor not in order:
@@ -89,6 +95,7 @@ def _alone(alternatives: list[tuple[int, ...]], nullable: set[int]) -> list[int]
     """Return the symbols that can stand alone: all other symbols of their right-hand side can be empty."""
     alone = []
     for rhs in alternatives:
+        tick()
         solid = [part for part in rhs if part not in nullable]
         if len(solid) == 1:
             alone += solid
@@ -115,6 +122,7 @@ def first_sets(
             found = first.get(lhs, 0)
             empty = lhs in nullable
             for rhs in alternatives:
+                tick()
                 for part in rhs:
                     found |= first.get(part, 0)
                     if part not in nullable:
@@ -143,6 +151,7 @@ def followers(
         changed = False
         for lhs, alternatives in productions.items():
             for rhs in alternatives:
+                tick()
                 after = follow.get(lhs, 0)
                 for part in reversed(rhs):
                     known = follow.get(part, 0)

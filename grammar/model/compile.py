@@ -22,9 +22,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...earley._engine import Engine
+from ...earley._meter import tick
+from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ...earley.limits import DEFAULT
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError, together
+from ..loading import distinct
 from ..regex.ast import Literal, Node
 from ..regex.lower import exceeded, lower
 from .model import HELPER, IGNORED, RULE, SPECIAL, TERMINAL, Model, Symbols
@@ -53,6 +56,7 @@ def reachable(productions: list[list[Symbols]], start: int) -> list[int]:
     order = [start]
     for symbol in order:  # grows while it is read
         for rhs in productions[symbol]:
+            tick()
             for part in rhs:
                 if part not in seen:
                     seen.add(part)
@@ -66,7 +70,7 @@ class _Compiler:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.productions = model.productions
-        self.regexes = model.new_regexes()
+        self.regexes = Regexes()
         self.nodes: dict[int, int] = {}
         """By terminal: its regex node. Ignored terminals are in `ignored`."""
         self.contexts: dict[int, list[Context]] = {}
@@ -80,13 +84,16 @@ class _Compiler:
         model = self.model
         productions = self.productions
         for lhs, alternatives in enumerate(productions):
+            if not lhs & 0x3F or len(alternatives) > 0xFF:
+                tick()
             if len(alternatives) > 1:
-                productions[lhs] = [rhs for rhs in dict.fromkeys(alternatives) if rhs != (lhs,)]
+                productions[lhs] = [rhs for rhs in distinct(alternatives) if rhs != (lhs,)]
             elif alternatives and alternatives[0] == (lhs,):
                 productions[lhs] = []
         reached = reachable(productions, start)
         nodes = self.nodes
         for symbol in reached:
+            tick()
             tree = model.trees[symbol]
             if tree is not None:
                 nodes[symbol] = self.lower(symbol, tree)
@@ -99,6 +106,7 @@ class _Compiler:
                     self.warn_unproductive(symbol)
                     productions[symbol] = []
                 elif productions[symbol]:
+                    tick()
                     productions[symbol] = [rhs for rhs in productions[symbol] if productive.issuperset(rhs)]
             before = reached
             reached = reachable(productions, start)
@@ -128,7 +136,7 @@ class _Compiler:
         if type(tree) is Literal and tree.text.isascii():  # most terminals
             return self.regexes.literal(tree.text.encode())
         model = self.model
-        model.check_time()
+        tick()
         if model.limits is not DEFAULT:  # the front ends enforce the default limits
             limit = exceeded(tree, model.limits)
             if limit:
@@ -153,6 +161,8 @@ class _Compiler:
 
     def lower_ignored(self) -> None:
         for symbol, kind in enumerate(self.model.kinds):
+            if not symbol & 0xFF:
+                tick()
             if kind == IGNORED:
                 tree = self.model.trees[symbol]
                 assert tree is not None
@@ -161,7 +171,7 @@ class _Compiler:
                     self.ignored[symbol] = node
 
     def is_empty(self, symbol: int, node: int) -> bool:
-        self.model.check_time()
+        tick()
         try:
             return self.regexes.is_empty(node)
         except LimitError as error:
@@ -179,10 +189,13 @@ class _Compiler:
         waiting: dict[int, list[list[int]]] = {}  # by symbol: its productions, each [n missing symbols, left-hand side]
         agenda = []
         for lhs in reached:
+            if not lhs & 0xFF:
+                tick()
             if self.model.kinds[lhs] == SPECIAL:
                 productive.add(lhs)
         for lhs in reached:
             for rhs in self.productions[lhs]:
+                tick()
                 missing = [part for part in rhs if part not in productive]
                 if missing:
                     entry = [len(missing), lhs]
@@ -193,7 +206,10 @@ class _Compiler:
                     agenda.append(lhs)
                     break
         for symbol in agenda:  # grows while it is read
-            for entry in waiting.pop(symbol, ()):
+            tick()
+            for i, entry in enumerate(waiting.pop(symbol, ())):
+                if not i & 0xFF:
+                    tick()
                 entry[0] -= 1
                 if not entry[0] and entry[1] not in productive:
                     productive.add(entry[1])
@@ -213,6 +229,7 @@ class _Compiler:
             if model.trees[symbol] is not None or not self.productions[symbol]:
                 cause = f"{_KIND_NAMES[model.kinds[symbol]]} `{model.names[symbol]}` matches nothing"
                 break
+            tick()
             missing = [part for rhs in self.productions[symbol] for part in rhs if part not in productive]
             fresh = [part for part in missing if part not in seen]
             if not fresh:
@@ -242,6 +259,7 @@ class _Compiler:
     def warn_unreachable(self, before: Iterable[int], reached: set[int]) -> None:
         model = self.model
         for symbol in before:
+            tick()
             if model.kinds[symbol] == RULE and symbol not in reached and self.productions[symbol]:
                 model.warn(
                     f"rule `{model.names[symbol]}` is used only in alternatives that were dropped",
@@ -313,6 +331,7 @@ class _Compiler:
                 f"check the terminals with lookaheads, such as `{model.names[first]}`",
             )
         for symbol in reached:
+            tick()
             self.productions[symbol] = [rhs for rhs in self.productions[symbol] if productive.issuperset(rhs)]
         reached = reachable(self.productions, result.start)
         return self.build(result.start, reached, {} if result.explicit else self.ignored)
@@ -334,12 +353,14 @@ class _Compiler:
         engine = Engine(self.regexes)
         ids: dict[int, int] = {}
         for symbol in reached:
+            tick()
             ids[symbol] = self.add_symbol(engine, symbol)
         if self.model.attributes:
             for symbol in reached:
                 self.describe(engine, symbol, ids[symbol])
         for symbol in reached:
             for rhs in self.productions[symbol]:
+                tick()
                 engine.add_production(ids[symbol], [ids[part] for part in rhs])
         self.finish(engine, ids[start], ignored)
         return engine

@@ -9,7 +9,6 @@ from earleymask.grammar.regex.ast cimport Node
 cdef class Model:
     cdef readonly object reporter
     cdef readonly object limits
-    cdef double _deadline
     cdef Py_ssize_t _most_symbols, _most_productions, _most_production_symbols
     cdef Py_ssize_t _n_productions, _n_production_symbols
     cdef readonly list kinds
@@ -33,6 +32,5 @@ cdef class Model:
     cpdef rule(self, str name, origin)
     cpdef helper(self, str name)
     cpdef produce(self, lhs, tuple rhs)
-    cpdef check_time(self)
     @cython.locals(symbol=Py_ssize_t)
     cdef _add(self, int kind, str name, origin, tree)

@@ -6,10 +6,9 @@ Symbols are consecutive ints. `repetition` makes the productions that stand for 
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...earley._regex import Regexes
+from ...earley._meter import tick
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from ..source import MAX_WARNINGS
@@ -45,7 +44,6 @@ class Model:
     """A grammar being built. Not thread-safe; discarded after it has been compiled."""
 
     __slots__ = (
-        "_deadline",
         "_most_production_symbols",
         "_most_productions",
         "_most_symbols",
@@ -75,7 +73,6 @@ class Model:
         self._most_production_symbols = limits.production_symbols
         self._n_productions = 0
         self._n_production_symbols = 0
-        self._deadline = monotonic() + limits.seconds
         # By symbol:
         self.kinds: list[int] = []
         self.names: list[str] = []
@@ -134,6 +131,8 @@ class Model:
         """Add the production `lhs: rhs`."""
         self.productions[lhs].append(rhs)
         self._n_productions += 1
+        if not self._n_productions & 0x3F:
+            tick()
         if self._n_productions > self._most_productions:
             raise self._too_large("productions", self.origins[lhs])
         self._n_production_symbols += len(rhs)
@@ -161,25 +160,12 @@ class Model:
         """Return an error at the place of a symbol."""
         return self.reporter.error(message, self.origins[symbol], hint)
 
-    def check_time(self) -> None:
-        """Raise GrammarLimitError if loading has taken too long. Callers bound the work between two calls: it is at
-        most some symbols, or one terminal."""
-        if monotonic() > self._deadline:
-            seconds = self.limits.seconds
-            raise GrammarLimitError(f"loading the grammar takes longer than {seconds} seconds").set_limit("seconds")
-
-    def new_regexes(self) -> Regexes:
-        """Return an arena of regexes whose searches may take the rest of the time for loading."""
-        regexes = Regexes()
-        regexes.limit_time(self.limits, self._deadline - monotonic())
-        return regexes
-
     def _add(self, kind: int, name: str, origin: Any, tree: Node | None) -> int:
         symbol = len(self.kinds)
         if symbol == self._most_symbols:
             raise self._too_large("symbols", origin)
         if symbol % 64 == 0:
-            self.check_time()
+            tick()
         self.kinds.append(kind)
         self.names.append(name)
         self.origins.append(origin)

@@ -14,8 +14,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...earley._engine import Engine
+from ...earley._meter import tick
 from ...earley._regex import Regexes
 from ..errors import GrammarError, too_long
+from ..loading import in_order, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,19 +43,23 @@ def read(choices: Iterable[str], limits: Limits) -> list[str]:
     for index, choice in enumerate(choices):
         if not isinstance(choice, str):
             raise TypeError(f"choice {index} must be a str, not {type(choice).__name__}")
+        if not index & 0xFF:
+            tick()
         total += len(choice) + 1
         if total > limits.source_characters:
             raise too_long(total, limits)
         found.add(choice)
     if not found:
         raise GrammarError("there are no choices", hint="give at least one; it may be the empty string")
-    return sorted(found)
+    return in_order(found)
 
 
 def load(choices: list[str]) -> Engine:
     """Return the engine for the language of the choices, which `read` has returned."""
     try:
-        words = [choice.encode() for choice in choices]  # sorted as the texts are: UTF-8 keeps the order
+        words = [
+            choice.encode() for piece in pieces(choices) for choice in piece
+        ]  # sorted as the texts are: UTF-8 keeps the order
     except UnicodeEncodeError as error:
         shown = error.object if len(error.object) <= 40 else error.object[:40] + "..."
         raise GrammarError(f"the choice {shown!r} has a lone surrogate, which no text can have") from None
@@ -77,6 +83,7 @@ def trie(words: list[bytes], regexes: Regexes, ends: list[int] | None = None) ->
     members: list[list[int]] = []
     last = words[0]
     for index in range(1, len(words)):
+        tick()
         word = words[index]
         shared = common_prefix(last, word)
         end = len(last)

@@ -13,6 +13,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import Any
 
+from ...earley._meter import tick
+from ..loading import PIECE, distinct, in_order
 from .ast import Ranges
 from .unicode_tables import MADE_FOR, collect
 
@@ -39,12 +41,15 @@ _BEYOND_ASCII = {ord("i"): (0x130, 0x131), ord("k"): (0x212A,), ord("s"): (0x17F
 
 def normalize(pairs: Iterable[tuple[int, int]]) -> Ranges:
     """Return the set of the code points in any (first, last) pairs. O(n log n)."""
-    ordered = sorted(pairs)
+    ordered = list(pairs)
+    ordered = sorted(ordered) if len(ordered) <= PIECE else in_order(distinct(ordered))
     if len(ordered) < 2:
         return tuple(ordered)
     merged = []
     first, last = ordered[0]
-    for next_first, next_last in ordered:
+    for i, (next_first, next_last) in enumerate(ordered):
+        if not i & 0xFFF:
+            tick()
         if next_first <= last + 1:
             last = max(last, next_last)
         else:

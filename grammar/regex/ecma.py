@@ -18,6 +18,7 @@ Backreferences are refused with their name and position. Flag `i` uses simple ca
 
 from __future__ import annotations
 
+from ...earley._meter import tick
 from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
 from . import codepoints, lookaround
@@ -103,6 +104,8 @@ class _Parser:
         parts: list[Node] = []
         while self.at < self.end and self.peek() not in "|)":
             start = self.at
+            if not start & 0x3F:
+                tick()
             node = self.term(start)
             parts.append(self.quantified(node, not self.pattern.startswith(_PLACES, start)))
         if len(parts) == 1:
@@ -343,6 +346,8 @@ class _Parser:
             item = self.at
             if item >= self.end:
                 raise self.error("unterminated character class", start)
+            if not item & 0x3F:
+                tick()
             if self.skip("]"):
                 break
             first = self.class_atom(pairs)

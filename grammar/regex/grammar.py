@@ -56,7 +56,6 @@ def load(pattern: str, flags: str, dialect: str, limits: Limits) -> Engine:
         raise GrammarLimitError(f"the pattern has {len(pattern)} characters, limit {MAX_PATTERN}; split it")
     source = SourceText(pattern)
     regexes = Regexes()
-    regexes.limit_time(limits, limits.seconds)
     try:
         tree = parse_regex(pattern, dialect, flags)
         limit = exceeded(tree, limits) if limits is not DEFAULT else ""

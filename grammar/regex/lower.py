@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...earley._meter import tick
 from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
 from .ast import MAX_DEPTH, And, Atomic, Behind, Concat, Escaped, Look, Node, Not, Repeat, Substring, Union, Whole
@@ -131,6 +132,7 @@ def exceeded(tree: Node, limits: Limits) -> str:
     """
     agenda = [(tree, 0)]
     while agenda:
+        tick()
         node, depth = agenda.pop()
         if depth > limits.nesting * LEVELS:
             return "nesting"
@@ -153,7 +155,9 @@ def _survey(node: Node) -> int:
         level = [node.body]
     while level:
         below: list[Node] = []
-        for node in level:
+        for i, node in enumerate(level):
+            if not i & 0xFF:
+                tick()
             if isinstance(node, Repeat):
                 if node.lazy:
                     found |= _LAZY

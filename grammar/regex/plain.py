@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...earley._meter import tick
 from .ast import And, Automaton, Chars, Concat, Escaped, Literal, Node, Not, Repeat, Substring, Union
 from .program import ATOM, JUMP, MATCH, SPLIT
 from .threads import lower_atom
@@ -34,6 +35,7 @@ class Plain:
         """Return the id of the node in `regexes`."""
         known = self.lowered.get(id(node))
         if known is None:
+            tick()
             regexes = self.regexes
             if isinstance(node, (Chars, Literal)):
                 known = lower_atom(node, regexes)
@@ -81,6 +83,7 @@ def lower_automaton(automaton: Automaton, regexes: Regexes) -> int:
     program: list[tuple[int, int, int]] = []
     for accepts, edges in automaton.states:
         for i, (chars, target) in enumerate(edges):
+            tick()
             at = len(program)
             if accepts or i + 1 < len(edges):
                 program.append((SPLIT, at + 1, at + 3))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...earley._meter import tick
 from ...earley.errors import LimitError
 from .ast import Behind, Chars, Concat, Literal, Node, Repeat, Union
 from .lookbehind import Emptiness
@@ -57,6 +58,8 @@ class Program:
             raise LimitError(
                 f"a terminal with {self.what} needs more than {MAX_INSTRUCTIONS} instructions; lower its counts"
             )
+        if not len(self.ops) & 0xFF:
+            tick()
         self.ops.append(op)
         self.first.append(first)
         self.second.append(second)

@@ -13,6 +13,7 @@ Cost: some 5 µs for a pattern of 30 characters as compiled (`python.pxd` has th
 
 from __future__ import annotations
 
+from ...earley._meter import tick
 from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
 from . import codepoints, lookaround
@@ -90,6 +91,8 @@ def literal(text: str, ignore_case: bool = False) -> Node:
     parts: list[Node] = []
     done = 0
     for place, char in enumerate(text):
+        if not place & 0xFF:
+            tick()
         node = _either_case(ord(char), False)
         if type(node) is not Literal:
             if done < place:
@@ -155,6 +158,7 @@ class _Parser:
             if self.at >= self.end or self.pattern[self.at] != "|":
                 return alternatives[0] if len(alternatives) == 1 else Union(tuple(alternatives))
             self.at += 1
+            tick()
             node = self.sequence(False)
 
     def sequence(self, first: bool) -> Node:
@@ -168,6 +172,8 @@ class _Parser:
         while self.at < self.end:
             start = self.at
             char = pattern[start]
+            if not start & 0x3F:
+                tick()
             if char == "|" or char == ")":
                 break
             node: Node | None = None
@@ -241,6 +247,8 @@ class _Parser:
         """Skip to the next special character, or to the end."""
         while self.at < self.end and not _is_special(self.pattern[self.at]):
             self.at += 1
+            if not self.at & 0xFFF:
+                tick()
 
     def skip_comment(self, last: str) -> bool:
         """Skip to the place after the next `last` that has no backslash before it. If there is none, skip to the end
@@ -252,6 +260,8 @@ class _Parser:
             self.at += 2 if char == "\\" else 1
             if char == last:
                 return True
+            if not self.at & 0xFFF:
+                tick()
         return False
 
     def skip_digits(self) -> None:
@@ -430,6 +440,8 @@ class _Parser:
             refuse_single_brackets(pattern, start, self.offset)
         while True:
             item = self.at
+            if not item & 0x3F:
+                tick()
             if item >= self.end:
                 raise self.error("unterminated character set", start)
             if pattern[item] == "]" and item > opening:

@@ -19,8 +19,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ...earley._meter import tick
 from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
+from ..loading import in_order, pieces
 from .ast import Node, Substring
 from .choices import EPSILON, trie
 
@@ -60,6 +62,8 @@ def structured_regex(fields: object) -> Node:
         if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
             raise RegexSyntaxError(f"{name} must be a list of strings", 0)
         for index, chunk in enumerate(value):
+            if not index & 0xFFF:
+                tick()
             if not isinstance(chunk, str):
                 raise RegexSyntaxError(f"{name} must be a list of strings, but item {index} is none", 0)
         return Substring(tuple(value))
@@ -70,7 +74,12 @@ def structured_regex(fields: object) -> Node:
 
 def words_of(text: str) -> list[str]:
     """Split a text into runs of letters, digits and underscores, runs of white space, and runs of anything else."""
-    return _WORDS.findall(text)
+    found = []
+    for index, match in enumerate(_WORDS.finditer(text)):
+        if not index & 0xFF:
+            tick()
+        found.append(match[0])
+    return found
 
 
 def lower_substring(chunks: Sequence[str], regexes: Regexes) -> int:
@@ -79,7 +88,7 @@ def lower_substring(chunks: Sequence[str], regexes: Regexes) -> int:
     Raises LimitError beyond MAX_CHUNKS and MAX_BYTES, RegexSyntaxError for a lone surrogate.
     """
     try:
-        letters = [chunk.encode() for chunk in chunks if chunk]
+        letters = [chunk.encode() for piece in pieces(chunks) for chunk in piece if chunk]
     except UnicodeEncodeError:
         raise RegexSyntaxError("a chunk has a lone surrogate, which no text can have", 0) from None
     n_bytes = sum([len(letter) for letter in letters])
@@ -95,9 +104,10 @@ def lower_substring(chunks: Sequence[str], regexes: Regexes) -> int:
             f"substring: {spelled} bytes on the edges of its automaton, limit {MAX_BYTES}; use longer chunks"
         )
     nodes = [0] * len(edges)
-    for state in sorted(range(len(edges)), key=lengths.__getitem__, reverse=True):
+    for _, state in reversed(in_order([(length, state) for state, length in enumerate(lengths)])):
         targets = edges[state]
-        words = sorted(targets)
+        tick()
+        words = in_order(targets)
         ends = [nodes[targets[word]] for word in words]
         nodes[state] = trie([b"", *words], regexes, [EPSILON, *ends])
     return nodes[0]
@@ -113,6 +123,7 @@ def suffix_automaton(letters: list[bytes]) -> tuple[list[dict[bytes, int]], list
     links = [-1]  # by state: the state of the longest suffix of its runs that also ends at other places
     last = 0
     for letter in letters:
+        tick()
         new = len(edges)
         edges.append({})
         lengths.append(lengths[last] + 1)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...earley._meter import tick
 from .ast import Behind, Chars, Literal, Node, Ranges
 from .lookbehind import ANY_CELL, AT_START, allows, atom_ending, cells_of, refuse
 from .program import ATOM, BEHIND, JUMP, MATCH, SPLIT, Program
@@ -68,6 +69,7 @@ class _Graph(Program):
         """Replace the nodes of atoms by their ids in `regexes`."""
         known: dict[int, int] = {}
         for i, op in enumerate(self.ops):
+            tick()
             if op == ATOM:
                 node = self.first[i]
                 lowered = known.get(id(node))
@@ -93,6 +95,7 @@ class _Graph(Program):
         line: list[tuple[int, int, int]] = []
         waiting = [self.skip_dead(start, alive)]
         while waiting:
+            tick()
             i = waiting.pop()
             while i not in place:
                 place[i] = len(line)
@@ -127,6 +130,7 @@ def _reaching(goals: list[int], before: list[list[int]]) -> list[bool]:
     for goal in goals:
         reaches[goal] = True
     while waiting:
+        tick()
         for i in before[waiting.pop()]:
             if not reaches[i]:
                 reaches[i] = True
@@ -154,6 +158,7 @@ class _Decision:
         """Fill `decided`, and return its first instruction."""
         begin = self.state(start, AT_START)
         while self.waiting:
+            tick()
             i, cell = self.waiting.pop()
             here = self.states[i, cell]
             after = self.graph.second[i]

@@ -84,14 +84,6 @@ def test_keywords_of_other_drafts_and_beside_references(schema: dict[str, Any], 
     assert at == pointer and why in said
 
 
-def test_the_draft_that_is_named_in_the_message_is_the_way_out() -> None:
-    schema = {"prefixItems": [{"type": "string"}], "items": False}
-    [(pointer, why)] = warned(schema, draft="7")
-    assert pointer == "/prefixItems" and why.endswith("name the draft that is meant in `$schema` or with `draft=`")
-    assert warned(schema) == warned(schema, draft="2020-12") == []
-    assert warned(DRAFT_7 | schema) == [(pointer, why)]
-
-
 @pytest.mark.parametrize(
     ("name", "meant"), [("datetime", "date-time"), ("emial", "email"), ("ip-v4", "ipv4"), ("host-name", "hostname")]
 )

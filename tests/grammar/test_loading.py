@@ -1,0 +1,164 @@
+"""Loading lets other threads run, keeps to `Limits.seconds`, and ends at Ctrl-C."""
+
+import gc
+import json
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from earleymask import Grammar, LimitError, Limits, Matcher, Vocabulary
+from earleymask.grammar.errors import GrammarLimitError
+from earleymask.grammar.loading import PIECE, distinct, frozen, in_order, pieces
+
+MOST_MS = 200
+"""The most milliseconds that loading holds the lock in these tests: ten times the promise, for machines at work. Before
+it was given away, each of these grammars took longer than that."""
+
+
+def words(n: int) -> list[str]:
+    return [f"w{(i * 7919) % 1_000_003}x{i}" for i in range(n)]
+
+
+TEXTS: dict[str, Callable[[Limits], Any]] = {
+    "lark": lambda limits: Grammar.from_lark(
+        "start: r0\n" + "".join(f'r{i}: "k{i}" r{i + 1} | "x" [r{i // 2}]\n' for i in range(12_000)) + 'r12000: "e"',
+        limits=limits,
+    ),
+    "gbnf": lambda limits: Grammar.from_gbnf(
+        "root ::= r0\n" + "".join(f'r{i} ::= "k" r{i + 1} | "x" r{i // 2}\n' for i in range(40_000)) + 'r40000 ::= "e"',
+        limits=limits,
+    ),
+    "regex": lambda limits: Grammar.from_regex("ab?" * 200_000, limits=limits),
+    "choices": lambda limits: Grammar.from_choices(words(200_000), limits=limits),
+    "schema": lambda limits: Grammar.from_json_schema(
+        {
+            "$ref": "#/$defs/0",
+            "$defs": {str(i): {"properties": {"a": {"$ref": f"#/$defs/{(i + 1) % 20_000}"}}} for i in range(20_000)},
+        },
+        limits=limits,
+    ),
+    "JSON text": lambda limits: Grammar.from_json_schema('{"default": [' + "[1.5]," * 200_000 + "1]}", limits=limits),
+}
+
+
+def again_and_again(load: Callable[[Limits], Any]) -> None:
+    for _ in range(200):
+        load(Limits())
+
+
+def longest_pause(load: Callable[[], Any]) -> float:
+    """Return the longest time for which `load` keeps another thread from running, in milliseconds."""
+    clock = time.pthread_getcpuclockid(threading.get_ident())
+    pauses = [0.0]
+    done = threading.Event()
+    ready = threading.Event()
+
+    def tick() -> None:
+        wall, cpu = time.perf_counter(), time.clock_gettime(clock)
+        while not done.wait(0.001):
+            before = wall, cpu
+            wall, cpu = time.perf_counter(), time.clock_gettime(clock)
+            # Only time in which the loading thread works counts: the system may run others.
+            pauses.append(1000 * min(wall - before[0], cpu - before[1]))
+            ready.set()
+
+    thread = threading.Thread(target=tick)
+    gc.collect()
+    gc.disable()  # a collection between two loadings takes as long as the heap is large
+    thread.start()
+    ready.wait()
+    try:
+        load()
+    finally:
+        done.set()
+        thread.join()
+        gc.enable()
+    return max(pauses)
+
+
+@pytest.mark.skipif(not hasattr(time, "pthread_getcpuclockid"), reason="the system has no clocks of threads")
+@pytest.mark.parametrize("name", TEXTS)
+def test_other_threads_run_while_a_grammar_is_loaded(name: str) -> None:
+    # The least of several counts: on a busy machine the other thread may wait for a processor.
+    assert any(longest_pause(lambda: TEXTS[name](Limits())) < MOST_MS for _ in range(5))
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_limit_of_seconds_holds_for_each_kind_of_grammar(name: str) -> None:
+    began = time.thread_time()
+    with pytest.raises(GrammarLimitError) as caught:
+        TEXTS[name](Limits(seconds=0.02))
+    assert caught.value.limit == "seconds"
+    assert time.thread_time() - began < 2  # with what makes the text
+
+
+def test_time_in_which_the_callers_function_sleeps_counts() -> None:
+    def load(name: str) -> str:
+        time.sleep(0.2)
+        return 'a: "x"'
+
+    text = "start: a\n%import m.a\n" + "".join(f'b{i}: "{i}"\n' for i in range(20_000))
+    with pytest.raises(GrammarLimitError) as caught:
+        Grammar.from_lark(text, loader=load, limits=Limits(seconds=0.15))
+    assert caught.value.limit == "seconds"
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")
+@pytest.mark.parametrize("name", TEXTS)
+def test_an_interrupt_ends_loading_and_leaves_everything_usable(name: str) -> None:
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    thresholds = gc.get_threshold()
+    try:
+        for seconds in (0.005, 0.02, 0.05):
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            with pytest.raises(Interrupted):
+                again_and_again(TEXTS[name])
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert gc.get_threshold() == thresholds
+    matcher = Matcher(Grammar.from_lark("start: /[a-z]+/ [start]"), Vocabulary.bytes())
+    assert matcher.validate(b"abc") == 3
+
+
+def test_full_garbage_collections_wait_and_are_wanted_again() -> None:
+    thresholds = gc.get_threshold()
+    seen = []
+    text = "start: a\n%import m.a\n" + "".join(f'b{i}: "{i}"\n' for i in range(20_000))
+
+    def load(name: str) -> str:
+        seen.append(gc.get_threshold())
+        return 'a: "x"'
+
+    Grammar.from_lark(text, loader=load)
+    assert seen[0][:2] == thresholds[:2] and seen[0][2] >= thresholds[2]
+    assert gc.get_threshold() == thresholds
+
+
+def test_errors_of_the_core_are_errors_of_grammars() -> None:
+    with pytest.raises(GrammarLimitError) as caught:
+        Grammar.from_choices(["a" * 4_200_000])
+    assert isinstance(caught.value, LimitError) and caught.value.limit == "regex_nodes"
+
+
+def test_long_lists_in_pieces() -> None:
+    choose = random.Random(1)
+    for n in (0, 1, PIECE, PIECE + 1, 5 * PIECE):
+        given = [choose.randrange(3 * n + 1) for _ in range(n)]
+        assert [item for piece in pieces(given) for item in piece] == given
+        assert distinct(given) == list(dict.fromkeys(given))
+        assert frozen(given) == frozenset(given)
+        assert in_order(set(given)) == sorted(set(given))
+    text = "\n".join(map(str, range(3 * PIECE)))
+    assert "".join(pieces(text)) == text and json.dumps(text)
