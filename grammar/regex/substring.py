@@ -61,7 +61,7 @@ def structured_regex(fields: object) -> Node:
             raise RegexSyntaxError(f"{name} must be a list of strings", 0)
         for index, chunk in enumerate(value):
             if not isinstance(chunk, str):
-                raise RegexSyntaxError(f"{name} must be a list of strings, but item {index} is none", 0)
+                raise RegexSyntaxError(f"{name} must be a list of strings, but item {index} is not a string", 0)
         return Substring(tuple(value))
     if not isinstance(value, str):
         raise RegexSyntaxError(f"{name} must be a string", 0)
