@@ -26,10 +26,11 @@ from .shortcuts import is_something
 from .text_sets import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate, union_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from .clauses import Clauses
     from .load import SchemaLoader
+    from .object_sets import Solutions
     from .shapes import ObjectShape
 
 MAX_NAMED = 256
@@ -247,10 +248,12 @@ class ObjectRules:
             known = self.solved[left] = loader.engine.add_lazy("solution", partial(self.next_solution, shapes))
         return known
 
-    def next_solution(self, shapes: Iterator[ObjectShape]) -> list[list[int]]:
+    def next_solution(self, shapes: Solutions) -> list[list[int]]:
+        """Take the next shape and return the productions of a symbol that derives something if that shape, or one after
+        it, can be met. If this fails, the shape is still the next one."""
         try:
             self.loader.begin()
-            shape = next(shapes, None)
+            shape = shapes.first()
         except LimitError as error:
             raise self.loader.algebra.located(error, self.origin) from None
         if shape is None:
@@ -261,6 +264,7 @@ class ObjectRules:
                 return [[]]  # no other solution is asked for
         else:
             members = [self.loader.members(shape, 0, self.origin)]
+        next(shapes)
         others = self.loader.engine.add_lazy("other solution", partial(self.next_solution, shapes))
         return [[others]] if members is None else [members, [others]]
 

@@ -128,9 +128,8 @@ class ObjectSets(OfAlgebra):
                         break
         return tuple([shape for shape in union if shape.is_constant or shape in found])
 
-    def solutions(self, shape: ObjectShape) -> Iterator[ObjectShape]:
-        """Return an iterator over the shapes without clauses whose union is this one. It raises LimitError if the next
-        one takes too long to find, and again whenever it is asked after that."""
+    def solutions(self, shape: ObjectShape) -> Solutions:
+        """Return an iterator over shapes without clauses whose union is the given shape."""
         return Solutions(self, shape)
 
     def parted(self, shape: ObjectShape) -> list[ObjectShape]:
@@ -578,7 +577,8 @@ def is_atomic(shape: ObjectShape) -> bool:
 
 
 class Solutions:
-    """The iterator of `ObjectSets.solutions`."""
+    """The iterator of `ObjectSets.solutions`. No shape is lost if a limit is reached: the next call continues the
+    search."""
 
     def __init__(self, sets: ObjectSets, shape: ObjectShape) -> None:
         self.sets = sets
@@ -589,13 +589,24 @@ class Solutions:
         return self
 
     def __next__(self) -> ObjectShape:
+        shape = self.first()
+        if shape is None:
+            raise StopIteration
+        self.waiting.pop()
+        return shape
+
+    def first(self) -> ObjectShape | None:
+        """Return the shape that `next` will return, or None at the end. Raises LimitError if that takes too long to
+        find."""
         for _ in range(MAX_PARTED):
             if not self.waiting:
-                raise StopIteration
-            shape = self.waiting.pop()
+                return None
+            shape = self.waiting[-1]
             if not shape.clauses:
                 return shape
-            self.waiting += self.sets.parted(shape)
+            parts = self.sets.parted(shape)
+            self.waiting.pop()
+            self.waiting += parts
         raise GrammarLimitError(
             f"whether an object can satisfy a combination of schemas is not known after {MAX_PARTED} attempts; combine "
             "fewer of them"
