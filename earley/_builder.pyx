@@ -314,7 +314,7 @@ cdef class Builder:
         cdef uint32_t parent
         if self.path_accepts[depth - 1]:
             parent = self.path_nodes[depth - 1]
-            # Whole scripts are below some bytes beyond ASCII, and few rows continue with one.
+            # Beyond ASCII, a byte may have whole scripts below it, but few rows continue with it.
             if node_skip(self.trie.nodes[i]) <= OPEN or node_byte(self.trie.nodes[i]) >= 0x80:
                 words_push(&self.exits, i)
             elif self.open.n == 0 or self.open.data[self.open.n - 1] != parent:
@@ -326,7 +326,7 @@ cdef class Builder:
         return 0
 
     cdef int leave_group(self, uint32_t i, uint32_t depth) except -1 nogil:
-        """Do the same for all trie nodes that were merged into node i of the quotient."""
+        """Do what `leave` does for all trie nodes that were merged into node i of the quotient."""
         cdef const uint32_t* members = members_of(self.quotient, i)
         cdef const uint32_t* parents
         cdef uint32_t n = n_members(self.quotient, i), parent, n_parents

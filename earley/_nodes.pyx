@@ -91,9 +91,10 @@ cdef class Nodes:
         return node
 
     cdef uint16_t depth_of(self, const uint32_t* words, size_t n) noexcept nogil:
-        """Return how deep `derive` recurses. It does not recurse along the rest of a concatenation.
+        """Return how deep `derive` recurses into the node with these words.
 
-        After a byte, nothing is derived before the byte has been read, so a trie of literals may be of any depth.
+        The length of a concatenation does not add to its depth. If it begins with a byte, the rest is not derived until
+        that byte has been read, so a trie of literals may be of any depth.
         """
         cdef uint32_t kind = words[0]
         cdef uint16_t depth = 0, rest

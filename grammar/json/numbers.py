@@ -48,8 +48,8 @@ IN_ALL_SPELLINGS, AS_INTEGERS, AS_DECIMALS = 0, 1, 2
 """How members may be spelled. Spellings without fraction and exponent are those as integers, all others as decimals."""
 
 MAX_SCANNED = 1 << 16
-"""The most candidates that are tried to find the members of a set of multiples between two bounds. If none of them is a
-member, and there are more, LimitError is raised."""
+"""The most multiples between two bounds that are tried to find the members of a set. If none of them is a member, and
+there are further multiples, LimitError is raised."""
 
 
 def exact(value: Any) -> Number:

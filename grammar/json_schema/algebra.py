@@ -112,8 +112,8 @@ class Algebra(Terms):
         return None if values.arrays or values.objects else listed_scalars(values)
 
     def is_nothing(self, term: int) -> bool:
-        """Whether the term allows no value, as far as this shows without following it. The engine proves the rest when
-        the parser comes to the term."""
+        """Whether it is quick to see that the term allows no value. In all other cases the engine decides that when the
+        parser reaches the term."""
         if term <= FALSE:
             return term == FALSE
         known = self.meanings.get(term)

@@ -28,12 +28,13 @@ _DEPENDENCIES = frozenset(["dependentRequired", "dependentSchemas", "dependencie
 _UNEVALUATED = frozenset(["unevaluatedItems", "unevaluatedProperties"])
 
 FEW_BRANCHES = 3
-"""Up to so many branches are all compared with each other; of more, only those that may meet (`meeting`)."""
+"""The most branches that are all compared with each other. If there are more, only those that may share a value are
+compared (`meeting`)."""
 MAX_TRIED = 3
-"""At most so many names of members are tried as the discriminator of the branches."""
+"""The most names of members that are tried as the discriminator of the branches."""
 
 Keys = list[object] | None
-"""Keys for the values of a set: sets without a common key are disjoint. None if they are not known."""
+"""Keys of a set of values, such that two sets without a common key are disjoint. None: the set may have any key."""
 
 
 def conjuncts(algebra: Meaning, place: Place) -> list[Values]:

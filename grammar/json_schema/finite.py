@@ -128,7 +128,7 @@ def _arrays(algebra: Meaning, shape: ArrayShape, depth: int) -> list[Any] | None
 
 
 def _is_closed(shape: ObjectShape) -> bool:
-    """Whether only named members are allowed, and the shape says nothing else than what each of them is."""
+    """Whether the shape allows only named members and says nothing but what their values are."""
     if shape.exists or shape.clauses:
         return False
     return any(part.value == FALSE and part.keys.is_all() for part in shape.for_all)
@@ -251,7 +251,7 @@ def n_texts(texts: Texts, limit: int, questions: Questions | None = None) -> int
 
 
 def _unknown() -> NoReturn:
-    raise LimitError(f"cannot determine whether there are so many texts (more than {MAX_COUNTED} are not counted)")
+    raise LimitError(f"cannot determine whether there are enough texts: at most {MAX_COUNTED} of them are counted")
 
 
 def n_values(values: Values, limit: int) -> int:

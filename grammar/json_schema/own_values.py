@@ -44,10 +44,10 @@ TYPES = {
     "array": Values(False, 0, (), NO_TEXTS, (ANY_ARRAY,), ()),
     "object": Values(False, 0, (), NO_TEXTS, (), (ANY_OBJECT,)),
 }
-"""What each type allows."""
+"""The values of each type."""
 
 TYPES_4 = {**TYPES, "integer": Values(False, 0, (WRITTEN_INTEGERS,), NO_TEXTS, (), ())}
-"""What each type allows in draft 4, where only what is written as an integer is one."""
+"""The values of each type in draft 4. There, a number is an integer only if it is written as one."""
 
 STRINGS = frozenset(["minLength", "maxLength", "pattern", "format"])
 NUMBERS = frozenset(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"])

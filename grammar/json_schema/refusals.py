@@ -102,7 +102,7 @@ class Refusals:
                     self.check_pattern(pattern)
             elif keyword in LEAST:
                 if value > MAX_LEAST:
-                    return f"more than {MAX_LEAST} items or members are not counted"
+                    return f"at most {MAX_LEAST} items or members can be counted"
             elif keyword == "format":
                 if self.algebra.asserts_format(place.resource):
                     tree = format_tree(value, place.draft)
@@ -188,7 +188,7 @@ class Refusals:
                 self.refuse(place, keyword, why)
         for place, keyword in survey.large:
             if place in survey.negated():
-                why = f"it may stand under a negation, and more than {MAX_LEAST} items or members are not counted"
+                why = f"it may stand under a negation, and at most {MAX_LEAST} items or members can be counted"
                 self.refuse(place, keyword, why)
 
     # Unique items.

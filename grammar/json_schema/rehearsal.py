@@ -183,7 +183,7 @@ class Rehearsal:
 
 
 def is_plain(values: Values) -> bool:
-    """Whether what is demanded of members and items does not depend on others, and nothing is counted."""
+    """Whether the demands on each member or item depend on no other one, and nothing is counted."""
     for shape in values.objects:
         if shape.clauses or shape.exists or shape.least > 1 or len(shape.for_all) > 1:
             return False
@@ -196,8 +196,8 @@ def is_combined(numbers: NumberSet) -> bool:
 
 
 def try_states(regexes: Regexes, start: int) -> None:
-    """Compute what may follow some beginnings of the node's texts: the shortest ones, and those along a few texts at
-    random, the same ones each time. Raises LimitError if one of them exceeds a limit."""
+    """Compute what may follow some beginnings of the node's texts: the shortest ones, and those along a few random
+    texts, which are the same in each run. Raises LimitError if one of them exceeds a limit."""
     following: dict[int, list[int]] = {}
     most = regexes.n_nodes + MAX_NODES
 
@@ -209,7 +209,7 @@ def try_states(regexes: Regexes, start: int) -> None:
 
     found = {start: True}
     waiting = [start]
-    for node in waiting:  # which grows
+    for node in waiting:  # the list grows meanwhile
         if len(following) >= MAX_STATES or regexes.n_nodes > most:
             break
         waiting += [target for target in after(node) if target not in found]

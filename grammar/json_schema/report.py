@@ -174,7 +174,7 @@ def _white_space(options: Options) -> str:
 
 
 def _is_about_numbers(keyword: str, value: Any, draft: int) -> bool:
-    """Whether the keyword demands something of a number, so that not all spellings of it are written."""
+    """Whether the keyword demands something of a number. Then only some spellings of the number are written."""
     if keyword == "type":
         return draft != DRAFT_4 and "integer" in value  # an integer of draft 4 has one spelling
     if keyword == "enum" or keyword == "const":

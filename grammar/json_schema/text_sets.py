@@ -117,7 +117,7 @@ class Texts:
             self._lowered = [known.get(id(tree)) for tree in self.trees]
 
     def among(self, words: Words) -> Words:
-        """Return those of some words that are in the set. Raises LimitError if that takes too much work."""
+        """Return the words that are in the set. Raises LimitError if that takes too much work."""
         if self.words is not None:
             return words & self.words
         if not self.trees and self.least == 0 and self.most is None:

@@ -1,8 +1,9 @@
 """An estimate of which schemas may become too large together with others: these are rehearsed (`rehearsal`).
 
-Combinations multiply: remainders of numbers, states of patterns, branches of choices. So the weights, as powers of two,
-are added up for the schemas that apply to one value: those in place, and those that meet in a member of the same name
-or in an item. The estimate ignores that types or names may keep schemas apart, so it is too high rather than too low.
+Combinations multiply: remainders of numbers, states of patterns, branches of choices. A weight is the exponent of a
+power of two, so the weights of all schemas that apply to one value are added up. These are schemas in place, and
+schemas that meet in the same member or item of such a value. The estimate ignores that types or names may keep schemas
+apart, so it is too high rather than too low.
 """
 
 from __future__ import annotations

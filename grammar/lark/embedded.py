@@ -213,7 +213,8 @@ class Embedded:
 
 
 def _by_name(error: GrammarError) -> str | None:
-    """Return the hint of an error about a schema in `%json`, which has no options: a grammar given by name has them."""
+    """Return the hint of an error about a schema in `%json`. If an option would help, it says how to give the schema as
+    a grammar by name, because `%json` has no options."""
     option = {"strict": "strict=False", "registry": "registry=..."}.get(error.option or "")
     if option is None:
         return error.hint
@@ -222,7 +223,7 @@ def _by_name(error: GrammarError) -> str | None:
 
 
 def shown_place(scope: Any, node: Block | GrammarName) -> str:
-    """Return the place of an embedded grammar, as messages say it."""
+    """Return the place of an embedded grammar in words, for messages."""
     error = scope.error("", node)
     source = "" if error.source is None else f"in {error.source}, "
     return f"{source}line {error.line}, column {error.column}"

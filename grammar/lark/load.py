@@ -111,8 +111,8 @@ class LarkLoader:
         start_symbol = self.read_rules(start)
         if self.modules.unused:
             raise GrammarError(
-                f"the text does not use `@{min(self.modules.unused)}`, which grammars= gives",
-                hint="write `@name` in the text, or remove the name from grammars=",
+                f"grammars= gives `{min(self.modules.unused)}`, but the text does not use it",
+                hint=f"write `@{min(self.modules.unused)}` in a rule, or remove it from grammars=",
             )
         if self.embedded is not None:
             start_symbol = self.embedded.lay_out(self, start_symbol)

@@ -253,7 +253,7 @@ class Scope:
                 "move what both need into a third text",
             )
         if len(chain) > MAX_CHAIN:
-            raise self.limit_error(f"more than {MAX_CHAIN} texts in a row import each other", node)
+            raise self.limit_error(f"a chain of imports has more than {MAX_CHAIN} texts", node)
         self.modules.n_scopes += 1
         most = self.modules.limits.imports
         if self.modules.n_scopes > most:

@@ -152,7 +152,7 @@ class TerminalBuilder:
     # The direct way.
 
     def compose(self, tree: Node, depth: int) -> Regex | None:
-        """Return the regex of `tree`, or None if only Lark's text says what it means."""
+        """Return the regex of `tree`; None if the text that Lark builds from it has to be parsed."""
         if isinstance(tree, String):
             self._count(tree, 1)
             text, flags = self._string_text(tree)

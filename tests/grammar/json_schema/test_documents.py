@@ -632,7 +632,7 @@ def deep(n: int) -> Any:
         ({"items": {"const": 7**20_000}}, "/items/const", "2000 digits"),
         ({"items": {"not": {"maxItems": 10**9}}}, "/items/not/maxItems", "may stand under a negation"),
         ({"if": {"maxProperties": 10**9}, "then": True}, "/if/maxProperties", "may stand under a negation"),
-        ('{"minItems": 1e2000000000}', "/minItems", "are not counted"),
+        ('{"minItems": 1e2000000000}', "/minItems", "can be counted"),
         ({"const": deep(1000)}, None, "nested"),
         ({"default": deep(1000)}, None, "nested"),
         ('{"const": ' + "[" * 100_000 + "]" * 100_000 + "}", None, "nested"),

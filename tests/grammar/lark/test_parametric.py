@@ -217,7 +217,7 @@ ERRORS = {
     "an argument too many": ('start: x::0\nx::_: "a" %if bit_set(1, 2)', 2, 24, "`)` is expected here"),
     "something behind it": ('start: x::0\nx::_: "a" %if bit_set(1) "b"', 2, 26, "should end after its condition"),
     "condition without value": ('start: "a" %if true', 1, 12, "a condition needs a rule with a value"),
-    "function without value": ('start: x::incr(_)\nx::_: "a"', 1, 11, "`incr` needs a rule with a value"),
+    "function without value": ('start: x::incr(_)\nx::_: "a"', 1, 11, "`incr` can stand only in a rule with a value"),
     "a rule without value": ('start: x::1\nx: "a"', 1, 8, "rule `x` has no value"),
     "no value given": ('start: x::1 x\nx::_: "a"', 1, 13, "rule `x` needs a value"),
     "undefined": ("start: x::1", 1, 8, "rule `x` is not defined"),
