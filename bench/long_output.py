@@ -28,7 +28,7 @@ from .harness.measure import no_garbage_collection
 from .texts import families
 
 N_TOKENS = 100_000
-"""A long output has at least so many tokens."""
+"""The fewest tokens of a long output."""
 
 
 class Job(TypedDict):
@@ -36,7 +36,7 @@ class Job(TypedDict):
     kind: str
     tokens: list[int]
     tenth: int
-    """The number of tokens at the beginning, and of those at the end that repeat them."""
+    """The number of tokens in the first tenth of the text, and in the last tenth, which repeats it."""
 
 
 def work(job: Job) -> Record:

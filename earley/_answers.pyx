@@ -56,7 +56,7 @@ cdef enum:
     GROWTH = 32 << 20           # bytes that one mask may add to what is remembered; beyond this the walk makes it
     STEP = 16                   # the cost of a question or a part by itself, in trie nodes
 
-# With so many trie nodes below a node, or more, each terminal is asked by itself.
+# The fewest trie nodes below a node at which each terminal is asked by itself.
 # PERF: the first 100 masks of SQL with Llama 3 took 8 ms with 1,000 and with 3,000, 15 with 8,000, 18 with 20,000.
 cdef uint32_t SPLIT_NODES = 8 if DEBUG else 1000
 # Trie nodes that one mask may visit; beyond this the merged walk makes it.
@@ -126,7 +126,7 @@ cdef class Answers:
         return self.new_visit()
 
     cdef int spend(self, uint64_t n) except -1 nogil:
-        """Subtract so many steps, each about a trie node, from the budget of the mask."""
+        """Subtract n steps, each about a trie node, from the budget of the mask."""
         if n > self.budget:
             with gil:
                 raise LimitError(f"mask: more than {BUDGET} steps")

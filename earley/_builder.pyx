@@ -31,7 +31,7 @@ from earleymask.trie._quotient cimport members_of, n_members, n_tokens_of, token
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
 cdef enum:
-    SPARSE = 512                # a part with so many tokens at most keeps them as a list instead of a bitmap
+    SPARSE = 512                # the most tokens that a part keeps as a list instead of a bitmap
     MANY_DIFFERENCES = 4096     # trie nodes at which `build_like` compares two regexes before it gives up
     OPEN = 32                   # a matched node is open if more trie nodes than these are below one at which tokens die
 

@@ -39,7 +39,7 @@ cdef enum:
     IGNORED = 0xFFFFFFFF        # in `sources`, in place of an outcome: an ignored lexeme
 
 
-# A collection starts when at least so many words are kept; few in debug builds, so that tests collect all the time.
+# The fewest words kept at which a collection starts. Few in debug builds, so that tests collect all the time.
 cdef size_t COLLECT_WORDS = 1 << 10 if DEBUG else 1 << 16
 
 cdef class Chart:

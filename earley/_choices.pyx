@@ -19,7 +19,7 @@ from earleymask.earley._tables cimport (
 from earleymask.earley.errors import LimitError
 
 cdef enum:
-    MAX_BYTES = 1 << 27         # the texts of one list may have so many bytes together
+    MAX_BYTES = 1 << 27         # the most bytes of all texts of one list together
 
 
 cdef uint32_t make_choices(Nodes nodes, list texts) except? 0xFFFFFFFF:

@@ -47,7 +47,7 @@ cdef class Meter:
         return 0
 
     cdef int allow(self, object limits, double seconds) except -1:
-        """Allow so many seconds, the rest of the time in `limits`, until the grammar is finished."""
+        """Allow this number of seconds, the rest of the time in `limits`, until the grammar is finished."""
         self.limits = limits
         self.most_ns = <int64_t> min(max(seconds, 0) * 1e9, 9e18)
         self.left = STEPS

@@ -342,8 +342,8 @@ cdef class Regexes(Unions):
         return nullable(self, self.known(node))
 
     def limit_time(self, limits, double seconds):
-        """Let all searches together take at most so many seconds (`LimitError`) until a grammar over the nodes is
-        finished: the rest of the time that `limits`, a `Limits`, allows for loading."""
+        """Bound the time of all searches until a grammar over the nodes is finished; beyond it, they raise LimitError.
+        `seconds`: what remains of the time that `limits`, a `Limits`, allows for loading."""
         self.meter.allow(limits, seconds)
 
     cpdef bint is_empty(self, node) except -1:

@@ -14,7 +14,7 @@ from ..grammar import Grammar
 EXIT_OK, EXIT_NO, EXIT_ERROR = 0, 1, 2
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 MAX_EXPECTED = 20
-"""A message lists at most so many names of what is expected, and gives the number of the others."""
+"""The most names of what is expected that a message lists. It gives the number of the others."""
 SHOWN_BEFORE, SHOWN_AFTER = 60, 20
 """So many characters of a long line are shown before and after the caret; an ellipsis stands for the others."""
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ...earley.limits import Limits
 
 MAX_NAME = 60
-"""A terminal that is not a rule is named by its text in the grammar, cut to so many characters."""
+"""The most characters of the name of a terminal that is not a rule: its text in the grammar, cut to this length."""
 
 
 def load(text: str, start: str, limits: Limits) -> tuple[Engine, tuple[GrammarWarning, ...]]:

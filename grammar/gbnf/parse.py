@@ -25,8 +25,8 @@ from ..source import BYTE_ORDER_MARK, SourceText
 from .tree import Choice, Definition, Node, Reference, Repeat, Sequence, Text, Token
 
 MAX_HEIGHT = 250
-"""At most so many nodes (groups, sequences, repetitions) on a way down in a rule's expression. It bounds the recursion
-of functions that walk trees. Beyond it, GrammarLimitError."""
+"""The most nodes (groups, sequences, repetitions) on a way down in a rule's expression. It bounds the recursion of
+functions that walk trees. Beyond it, GrammarLimitError is raised."""
 
 _COMMENT = re.compile(r"#[^\r\n]*")
 _NAME = re.compile(r"[A-Za-z0-9_-]+")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .tree import Place, Resource
 
 MAX_WORDS = 32
-"""A pattern with at most so many texts is kept as words, like an enumeration."""
+"""The most texts of a pattern that is kept as words, like an enumeration."""
 
 _UNEVALUATED = frozenset(["unevaluatedItems", "unevaluatedProperties"])
 

@@ -15,7 +15,7 @@ _IDENTITIES = frozenset(["$id", "id", "$schema"])
 """Keywords with which a branch may be of another draft."""
 _NEEDED = frozenset(["type", "properties", "required"])
 MAX_TRIED = 3
-"""At most so many required members are tried as the one that distinguishes branches."""
+"""The most required members that are tried as the one that distinguishes branches."""
 
 
 def in_some(branches: list[Any], known: dict[str, int]) -> list[Any] | None:

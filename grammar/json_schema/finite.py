@@ -29,13 +29,14 @@ if TYPE_CHECKING:
     from .text_sets import Texts
 
 MAX_LISTED = 256
-"""At most so many values are listed. For `uniqueItems` the states of the parser distinguish listed values."""
+"""The most values of a list. A set with more has no list. For `uniqueItems`, the states of the parser distinguish
+listed values."""
 MAX_LISTED_DEPTH = 8
-"""Arrays and objects within each other that are listed; deeper ones count as many."""
+"""The most arrays and objects within each other that are listed. Deeper ones have no list."""
 MAX_COUNTED = 1 << 12
-"""Texts of a pattern, and numbers, are counted up to so many. Whether more exist is not decided."""
+"""The most texts of a pattern, or numbers, that are counted. Whether more exist is not decided."""
 MAX_STEPS = 1 << 16
-"""At most so many states of a pattern are visited to count its texts; then a LimitError is raised."""
+"""The most states of a pattern that are visited to count its texts. Beyond it, LimitError is raised."""
 N_CHARACTERS = 0x110000 - 0x800
 """All code points but surrogates."""
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .tree import Place
 
 MAX_LENGTH = 1 << 31
-"""In code points. A bound of so many or more is none: no text is so long."""
+"""The least bound on the length of a text, in code points, that is ignored: no text is so long."""
 
 TYPES = {
     "null": Values(True, 0, (), NO_TEXTS, (), ()),

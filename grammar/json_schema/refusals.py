@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .tree import Place
 
 LONG = 100
-"""Digits of numbers that no limit can refuse: a number of at most so many digits is not tried out."""
+"""The most digits of a number that is accepted without a trial, because no limit refuses it."""
 
 
 class Refusals:
@@ -231,7 +231,7 @@ class Refusals:
 
 
 def is_long(value: object) -> bool:
-    """Whether a number may have so many digits, written without an exponent, that it meets a limit."""
+    """Whether a number, written without an exponent, may have more than LONG digits and so exceed a limit."""
     if isinstance(value, Decimal):
         _, digits, exponent = value.as_tuple()
         return len(digits) > LONG or not isinstance(exponent, int) or abs(exponent) > LONG

@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from .tree import Place
 
 MAX_TERMS = 1 << 5
-"""At most so many terms of one schema are rehearsed: the first ones from the root on."""
+"""The most terms of one schema that are rehearsed: the first ones from the root on."""
 MAX_STATES = 8
-"""For each terminal that is tried, the next byte is computed after the so many shortest beginnings of its texts."""
+"""The number of beginnings of texts after which the next byte of a terminal is computed: the shortest ones."""
 N_TEXTS, MAX_LENGTH = 2, 24
-"""And along so many texts at random, of up to so many bytes."""
+"""The number of random texts along which the next byte of a terminal is computed, and their greatest length in
+bytes."""
 MAX_NODES = 1 << 12
-"""At most so many regex nodes, and those of one further byte, are made to try one terminal."""
+"""The number of new regex nodes after which no further byte of a terminal is tried."""
 MAX_LEFT_OUT = 64
-"""Without `strict`, places are left out one after the other, at most so many; then the schema is refused."""
+"""The most places that are left out without `strict`, one after the other. Beyond it, the schema is refused."""
 MAX_KEPT = 1 << 15
-"""A grammar continues with the engine of its rehearsal if that has at most so many regex nodes; otherwise it begins
-with a new one."""
+"""The most regex nodes with which a grammar keeps the engine of its rehearsal. With more, it begins with a new one."""
 
 
 class Rehearsal:
@@ -61,13 +61,13 @@ class Rehearsal:
         self.rules = self.loader.rehearsed = {}
         self.waiting = [algebra.place(algebra.documents.root)]  # all terms that were found
         self.met = set(self.waiting)
-        self.n_symbols = 0  # so many symbols of the loader have been added to `waiting`
+        self.n_symbols = 0  # the symbols of the loader that have been added to `waiting`
         self.term = 0  # the term at work
 
     def run(self) -> None:
         """Rehearse. Raises LimitError, with a pointer, if a text could exceed a limit."""
         try:
-            for term in self.waiting:  # which grows
+            for term in self.waiting:  # the list grows meanwhile
                 if len(self.waiting) > MAX_TERMS:
                     break
                 self.term = term

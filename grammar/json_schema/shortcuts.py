@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from .tree import Place
 
 MAX_LOOKED = 4
-"""At most so many references and branches within each other are followed to see that something satisfies a schema."""
+"""The most references and branches within each other that are followed to see that a value satisfies a schema."""
 MAX_NEAR = 8
-"""The meanings of at most so many branches, or parts of an intersection, are computed to see that nothing is in it."""
+"""The most branches, or parts of an intersection, whose meanings are computed to see that no value is in it."""
 
 
 def plain_scalars(algebra: Meaning, term: int) -> Values | None:

@@ -22,9 +22,10 @@ NO_WORDS: Words = frozenset()
 
 NOTHING = Chars(())
 MAX_WITHIN = 20
-"""At most so many trees within each other are read to find what they say about lengths."""
+"""The most trees within each other that are read to find what they say about lengths."""
 MAX_WEIGHT = 1 << 12
-"""A set may be combined of at most so many sets, counted with repetitions: each use of a set is written out."""
+"""The most sets of which one set is combined. Each use of a set counts, because it is written out. Beyond it,
+GrammarLimitError is raised."""
 
 
 class Texts:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_COMPARED = 8
-"""Up to so many sets of numbers in a union are compared with each other."""
+"""The most sets of numbers of a union that are compared with each other. In larger unions, none is dropped."""
 
 
 class ValueSets(OfAlgebra):

@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from .tree import Place
 
 MAX_BITS = 10
-"""The weight of `multipleOf` that is not heavy: 2 ** MAX_BITS remainders are as many as may be distinguished."""
+"""The greatest sum of weights of `multipleOf` that is not heavy: 2 ** MAX_BITS remainders may be distinguished."""
 MAX_PATTERNS = 16
-"""The weight of patterns (`size_of`) that is not heavy."""
+"""The greatest sum of weights of patterns (`size_of`) that is not heavy."""
 MAX_CHOICES = 10
-"""The weight of choices that is not heavy: 2 ** MAX_CHOICES combinations of branches."""
+"""The greatest sum of weights of choices that is not heavy: 2 ** MAX_CHOICES combinations of branches."""
 MAX_LISTS = 4
-"""So many constants that are arrays can be negated together, whatever is in them; more are heavy."""
+"""The most constants that are arrays and can be negated together, whatever is in them. More are heavy."""
 MAX_LOOKED = 1 << 10
-"""The most places that are visited, counted each time that they meet others. Beyond, all that has a weight is heavy."""
+"""The most places that are visited, counted each time that they meet others. Beyond it, everything with a weight counts
+as heavy."""
 
 NONE: frozenset[Place] = frozenset()
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .protocols import GrammarLoader
 
 MAX_EMBEDDED = 50
-"""At most so many grammars within each other: they are read recursively. Beyond it, GrammarLimitError."""
+"""The most grammars within each other. They are read recursively. Beyond it, GrammarLimitError is raised."""
 
 
 class _Part(NamedTuple):

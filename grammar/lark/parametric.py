@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .scope import Found
 
 MAX_NESTING = 50
-"""At most so many conditions within each other: they are read recursively. Beyond it, GrammarLimitError."""
+"""The most conditions within each other. They are read recursively. Beyond it, GrammarLimitError is raised."""
 
 BITS = 64
 

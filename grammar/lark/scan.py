@@ -38,7 +38,8 @@ MARK = 9  # everything else
 NOTHING = 10  # END
 
 MAX_BLOCKS = 20
-"""At most so many blocks `%lark {...}` within each other: the scanner recurses. A deeper one is a syntax error."""
+"""The most blocks `%lark {...}` within each other. It bounds the recursion of the scanner. A deeper one is a syntax
+error."""
 
 END = ""
 """The last lexeme of every text. If something in the text is no lexeme, END stands for the rest of the text, too: then

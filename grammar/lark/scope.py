@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from ..model.model import Symbols
 
 MAX_CHANGES = 10_000
-"""At most so many `%override` and `%extend` in one text. Between definitions the changes that remain are copied, so the
-time grows with the square of their number. Beyond it, GrammarLimitError."""
+"""The most `%override` and `%extend` in one text. Beyond it, GrammarLimitError is raised. Between definitions the
+changes that remain are copied, so the time grows with the square of their number."""
 
 _REPLACE = "write `%override` to replace a definition"
 

@@ -61,12 +61,12 @@ if TYPE_CHECKING:
     from ...earley.limits import Limits
 
 MAX_DEPTH = 200
-"""At most so many levels in the tree of a terminal, including the trees of the terminals in it, because the functions
-here recurse. It allows some hundred terminals within each other. Beyond it, GrammarLimitError."""
+"""The most levels in the tree of a terminal, which includes the trees of the terminals in it. It bounds the recursion
+of the functions here, and allows some hundred terminals within each other. Beyond it, GrammarLimitError is raised."""
 
 MAX_PATTERN = 1_000_000
-"""At most so many characters in the text that is built for a terminal: pieces that are used often can make it grow
-exponentially. Beyond it, GrammarLimitError."""
+"""The most characters of the text that is built for a terminal. Pieces that are used often can make it grow
+exponentially. Beyond it, GrammarLimitError is raised."""
 
 # Finds pieces that may mean something else beside others than alone: an alternative without a group; a quantifier, a
 # number or a brace at an end, which the neighbour could continue; a global flag. And pieces in which the order of
