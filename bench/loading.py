@@ -25,7 +25,7 @@ from .harness.measure import no_garbage_collection
 
 GRAMMAR = ROOT / "bench" / "grammars" / "fifty.lark"
 EVICTED_BYTES = 32 << 20
-"""So many bytes are written to empty the processor's caches; most processors have smaller ones."""
+"""The number of bytes that are written to empty the processor's caches; most processors have smaller ones."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -616,7 +616,7 @@ cdef class Matcher:
         for i in range(n_pairs_at(self.chart, position)):
             state = pair_state(self.chart, position, i)
             for k in range(n_terminals(self.engine.lexer, state)):
-                # If nothing of a lexeme is left, it has ended here; another pair has what may follow it.
+                # If nothing of a lexeme remains, it has ended here; another pair has what may follow it.
                 if node_at(self.engine.lexer, state, k) != R_EPSILON:
                     found.add(terminal_at(self.engine.lexer, state, k))
         return found

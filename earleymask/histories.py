@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 DEFAULT_CAPACITY = 64
-"""So many histories are remembered. With more, the least recently used one is dropped."""
+"""The most histories that are remembered. Beyond it, the least recently used one is dropped."""
 KEY_BYTES = 4
 """The number of bytes that a token takes in a key. An id has at most 22 bits, as in a trie node, so it fits."""
 

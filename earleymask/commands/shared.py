@@ -16,7 +16,7 @@ EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 MAX_EXPECTED = 20
 """The most names of what is expected that a message lists. It gives the number of the others."""
 SHOWN_BEFORE, SHOWN_AFTER = 60, 20
-"""So many characters of a long line are shown before and after the caret; an ellipsis stands for the others."""
+"""The most characters of a long line that are shown before and after the caret. An ellipsis stands for the others."""
 
 
 class CommandError(Exception):

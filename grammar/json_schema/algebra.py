@@ -85,7 +85,7 @@ class Algebra(Terms):
                 return sets.complement(self.values(term ^ 1))
             return constants(self, [part]) if kind == CONSTANT else part
         if term & 1 and self.dropped and (part.written in self.weakened or not _UNEVALUATED.isdisjoint(part.schema)):
-            return ALL_VALUES  # a value may violate just what is left out
+            return ALL_VALUES  # a value may violate just what was dropped
         if not _UNEVALUATED.isdisjoint(part.schema):
             found = self.evaluation().values(part)
             return sets.complement(found) if term & 1 else found

@@ -179,7 +179,7 @@ def exactly_one(algebra: Meaning, terms: list[int], around: Values) -> list[int]
     sets = algebra.sets
     branches = [algebra.values(term) for term in terms]
     within = [sets.intersection(around, values) for values in branches]
-    # (If keywords are left out, a branch may seem to allow everything.)
+    # (If keywords are dropped, a branch may seem to allow everything.)
     masks = [None] * len(branches) if algebra.dropped else unshared(branches)
     left = [
         values if mask is None else sets.intersection(values, mask) for values, mask in zip(within, masks, strict=True)

@@ -174,7 +174,7 @@ class ObjectRules:
         self.add_names(sorted(found))
 
     def can_meet(self, atom: Atom) -> int:
-        """Return the bits of the demands that a key of the atom may meet, as far as this shows at once."""
+        """Return the bits of the demands that a key of the atom may meet, as far as that is quick to see."""
         algebra = self.loader.algebra
         found = 0
         for bit, exist in enumerate(self.shape.exists):

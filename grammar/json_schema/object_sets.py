@@ -267,8 +267,8 @@ class ObjectSets(OfAlgebra):
         return tuple(left)
 
     def relative(self, base: ObjectShape, shape: ObjectShape) -> ObjectShape | None:
-        """Return what the shape demands beyond `base`; ANY_OBJECT if that is nothing. Return None if it shows at once
-        that no object has both shapes."""
+        """Return what the shape demands beyond `base`; ANY_OBJECT if that is nothing. Return None if it is quick
+        to see that no object has both shapes."""
         is_nothing = self.algebra.is_nothing
         in_base = dict(base.named)
         wanted = dict(shape.named)
@@ -351,7 +351,7 @@ class ObjectSets(OfAlgebra):
         return value
 
     def intersection(self, left: ObjectShape, right: ObjectShape) -> ObjectShape | None:
-        """Return the objects of both shapes; None if it shows at once that there are none."""
+        """Return the objects of both shapes; None if it is quick to see that there are none."""
         if right.is_constant and not left.is_constant:
             return self.intersection(right, left)
         both = self.narrowed
@@ -392,7 +392,7 @@ class ObjectSets(OfAlgebra):
         most: int | None,
         is_constant: bool = False,
     ) -> ObjectShape | None:
-        """Return the shape in a simple form; None if it shows at once that no object has it."""
+        """Return the shape in a simple form; None if it is quick to see that no object has it."""
         is_nothing = self.algebra.is_nothing
         for name in required:
             if is_nothing(named[name]):

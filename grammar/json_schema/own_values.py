@@ -79,7 +79,7 @@ _OBJECTS = frozenset(
 
 def own_values(algebra: Meaning, place: Place, is_negated: bool = False) -> Values:
     """Return what the keywords of a place say, without its applicators in place. `is_negated`: the result will be
-    negated; it is the same unless keywords are left out within `propertyNames`."""
+    negated; it is the same unless keywords are dropped within `propertyNames`."""
     schema = algebra.keywords(place)
     kind = schema.get("type")
     if kind is None:
@@ -145,7 +145,7 @@ def object_shape(algebra: Meaning, place: Place, is_negated: bool = False) -> Ob
         for_all.append(ForAll(left, others))
     if "propertyNames" in schema:
         names = algebra.child(place, "propertyNames")
-        # Both the names and their complement are too large if something is left out.
+        # Both the names and their complement are too large if keywords are dropped.
         refused = (
             algebra.values(names ^ 1).texts
             if is_negated and algebra.dropped

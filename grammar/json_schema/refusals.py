@@ -35,9 +35,9 @@ LONG = 100
 
 
 class Refusals:
-    """Finds what is to be left out of a schema.
+    """Finds which keywords of a schema must be dropped.
 
-    dropped: place -> keyword -> why it is left out.
+    dropped: place -> keyword -> why it is dropped.
     """
 
     def __init__(self, documents: Documents, algebra: Algebra) -> None:
@@ -50,7 +50,7 @@ class Refusals:
         self.survey = Survey(documents, self.dropped)
 
     def run(self) -> Survey:
-        """Find what is left out (`dropped`), and return the survey of the schema.
+        """Find which keywords are `dropped`, and return the survey of the schema.
 
         Raises GrammarError, with all that cannot be enforced if `strict`, and for circles.
         """
@@ -194,8 +194,8 @@ class Refusals:
     # Unique items.
 
     def check_unique(self) -> None:
-        """Refuse `uniqueItems` where items cannot be distinguished: see `unique`. This comes last, for what is left
-        out of a schema may be what says that items are few."""
+        """Refuse `uniqueItems` where items cannot be distinguished: see `unique`. This comes last, because a dropped
+        keyword may be the one that allows only few items."""
         from .algebra import Algebra
         from .unique import NO_DOUBT, UniqueItems
 

@@ -44,7 +44,7 @@ bytes."""
 MAX_NODES = 1 << 12
 """The number of new regex nodes after which no further byte of a terminal is tried."""
 MAX_LEFT_OUT = 64
-"""The most places that are left out without `strict`, one after the other. Beyond it, the schema is refused."""
+"""The most places that are dropped without `strict`, one after the other. Beyond it, the schema is refused."""
 MAX_KEPT = 1 << 15
 """The most regex nodes with which a grammar keeps the engine of its rehearsal. With more, it begins with a new one."""
 
@@ -227,8 +227,8 @@ def try_states(regexes: Regexes, start: int) -> None:
 
 
 def rehearsed(algebra: Algebra, within: set[Place] | None, loader_of: type[SchemaLoader]) -> Rehearsal:
-    """Return the rehearsal of an algebra after nothing has exceeded a limit; without `strict`, that of an algebra from
-    which keywords are left out until nothing does. `within`: `reaching` of `Rehearsal`."""
+    """Return a rehearsal in which nothing has exceeded a limit. Without `strict`, drop keywords until that is so.
+    `within`: `reaching` of `Rehearsal`."""
     rehearsal = Rehearsal(algebra, within, loader_of)
     for _ in range(MAX_LEFT_OUT):
         try:

@@ -63,8 +63,8 @@ def is_shallow(algebra: Meaning, term: int) -> bool:
 
 
 def is_something(algebra: Meaning, term: int) -> bool:
-    """Whether it shows at once that the term allows some value, which is the rule. For other terms the engine proves
-    it, from what they mean."""
+    """Whether it is quick to see that the term allows some value. That is usual. For other terms the engine decides it
+    from what they mean."""
     if plain_scalars(algebra, term) is not None:
         return True
     place = algebra.place_of(term)
@@ -72,7 +72,7 @@ def is_something(algebra: Meaning, term: int) -> bool:
 
 
 def have_scalar(algebra: Meaning, values: Values) -> bool:
-    """Whether it shows at once that some scalar is among the values."""
+    """Whether it is quick to see that some scalar is among the values."""
     if values.null or values.booleans:
         return True
     if values.numbers and values.numbers[0].spelled != AS_DECIMALS:  # with `number_plain` integers are not

@@ -55,7 +55,7 @@ MAX_DEPTH = 64
 class Survey:
     """The survey of the places that a check has reached.
 
-    dropped: the keywords that are left out, place by place; these are not counted.
+    dropped: the keywords that are dropped, place by place; these are not counted.
     """
 
     def __init__(self, documents: Documents, dropped: dict[Place, dict[str, str]]) -> None:
@@ -68,7 +68,7 @@ class Survey:
         # Where something may be negated.
         self.negations: list[list[Place]] = []  # schemas that may have to be negated
         self.with_contains: list[Place] = []  # with a `contains` that is negated beside `uniqueItems` alone
-        self.narrowed: list[Place] = []  # with formats of which some texts are left out
+        self.narrowed: list[Place] = []  # with formats of which some texts are never written
         self.large: list[tuple[Place, str]] = []  # with keywords that allow very many items or members
         self.whole: list[tuple[Place, str]] = []  # with bounds that can be spelled for integers alone
         self._negated: set[Place] | None = None

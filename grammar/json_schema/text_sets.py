@@ -283,7 +283,7 @@ def within(tree: Node, least: int, most: int | None, depth: int) -> Node | None:
 
 
 def union_of(sets: list[Texts]) -> Texts:
-    """Return the union of sets, made of halves, so that trees do not become deep."""
+    """Return the union of sets. Unite halves first, so that trees do not become deep."""
     if len(sets) == 1:
         return sets[0]
     half = len(sets) // 2

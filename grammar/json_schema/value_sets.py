@@ -126,7 +126,7 @@ class ArraySets(OfAlgebra):
     """The operations on shapes of arrays."""
 
     def intersection(self, left: ArrayShape, right: ArrayShape) -> ArrayShape | None:
-        """Return the arrays of both shapes; None if it shows at once that there are none."""
+        """Return the arrays of both shapes; None if it is quick to see that there are none."""
         intersection = self.algebra.intersection
         n = max(len(left.prefix), len(right.prefix))
         prefix = [intersection(left.item(index), right.item(index)) for index in range(n)]
@@ -149,7 +149,7 @@ class ArraySets(OfAlgebra):
         contains: tuple[Contains, ...],
         unique: int,
     ) -> ArrayShape | None:
-        """Return the shape in a simple form; None if it shows at once that no array has it."""
+        """Return the shape in a simple form; None if it is quick to see that no array has it."""
         is_nothing = self.algebra.is_nothing
         if unique == UNIQUE | REPEATS:
             return None

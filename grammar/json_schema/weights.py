@@ -99,7 +99,7 @@ class Weights:
         n_looked = 0
         alone = [place for place in survey.edges if self.is_near(place) and not is_reference(place.schema)]
         waiting = [self.in_place(place) for place in [*alone, *survey.meeting]]
-        for together in waiting:  # which grows
+        for together in waiting:  # the list grows meanwhile
             if together in known:
                 continue
             known.add(together)

@@ -71,8 +71,8 @@ class Embedded:
                 else:
                     self.named(loader, node, symbol)
             except GrammarError as error:
-                # An error about the embedded grammar as a whole has the place of that grammar. A hint to give another
-                # start rule is left out: `start` is the option of the outermost grammar alone.
+                # An error about the embedded grammar as a whole has the place of that grammar. Drop a hint to give
+                # another start rule: `start` is the option of the outermost grammar alone.
                 if error.line is None and not isinstance(error, GrammarLimitError):
                     hint, option = (None, None) if error.option == "start" else (error.hint, error.option)
                     raise scope.error(error.message, node, hint).set_option(option) from error

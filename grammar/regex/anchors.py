@@ -46,7 +46,7 @@ def few_words(node: Node, most: int) -> list[str] | None:
 
 
 def _side(node: Node, last: bool) -> Node:
-    """Return `node`, which begins (if `last`: ends) where the text does, without anchors there."""
+    """Return `node` without anchors at its beginning or, if `last`, at its end, which is that of the text."""
     if _is_anchor(node, last):
         return _EMPTY_TEXT
     if isinstance(node, Union):
