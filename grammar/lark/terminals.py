@@ -28,10 +28,9 @@ from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from ..regex import python as regex_syntax
-from ..regex.ast import And, Chars, Concat, Literal, Not, Union
+from ..regex.ast import And, Chars, Concat, Literal, Not, Union, widths
 from ..regex.ast import Node as Regex
 from ..regex.ast import Repeat as RegexRepeat
-from ..regex.lookaround import widths
 from ..regex.lower import lower
 from .literals import LiteralError, range_ends, regexp_text, source_position, split, string_text
 from .scope import Elsewhere, Found, Scope, special_of
