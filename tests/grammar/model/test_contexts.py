@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from earleymask import Grammar, GrammarError, LimitError, Matcher, Vocabulary
 from earleymask.trie import Vocabulary as Tokens
+from support.effort import effort
 from support.lark_oracle import lark_accepts, lark_parser, strings, we_accept
 
 BYTES = Vocabulary.bytes()
@@ -156,7 +157,7 @@ symbols = st.sampled_from([*PIECES, "x", "y"])
 alternatives = st.lists(st.lists(symbols, max_size=3), min_size=1, max_size=3)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=effort(100, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(alternatives, alternatives, alternatives, st.lists(st.sampled_from(IGNORED), max_size=2, unique=True))
 def test_random_grammars(start, x, y, ignored):
     definition = Definition({"start": start, "x": x, "y": y}, ignored)
@@ -191,7 +192,7 @@ looking = st.builds(
 refused: Counter[str] = Counter()
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=effort(125, 500), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(looking, looking | st.sampled_from(["a", "b", "[ab ]", "[ab]+"]), st.sampled_from(["", " ", " +", "b"]))
 def test_random_lookaheads(first, second, ignored):
     """They agree with the definition; most look several characters beyond their end."""
@@ -215,7 +216,7 @@ def test_random_lookaheads(first, second, ignored):
 
 def test_few_lookaheads_were_refused():
     """Runs after the test above. The refused lookaheads are unbounded."""
-    assert sum(n for reason, n in refused.items() if "no sentence" not in reason) <= 150, refused
+    assert sum(n for reason, n in refused.items() if "no sentence" not in reason) <= effort(40, 150), refused
 
 
 def test_lark_sees_the_rest_of_the_text_as_well():
