@@ -2,9 +2,9 @@
 
     python -m bench.long_output [--tokens 100000] [--texts json language sql] [--vocabulary llama3]
 
-One matcher follows a text of at least so many tokens, and fills a mask at each. The last tenth of the text repeats the
-first tenth: masks at different places of a text differ a hundredfold, so only equal text can be compared. The report
-has the masks of both tenths, and the memory at the end of each, by `Matcher.stats()` and the system.
+One matcher follows a text of at least `--tokens` tokens, and fills a mask at each. The last tenth of the text repeats
+the first tenth: masks at different places of a text differ a hundredfold, so only equal text can be compared. The
+report has the masks of both tenths, and the memory at the end of each, by `Matcher.stats()` and the system.
 """
 
 from __future__ import annotations

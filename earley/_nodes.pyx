@@ -283,10 +283,10 @@ cdef class Nodes:
         return self.make_sorted(K_AND, base)
 
     cdef bint is_contradictory(self, size_t base) noexcept nogil:
-        """Return whether one of stack[base:] is negated by another one, maybe as part of a union: x & ~(x | y).
+        """Return whether one of stack[base:] is negated by another one, alone or as part of a union: x & ~(x | y).
 
-        Without this, the states of "none of these patterns occurs" would be as many as there are sets of patterns: such
-        a state would remain after one of the patterns has been found, instead of becoming EMPTY.
+        Without this check, "none of these patterns occurs" would have a state for each set of patterns: after one of
+        them has been found, the state would not become EMPTY.
         """
         cdef const uint32_t* data = self.stack.data
         cdef const uint32_t* p

@@ -234,8 +234,8 @@ class ArrayRules:
         return found
 
     def are_used_up(self, item: int, others: list[Any] | None, after: State) -> bool:
-        """Whether more items must come, this one included, than unused values remain. False if the values cannot be
-        listed."""
+        """Whether fewer unused values remain than items that must still come, this one included. False if the values
+        cannot be listed."""
         shape = self.shape
         if shape.unique != UNIQUE or others is None or after.length <= len(shape.prefix):
             return False

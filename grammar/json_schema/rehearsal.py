@@ -54,7 +54,7 @@ class Rehearsal:
 
     def __init__(self, algebra: Algebra, reaching: set[Place] | None, loader_of: type[SchemaLoader]) -> None:
         self.algebra = algebra
-        self.reaching = reaching  # places from which something heavy is reached; None: all
+        self.reaching = reaching  # places that lead to something heavy; None: all may
         self.engine = Engine(Regexes())
         self.engine.regexes.limit_time(algebra.limits, algebra.deadline - monotonic())
         self.loader = loader_of(algebra, self.engine)
@@ -82,7 +82,7 @@ class Rehearsal:
         return self.engine.regexes.n_nodes <= MAX_KEPT
 
     def reaches(self, term: int) -> bool:
-        """Whether something heavy may be reached from the term."""
+        """Whether the term may lead to something heavy."""
         if self.reaching is None:
             return True
         part = self.algebra.parts[term >> 1]
@@ -125,7 +125,8 @@ class Rehearsal:
         self.n_symbols = len(loader.symbols)
 
     def try_scalars(self, values: Values) -> None:
-        """Try the terminals of numbers and strings that are combined, and how these continue."""
+        """Try the terminals of numbers and strings of which several sets are combined: whether they match anything, and
+        some of their states."""
         loader = self.loader
         regexes = loader.regexes
         for numbers in values.numbers:
@@ -153,7 +154,7 @@ class Rehearsal:
         return GrammarLimitError(message, pointer=places[0].pointer if places else None).copy_limit(error)
 
     def places(self) -> list[Place]:
-        """Return the places that the term at work is a combination of."""
+        """Return the places of which the term at work is a combination."""
         algebra = self.algebra
         found: list[Place] = []
         stack = [self.term]
@@ -167,8 +168,8 @@ class Rehearsal:
         return found
 
     def left_out(self) -> list[tuple[Place, str]]:
-        """Return what to leave out so that the term at work becomes simpler: the applicators of the last place that has
-        some, or else all keywords but `type` of the last place that has some."""
+        """Return the keywords to drop so that the term at work becomes simpler: the applicators of the last place that
+        has any or, if none has, all keywords but `type` of the last place that has others."""
         places = self.places()
         for place in reversed(places):
             schema = self.algebra.keywords(place)

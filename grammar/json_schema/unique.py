@@ -1,9 +1,9 @@
-"""`uniqueItems`: whether items can be distinguished, at each place where it stands.
+"""`uniqueItems`: whether items can be distinguished, at each place that has the keyword.
 
-Scalars can: by the state of the parser if they are few, by their text otherwise. Arrays and objects can if they are few
-enough to be listed (`finite.listed`). They need not be distinguished if no item at another index of the array can be
-equal to them. Other schemas that apply to the same value may say what the items are; they are read from the inside to
-the outside, as far as needed.
+Scalars always can: by the state of the parser if they are few, otherwise by their text. Arrays and objects can if they
+are few enough to be listed (`finite.listed`). They need not be distinguished if no item at another index of the array
+can be equal to them. If the schema with the keyword does not decide this, the schemas that apply it to the same value
+are read, too, from the innermost to the outermost.
 """
 
 from __future__ import annotations
@@ -111,7 +111,9 @@ class UniqueItems:
     def within(self, place: Place, passed: list[ArrayShape], inner: Doubt = NO_DOUBT) -> Doubt:
         """Return why items at a place cannot be distinguished, given all schemas that apply to the same value.
 
-        `passed` receives the arrays whose items can be. inner: the doubt given only the schema with the keyword."""
+        `passed` receives the shapes of arrays whose items can be distinguished. inner: the doubt if only the schema
+        with the keyword is read.
+        """
         try:
             arrays = self.algebra.values(self.algebra.place(place)).arrays
         except LimitError as error:
@@ -134,8 +136,8 @@ class UniqueItems:
         return NO_DOUBT
 
     def doubt_around(self, place: Place) -> Doubt:
-        """Return why too few items that differ may be left, though a place by itself leaves enough of them: another
-        schema that applies to the value may demand more items, or allow fewer values."""
+        """Return why there may be too few different items, although the place alone allows enough of them: another
+        schema that applies to the same value may demand more items, or allow fewer values."""
         waiting = [place]
         met: set[Place] = set()
         while waiting:

@@ -378,7 +378,7 @@ class LarkLoader:
     # What Lark does not have. The modules are imported lazily, because few grammars need them.
 
     def append_extended(self, tree: Extended, symbols: list[int]) -> None:
-        """Append to `symbols` what an expression that Lark does not have becomes."""
+        """Append to `symbols` the symbols for an expression that Lark does not have."""
         if isinstance(tree, (Intersection, Complement)) or (isinstance(tree, Block) and tree.raw[:6] == "%regex"):
             symbols.append(self.composed_symbol(tree))
         elif isinstance(tree, Attributed):

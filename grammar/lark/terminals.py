@@ -370,7 +370,8 @@ class TerminalBuilder:
         return self._error(error.message, node, error.hint, shift)
 
     def _literals(self, tree: Node, seen: set[Found]) -> Iterator[tuple[Node, Scope]]:
-        """Yield the literals of `tree`, and once each those of the terminals in it, with the scopes of their texts."""
+        """Yield the literals of `tree` and of the terminals in it, each with the scope of its text. Read no terminal
+        twice."""
         if isinstance(tree, TerminalName):
             found = self._context.find_terminal(tree)
             if found not in seen:
