@@ -439,10 +439,10 @@ cdef class Builder:
         return self.finish(trie_node, regex)
 
     cdef int walk_differences(self, uint32_t trie_node, uint32_t regex, uint32_t other) except -1 nogil:
-        """Find the nodes below which tokens die, or may leave, in one of the regexes only, and walk below these anew.
+        """Walk anew below the nodes at which the two regexes differ: at which tokens die, or may leave, in only one of
+        them. Return False if these nodes are many.
 
-        "All but some words" and "everything" differ along these words only: at few nodes. Return False if there are
-        many.
+        A regex without some words differs from the whole regex only along these words, which is at few nodes.
         """
         cdef uint32_t i = 0, end = self.trie.n_nodes, d, byte, target, n = 0
         cdef node_t packed

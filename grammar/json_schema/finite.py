@@ -169,7 +169,7 @@ def n_different(values: list[Any]) -> int:
 def words(texts: Texts, limit: int, questions: Questions | None = None) -> list[str] | None:
     """Return all texts of a set; None if they are more than `limit`. Raises LimitError if that takes too long.
 
-    questions: those of the same schema, which may know the set.
+    questions: the `Questions` of the same schema, which may have lowered the set already.
     """
     if texts.words is not None:
         found = [word for word in texts.words if not any("\ud800" <= char <= "\udfff" for char in word)]
