@@ -92,7 +92,7 @@ class ArrayRules:
             if verdict == TOO_FEW:
                 return int(self.loader.engine.add_lazy("nothing", list))
             if verdict != ENOUGH:
-                raise GrammarLimitError("cannot determine whether enough items that differ exist; demand fewer of them")
+                raise GrammarLimitError("cannot determine whether enough different items exist; demand fewer of them")
             self.is_endless = self.shape.least > 1 and not self.shape.contains and self.are_enough()
         return self.symbol(State(0, (0,) * len(self.shape.contains), NONE_USED))
 
