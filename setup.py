@@ -79,7 +79,12 @@ if not (DEBUG or FULL):
     CORE_FLAGS = ["-O2"]
     HOT_FLAGS = ["-O1"]
     GRAMMAR_FLAGS = ["-Og", "-fguess-branch-probability", "-freorder-blocks", "-finline-functions-called-once"]
-HOT = {f"{PACKAGE}.grammar.json_schema.{name}" for name in ("check", "object_sets", "shortcuts", "terms", "value_sets")}
+HOT_MODULES = {
+    "json_schema": ("check", "object_sets", "shortcuts", "terms", "value_sets"),
+    "lark": ("expressions", "load", "scan", "tree"),
+    "model": ("compile",),
+}
+HOT = {f"{PACKAGE}.grammar.{folder}.{name}" for folder, names in HOT_MODULES.items() for name in names}
 # Added after the flags of the Python that builds. `-g0`: debug information makes extensions five times as large. `-w`:
 # the warnings are about Cython's C, which nobody edits.
 UNIX_FLAGS = ["-g", "-fno-omit-frame-pointer", "-w"] if DEBUG else ["-g0", "-fomit-frame-pointer", "-w"]
@@ -90,7 +95,7 @@ MSVC_FLAGS = ["/Od", "/Zi"] if DEBUG else ["/O2"]
 # Processes that translate and compile.
 N_JOBS = min(os.cpu_count() or 1, 8)
 # What a build was made with; where it differs from what an earlier one left behind, everything is made anew.
-FLAGS = CORE_FLAGS, HOT_FLAGS, GRAMMAR_FLAGS, UNIX_FLAGS, MSVC_FLAGS
+FLAGS = CORE_FLAGS, sorted(HOT), HOT_FLAGS, GRAMMAR_FLAGS, UNIX_FLAGS, MSVC_FLAGS
 RECIPE = repr((VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, SHARED, MACROS, FLAGS))
 
 

@@ -24,9 +24,9 @@ PHASES = ("vocabulary", "grammars", "cold masks", "second masks", "warm masks", 
 MARKER = "getppid"
 """A function of libc that nothing else calls here. Whenever it is called, valgrind writes its counts to a file."""
 N_TOKENS = 120
-"""Each text is followed for at most so many tokens: under valgrind, code runs tens of times slower."""
+"""The most tokens for which a text is followed: under valgrind, code runs tens of times slower."""
 N_RECURRING = 200
-"""So many masks are filled at one position for the phase of recurring masks."""
+"""The number of masks that the phase of recurring masks fills at one position."""
 
 
 def job() -> dict[str, Any]:

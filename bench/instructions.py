@@ -41,7 +41,7 @@ TOLERANCE = 0.05
 WIDE_TOLERANCE = 0.5
 """This share is allowed if the committed counts are of another compiler, Python, numpy or processor."""
 SLACK = 50_000
-"""Any phase may differ by so many instructions: in a small phase, the variation of Python itself is a large share."""
+"""The number of instructions by which any phase may differ: Python itself varies, which matters in small phases."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

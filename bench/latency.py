@@ -72,7 +72,7 @@ class Plan:
     long_tokens: int = long_output.N_TOKENS
     sizes: Sequence[int] = scaling.SIZES
     repeats: int = scaling.REPEATS
-    """So many processes are measured for each size of a vocabulary."""
+    """The number of processes that are measured for each size of a vocabulary."""
 
 
 class Loaded:

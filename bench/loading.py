@@ -36,7 +36,7 @@ WS: /[ \\t\\n]+/
 %ignore WS
 """
 EVICTED_BYTES = 32 << 20
-"""So many bytes are written to empty the processor's caches; most processors have smaller ones."""
+"""The number of bytes that are written to empty the processor's caches; most processors have smaller ones."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

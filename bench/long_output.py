@@ -2,9 +2,9 @@
 
     python -m bench.long_output [--tokens 100000] [--texts json language sql] [--vocabulary llama3]
 
-One matcher follows a text of at least so many tokens, and fills a mask at each. The last tenth of the text repeats the
-first tenth: masks at different places of a text differ a hundredfold, so only equal text can be compared. The report
-has the masks of both tenths, and the memory at the end of each, by `Matcher.stats()` and the system.
+One matcher follows a text of at least `--tokens` tokens, and fills a mask at each. The last tenth of the text repeats
+the first tenth: masks at different places of a text differ a hundredfold, so only equal text can be compared. The
+report has the masks of both tenths, and the memory at the end of each, by `Matcher.stats()` and the system.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .harness.measure import no_garbage_collection
 from .texts import families
 
 N_TOKENS = 100_000
-"""A long output has at least so many tokens."""
+"""The fewest tokens of a long output."""
 
 
 class Job(TypedDict):
@@ -36,7 +36,7 @@ class Job(TypedDict):
     kind: str
     tokens: list[int]
     tenth: int
-    """The number of tokens at the beginning, and of those at the end that repeat them."""
+    """The number of tokens in the first tenth of the text, and in the last tenth, which repeats it."""
 
 
 def work(job: Job) -> Record:

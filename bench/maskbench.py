@@ -48,11 +48,11 @@ from .harness.measure import no_garbage_collection
 RESULTS = ROOT / "bench" / "results"
 ENGINES = ("earleymask", "llguidance", "xgrammar")
 BLOCK = 50
-"""With `--first-masks`, an engine has so many schemas to itself before the next engine gets them."""
+"""The number of schemas that an engine gets with `--first-masks` before the next engine gets the same ones."""
 MAX_LISTED = 40
-"""The Markdown lists at most so many errors of one kind; the JSON file beside it has all."""
+"""The most errors of one kind that the Markdown lists; the JSON file beside it has all."""
 REASON_CHARS = 110
-"""A table shows at most so many characters of a reason."""
+"""The most characters of a reason that a table shows."""
 
 
 Given = tuple[str, Any, list[Mapping[str, Any]]]

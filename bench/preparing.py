@@ -22,9 +22,9 @@ from .harness.measure import no_garbage_collection
 
 WAYS = ("built", "file", "none")
 N_PROCESSES = 4
-"""So many processes are measured for each way and grammar."""
+"""The number of processes that are measured for each way and grammar."""
 REPEATS = 5
-"""So many later calls of `prepare` are timed in each process."""
+"""The number of later calls of `prepare` that are timed in each process."""
 
 
 class Job(TypedDict):

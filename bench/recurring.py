@@ -22,15 +22,15 @@ from .harness.figures import distribution
 from .harness.measure import no_garbage_collection
 
 BATCH = 1000
-"""A batch fills so many masks in one loop, so that the timer does not count."""
+"""The number of masks that a batch fills in one loop, so that the time of the timer itself does not matter."""
 REPEATS = 7
-"""So many batches are timed at each position; the fastest counts."""
+"""The number of batches that are timed at each position; the fastest counts."""
 N_POSITIONS = 25
-"""About so many positions are measured, at even distances in the text."""
+"""About the number of positions that are measured, at even distances in the text."""
 LONG_NS = 100_000_000
 """A batch that takes longer than this is not repeated: it is far slower than copies."""
 ALLOWED = 1.5
-"""The target: a mask may take the time of so many copies, plus that of the call."""
+"""The target: the number of copies whose time a mask may take, in addition to the time of the call."""
 
 
 class Job(TypedDict):

@@ -25,7 +25,7 @@ class Job(TypedDict):
     """The file of a saved vocabulary."""
     engines: list[str]
     number: int
-    """The number of the process; the engine that begins changes with it."""
+    """The number of the process. It decides which engine begins."""
     kind: str
     tokens: list[int]
     second_kind: str

@@ -18,7 +18,7 @@ from .harness.measure import floor_ns, no_garbage_collection
 
 SIZES = (32_000, 64_000, 128_000, 256_000)
 REPEATS = 3
-"""So many processes are measured for each size."""
+"""The number of processes that are measured for each size."""
 
 
 class Job(TypedDict):

@@ -12,7 +12,7 @@ from .harness.measure import no_garbage_collection
 
 TEXT = '["a'
 REPEATS = 20
-"""So many walks are timed; the fastest counts."""
+"""The number of walks that are timed; the fastest counts."""
 
 
 class Job(TypedDict):

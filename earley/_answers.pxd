@@ -18,7 +18,7 @@ from earleymask.trie._trie cimport TokenTrie, node_t
 
 cdef enum:
     AT_ROOT = 0                 # the first list of places: the root of the trie
-    FEW = 384                   # an answer or a mask of at most so many tokens is a list instead of a bitmap
+    FEW = 384                   # the most tokens of an answer or a mask that is a list instead of a bitmap
 
 # What a row of some skeleton, with a lexeme in some state, allows at some places: tokens, and questions to the rows
 # from which its continuations come.

@@ -1,24 +1,26 @@
 """Answers: which tokens may follow, free of the stack.
 
 A *question* is (skeleton, lexer state, places): a lexeme began at a row of this skeleton, and its bytes so far have led
-the lexer to this state; which tokens below these nodes of the trie can continue? The *answer* is a set of tokens, and a
-short list of (i, places): here the row's i-th continuation is complete, and the row from which it comes must be asked
-about these places. So an answer is computed once per grammar, wherever in a text its question comes up.
+the lexer to this state; which tokens below these nodes of the trie can continue? The *answer* is a set of tokens and a
+short list of pops (i, places): here the i-th continuation of the row is complete, so ask the row after it about these
+places. An answer is computed once per grammar, wherever in a text its question comes up.
 
 How an answer is computed:
 
-- Below a node with many descendants, each terminal of the lexer state is asked by itself, because union distributes.
-  `_parts` knows, for all grammars, which tokens are inside its regex and where the others leave it. After the exits
-  comes the next row, and its answer for these places is a question of its own. Its continuations are renamed at every
-  step; otherwise the number of questions would be exponential.
-- Below a node with few descendants, all terminals walk together, byte by byte, over positions of the template
+- `by_item`: a row of a few items is asked item by item, because single items recur more often than rows. The answer is
+  the union of theirs.
+- `by_terminal`: below a node with many descendants, each terminal of the lexer state is asked by itself. `_parts`
+  knows, for all grammars, which tokens stay inside its regex and at which exits the others leave it. The row after the
+  terminal decides what follows the exits, which is a question of its own. The continuations of that row are renamed
+  first; otherwise the number of questions would grow exponentially.
+- `walk`: below a node with few descendants, all terminals walk together, byte by byte, over positions of the template
   (`_template`).
 
-An ignored terminal leads back to the row at which it began. If two of it in succession are one (`X+`), it does not
-begin again there.
+An ignored terminal leads back to the row at which it began. A terminal of the form `X+` does not begin there again: two
+such lexemes in succession are also one longer lexeme.
 
-An answer takes at most one bitmap, which is interned by content. Answers are never changed, nor dropped one by one:
-`_masks` replaces all of them. All functions need the engine's lock.
+The bitmaps of answers are interned by content, at most one for each answer. An answer never changes. Answers are not
+dropped one by one: `_masks` replaces all of them. All functions need the engine's lock.
 """
 
 from libc.stdlib cimport free
@@ -47,14 +49,14 @@ from earleymask.earley.errors import LimitError
 cdef enum:
     PLACES = 0                  # the children of these nodes of the trie
     EXITS = 1                   # the exits of this part
-    MAX_LEVELS = 256            # questions within one another; beyond this the walk makes the mask
-    MAX_ITEMS = 32              # a row of more items is not asked item by item
+    MAX_LEVELS = 256            # the most questions within one another; beyond it the walk makes the mask
+    MAX_ITEMS = 32              # the most items of a row that is asked item by item
     MANY = 16                   # with more open nodes, the bytes that may follow are found first
     MAX_VISITS = 64             # entries of one visit that are in the list `visits`; further ones are in a map
     GROWTH = 32 << 20           # bytes that one mask may add to what is remembered; beyond this the walk makes it
     STEP = 16                   # the cost of a question or a part by itself, in trie nodes
 
-# With so many trie nodes below a node, or more, each terminal is asked by itself.
+# The fewest trie nodes below a node at which each terminal is asked by itself.
 # PERF: the first 100 masks of SQL with Llama 3 took 8 ms with 1,000 and with 3,000, 15 with 8,000, 18 with 20,000.
 cdef uint32_t SPLIT_NODES = 8 if DEBUG else 1000
 # Trie nodes that one mask may visit; beyond this the merged walk makes it.
@@ -125,7 +127,7 @@ cdef class Answers:
         return self.new_visit()
 
     cdef int spend(self, uint64_t n) except -1 nogil:
-        """Subtract so many steps, each about a trie node, from the budget of the mask."""
+        """Subtract n steps, each about a trie node, from the budget of the mask."""
         if n > self.budget:
             with gil:
                 raise LimitError(f"mask: more than {BUDGET} steps")

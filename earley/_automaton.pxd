@@ -9,7 +9,7 @@ from earleymask.trie._quotient cimport Quotient
 cdef enum:
     DEAD_END = 0                # a state: nothing can match any more
     MIXED = 0xFFFFFFFF          # the bytes of a class lead to several states
-    MAX_EDGES = 8               # a narrow state continues by at most so many bytes
+    MAX_EDGES = 8               # the most bytes by which a narrow state continues
 
 cdef struct State:
     uint32_t regex

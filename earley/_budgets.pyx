@@ -113,7 +113,7 @@ cdef class Budgets:
         return found
 
     cdef uint32_t spent_state(self, uint32_t state, uint32_t n_tokens) except? 0xFFFFFFFF:
-        """Return the rest of a lexer state after so many tokens."""
+        """Return the rest of a lexer state after this number of tokens."""
         cdef uint32_t terminal, node, rest
         cdef size_t i
         cdef bint changed = False
@@ -140,7 +140,7 @@ cdef class Budgets:
             words_free(&words)
 
     cdef uint32_t spent_node(self, uint32_t terminal, uint32_t node, uint32_t n_tokens) except? 0xFFFFFFFF:
-        """Return the node that a terminal has still to match after so many tokens."""
+        """Return the node that a terminal has still to match after this number of tokens."""
         cdef Regexes regexes = self.chart.lexer.regexes
         cdef uint32_t most, n_ending, rest
         most, n_ending = self.most[terminal]

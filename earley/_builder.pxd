@@ -27,7 +27,7 @@ cdef class Builder:
     cdef ByteSet live_bytes
     cdef uint32_t wanted_node, wanted_state     # a family that `grow` lacked, or NONE
 
-    # The way down to the current node. Per depth, that is after so many bytes of the token:
+    # The way down to the current node. By depth, the number of bytes of the token so far:
     cdef uint32_t start_depth
     cdef uint32_t* path_states
     cdef uint32_t* path_nodes   # of the trie or of the quotient

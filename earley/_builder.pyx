@@ -31,7 +31,7 @@ from earleymask.trie._quotient cimport members_of, n_members, n_tokens_of, token
 from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, node_token
 
 cdef enum:
-    SPARSE = 512                # a part with so many tokens at most keeps them as a list instead of a bitmap
+    SPARSE = 512                # the most tokens that a part keeps as a list instead of a bitmap
     MANY_DIFFERENCES = 4096     # trie nodes at which `build_like` compares two regexes before it gives up
     OPEN = 32                   # a matched node is open if more trie nodes than these are below one at which tokens die
 
@@ -314,7 +314,7 @@ cdef class Builder:
         cdef uint32_t parent
         if self.path_accepts[depth - 1]:
             parent = self.path_nodes[depth - 1]
-            # Whole scripts are below some bytes beyond ASCII, and few rows continue with one.
+            # Beyond ASCII, a byte may have whole scripts below it, but few rows continue with it.
             if node_skip(self.trie.nodes[i]) <= OPEN or node_byte(self.trie.nodes[i]) >= 0x80:
                 words_push(&self.exits, i)
             elif self.open.n == 0 or self.open.data[self.open.n - 1] != parent:
@@ -326,7 +326,7 @@ cdef class Builder:
         return 0
 
     cdef int leave_group(self, uint32_t i, uint32_t depth) except -1 nogil:
-        """Do the same for all trie nodes that were merged into node i of the quotient."""
+        """Do what `leave` does for all trie nodes that were merged into node i of the quotient."""
         cdef const uint32_t* members = members_of(self.quotient, i)
         cdef const uint32_t* parents
         cdef uint32_t n = n_members(self.quotient, i), parent, n_parents
@@ -439,10 +439,10 @@ cdef class Builder:
         return self.finish(trie_node, regex)
 
     cdef int walk_differences(self, uint32_t trie_node, uint32_t regex, uint32_t other) except -1 nogil:
-        """Find the nodes below which tokens die, or may leave, in one of the regexes only, and walk below these anew.
+        """Walk anew below the nodes at which the two regexes differ: at which tokens die, or may leave, in only one of
+        them. Return False if these nodes are many.
 
-        "All but some words" and "everything" differ along these words only: at few nodes. Return False if there are
-        many.
+        A regex without some words differs from the whole regex only along these words, which is at few nodes.
         """
         cdef uint32_t i = 0, end = self.trie.n_nodes, d, byte, target, n = 0
         cdef node_t packed

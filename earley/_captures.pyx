@@ -15,13 +15,15 @@ name):
 2. Then fewer empty captures come first, then those at earlier places.
 
 This order is *monotone*: adding the same captures to two sets does not change which comes first, so what is best for a
-part is best in every whole. So one value per item suffices; more exactly, one per item and extents, the places at which
-its first lexeme begins and its last one ends, because a capture around it depends on them. Cycles of rules that only
-derive each other are repeated until nothing improves; only captures on the cycle could improve something, and front
-ends refuse them.
+part is best in every whole. The *extents* of an item are the places at which its first lexeme begins and its last one
+ends. A capture around the item depends on them, so one value is kept for each item and extents.
 
-A text that is no sentence yet is read as the beginning of a sentence: rules that have ended in it count. A lexeme that
-can continue at the end of the text is taken to continue.
+Rules that derive each other and nothing else form a cycle. The values of a cycle are computed until none improves. That
+ends, because only a captured rule could improve a value at each turn, and front ends refuse to capture a rule that can
+consist of itself alone.
+
+A text that is no sentence yet is read as the beginning of a sentence: captured rules that are complete in it are
+reported. A lexeme that can continue at the end of the text is taken to continue.
 
 Cost: that of Earley's parser, linear in the text for most grammars, quadratic for right recursion, cubic at worst.
 """

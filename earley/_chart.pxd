@@ -151,7 +151,7 @@ cdef class Chart:
     cdef size_t n_history_words(self) noexcept nogil
     cdef size_t n_words_reached(self) except? 0 nogil
 
-    # Set the positions of all histories to FORGOTTEN, except the first and so many of the last.
+    # Set the positions of all histories to FORGOTTEN, except the first and the last `keep`.
     cdef void drop_old(self, size_t keep) noexcept nogil
     # `mark_learned` marks the entries of the engine's tables to which rows, continuations and positions refer;
     # `renumber` changes these references.

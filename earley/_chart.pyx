@@ -57,7 +57,7 @@ cdef enum:
     MAX_SEARCHED = 1 << 13      # positions that one such search may visit; beyond this the call fails
 
 
-# A collection starts when at least so many words are kept; few in debug builds, so that tests collect all the time.
+# The fewest words kept at which a collection starts. Few in debug builds, so that tests collect all the time.
 cdef size_t COLLECT_WORDS = 1 << 10 if DEBUG else 1 << 16
 
 cdef class Chart:

@@ -20,7 +20,7 @@ from earleymask.earley._tables cimport (
 from earleymask.earley.errors import LimitError
 
 cdef enum:
-    MAX_BYTES = 1 << 27         # the texts of one list may have so many bytes together
+    MAX_BYTES = 1 << 27         # the most bytes of all texts of one list together
 
 
 cdef uint32_t make_choices(Nodes nodes, list texts) except? 0xFFFFFFFF:
@@ -110,7 +110,7 @@ cdef inline uint32_t byte_at(const uint32_t* texts, uint32_t text, uint32_t dept
 
 
 cdef inline uint32_t below(const uint32_t* texts, uint32_t first, uint32_t end, uint32_t depth, uint32_t byte) noexcept nogil:
-    """Return the first of the texts whose next byte is not smaller; each of them has a next byte."""
+    """Return the first of these texts whose byte at `depth` is at least `byte`. All of them must be that long."""
     cdef uint32_t middle
     while first < end:
         middle = first + (end - first) // 2

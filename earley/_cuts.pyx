@@ -10,22 +10,27 @@ group, everything less preferred in the group is cut:
   the lookahead. If no thread completes the body, these continue as if there were no lookahead;
 - positive lookahead: a negative one within a negative one.
 
-A thread that has left the body of a group stays in the group as long as a more preferred thread is still in the body,
-because that one may yet cut it. Such a thread is *conditional*. If it completes the body of a group further out, the
-cut is kept as an item (T_CUT) that takes effect when the group between them is gone; the rest of the innermost group is
-cut at once, because it is lost in either case. A group in which no thread can be cut any more is dissolved into the
-group around it. In a program that is cut at the first match, a match cuts everything.
+A thread that has left the body of a group stays in the group while a more preferred thread is still in the body: that
+thread may yet cut it. The thread that has left is *conditional*. A group is dissolved into the group around it as soon
+as none of its threads can be cut any more.
 
-An item is dropped if an earlier item that is directly in a group around both equals it: the earlier one does everything
-first, or is cut together with it. This keeps the states few.
+A conditional thread may complete the body of an outer group. The rest of its own group is then cut at once, because a
+thread that cuts the conditional one cuts this rest, too. Whether the rest of the outer group is cut depends on whether
+the conditional thread survives. So this cut becomes an item (T_CUT), which takes effect when all groups between have
+been dissolved.
 
-Lookbehinds can be answered when they are asked. Each asks whether one of the *oracles* matches the text so far: regexes
-of the form "anything, then the body", whose derivatives are kept with the state.
+In a program that is cut at the first match, a match cuts everything.
 
-A state also holds a *question*, see `Regexes.cuts`; it is nullable if the answer is yes. To find what may follow a
-text, read on: threads of lookaheads read what follows, all others have ended. The states that are met there are nodes,
-too, with the question Q_FOLLOWING: such a node matches the texts that may follow, so what a text demands of the next
-one is read byte by byte, like everything else (`demand`).
+An item is dropped if an equal item stands before it, directly in a group that contains both. The earlier item either
+does everything first or is cut together with the later one. This keeps the states few.
+
+A lookbehind is answered as soon as a thread reaches it. It asks whether an *oracle* matches the text so far: a regex of
+the form "anything, then the body of the lookbehind". The state holds what remains of each oracle after this text.
+
+A state also holds a *question* about what may follow the text so far (see `Regexes.cuts`). The node is nullable if the
+answer is yes. To find the answer, all threads outside lookaheads end, and the threads in lookaheads read on. The states
+that are met there are nodes, too, with the question Q_FOLLOWING: such a node matches the texts that may follow, so what a
+text demands of the next one is read byte by byte, like everything else (`demand`).
 """
 
 from libc.stdint cimport uint64_t
@@ -52,17 +57,18 @@ cdef enum:
     LOOK_ON = 1                 # read a byte of what follows the lexeme: a match stays
     END_ALL = 2                 # read no byte: all threads end
     END_MAIN = 3                # read no byte: all threads end that are not in a lookahead
-    MAX_ITEMS = 1 << 15         # the items of one state may have so many words; beyond this a call fails
+    MAX_ITEMS = 1 << 15         # the most words that the items of one state take; beyond it a call raises LimitError
 
-    # A frame: group, where it begins in `items`, how much of `undo` is older, whether and why nothing more may enter
-    # it.
+    # A frame: its group; where the group begins in `items`; the length of `undo` when the frame was opened; and GOING
+    # if items may still enter it, otherwise what has stopped it.
     FRAME = 4
     GOING = 0
     STOPPED = 1                 # by a cut of its own, or it began within a stopped one
     STOPPED_BY_CUT = 2          # the last item is a T_CUT
     STOPPED_BY_MATCH = 3        # the last item is a T_MATCH
 
-    MAX_AHEAD = 64              # `following_of` gives up if a lookahead looks more code points beyond its terminal
+    MAX_AHEAD = 64              # the most code points beyond its terminal that a lookahead may look at; beyond it
+                                # `following_of` returns None
     UNKNOWN = 2                 # `verdict`: more has to be read
     ENDED = 0x80000000          # added to a question: the lexeme has ended, and what follows it is being read
 

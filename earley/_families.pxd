@@ -10,7 +10,7 @@ from earleymask.trie._trie cimport TokenTrie, node_skip
 cdef enum:
     MAX_LEVEL = 16              # levels that have a bitmap
     IN_TAIL = 0x80000000        # added to a level: all repetitions have ended
-    # A family takes up to 17 bitmaps, so only trie nodes with so many nodes below them have families.
+    # A family takes up to 17 bitmaps, so only trie nodes with many nodes below them have families.
     # PERF: with families below every node, /[etaoinsr]{4}[^"X]{1,80}"/ took 29 MB and 85 ms.
     FAMILY_NODES = 10000
 
@@ -51,7 +51,7 @@ cdef int close_family(Family* family, size_t n_words) except -1 nogil
 
 
 cdef inline bint is_wide(TokenTrie trie, uint32_t node) noexcept nogil:
-    """Return whether so many nodes are below this one that it has families."""
+    """Return whether enough nodes are below this one for it to have families."""
     return node == ROOT_NODE or node_skip(trie.nodes[node]) >= FAMILY_NODES
 
 

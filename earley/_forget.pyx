@@ -30,7 +30,7 @@ cdef enum:
 
 cdef enum:
     EVERYTHING = 0xFFFFFFFF     # all positions of all histories
-    RECENT = 16                 # so many of the last positions of each history; most rollbacks are shorter
+    RECENT = 16                 # the number of last positions of each history that are kept; most rollbacks are shorter
 
 
 cdef int forget(Engine engine) except -1:

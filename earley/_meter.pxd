@@ -62,7 +62,7 @@ cdef inline void go_on(Meter meter, Meter call) noexcept nogil:
     meter.holds_lock = False
 
 
-# To be called before so many steps of some nanoseconds each.
+# To be called before n steps of some nanoseconds each.
 cdef inline int spend_steps(Meter meter, uint64_t n) except -1 nogil:
     meter.left -= <int64_t> n
     if meter.left < 0:

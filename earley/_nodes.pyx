@@ -93,9 +93,10 @@ cdef class Nodes:
         return node
 
     cdef uint16_t depth_of(self, const uint32_t* words, size_t n) noexcept nogil:
-        """Return how deep `derive` recurses. It does not recurse along the rest of a concatenation.
+        """Return how deep `derive` recurses into the node with these words.
 
-        After a byte, nothing is derived before the byte has been read, so a trie of literals may be of any depth.
+        The length of a concatenation does not add to its depth. If it begins with a byte, the rest is not derived until
+        that byte has been read, so a trie of literals may be of any depth.
         """
         cdef uint32_t kind = words[0]
         cdef uint16_t depth = 0, rest
@@ -290,10 +291,10 @@ cdef class Nodes:
         return self.make_and(base)
 
     cdef bint is_contradictory(self, size_t base) noexcept nogil:
-        """Return whether one of stack[base:] is negated by another one, maybe as part of a union: x & ~(x | y).
+        """Return whether one of stack[base:] is negated by another one, alone or as part of a union: x & ~(x | y).
 
-        Without this, the states of "none of these patterns occurs" would be as many as there are sets of patterns: such
-        a state would remain after one of the patterns has been found, instead of becoming EMPTY.
+        Without this check, "none of these patterns occurs" would have a state for each set of patterns: after one of
+        them has been found, the state would not become EMPTY.
         """
         cdef const uint32_t* data = self.stack.data
         cdef const uint32_t* p

@@ -1,29 +1,33 @@
 """Parts: what one regex makes of the tokens below one node of the trie, found or built, for all grammars over a
 vocabulary.
 
-A lexeme has begun and its regex is `q`. A token either stays within the lexeme: the derivative of `q` by its bytes is
-not empty, the token is *inside*. Or it leaves the lexeme after some prefix that `q` matches, and continues with a
-*rest*. Which tokens are inside, and at which nodes of the trie the others leave, depends on the regex alone. So it is
-remembered here for every grammar that ever uses this vocabulary: a *part* is known by a node of the trie and by what
-the regex is.
+A lexeme has begun and its remaining regex is `q`. A token is *inside* if the derivative of `q` by its bytes is not
+empty: the lexeme may still be going on after it. Every other token can only leave the lexeme, after some prefix that
+`q` matches, and continue with a *rest*. Which tokens are inside, and at which nodes of the trie the others leave,
+depends on the regex alone. It is remembered here as a *part*, for all grammars over this vocabulary. A part is found by
+a node of the trie and by what the regex is.
 
-Exits. A token that is not inside dies at one node; `q` matches some prefixes of the path to it and others not. Noted
-are
+A token that is not inside *dies* at one node of the trie: the byte of this node makes the derivative empty. A part
+notes
 
-- the nodes at which tokens die straight after a prefix that was matched, by their byte: the row that asks knows the few
-  bytes that may follow;
-- *open* nodes, matched, below which most tokens die: a blank, and everything that begins with one;
-- *late* nodes: a token may also have left earlier than where it dies. `_late_exits` finds those exits when a row asks
-  that can continue with them, which is rare.
+- *plain* exits: nodes at which tokens die straight after a prefix that `q` matches. They are sorted by their byte,
+  because the row that asks knows which few bytes may follow;
+- *open* exits: nodes that `q` matches and below which most tokens die. For white space, the blank is one: a letter
+  follows it in most tokens. The row that asks takes the whole subtree;
+- *late* nodes: tokens die there that could also have left the lexeme earlier. Few rows can follow such an earlier exit,
+  so `_late_exits` finds these exits when such a row asks.
 
 Tokens that are inside need no exits: they are allowed, whatever else they may spell.
 
-Fewer parts than regexes. Counted regexes take theirs from a family (`_families`), all but some words theirs from
-everything (`_builder`). Other counts are compared: if the vocabulary knows no difference between at most 4 and any
-number of turns, it knows none between 99 and 98 (`unbounded`).
+Several regexes may share a part, or most of one:
 
-A part does not change once it is built, but for `live`, its late exits, and the rests in `exits` and `live`: these are
-made under the lock when they are first asked for. Not here: grammars (`_answers`).
+- a counted regex takes its part from a family (`_families`);
+- a regex with exceptions, such as a name that is no keyword, takes the part of the regex without them (`_builder`);
+- bounds that no token comes near do not matter. If no token distinguishes "at most 4 times" from "any number of times",
+  none distinguishes "at most 98 times" from "at most 99 times" (`unbounded`).
+
+A part does not change once it is built, with two exceptions: `live` (its late exits), and the rests in `exits` and
+`live`. These are made under the lock when they are first needed. Not here: grammars (`_answers`).
 """
 
 import weakref
@@ -43,7 +47,7 @@ from earleymask.earley._part cimport free_part, new_part, part_key, part_size
 from earleymask.earley._tables cimport NONE, reserve, sequence, sequence_length, sort_unique, words_extend, words_free
 
 cdef enum:
-    NOTHING = 0                 # the part without tokens and exits: that of most literals below most nodes
+    NOTHING = 0                 # the part without tokens and exits, which most literals have below most nodes
     # Least bounds that `unbounded` tries for what has any length: a token rarely repeats anything 4 times, hardly ever
     # 64 times.
     LEAST_ENOUGH = 4

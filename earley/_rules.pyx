@@ -107,8 +107,8 @@ cdef class Rules:
             try:
                 symbol = self.checked(self.followers[terminal](text))
                 if not self.is_productive(symbol):
-                    # Front ends must prevent this: the mask allowed the text because it seemed that something could
-                    # follow.
+                    # Masks assume that something can follow every text of the terminal, so one allowed this text. A
+                    # front end must make sure that the assumption holds.
                     text_read, name = shortened(repr(text)), shortened(self.names[terminal])
                     raise LimitError(f"nothing can follow the text {text_read} of {name!r}, and this was not known before it was read")
             finally:

@@ -9,13 +9,13 @@ A *skeleton* is a row whose continuations are renamed 0, 1, ...; a *shape* is a 
 renamed likewise. What follows from them does not depend on the stack, so it is computed once per grammar and
 remembered:
 
-- `closure`: prediction. Items before nullable symbols are advanced at once, so that completion within a row needs no
-  second pass (Aycock & Horspool 2002). If everything that waits for `X` is complete as soon as `X` is, `X` continues
-  with the continuation of what waits: a tail call. So the rows of a right recursion recur (Leo 1991 only speeds up the
-  completion).
-- `scan`: the outcome of a terminal: items of the next row, recipes for the continuations that they need, and *pops*:
-  those continuations of this row whose symbol is now complete. `_chart` then asks what waited for them.
-- `pop`: the outcome of completing a continuation's symbol, in terms of the continuation's own continuations.
+- `closure`: prediction. An item whose dot is before a nullable symbol is advanced over it at once, so that completion
+  within a row needs no second pass (Aycock & Horspool 2002). A *tail call* adds no continuation: if completing `X` also
+  completes every item that waits for `X`, and these items share one continuation, then `X` gets that continuation. So
+  the rows of a right recursion recur (Leo 1991 makes only the completion faster).
+- `scan`: the outcome of a terminal. It consists of the items of the next row, recipes for their continuations, and
+  *pops*: the continuations of this row whose symbol is now complete. `_chart` then looks up what waited for them.
+- `pop`: the outcome of completing the symbol of a continuation, in terms of the continuation's own continuations.
 
 Cost: a closure is linear in the productions that it predicts, an outcome in its items; both are made once.
 Not here: real rows and continuations (`_chart`), bytes (`_lexer`).
@@ -267,7 +267,7 @@ cdef class Skeletons:
                             reach[k] |= added
                             changed = True
 
-        # Tail calls: `find` follows chains of them; a symbol that waits for itself (a: a | b) does not count.
+        # Tail calls. `find` follows chains of them. In `a: a | b`, the `a` that waits for `a` itself does not count.
         for j in range(end):
             closure.refs[j] = NEW | j
         changed = True
@@ -300,7 +300,8 @@ cdef class Skeletons:
         return kernel[2 * source + 1] if source < NEW else find(closure, source)
 
     cdef uint32_t tail_call(self, const Closure* closure, const uint32_t* kernel, uint32_t j) noexcept nogil:
-        """Return the one ref with which everything that waits for symbol j is completed, or NONE."""
+        """Return the ref that symbol j gets by a tail call: the one that all items waiting for it share, if completing
+        the symbol completes each of them. Otherwise return NONE."""
         cdef uint32_t i, ref, common = NONE
         for i in range(closure.waiters_starts[j], closure.waiters_starts[j + 1]):
             if self.rules.dots.data[closure.waiters[i].dot + 1] != NONE:

@@ -14,7 +14,7 @@ from earleymask.trie._trie cimport TokenTrie
 from earleymask.trie.errors import VocabularyError, shortened
 
 cdef enum:
-    FEW_IDS = 32                # sets of at most so many ids are put into masks id by id
+    FEW_IDS = 32                # the most ids of a set that is put into masks id by id
 
 
 cdef class TokenIds:

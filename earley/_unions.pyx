@@ -18,7 +18,7 @@ from earleymask.earley._tables cimport (
 from earleymask.earley.errors import LimitError
 
 cdef enum:
-    MAX_MEMBERS = 1 << 12       # a union with counts may have so many members; each takes time at every character
+    MAX_MEMBERS = 1 << 12       # the most members of a union with counts; each takes time at every character
     CHANGED = 0x80000000        # `merge_counts`: the member's bounds were widened
 
 

@@ -32,7 +32,7 @@ class Limits:
         production_symbols: symbols in all productions together.
         lexer_states: states of the lexer (sets of terminals being matched) that are known at a time; each takes more
             than 1,024 bytes.
-        regex_nodes: regular expressions that are known at a time: the terminals, and what is left of them after the
+        regex_nodes: regular expressions that are known at a time: the terminals, and what remains of them after the
             bytes of texts.
         derivations: regex nodes computed for one byte of text.
         row_items: different items of one row of the parser: ways in which the text may continue.

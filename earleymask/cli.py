@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _here(error: GrammarError, given: argparse.Namespace) -> str | None:
-    """Return the hint of an error; where it names an option of the Python API, name that of the command line."""
+    """Return the hint of an error, with options of the command line in place of those of the Python API."""
     hint = error.hint
     if hint is None or error.option is None:
         return hint

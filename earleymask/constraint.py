@@ -1,7 +1,7 @@
 """`Constraint`: from the token ids generated so far to the mask of the next token.
 
-It is for callers with a generation loop of their own, and has no position that they would have to keep in step: each
-call gives the whole sequence, called *history*, and `Histories` finds the matcher that is nearest to it.
+It is for callers with a generation loop of their own. Each call gives the whole sequence, called *history*, so the
+caller keeps no state. `Histories` finds the remembered matcher that is nearest to it.
 """
 
 from __future__ import annotations

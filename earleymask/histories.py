@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 DEFAULT_CAPACITY = 64
-"""So many histories are remembered. With more, the least recently used one is dropped."""
+"""The most histories that are remembered. Beyond it, the least recently used one is dropped."""
 KEY_BYTES = 4
-"""A token takes so many bytes in a key. That is enough, since an id has at most 22 bits, as in a trie node."""
+"""The number of bytes that a token takes in a key. An id has at most 22 bits, as in a trie node, so it fits."""
 
 
 class Position(Protocol):

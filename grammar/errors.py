@@ -201,7 +201,7 @@ class GrammarLimitError(GrammarError, LimitError):
 
 
 def too_long(n_characters: int, limits: Limits) -> GrammarLimitError:
-    """Return the error about texts that have at least so many characters together."""
+    """Return the error about texts that together have at least this number of characters."""
     most = limits.source_characters
     error = GrammarLimitError(f"the grammar has {n_characters} characters, of at most {most}")
     return error.set_limit("source_characters")

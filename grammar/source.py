@@ -25,8 +25,8 @@ MAX_WARNINGS = 100
 
 MAX_SUGGESTION_CANDIDATES = 2000
 MAX_SUGGESTION_LENGTH = 80
-"""`did_you_mean` compares a name with the first so many others, and only names of at most so many characters: `difflib`
-takes some microseconds for each. Other names are not suggested."""
+"""The most names with which `did_you_mean` compares a name, and the most characters of these names: `difflib` takes
+some microseconds for each. Other names are not suggested."""
 
 
 class GrammarWarning(NamedTuple):

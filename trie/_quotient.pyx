@@ -205,8 +205,9 @@ cdef class Quotient:
     cdef const char* _recognize(self) noexcept nogil:
         """Find `quotient_of`, `depths` and `classes` from the members, or return why this is no quotient of the trie.
 
-        In only one partition of the trie are the paths of classes equal within each node and different between any two,
-        and only one order of its nodes is depth first and by class. So members that pass here are those that `_group` finds.
+        The members must be those that `_group` finds. Its partition of the trie is the only one in which the paths of
+        classes are equal within each quotient node and differ between any two, and only one order is depth first and by
+        class.
         """
         cdef const node_t* nodes = self.trie.nodes
         cdef uint32_t path[MAX_TOKEN_BYTES + 1]     # path[1:depth + 1]: the quotient nodes down to node q

@@ -1,7 +1,7 @@
 """The root of all errors of this package; the error and the warning of vocabularies."""
 
 MAX_MESSAGE = 300
-"""A message about a grammar is cut after so many characters; the line that it shows and its hint are not counted."""
+"""The most characters of a message about a grammar. The line that it shows and its hint are not counted."""
 
 
 class EarleymaskError(Exception):

@@ -26,7 +26,7 @@ __all__ = ["read_transformers"]
 
 Spell = Callable[[str], bytes]
 WAY_OUT = "give the bytes of each token to Vocabulary.from_tokens instead"
-N_CHECKED = 512  # so many tokens of a slow tokenizer are compared with its own decoder: a few milliseconds
+N_CHECKED = 512  # the tokens of a slow tokenizer that are compared with its own decoder; they take a few milliseconds
 
 
 def read_transformers(tokenizer: Any) -> TokenSource:

@@ -164,7 +164,8 @@ class Vocabulary:
     ) -> Vocabulary:
         """Read a `tiktoken.Encoding`.
 
-        EOS is `<|endoftext|>` unless given. Llama 3 has no token of that name: `eos_token_id=[128001, 128008, 128009]`.
+        EOS is `<|endoftext|>` unless given. Llama 3 has no token of that name, so give its ids:
+        `eos_token_id=[128001, 128008, 128009]`.
         """
         from .from_tiktoken import read_tiktoken
 

@@ -27,9 +27,9 @@ OURS = "earleymask"
 GREEDY = "llguidance"
 EXACT = "xgrammar"
 MAX_EXAMPLES = 20
-"""The report lists at most so many differing tokens; the counts have all."""
+"""The most differing tokens that the report lists; the counts have all."""
 MAX_ASKED = 1000
-"""The tokens that xgrammar is asked about at one position; if more differ, about so many are taken at even distances.
+"""The most tokens that xgrammar is asked about at one position. If more differ, some are taken at even distances.
 In `ORDER BY`, which can also be read as `... OR DER ...`, fifty thousand tokens can differ, and each question takes 40
 µs."""
 

@@ -16,7 +16,7 @@ from typing import Any
 from .figures import Record, curve, distribution
 
 N_FIRST = 100
-"""So many masks at the beginning of a request are its first masks: the cold start."""
+"""The number of masks at the beginning of a request that count as its first masks: the cold start."""
 PHASES = {"cold": "cold", "whole": "cold", "second": "second", "warm": "warm"}
 """The request from which the figures of a phase are taken."""
 BREADTHS = {"at most 100": 100, "101 to 10,000": 10_000, "more": 1 << 32}

@@ -27,8 +27,8 @@ OURS = "earleymask"
 VOCABULARIES = {"llama3": "Llama 3", "tekken": "Tekken"}
 
 MIN_SAMPLES = {"p99": 100}
-"""A figure needs so many masks; with fewer, its cell stays empty. The p99 of fewer than 100 times is the greatest
-time."""
+"""The fewest masks that a figure needs; with fewer, its cell stays empty. The p99 of fewer than 100 times is the
+greatest time."""
 
 Column = tuple[str, str, str, str]
 """A heading, then where the figure is in the results: the phase, what was timed, which figure of its distribution."""

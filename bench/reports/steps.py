@@ -20,7 +20,7 @@ def steps(record: Record, vocabulary: str) -> Iterator[Row]:
     }
 
     def each(figure: Callable[[Record], str]) -> str:
-        """Show a figure of each text for which the results have it."""
+        """Show a figure for each text, except for texts whose results lack it."""
         found = []
         for kind, case in cases.items():
             try:

@@ -41,9 +41,9 @@ NAMES = {
 SAME = 1.1
 """Two medians count as equal up to this ratio: those of two parts of a text differ as much."""
 MAX_CACHE_BYTES = 100_000_000
-"""The vocabulary, the trie, the caches and the grammar together should take at most so many bytes."""
+"""The target: the most bytes that the vocabulary, the trie, the caches and the grammar take together."""
 MAX_MATCHER_BYTES = 1_000_000
-"""A matcher should take at most so many bytes."""
+"""The target: the most bytes that a matcher takes."""
 
 
 @dataclass(frozen=True)

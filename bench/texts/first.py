@@ -180,8 +180,8 @@ class _Program:
         return f"{self.operand(depth)}{space}{operator}{space}{self.operand(depth)}"
 
     def operand(self, depth: int) -> str:
-        """Return an expression that needs no parentheses under any operator; a comparison, which does not chain,
-        would."""
+        """Return an expression that needs no parentheses beside any operator. A comparison would: comparisons cannot be
+        chained."""
         random = self.random
         shape = random.random()
         if depth == 0 or shape < 0.4:

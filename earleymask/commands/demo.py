@@ -47,7 +47,7 @@ THING: /[a-z]{3,10}/
 log: "\n  \"log\": \"" /[A-Z][a-z]{1,9}(,? [a-z]{1,9}){3,9}[.!?]/ "\""
 """
 LINE_WIDTH = 80
-"""A step shows at most so many characters of the unfinished line: the last ones."""
+"""The most characters of the unfinished line that a step shows: the last ones."""
 LOGIT_PER_BYTE = 0.8
 """Each byte of a token adds so much to its logit; see `_logits`."""
 

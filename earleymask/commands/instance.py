@@ -21,12 +21,12 @@ from ..trie import Vocabulary
 from .shared import match
 
 MAX_PLAIN = 400
-"""A number is written without its exponent if it then has at most so many digits; longer ones keep their exponent."""
+"""The most digits of a number that is written without its exponent. A longer one keeps the exponent."""
 MAX_TRIED = 50
 """The numbers that are tried in their own spelling, one by one, with all others plain, to find the first that the
 grammar rejects. Each try matches the whole document."""
 MAX_ROWS = 3
-"""For each reason, at most so many rows of the report are shown."""
+"""The most rows of the report that are shown for one reason."""
 
 ORDER, SPACE = "order of keys", "white space"
 STRINGS, NUMBERS = "spelling of strings", "spelling of numbers"

@@ -24,9 +24,10 @@ from .shared import (
 )
 
 MAX_FREE = 200
-"""So many bytes of an example are chosen at random; after them, those that end the document soonest."""
+"""The number of bytes of an example that are chosen at random. After them, the document is ended as soon as
+possible."""
 MAX_EXAMPLE = 50_000
-"""An example is given up after so many bytes: a schema may demand very long documents."""
+"""The number of bytes after which an example is given up: a schema may demand very long documents."""
 QUOTE = ord('"')
 MIN_IN_STRING = 20
 """If more letters than this are allowed, a string is being written. Elsewhere only a few keywords begin with

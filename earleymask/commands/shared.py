@@ -15,7 +15,7 @@ from ..grammar.errors import excerpt
 EXIT_OK, EXIT_NO, EXIT_ERROR = 0, 1, 2
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 SHOWN_BEFORE, SHOWN_AFTER = 60, 20
-"""So many characters of a long line are shown before and after the caret; an ellipsis stands for the others."""
+"""The most characters of a long line that are shown before and after the caret. An ellipsis stands for the others."""
 
 
 class CommandError(Exception):

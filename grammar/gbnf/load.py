@@ -1,7 +1,7 @@
 """From a GBNF grammar to a compiled engine.
 
-`terminals` decides which expressions are terminals. The others become productions, in the shapes of `repetition`. In
-these, a rule that is a terminal keeps its name. Neighbours that name no rule become one terminal together: in
+`terminals` decides which expressions are terminals. The others become productions, in the shapes of `repetition`. A
+rule that is a terminal keeps its name in them. Neighbours that name no rule are joined to one terminal: in
 `[0-9] [0-9] ":" expr`, the digits and the colon are one.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...earley.limits import Limits
 
 MAX_NAME = 60
-"""A terminal that is not a rule is named by its text in the grammar, cut to so many characters."""
+"""The most characters of the name of a terminal that is not a rule: its text in the grammar, cut to this length."""
 
 
 def load(text: str, start: str, limits: Limits) -> tuple[Engine, tuple[GrammarWarning, ...]]:

@@ -27,8 +27,8 @@ from ..source import BYTE_ORDER_MARK, SourceText
 from .tree import Choice, Definition, Node, Reference, Repeat, Sequence, Text, Token
 
 MAX_HEIGHT = 250
-"""At most so many nodes (groups, sequences, repetitions) on a way down in a rule's expression. It bounds the recursion
-of functions that walk trees. Beyond it, GrammarLimitError."""
+"""The most nodes (groups, sequences, repetitions) on a way down in a rule's expression. It bounds the recursion of
+functions that walk trees. Beyond it, GrammarLimitError is raised."""
 
 MACROS = {
     "Token": "write <[5]> for token 5, and <[5,7]> for one of two",

@@ -26,12 +26,12 @@ from ..regex.ast import Repeat as RegexRepeat
 from .tree import Choice, Definition, Node, Reference, Repeat, Sequence, Text
 
 MAX_SIZE = 100
-"""At most so many strings and classes in one terminal, including those of the rules it names. A larger expression stays
-a rule."""
+"""The most strings and classes in one terminal, including those of the rules that it names. A larger expression stays a
+rule."""
 
 MAX_DEPTH = 300
-"""At most so many nodes on a way down in a terminal's regular expression. `regex.ast.MAX_DEPTH` allows more, so a
-terminal never reaches that limit. A deeper expression stays a rule."""
+"""The most nodes on a way down in a terminal's regular expression. A deeper expression stays a rule.
+`regex.ast.MAX_DEPTH` allows more, so a terminal never reaches that limit."""
 
 MAX_LINEAR = 50
 """A recursive rule stays a rule if its expression is higher than this: `linear` joins regexes anew at each level, so

@@ -165,8 +165,12 @@ _AS_DECIMAL = _seq(_MINUS, _SOME_DIGITS, Chars(((46, 46), (69, 69), (101, 101)))
 def number_tree(numbers: NumberSet, spelling: NumberStyle = ALL_SPELLINGS) -> Node:
     """Return the JSON spellings of the members of `numbers`; for the empty set, a tree that matches nothing.
 
-    A spelling with an exponent is included if it has at most `digits` digits after the point, and before the point has
-    either from 1 to `shift` digits without leading zero, or a 0 that fewer than `shift` zeros follow after the point.
+    A spelling with an exponent is certainly included if
+
+    - it has at most `digits` digits after the point, and
+    - before the point it has from 1 to `shift` digits without a leading zero, or a single 0, after which fewer than
+      `shift` zeros follow the point.
+
     Other spellings with an exponent are included only if their digits need not be counted: `digits` matters only for
     multiples, `shift` only for bounds other than 0 and for trailing zeros of multiples, and neither for zero.
 
@@ -617,8 +621,8 @@ def _divisible(modulus: int, stripped: bool) -> Node:
 
 
 def _by_place(multiple: Number, low: Number | None, high: Number, bound: Bound, style: int) -> Node | None:
-    """Return the positive multiples between two bounds, which are multiples themselves, by the place of their first
-    digit. Return None if `_between` and `_multiples` must do.
+    """Return the positive multiples between two bounds that are multiples themselves, as a union over the places of the
+    first digit; None if this does not pay and `_between` and `_multiples` must be used.
 
     The place of the first digit determines how many digits follow. The multiples are the numbers whose significand,
     written with that many digits, leaves no remainder. This also covers powers of 2 and 5, and for every beginning of a

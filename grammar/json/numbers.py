@@ -56,8 +56,8 @@ RESTRICTED = AS_INTEGERS | AS_DECIMALS
 """The bits of `NumberSet.spelled` that are a condition."""
 
 MAX_SCANNED = 1 << 16
-"""The most candidates that are tried to find the members of a set of multiples between two bounds. If none of them is a
-member, and there are more, LimitError is raised."""
+"""The most multiples between two bounds that are tried to find the members of a set. If none of them is a member, and
+there are further multiples, LimitError is raised."""
 
 
 def exact(value: Any) -> Number:

@@ -105,7 +105,7 @@ def any_text(regexes: Regexes, style: Style) -> int:
 
 
 def text_of_length(least: int, most: int | None, regexes: Regexes, style: Style) -> int:
-    """Return the node of any text of `least` to `most` code points; `most` None means without end."""
+    """Return the node of any text of `least` to `most` code points; `most` None means no upper bound."""
     return lower(Repeat(_character(style), least, most), regexes)
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .tree import Place, Resource
 
 MAX_WORDS = 32
-"""A pattern with at most so many texts is kept as words, like an enumeration."""
+"""The most texts of a pattern that is kept as words, like an enumeration."""
 
 _UNEVALUATED = frozenset(["unevaluatedItems", "unevaluatedProperties"])
 
@@ -89,7 +89,7 @@ class Algebra(Terms):
                 return sets.complement(self.values(term ^ 1))
             return constants(self, [part]) if kind == CONSTANT else part
         if term & 1 and self.dropped and (part.written in self.weakened or not _UNEVALUATED.isdisjoint(part.schema)):
-            return ALL_VALUES  # a value may violate just what is left out
+            return ALL_VALUES  # a value may violate just what was dropped
         if not _UNEVALUATED.isdisjoint(part.schema):
             found = self.evaluation().values(part)
             return sets.complement(found) if term & 1 else found
@@ -116,8 +116,8 @@ class Algebra(Terms):
         return None if values.arrays or values.objects else listed_scalars(values)
 
     def is_nothing(self, term: int) -> bool:
-        """Whether the term allows no value, as far as this shows without following it. The engine proves the rest when
-        the parser comes to the term."""
+        """Whether it is quick to see that the term allows no value. In all other cases the engine decides that when the
+        parser reaches the term."""
         if term <= FALSE:
             return term == FALSE
         known = self.meanings.get(term)

@@ -29,12 +29,13 @@ _DEPENDENCIES = frozenset(["dependentRequired", "dependentSchemas", "dependencie
 _UNEVALUATED = frozenset(["unevaluatedItems", "unevaluatedProperties"])
 
 FEW_BRANCHES = 3
-"""Up to so many branches are all compared with each other; of more, only those that may meet (`meeting`)."""
+"""The most branches that are all compared with each other. If there are more, only those that may share a value are
+compared (`meeting`)."""
 MAX_TRIED = 3
-"""At most so many names of members are tried as the discriminator of the branches."""
+"""The most names of members that are tried as the discriminator of the branches."""
 
 Keys = list[object] | None
-"""Keys for the values of a set: sets without a common key are disjoint. None if they are not known."""
+"""Keys of a set of values, such that two sets without a common key are disjoint. None: the set may have any key."""
 
 
 def conjuncts(algebra: Meaning, place: Place) -> list[Values]:
@@ -179,7 +180,7 @@ def exactly_one(algebra: Meaning, terms: list[int], around: Values) -> list[int]
     sets = algebra.sets
     branches = [algebra.values(term) for term in terms]
     within = [sets.intersection(around, values) for values in branches]
-    # (If keywords are left out, a branch may seem to allow everything.)
+    # (If keywords are dropped, a branch may seem to allow everything.)
     masks = [None] * len(branches) if algebra.dropped else unshared(branches)
     left = [
         values if mask is None else sets.intersection(values, mask) for values, mask in zip(within, masks, strict=True)

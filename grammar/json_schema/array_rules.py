@@ -1,8 +1,8 @@
 """Arrays: one symbol for each state that the items so far can lead to.
 
-A state is the number of items, as far as it still matters, and for each `contains` how many items it has claimed. An
-item that a demand claims also is what the demand says. If the demand has an upper bound, an item that it does not claim
-is not what it says. So each array has a derivation exactly if it satisfies all demands.
+A state is the number of items, as far as it still matters, and for each `contains` the number of items that it has
+claimed. An item that a `contains` claims must satisfy its schema. If the `contains` has an upper bound, an item that it
+does not claim must not satisfy its schema. So an array has a derivation exactly if it satisfies all demands.
 
 If items must differ, or some must be equal, the state knows the values so far. Strings and numbers are distinguished
 by their text: the item is a followed terminal, and the symbol after it knows the text. Arrays and objects are
@@ -59,15 +59,15 @@ class State:
 
 
 MAX_REHEARSED = 64
-"""A rehearsal computes at most so many items of an array."""
+"""The most items of an array that a rehearsal computes."""
 
 REPEATED: frozenset[object] = frozenset([("repeated",)])
 NONE_USED: frozenset[object] = frozenset()
 
 FEW_CLAIMS = 3
-"""Up to so many `contains` claim items one by one; of more, plain ones claim together (`parts`)."""
+"""The most `contains` that claim items one by one. If there are more, the plain ones claim together (`parts`)."""
 MAX_CLAIMS = 1 << 10
-"""The most ways in which one item may be claimed; more are an error."""
+"""The most ways in which one item may be claimed. Beyond it, GrammarLimitError is raised."""
 NO_DEMANDS: frozenset[int] = frozenset()
 
 
@@ -81,11 +81,11 @@ class ArrayRules:
         self.known: dict[State, int] = {}
         # From this number of items on, the number does not matter: all such states are one.
         self.settled = max(shape.least, len(shape.prefix), *[part.begin for part in shape.contains], 1)
-        # Whether arrays and objects differ from those at other places; None: not decided yet.
+        # Whether arrays and objects always differ from those at other places; None: not decided yet.
         self.is_apart: bool | None = None
         self.plain: dict[int, bool] = {}
         self.parted: dict[tuple[int, ...], list[tuple[int, frozenset[int]]]] = {}
-        self.is_endless = False  # items must differ, and some are always left
+        self.is_endless = False  # items must differ, and there are always more of them
         self.others: dict[tuple[Values, State], int] = {}  # items that must differ from those before
 
     def start(self) -> int:
@@ -94,17 +94,17 @@ class ArrayRules:
             if verdict == TOO_FEW:
                 return int(self.loader.engine.add_lazy("nothing", list))
             if verdict != ENOUGH:
-                raise GrammarLimitError("cannot determine whether enough items that differ exist; demand fewer of them")
+                raise GrammarLimitError("cannot determine whether enough different items exist; demand fewer of them")
             self.is_endless = self.shape.least > 1 and not self.shape.contains and self.are_enough()
         return self.symbol(State(0, (0,) * len(self.shape.contains), NONE_USED))
 
     def are_enough(self) -> bool:
-        """Whether enough items differ whichever come first, given that enough do for some choice."""
+        """Whether there are enough different items whichever of them come first. For some choice there are."""
         shape = self.shape
         algebra = self.loader.algebra
         terms = [term for term in {*shape.prefix, shape.rest} if term != FALSE]
         if any(algebra.values(term).arrays or algebra.values(term).objects for term in terms):
-            return False  # whether there are any is not known
+            return False  # perhaps no array or object exists
         known = [algebra.members(algebra.values(term)) for term in terms]
         return None in known or (len(known) == 1 and not shape.prefix and len(known[0] or ()) >= shape.least)
 
@@ -152,7 +152,7 @@ class ArrayRules:
             item = shape.item(count)
             for value, then in self.claims(item, count, none):
                 if shape.unique:
-                    self.told_apart(item, value, State(count + 1, then, NONE_USED))
+                    self.different(item, value, State(count + 1, then, NONE_USED))
                 else:
                     self.loader.value(value)
 
@@ -185,27 +185,30 @@ class ArrayRules:
         item = shape.item(count)
         for value, then in self.claims(item, count, claimed):
             if shape.unique and used != REPEATED:
-                apart = partial(self.expand, self.told_apart, item, value, State(after, then, used))
-                found.append([*comma, loader.engine.add_lazy("item", apart)])
+                make = partial(self.expand, self.different, item, value, State(after, then, used))
+                found.append([*comma, loader.engine.add_lazy("item", make)])
                 continue
             symbol = loader.value(value)
             if symbol is not None:
                 found.append([*comma, symbol, self.symbol(State(after, then, used))])
         return found
 
-    def told_apart(self, item: int, claimed: int, after: State) -> list[list[int]]:
-        """Return an item and what follows it, if items must differ or some must not. claimed: the term of the item as
-        it is claimed. after: the state after it, without its value."""
+    def different(self, item: int, claimed: int, after: State) -> list[list[int]]:
+        """Return an item and what follows it, if all items must differ or two of them must be equal.
+
+        item: the term of the item. claimed: the same with what it satisfies for `contains`. after: the state after it,
+        to which its value must be added.
+        """
         loader = self.loader
         algebra = loader.algebra
         values = algebra.values(claimed)
         scalars = listed_scalars(values)
-        # Whether arrays and objects are listed is asked of all items: those distinguish the others.
+        # Whether arrays and objects can be listed depends on `item`, not on `claimed`: `unique` has decided it so.
         others = listed_structured(algebra, item)
         if self.shape.unique == REPEATS and (scalars is None or others is None):
             return self.repeating(claimed, values, after)
         if self.are_used_up(item, others, after):
-            return []  # otherwise the engine would try all ways to use them up
+            return []  # otherwise the engine would try all orders of the remaining values
         found = []
         are_spelled = any(numbers.spelled & RESTRICTED for numbers in values.numbers)
         for value in (scalars or []) + (others or []):
@@ -272,7 +275,8 @@ class ArrayRules:
         return found
 
     def are_used_up(self, item: int, others: list[Any] | None, after: State) -> bool:
-        """Whether fewer values are left than items that must come, including this one, if all values are listed."""
+        """Whether fewer unused values remain than items that must still come, this one included. False if the values
+        cannot be listed."""
         shape = self.shape
         if shape.unique != UNIQUE or others is None or after.length <= len(shape.prefix):
             return False
@@ -294,7 +298,7 @@ class ArrayRules:
         return None if self.shape.unique == UNIQUE else State(after.length, after.claimed, REPEATED)
 
     def claims(self, item: int, count: int, claimed: tuple[int, ...]) -> list[tuple[int, tuple[int, ...]]]:
-        """Return the ways in which an item may be claimed: what it is then, and the claims after it."""
+        """Return the ways in which an item may be claimed: the term of the item then, and the claims after it."""
         if not claimed:
             return [(item, claimed)]
         algebra = self.loader.algebra
@@ -307,7 +311,7 @@ class ArrayRules:
                 if n >= part.least:
                     choices.append([(None, n)])
                 elif self.shape.unique == UNIQUE:
-                    # No value that the demand means may be used up without being counted.
+                    # A value that satisfies the schema must not be used up without being counted.
                     choices.append([(part.item, n + 1), (part.item ^ 1, n)])
                 elif len(claimed) > FEW_CLAIMS and self.is_plain(part.item):
                     choices.append([(None, n)])
@@ -325,7 +329,7 @@ class ArrayRules:
             for value, counts in found:
                 for demanded, n in options:
                     both = value if demanded is None else algebra.intersection(value, demanded)
-                    # An item is mostly not two things at once. Without this check the ways would double each time.
+                    # An item rarely satisfies two schemas. Without this check, each would double the ways.
                     if len(choices) == 1 or both == value or not algebra.is_surely_nothing(both):
                         further.append((both, (*counts, n)))
             found = self.bounded(further)
@@ -365,8 +369,10 @@ class ArrayRules:
         return known
 
     def parts(self, demands: tuple[int, ...]) -> list[tuple[int, frozenset[int]]]:
-        """Return all values, split by the plain demands that they satisfy. So it is known for which demands an item
-        counts, and the states along a text are few. Ranges that overlap have few parts, though many combinations.
+        """Split all values by the plain demands that they satisfy, and return the parts with these demands.
+
+        So each item counts for all demands that it satisfies, which leaves few states along a text. Ranges that overlap
+        have few parts, although there are many combinations of demands.
         """
         known = self.parted.get(demands)
         if known is None:

@@ -44,7 +44,7 @@ _PLAIN = frozenset((str, int, bool, type(None)))
 """Types whose values are all values of JSON."""
 
 MAX_ERRORS = 1000
-"""The check stops after so many errors."""
+"""The number of errors after which the check stops."""
 
 
 def check_schema(documents: Documents, visit: Visitor | None = None) -> None:

@@ -1,13 +1,13 @@
 """What remains of clauses after members have been written: the derivative of sets of objects by a member.
 
-A clause is a list of shapes; an object must have one of them (`object_sets`). When a member is written, each shape says
-what its value must be and what the other members must be then; shapes that the value excludes are dropped. So the
-state of an object knows which shapes of each clause are still possible, as far as it matters. A union of very many
+A clause is a list of shapes, and an object must have one of them (`object_sets`). When a member is written, each shape
+demands something of its value and of the members that remain. A shape whose demand the value cannot meet is dropped. So
+the state of an object knows which shapes of each clause are still possible, as far as it matters. A union of very many
 shapes is never made.
 
-Several shapes of a clause may demand different things of one value. Then there is one way for each of them, and one for
-all that demand nothing; the Earley parser follows them side by side. A way is dropped if its demands, on the value and
-on the rest, include those of another way.
+Several shapes of a clause may demand different things of one value. Then the clause continues in several *ways*: one
+for each of these shapes, and one for all shapes that demand nothing of the value. The parser follows them side by side.
+A way is dropped if its demands, on the value and on the rest, include those of another way.
 """
 
 from __future__ import annotations
@@ -26,16 +26,19 @@ if TYPE_CHECKING:
     from .object_sets import ObjectSets
 
 MAX_FREE = 8
+"""The most ways after one member whose values may overlap. Beyond it, the ways are made again with as few common values
+as possible: few ways remain if the values that the clauses exclude have little in common."""
 MAX_WAYS = 128
-"""Ways in which clauses continue after one member. Beyond MAX_FREE the values are split so that few ways share one:
-if the values that several clauses exclude have little in common, few ways remain. Beyond MAX_WAYS there is an error."""
+"""The most ways after one member. Beyond it, each solution of the clauses becomes a way, and beyond so many of these
+GrammarLimitError is raised."""
 
 Key = str | Texts
 """A name, or a set of keys about which all clauses demand the same."""
 
 
 class Way(NamedTuple):
-    """One way in which clauses continue: the value of the member, other terms that it is in, and the clauses left."""
+    """One way in which clauses continue: the value of the member, other terms that include it, and the clauses that
+    remain."""
 
     value: int
     terms: frozenset[int]
@@ -43,7 +46,7 @@ class Way(NamedTuple):
 
 
 class Clauses:
-    """The clauses of one shape of object, and all clauses that remain of them later, as numbers."""
+    """The clauses of one shape of object, and all clauses that remain of them after members. Each has a number."""
 
     def __init__(self, sets: ObjectSets, clauses: Iterable[Clause]) -> None:
         self.sets = sets
@@ -111,7 +114,7 @@ class Clauses:
         return True
 
     def passed(self, state: tuple[int, ...], name: str) -> tuple[int, ...] | None:
-        """Return the clauses left if no member of this name will come; None if they cannot hold then."""
+        """Return what remains of the clauses if no member of this name will come; None if they cannot hold then."""
         found = []
         for number in state:
             about = self.speaks_of[number]
@@ -126,8 +129,8 @@ class Clauses:
         return self.state(found)
 
     def ways(self, state: tuple[int, ...], key: Key, value: int, left: Callable[[], ObjectShape]) -> list[Way]:
-        """Return the ways in which the clauses continue after a member whose value is in a term anyway. `left`: the
-        shape of all members that may still come."""
+        """Return the ways in which the clauses continue after a member. The shape beside them demands `value` of it.
+        `left`: a function that returns the shape of all members that may still come."""
         known = self.followed.get((state, key, value))
         if known is None:
             known = self.make_ways(state, key, value, False) or self.make_ways(state, key, value, True)
@@ -137,7 +140,7 @@ class Clauses:
         return known
 
     def parted(self, left: ObjectShape, key: Key, value: int) -> list[Way]:
-        """Return the ways if it is decided now what the other members will be."""
+        """Return one way for each solution of the clauses: this decides now which shapes the other members satisfy."""
         found: dict[Way, bool] = {}
         for shape in self.sets.solutions(left):
             for term, rest in self.after_shape(shape, key):
@@ -152,7 +155,8 @@ class Clauses:
         return list(found)
 
     def make_ways(self, state: tuple[int, ...], key: Key, value: int, apart: bool) -> list[Way] | None:
-        """Return the ways; None if there are too many. apart: as few values as possible are in several of them."""
+        """Return the ways; None if there are too many. apart: whether to make ways with as few common values as
+        possible."""
         found = [Way(value, frozenset(), frozenset())]
         for number in state:
             tick()
@@ -170,8 +174,8 @@ class Clauses:
         return found
 
     def choices(self, way: Way, after: list[tuple[int, ObjectShape]], apart: bool) -> list[Way]:
-        """Return how one way can continue with one more clause, whose shapes demand of the value and of the rest what
-        `after` says."""
+        """Return the ways in which one way continues with one more clause. `after`: what each shape of the clause
+        demands of the value and of the rest."""
         sets = self.sets
         free: list[ObjectShape] = []  # those that demand nothing more of the value
         demanding: dict[int, list[ObjectShape]] = {}
@@ -207,7 +211,7 @@ class Clauses:
         return found
 
     def after(self, number: int, key: Key) -> list[tuple[int, ObjectShape]]:
-        """Return what the shapes of a clause demand of the value of a member, and of the other members then."""
+        """Return pairs: what a shape of the clause demands of the member's value, and what of the members after it."""
         known = self.afters.get((number, key))
         if known is None:
             known = [way for shape in self.known[number] for way in self.after_shape(shape, key)]
@@ -254,7 +258,7 @@ class Clauses:
         return [way for way in ways if way[0] != FALSE]
 
     def has(self, keys: Texts, key: Key) -> bool:
-        """Whether a key, or each key of a set, is in one of the `key_sets`."""
+        """Whether `keys`, one of the `key_sets`, includes a name or all keys of a set."""
         if isinstance(key, str):
             return keys.has(key)
         return keys.words is None and keys in self.within[key]

@@ -1,7 +1,7 @@
-"""Branches that are constants, or that a constant distinguishes: seen before any of them is made a term.
+"""Recognises branches that are constants, or that a constant distinguishes, before any of them becomes a term.
 
-Thousands of constants, each with a title, are an enumeration, and none needs a term of its own. A `oneOf` of objects
-whose required member `kind` is a different constant in each means the same as `anyOf`.
+If all branches are constants, even thousands with a title each, they are an enumeration, and none needs a term of its
+own. If a required member, such as `kind`, is a different constant in each branch, a `oneOf` means the same as `anyOf`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _IDENTITIES = frozenset(["$id", "id", "$schema"])
 """Keywords with which a branch may be of another draft."""
 _NEEDED = frozenset(["type", "properties", "required"])
 MAX_TRIED = 3
-"""At most so many required members are tried as the one that distinguishes branches."""
+"""The most required members that are tried as the one that distinguishes branches."""
 
 
 def in_some(branches: list[Any], known: dict[str, int]) -> list[Any] | None:

@@ -492,8 +492,7 @@ class Documents:
             )
 
     def all_places(self) -> Iterator[Place]:
-        """Yield all schemas of all documents that are known, whether something reaches them or not, but for True and
-        False."""
+        """Yield all schemas of all known documents except True and False, whether or not anything reaches them."""
         for document in dict.fromkeys([resource.document for resource in self.resources()]):
             for schema, resource, path in self._schemas(document, is_used=False):
                 yield self.place(schema, resource, path)

@@ -1,10 +1,10 @@
 """Whether an object can be finished: a symbol for each state, which derives something exactly if it can.
 
-The parser never opens what cannot be finished. So for each state of an object it must be known whether some members
-lead from there to the end. Their order does not matter for this, so names are tried in one order, and only those that
-must be written or that meet a demand for some member. Names about which the same is demanded are interchangeable, and
-so are keys without a name, since `ObjectRules.name_few` has named those that could run out. This leaves few of these
-symbols, while members in any order have millions of states.
+The parser never begins what cannot be finished. So it must know, for each state of an object, whether some members lead
+from there to the end. The order of the members does not matter for this, so names are tried in one order. Only names
+that are required, or that may meet a demand for some member, are tried. Names about which the same is demanded are
+interchangeable, and so are the keys of an atom: `ObjectRules.name_few` has made names of those that could run out. So
+there are few of these symbols, while members in any order have millions of states.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Atom(NamedTuple):
     keys: Texts
     value: int
     meets: int  # bits of the demands for some member that such a key can meet
-    within: frozenset[Texts]  # the sets of keys that clauses speak of and that it is within
+    within: frozenset[Texts]  # those sets of keys mentioned in clauses that include all its keys
 
 
 class Endings:
@@ -45,10 +45,10 @@ class Endings:
         self.origin = origin  # see `SchemaLoader.scalar`
         self.demanded = [exist.value for exist in shape.exists]
         self.values = [value for _, value in names]
-        self.all_names = 0  # bits; no shift by a length, which compiled is one of 32 bits
+        self.all_names = 0  # bits. Made without shifting by a length: compiled code would shift 32 bits
         self.required = 0
         self.writable = 0
-        self.sure = 0  # those of the writable ones that have a value, as shows at once
+        self.sure = 0  # those of the writable ones that surely have a value
         self.meets: list[int] = []  # for each name, bits of the demands that it may meet
         for index, (name, _) in enumerate(names):
             self.all_names |= 1 << index
@@ -63,8 +63,8 @@ class Endings:
 
     def witness(self, names: int, missing: int, need: int, room: int | None) -> tuple[int, ...]:
         """Return symbols that all derive something exactly if an object can be finished. `names`: the bits of the names
-        that are left; `missing`: those of the demands that are not met yet; at least `need` and at most `room` members
-        must come."""
+        that may still come; `missing`: the bits of the demands that are not met yet. At least `need` and at most `room`
+        members must come."""
         names &= self.all_names
         required = names & self.required
         if not missing and not required & ~self.sure:
@@ -108,7 +108,7 @@ class Endings:
         if names & self.required & ~self.writable:
             return []
         loader = self.loader
-        sure: list[int] = []  # values of members that must come and meet no demand that is left
+        sure: list[int] = []  # values of members that must come and can meet no missing demand
         open_names = 0
         for index in bits(names & self.writable):
             if self.meets[index] & missing:
@@ -132,8 +132,8 @@ class Endings:
         return [sure + way for way in ways]
 
     def by_name(self, names: int, spare: int, missing: int, need: int, room: int | None) -> list[list[int]]:
-        """Return the ways in which the first one of the names meets some demands, and those in which neither it nor a
-        name like it does."""
+        """Return the ways in which the first of the names meets some demands, and those in which neither it nor a name
+        that is interchangeable with it meets any."""
         index = first_bit(names)
         value, meets = self.values[index], self.meets[index] & missing
         left = names & ~(1 << index)
@@ -153,7 +153,8 @@ class Endings:
         return found
 
     def alike(self, index: int, names: Iterable[int]) -> int:
-        """Return the bits of those names that have the same values as one of them: equal scalars have one symbol."""
+        """Return the bits of those names whose values are the same as those of the name `index`. Their symbols are
+        compared: equal scalars have one symbol."""
         value = self.loader.value
         symbol = value(self.values[index])
         return sum([1 << one for one in names if value(self.values[one]) == symbol])
@@ -169,7 +170,8 @@ class Endings:
         return [[symbol, self.symbol(0, spare, missing & ~met, need - 1, then)] for symbol, met in found if met & first]
 
     def meeting(self, value: int, meets: int) -> list[tuple[int, int]]:
-        """Return the ways in which a value meets one demand or more: what it is then, and the bits of these demands."""
+        """Return the ways in which a value meets one demand or more: the symbol of such a value, and the bits of these
+        demands."""
         algebra = self.loader.algebra
         ways = [(value, 0)]
         for bit in bits(meets):

@@ -31,13 +31,14 @@ if TYPE_CHECKING:
     from .terms import Meaning
 
 MAX_LISTED = 256
-"""At most so many values are listed. For `uniqueItems` the states of the parser distinguish listed values."""
+"""The most values of a list. A set with more has no list. For `uniqueItems`, the states of the parser distinguish
+listed values."""
 MAX_LISTED_DEPTH = 8
-"""Arrays and objects within each other that are listed; deeper ones count as many."""
+"""The most arrays and objects within each other that are listed. Deeper ones have no list."""
 MAX_COUNTED = 1 << 12
-"""Texts of a pattern, and numbers, are counted up to so many. Whether more exist is not decided."""
+"""The most texts of a pattern, or numbers, that are counted. Whether more exist is not decided."""
 MAX_STEPS = 1 << 16
-"""At most so many states of a pattern are visited to count its texts; then a LimitError is raised."""
+"""The most states of a pattern that are visited to count its texts. Beyond it, LimitError is raised."""
 N_CHARACTERS = 0x110000 - 0x800
 """All code points but surrogates."""
 
@@ -130,7 +131,7 @@ def _arrays(algebra: Meaning, shape: ArrayShape, depth: int) -> list[Any] | None
 
 
 def _is_closed(shape: ObjectShape) -> bool:
-    """Whether only named members are allowed, and the shape says nothing else than what each of them is."""
+    """Whether the shape allows only named members and says nothing but what their values are."""
     if shape.exists or shape.clauses:
         return False
     return any(part.value == FALSE and part.keys.is_all() for part in shape.for_all)
@@ -170,7 +171,7 @@ def n_different(values: list[Any]) -> int:
 def words(texts: Texts, limit: int, questions: Questions | None = None) -> list[str] | None:
     """Return all texts of a set; None if they are more than `limit`. Raises LimitError if that takes too long.
 
-    questions: those of the same schema, which may know the set.
+    questions: the `Questions` of the same schema, which may have lowered the set already.
     """
     if texts.words is not None:
         found = [word for word in texts.words if not any("\ud800" <= char <= "\udfff" for char in word)]
@@ -253,7 +254,7 @@ def n_texts(texts: Texts, limit: int, questions: Questions | None = None) -> int
 
 
 def _unknown() -> NoReturn:
-    raise LimitError(f"cannot determine whether there are so many texts (more than {MAX_COUNTED} are not counted)")
+    raise LimitError(f"cannot determine whether there are enough texts: at most {MAX_COUNTED} of them are counted")
 
 
 def n_values(values: Values, limit: int) -> int:

@@ -90,7 +90,7 @@ KEYWORDS: tuple[Keyword, ...] = (
     *_rows(ASSERTION, "applicator", SCHEMA, "propertyNames contains", DRAFT_6),
     *_rows(ASSERTION, "applicator", SCHEMA, "if then else", DRAFT_7),
     *_rows(ASSERTION, "applicator", SCHEMA_LIST, "allOf anyOf oneOf"),
-    # Later drafts split it in two and let implementations go on with it.
+    # Later drafts split it in two and let implementations keep it.
     *_rows(ASSERTION, "applicator", DEPENDENCIES, "dependencies"),
     *_rows(ASSERTION, "applicator", SCHEMA_MAP, "dependentSchemas", DRAFT_2019),
     *_rows(ASSERTION, "applicator", SCHEMA_OR_LIST, "items", last=DRAFT_2019),

@@ -1,13 +1,16 @@
 """Objects: one symbol for each state that the members so far can lead to.
 
-Some named keys come in the order of the schema. A state knows how many of them have been passed; each of them is
-written, or omitted unless it is required. After them all other keys come in any order; with `property_order="any"`
-these are all keys. A state knows which of the named ones among these have been written. Keys without a name are sorted
-into *atoms*: sets of keys about which the same is demanded. A state also knows how many members there are, if that
-matters, and which demands for some member (`Exists`) have been met: a member may meet one, and then its value is also
-what that demand says.
+First come the named keys that have an order, in the order of the schema. Each is written, or omitted unless it is
+required. Then all other keys come in any order; with `property_order="any"` these are all keys. Keys without a name are
+sorted into *atoms*: sets of keys about which the same is demanded.
 
-No key repeats: a state knows which named keys are left, and which other keys have been written.
+A state knows
+
+- how many of the keys that have an order have been passed;
+- which of the other named keys have been written, and which keys without a name. So no key repeats;
+- how many members there are, if that matters;
+- which demands for some member (`Exists`) are not met yet. A member may meet such a demand, and then its value is also
+  what the demand says.
 """
 
 from __future__ import annotations
@@ -27,22 +30,26 @@ from .shortcuts import is_something
 from .text_sets import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate, union_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from .clauses import Clauses
     from .load import SchemaLoader
+    from .object_sets import Solutions
     from .shapes import ObjectShape
 
 MAX_NAMED = 256
-"""If the keys of a pattern can run out and are at most so many, they become names."""
+"""The most keys of an atom that become names, if the atom could run out of keys. When so many keys without a name have
+been written and a demand is still not met, GrammarLimitError is raised unless keys for it surely remain."""
 FEW_DEMANDS = 3
-"""Up to so many demands for all keys of a pattern, or for some, make few kinds of keys, however they overlap."""
+"""The most demands on unnamed keys that are combined as they are. So few make few atoms, however they overlap. Beyond
+it, demands with the same schema are united, and combinations that no value satisfies are dropped."""
 MAX_OVERLAPS = 512
-"""The most kinds of keys, besides one for each pattern; more are an error."""
+"""The most atoms, besides one for each pattern. Beyond it, GrammarLimitError is raised."""
 MAX_REHEARSED = 16
-"""A rehearsal computes at most so many states of an object."""
+"""The most states that a rehearsal computes of an object with clauses, beyond those in which no member is written."""
 MAX_WORK = 1 << 12
-"""And only while the names of members times the clauses, added up over these states, are at most so many."""
+"""A rehearsal computes fewer states if this number, divided by the product of an object's clauses and names, is
+smaller than MAX_REHEARSED."""
 
 
 class State:
@@ -53,7 +60,7 @@ class State:
     size: the number of members so far, as far as it matters; 0 only for none.
     missing: bits of the demands for some member that are not met yet.
     others: the keys without a name that have been written.
-    clauses: what is left of the clauses of the shape, as numbers of `Clauses`.
+    clauses: what remains of the clauses of the shape, as numbers of `Clauses`.
     """
 
     __slots__ = ("clauses", "missing", "others", "passed", "size")
@@ -110,7 +117,7 @@ class ObjectRules:
             self.name_few()
 
     def read_clauses(self) -> None:
-        """Name the keys that clauses are about: a state knows which of them have been written."""
+        """Make the keys that clauses mention names, so that a state knows which of them have been written."""
         from .clauses import Clauses  # few schemas need it
 
         sets = self.loader.algebra.sets.objects
@@ -127,7 +134,7 @@ class ObjectRules:
         self.names += [(name, value) for name, value in found if value != FALSE]
 
     def other_keys(self) -> Texts:
-        """Return the keys that may be there and are not named."""
+        """Return the keys that have no name and may be written."""
         shape = self.shape
         others = Texts(but=frozenset([name for name, _ in shape.named])) if shape.named else ALL_TEXTS
         for keys, value in shape.for_all:
@@ -136,10 +143,11 @@ class ObjectRules:
         return others
 
     def name_few(self) -> None:
-        """Name other keys if they can run out before all demands are met: a state knows which names are left.
+        """Make keys without a name into names if an atom could run out of them before all demands are met.
 
-        For the members that follow it must not matter which key without a name has been written. So each atom has
-        enough keys, or they are named. The number of keys in other atoms does not help: they may have no value.
+        Which keys of an atom have been written must not matter for the members after them. So each atom needs enough
+        keys; the keys of every other atom become names. Keys of another atom cannot stand in for them, since these may
+        have no value.
         """
         questions = self.loader.questions()
         few = words(self.others, MAX_NAMED, questions)
@@ -169,7 +177,7 @@ class ObjectRules:
         self.add_names(sorted(found))
 
     def can_meet(self, atom: Atom) -> int:
-        """Return the bits of the demands that a key of the atom may meet, as far as this shows at once."""
+        """Return the bits of the demands that a key of the atom may meet, as far as that is quick to see."""
         algebra = self.loader.algebra
         found = 0
         for bit, exist in enumerate(self.shape.exists):
@@ -178,8 +186,7 @@ class ObjectRules:
         return found
 
     def witness(self) -> tuple[int, ...]:
-        """Return what shows that all states can be finished: a symbol that derives something if all required values
-        do."""
+        """Return the witness of all states: nothing, or a symbol that derives something if all required values do."""
         if self.possible is None:
             engine = self.loader.engine
             needed = self.needed(self.names, self.shape.required)
@@ -190,7 +197,8 @@ class ObjectRules:
         return self.possible
 
     def needed(self, names: Iterable[tuple[str, int]], required: Words) -> list[int] | None:
-        """Return the required values, without those that exist as shows at once; None if there is no such object."""
+        """Return the symbols of the required values, except for values that surely exist; None if there is no such
+        object."""
         loader = self.loader
         found: list[int] = []
         for name, value in names if required else ():
@@ -209,7 +217,7 @@ class ObjectRules:
     def symbol(self, state: State) -> int:
         symbol = self.known.get(state)
         if symbol is None:
-            witness: tuple[int, ...] | None = None  # where keys that are not named may have run out
+            witness: tuple[int, ...] | None = None  # remains so if keys without a name may have run out
             if state.clauses:
                 witness = () if self.may_end(state) else (self.solution(state),)
             elif self.is_plain:
@@ -222,7 +230,7 @@ class ObjectRules:
         return symbol
 
     def ending(self, state: State) -> tuple[int, ...]:
-        """Return what shows that a state without clauses can be finished."""
+        """Return the witness of a state without clauses: what derives something if the state can be finished."""
         shape = self.shape
         if self.endings is None:
             if self.atoms is None:
@@ -232,15 +240,15 @@ class ObjectRules:
         return self.endings.witness(~self.written(state), state.missing, shape.least - state.size, room)
 
     def written(self, state: State) -> int:
-        """Return the bits of the names that do not come any more."""
+        """Return the bits of the names that cannot come any more."""
         passed, written = state.passed, 0
         if passed > self.n_ordered:
             passed, written = self.n_ordered, passed - self.n_ordered
         return written << self.n_ordered | (1 << passed) - 1
 
     def solution(self, state: State) -> int:
-        """Return a symbol that derives something if the clauses that are left can be met: that of a shape without
-        clauses."""
+        """Return a symbol that derives something if the clauses that remain can be met. It stands for the shapes
+        without clauses whose union is the rest of the object."""
         assert self.clauses is not None
         loader = self.loader
         left = self.left(state)
@@ -250,10 +258,12 @@ class ObjectRules:
             known = self.solved[left] = loader.engine.add_lazy("solution", partial(self.next_solution, shapes))
         return known
 
-    def next_solution(self, shapes: Iterator[ObjectShape]) -> list[list[int]]:
+    def next_solution(self, shapes: Solutions) -> list[list[int]]:
+        """Take the next shape and return the productions of a symbol that derives something if that shape, or one after
+        it, can be met. If this fails, the shape is still the next one."""
         try:
             tick()
-            shape = next(shapes, None)
+            shape = shapes.first()
         except LimitError as error:
             raise self.loader.algebra.located(error, self.origin) from None
         if shape is None:
@@ -264,11 +274,12 @@ class ObjectRules:
                 return [[]]  # no other solution is asked for
         else:
             members = [self.loader.members(shape, 0, self.origin)]
+        next(shapes)
         others = self.loader.engine.add_lazy("other solution", partial(self.next_solution, shapes))
         return [[others]] if members is None else [members, [others]]
 
     def left(self, state: State) -> ObjectShape:
-        """Return what is left of the shape: objects of the members that may still come."""
+        """Return what remains of the shape: the objects of the members that may still come."""
         assert self.clauses is not None
         shape = self.shape
         written = self.written(state)
@@ -286,8 +297,8 @@ class ObjectRules:
         )
 
     def rehearse(self) -> None:
-        """Compute which members may come first, and their values: this must not exceed a limit. After other members
-        less is left of the clauses; compute some states there, too."""
+        """Compute which members may come first, and their values, to raise an error if this exceeds a limit. With
+        clauses, compute some later states, too, in which less of the clauses remains."""
         self.start()
         engine = self.loader.engine
         first = next(iter(self.known))
@@ -295,7 +306,7 @@ class ObjectRules:
         if self.clauses is not None:
             most = n + min(MAX_REHEARSED, MAX_WORK // (1 + len(self.clauses.known) * len(self.names)))
             states = list(self.known)
-            for state in states:  # which grows
+            for state in states:  # the list grows meanwhile
                 if most <= 0:
                     break
                 most -= 1
@@ -395,9 +406,10 @@ class ObjectRules:
         about: str | Texts,
         keys: Texts | None = None,
     ) -> None:
-        """Add a member with one key or, instead, one out of `keys`, in all the ways in which it may meet demands.
+        """Add a member, once for each choice of the demands that it meets. Its key is the symbol `key` or, if `keys`
+        are given, one of these.
 
-        about: the name, or the keys of the atom.
+        about: the name, or all keys of the atom.
         """
         if self.shape.most is not None and not self.has_room(state, passed):
             return
@@ -429,7 +441,7 @@ class ObjectRules:
         about: str | Texts,
         keys: Texts | None,
     ) -> None:
-        """The same in all the ways in which clauses go on; `after` knows nothing of them yet."""
+        """Add a member, once for each way in which the clauses continue. The clauses of `after` are not known yet."""
         clauses = self.clauses
         if clauses is None:
             self.add_one(state, key, value, after, found, keys)
@@ -452,7 +464,7 @@ class ObjectRules:
         found.append([*loader.before(state.size == 0), *member])
 
     def has_room(self, state: State, passed: int) -> bool:
-        """Whether there may be one member more, and all required ones that are missing then."""
+        """Whether there is room for one more member and for all required members that are missing then."""
         assert self.shape.most is not None
         if passed < self.n_ordered:
             missing = self.required >> passed
@@ -461,10 +473,10 @@ class ObjectRules:
         return state.size + 1 + missing.bit_count() <= self.shape.most
 
     def other(self, keys: Texts, value: int, after: State, is_possible: bool) -> int:
-        """A member with a key out of a set, which none behind it may have.
+        """Return a symbol for a member whose key is one of `keys`. No member after it may have the same key.
 
-        What follows the key depends on its text: the parser asks for it when it has read the key. Masks are made with
-        what follows whatever the key is. is_possible: there is such a key; else this is still to be found out.
+        So the key is a followed terminal: when the parser has read it, it asks `follow` for the symbol after it. Masks
+        are made with a symbol for what follows any key. is_possible: whether it is certain that there is such a key.
         """
         witness = (value, self.symbol(after)) if is_possible else None
         return self.loader.engine.add_lazy("member", partial(self.expand_other, keys, value, after), witness=witness)
@@ -474,19 +486,19 @@ class ObjectRules:
         return [] if key is None else [[key, self.rest(value, after)]]
 
     def follow(self, value: int, after: State, text: bytes) -> int:
-        """What follows a key that is written as `text`, colon included."""
+        """Return the symbol of what follows a key that is written as `text`, colon included."""
         key = json.loads(text[: text.rindex(b'"') + 1])
         then = State(after.passed, after.size, after.missing, after.others | {key}, after.clauses)
         symbol = self.rest(value, then)
         loader = self.loader
         if not loader.engine.is_productive(symbol):
-            # Of keys that run out, some that are not named: their values are nothing, and this is not seen.
+            # `name_few` gave no names to keys that have run out, because it did not see that these have no value.
             error = GrammarLimitError(f"what may follow the key {json.dumps(key)} was not known before it was written")
             raise loader.algebra.located(error, self.origin)
         return symbol
 
     def rest(self, value: int, after: State) -> int:
-        """A value, and what follows it."""
+        """Return the symbol of a value and what follows it."""
         symbol = self.rests.get((value, after))
         if symbol is None:
             parts = [value, self.symbol(after)]
@@ -495,7 +507,8 @@ class ObjectRules:
         return symbol
 
     def demands(self) -> list[tuple[Texts, int]]:
-        """What is demanded of keys that are not named. Of many patterns, those with the same schema are one."""
+        """Return what is demanded of keys that are not named. If these are many demands, unite the key sets of those
+        with the same schema."""
         found = [(keys, value) for keys, value in self.shape.for_all if value != FALSE]
         if len(found) <= FEW_DEMANDS:
             return found
@@ -528,7 +541,7 @@ class ObjectRules:
                         "give more of the patterns the same schema"
                     )
                 inside = atom.keys
-                # What is all inside, or all outside, stays as it is written: two patterns are mostly disjoint.
+                # Keep an atom as it is if all its keys are inside, or all outside: two patterns are mostly disjoint.
                 if not keys.is_all():
                     inside = atom.keys.intersection(keys)
                     if questions.is_empty(inside):
@@ -541,7 +554,7 @@ class ObjectRules:
                         parts.append(atom._replace(keys=outside))
                 both = algebra.intersection(atom.value, value)
                 if are_many and both != atom.value and algebra.is_surely_nothing(both):
-                    continue  # no such key: otherwise they would double with each pattern
+                    continue  # such a key has no value; kept, the atoms would double with each pattern
                 within = atom.within | {keys} if keys in key_sets else atom.within
                 parts.append(Atom(inside, both, atom.meets | meets, within))
             atoms = parts
@@ -551,6 +564,6 @@ class ObjectRules:
 
 
 def is_plain(shape: ObjectShape) -> bool:
-    """Whether only required keys stand between a state and the end: it can be finished if their values exist, and of
-    other keys about which nothing is demanded there are as many as one likes."""
+    """Whether every state of the shape can be finished if the values of all required keys exist. A shape with `least`
+    is plain only if nothing is demanded of keys without a name: then there are always enough of them."""
     return not shape.exists and not (shape.least and shape.for_all) and not shape.clauses

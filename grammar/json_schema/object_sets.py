@@ -5,9 +5,9 @@ would become millions of shapes. So unions are multiplied out only while the res
 of *clauses* beside one shape: the object must also have some shape of each clause. Which one is decided when the parser
 reads the members that distinguish them (`clauses`).
 
-What is known about the object anyway simplifies the clauses, as in a solver of Boolean formulas (Davis, Logemann and
-Loveland, 1962). Shapes that contradict it are dropped, and so are clauses that it implies. If one shape of a clause is
-left, that shape becomes part of what is known.
+The shape beside the clauses simplifies them, as in a solver of Boolean formulas (Davis, Logemann and Loveland, 1962). A
+shape of a clause that contradicts it is dropped. A clause that it implies is dropped, too. If a clause has only one
+shape left, that shape is intersected with the one beside the clauses.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from .terms import Meaning
 
 MAX_OPENED = 64
-"""Clauses are multiplied out if the result has at most so many shapes."""
+"""The most shapes into which clauses are multiplied out. If there would be more, the clauses remain clauses."""
 MIN_ABSORBED = 16
-"""In a union of so many shapes or more, shapes within other ones are looked for and dropped."""
+"""The fewest shapes of a union in which `absorbed` compares all pairs, to drop shapes that other shapes include."""
 MAX_PARTED = 1 << 10
-"""At most so many shapes are split to find one without clauses; then a GrammarLimitError is raised."""
+"""The most shapes that are split in search of the next one without clauses. Beyond it, GrammarLimitError is raised."""
 
 BOTH_TERMS = -1
-"""A result of `narrowed_words`: the intersection, which has no simpler form."""
+"""What `narrowed_words` returns for an intersection that has no simpler form."""
 
 
 class ObjectSets(OfAlgebra):
@@ -61,7 +61,7 @@ class ObjectSets(OfAlgebra):
     # Unions.
 
     def intersection_of(self, unions: Sequence[tuple[ObjectShape, ...]]) -> tuple[ObjectShape, ...]:
-        """Return what is in all of the unions."""
+        """Return the objects that are in all of the unions."""
         base = ANY_OBJECT
         clauses: list[Clause] = []
         for union in dict.fromkeys(unions):
@@ -80,7 +80,7 @@ class ObjectSets(OfAlgebra):
             return clauses[0]
         for union in clauses:
             if len(clauses) == 1 or any(shape.is_constant for shape in union):
-                # Constants have their own order of names, and fix all else.
+                # Multiply this union out. A constant has an order of names of its own and decides all other clauses.
                 others = [one for one in clauses if one is not union]
                 found: dict[ObjectShape, bool] = {}
                 for shape in union:
@@ -96,7 +96,8 @@ class ObjectSets(OfAlgebra):
         return self.intersection_of([self.complement(shape) for shape in union])
 
     def opened(self, shape: ObjectShape) -> tuple[ObjectShape, ...]:
-        """Return a shape, whose clauses are simple, as a union without clauses if that is small."""
+        """Return the shape as a union of shapes without clauses, or unchanged if there would be more than MAX_OPENED.
+        Its clauses must be in simple form."""
         found: dict[ObjectShape, bool] = {}
         waiting = [shape]
         n_parted = 0
@@ -112,9 +113,9 @@ class ObjectSets(OfAlgebra):
         return tuple(found)
 
     def absorbed(self, union: tuple[ObjectShape, ...]) -> tuple[ObjectShape, ...]:
-        """Return the union without shapes that are within another one. This is done for large unions with `Exists`:
-        negations of what is said about other keys mostly overlap. Constants remain, as they have their own order of
-        names."""
+        """Drop shapes that another shape of the union includes, and return the others. Do so only in large unions with
+        `Exists`, because negated demands on unnamed keys mostly overlap. Keep constants: each has an order of names of
+        its own."""
         if len(union) < MIN_ABSORBED or not any(shape.exists for shape in union):
             return union
         found = {shape: True for shape in union if not shape.is_constant}
@@ -129,16 +130,16 @@ class ObjectSets(OfAlgebra):
                         break
         return tuple([shape for shape in union if shape.is_constant or shape in found])
 
-    def solutions(self, shape: ObjectShape) -> Iterator[ObjectShape]:
-        """Return an iterator over the shapes without clauses whose union is this one. It raises LimitError if the next
-        one takes too long to find, and again whenever it is asked after that."""
+    def solutions(self, shape: ObjectShape) -> Solutions:
+        """Return an iterator over shapes without clauses whose union is the given shape."""
         return Solutions(self, shape)
 
     def parted(self, shape: ObjectShape) -> list[ObjectShape]:
         """Return the shape as a union of shapes that have fewer or simpler clauses."""
         pivot = self.pivot(shape.clauses)
         if pivot is not None:
-            # Objects that have the pivot, and those that do not: a discriminator decides all clauses in both cases.
+            # Split into objects that have the pivot and objects that do not. If the pivot is about the key that
+            # distinguishes branches, it decides all clauses in both cases.
             parts = [self.intersection(shape, one) for one in (pivot, *self.complement(pivot))]
             if shape not in parts:
                 return [part for part in parts if part is not None]
@@ -147,8 +148,8 @@ class ObjectSets(OfAlgebra):
         return [part for one in clause if (part := self.intersection(others, one)) is not None]
 
     def pivot(self, clauses: tuple[Clause, ...]) -> ObjectShape | None:
-        """Return a shape by which to split: it says one thing about one name, which is one of few values or common to
-        many clauses. None if there is none."""
+        """Return a shape of the clauses that says one thing about one name, to split by it; None if there is none.
+        Prefer one that allows or excludes few values, then one that many clauses share."""
         common: dict[object, int] = {}
         for clause in clauses:
             for one in clause:
@@ -168,7 +169,7 @@ class ObjectSets(OfAlgebra):
         return best
 
     def is_enumerated(self, term: int) -> bool:
-        """Whether the term or its complement has few values or none."""
+        """Whether the term or its complement has few values, or none."""
         known = self.enumerated.get(term)
         if known is None:
             algebra = self.algebra
@@ -190,9 +191,11 @@ class ObjectSets(OfAlgebra):
     def with_clauses(
         self, base: ObjectShape, clauses: Sequence[Clause], before: ObjectShape | None = None
     ) -> ObjectShape | None:
-        """The shape, which has no clauses, with these, in a simple form. None if no object is so, as far as is seen.
+        """Return the shape `base`, which has no clauses, with these clauses in simple form; None if it shows that there
+        is no such object.
 
-        before: a shape beside which the clauses were simple; only what speaks of other names is looked at again.
+        before: a shape beside which the clauses were in simple form; only those about names for which `base` says
+            something else are simplified again.
         """
         waiting = dict.fromkeys(clauses, True)
         changed = None if before is None else changed_names(before, base)
@@ -201,7 +204,7 @@ class ObjectSets(OfAlgebra):
             tick()
             is_settled = True
             found: dict[Clause, bool] = {}
-            then: set[str] | None = set()  # the names whose values have been changed
+            then: set[str] | None = set()  # the names whose values this round has changed; None: perhaps all
             for clause in waiting:
                 left = self.relative_clause(base, clause, changed)
                 if left is None:
@@ -233,8 +236,8 @@ class ObjectSets(OfAlgebra):
         return base._replace(clauses=tuple(waiting))
 
     def relative_clause(self, base: ObjectShape, clause: Clause, changed: set[str] | None = None) -> Clause | None:
-        """Return what a clause demands of an object of the shape: () if there is no such object; None if it demands
-        nothing. changed: a shape that is only about other names than these is simple already."""
+        """Return what a clause demands of an object of the shape: () if no such object satisfies it; None if all do.
+        changed: shapes that are not about these names are in simple form already; None: all names."""
         is_closed = any(value == FALSE and keys.is_all() for keys, value in base.for_all)
         in_base = dict(base.named)
         left: dict[ObjectShape, bool] = {}
@@ -244,7 +247,7 @@ class ObjectSets(OfAlgebra):
                 continue
             parts = [one]
             if is_closed and len(one.exists) == 1:
-                # Some named member is as demanded: one shape for each of them.
+                # Only named members can meet this demand: replace it by one shape for each that may.
                 exist = one.exists[0]
                 rest = one._replace(exists=())
                 parts = []
@@ -267,8 +270,8 @@ class ObjectSets(OfAlgebra):
         return tuple(left)
 
     def relative(self, base: ObjectShape, shape: ObjectShape) -> ObjectShape | None:
-        """Return what the shape demands of an object that has the shape `base`; `ANY_OBJECT` means nothing. None if it
-        shows at once that no object has both."""
+        """Return what the shape demands beyond `base`; ANY_OBJECT if that is nothing. Return None if it is quick
+        to see that no object has both shapes."""
         is_nothing = self.algebra.is_nothing
         in_base = dict(base.named)
         wanted = dict(shape.named)
@@ -317,7 +320,8 @@ class ObjectSets(OfAlgebra):
         return ObjectShape(tuple(named), for_all, required, exists, least, most, clauses=clauses)
 
     def relative_name(self, base: ObjectShape, in_base: dict[str, int], shape: ObjectShape) -> ObjectShape | None:
-        """Do what `relative` does for a shape that is only about one name, as shapes are that distinguish branches."""
+        """Do what `relative` does for a shape that says one thing about one name, as those that distinguish branches
+        do."""
         algebra = self.algebra
         name, value = shape.named[0]
         known = in_base.get(name)
@@ -352,13 +356,13 @@ class ObjectSets(OfAlgebra):
         return value
 
     def intersection(self, left: ObjectShape, right: ObjectShape) -> ObjectShape | None:
-        """Return the objects of both shapes; None if it shows at once that there are none."""
+        """Return the objects of both shapes; None if it is quick to see that there are none."""
         if right.is_constant and not left.is_constant:
             return self.intersection(right, left)
         both = self.narrowed
         in_left = dict(left.named)
         in_right = dict(right.named)
-        for name in left.required | right.required:  # the member that distinguishes branches is mostly one of these
+        for name in left.required | right.required:  # the key that distinguishes branches is mostly one of these
             if name in in_left and name in in_right and self.algebra.is_nothing(both(in_left[name], in_right[name])):
                 return None
         named = {}
@@ -395,13 +399,13 @@ class ObjectSets(OfAlgebra):
         most: int | None,
         is_constant: bool = False,
     ) -> ObjectShape | None:
-        """Return the shape in a simple form; None if it shows at once that no object has it."""
+        """Return the shape in a simple form; None if it is quick to see that no object has it."""
         is_nothing = self.algebra.is_nothing
         for name in required:
             if is_nothing(named[name]):
                 return None
         if exists:
-            for keys, value in for_all:  # these are not about named keys
+            for keys, value in for_all:  # this is about keys that are not named
                 for exist in exists:
                     if value ^ 1 == exist.value and keys == exist.keys and not any(map(keys.has, named)):
                         return None
@@ -423,10 +427,11 @@ class ObjectSets(OfAlgebra):
     def met_by_names(
         self, named: dict[str, int], required: Words, exists: tuple[Exists, ...]
     ) -> tuple[Words, tuple[Exists, ...]] | None:
-        """Return `required` and `exists` in a simple form, if there are only named members. Change `named` with them.
-        None if no object is so.
+        """Simplify the demands of a shape in which only named members may come: return `required` and `exists`, and
+        change `named`. Return None if there is no such object.
 
-        What oneOf makes of closed objects is mostly of this kind: one has a member whose name another does not know.
+        `oneOf` over closed objects leads to such shapes: an object that one branch excludes has some member that this
+        branch does not name.
         """
         both = self.narrowed
         is_nothing = self.algebra.is_nothing
@@ -479,8 +484,8 @@ class ObjectSets(OfAlgebra):
     # Terms.
 
     def narrowed(self, term: int, other: int) -> int:
-        """Return the intersection of two terms: just one of them if the other one is a negation that excludes nothing
-        of it. So "one of "a", and not one of "b", "c" and "d"" is the same term as "one of "a""."""
+        """Return the intersection of two terms; one of the terms itself if the other is a negation that excludes
+        nothing of it. So `enum: ["a"]` and its intersection with `not: {enum: ["b", "c"]}` are the same term."""
         algebra = self.algebra
         both = algebra.intersection(term, other)
         if (term | other) & 1 and term > FALSE and other > FALSE:
@@ -496,15 +501,16 @@ class ObjectSets(OfAlgebra):
             if term & 1 and self.implies(other, term):
                 return other
             if is_near(algebra, both):
-                # Few values without some of them become one term of values, so that many negations remain near.
+                # Replace few values without some of them by the values that remain, so that the term stays near (see
+                # `is_near`) however many negations follow.
                 values = algebra.values(both)
                 if algebra.members(values) is not None:
                     return algebra.meaning(values)
         return both
 
     def narrowed_words(self, term: int, other: int) -> int | None:
-        """Do what `narrowed` does for a term that is some words, or all values but some words, and another term. Return
-        BOTH_TERMS for their intersection, and None if this takes too long to see."""
+        """Do what `narrowed` does if `term` is a set of words, or everything except some words. Return BOTH_TERMS if
+        the intersection has no simpler form, and None if this would take long to decide."""
         words = self.words_of(term)
         if words is not None:
             among = self.words_among(words, other)
@@ -520,15 +526,15 @@ class ObjectSets(OfAlgebra):
         return other if words <= others else BOTH_TERMS
 
     def words_of(self, term: int) -> Words | None:
-        """Return the values of a term if they are words and this shows soon; otherwise None."""
+        """Return the values of a term if these are words and that is quick to see; otherwise None."""
         if term in self.words:
             return self.words[term]
         if self.algebra.dropped:
-            return None  # the complement of what is not known completely would have too few words
+            return None  # keywords were dropped, so the values of a term may be too many, and its complement too small
         found = None
         values = self.near_values(term & ~1)
         if values is not None:
-            if term & 1:  # what is negated must allow everything else
+            if term & 1:  # a negation is a set of words only if what it negates allows all else
                 values = self.algebra.values(term) if ANY_OBJECT in values.objects else ALL_VALUES
             if not (values.null or values.booleans or values.numbers or values.arrays or values.objects):
                 found = values.texts.words
@@ -536,7 +542,7 @@ class ObjectSets(OfAlgebra):
         return found
 
     def words_among(self, words: Words, term: int) -> Words | None:
-        """Return those of the words that are in the term; None if this does not show soon."""
+        """Return those of the words that are in the term; None if that is not quick to see."""
         values = self.near_values(term)
         return None if values is None else values.texts.among(words)
 
@@ -545,7 +551,7 @@ class ObjectSets(OfAlgebra):
         return self.algebra.values(term) if known is None and is_near(self.algebra, term) else known
 
     def implies(self, term: int, other: int) -> bool:
-        """Whether it shows soon that all values of a term are in the other one."""
+        """Whether all values of `term` are in `other`, as far as that is quick to see."""
         if term == other or other == TRUE:
             return True
         words = self.words_of(term)
@@ -563,7 +569,7 @@ class ObjectSets(OfAlgebra):
 
 
 def changed_names(before: ObjectShape, after: ObjectShape) -> set[str] | None:
-    """Return the names about which two shapes say different things; None: perhaps all."""
+    """Return the names about which two shapes say different things; None if these may be all names."""
     if after.for_all != before.for_all:
         return None
     known = dict(before.named)
@@ -572,21 +578,22 @@ def changed_names(before: ObjectShape, after: ObjectShape) -> set[str] | None:
 
 
 def is_apart(shape: ObjectShape, names: set[str]) -> bool:
-    """Whether the shape is only about other names."""
+    """Whether the shape is about none of these names."""
     if shape.for_all or shape.exists or shape.least or shape.most is not None or shape.clauses:
         return False
     return names.isdisjoint([name for name, _ in shape.named])
 
 
 def is_atomic(shape: ObjectShape) -> bool:
-    """Whether the shape says nothing but what some named values are, with at most one required name."""
+    """Whether the shape only says what the values of some names are, and requires at most one name."""
     if shape.for_all or shape.exists or shape.least or shape.most is not None or shape.clauses:
         return False
     return len(shape.required) <= 1
 
 
 class Solutions:
-    """The iterator of `ObjectSets.solutions`."""
+    """The iterator of `ObjectSets.solutions`. No shape is lost if a limit is reached: the next call continues the
+    search."""
 
     def __init__(self, sets: ObjectSets, shape: ObjectShape) -> None:
         self.sets = sets
@@ -597,13 +604,24 @@ class Solutions:
         return self
 
     def __next__(self) -> ObjectShape:
+        shape = self.first()
+        if shape is None:
+            raise StopIteration
+        self.waiting.pop()
+        return shape
+
+    def first(self) -> ObjectShape | None:
+        """Return the shape that `next` will return, or None at the end. Raises LimitError if that takes too long to
+        find."""
         for _ in range(MAX_PARTED):
             if not self.waiting:
-                raise StopIteration
-            shape = self.waiting.pop()
+                return None
+            shape = self.waiting[-1]
             if not shape.clauses:
                 return shape
-            self.waiting += self.sets.parted(shape)
+            parts = self.sets.parted(shape)
+            self.waiting.pop()
+            self.waiting += parts
         raise GrammarLimitError(
             f"whether an object can satisfy a combination of schemas is not known after {MAX_PARTED} attempts; combine "
             "fewer of them"

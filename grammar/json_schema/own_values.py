@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from .tree import Place
 
 MAX_LENGTH = 1 << 31
-"""In code points. A bound of so many or more is none: no text is so long."""
+"""The least bound on the length of a text, in code points, that is ignored: no text is so long."""
 
 TYPES = {
     "null": Values(True, 0, (), NO_TEXTS, (), ()),
@@ -57,10 +57,10 @@ TYPES = {
     "array": Values(False, 0, (), NO_TEXTS, (ANY_ARRAY,), ()),
     "object": Values(False, 0, (), NO_TEXTS, (), (ANY_OBJECT,)),
 }
-"""What each type allows."""
+"""The values of each type."""
 
 TYPES_4 = {**TYPES, "integer": Values(False, 0, (WRITTEN_INTEGERS,), NO_TEXTS, (), ())}
-"""What each type allows in draft 4, where only what is written as an integer is one."""
+"""The values of each type in draft 4. There, a number is an integer only if it is written as one."""
 
 PLAIN_TYPES = {**TYPES, "integer": Values(False, 0, (PLAIN_INTEGERS,), NO_TEXTS, (), ())}
 """What each type allows in other drafts, if spellings are plain."""
@@ -102,7 +102,7 @@ def types_of(algebra: Meaning, place: Place) -> dict[str, Values]:
 
 def own_values(algebra: Meaning, place: Place, is_negated: bool = False) -> Values:
     """Return what the keywords of a place say, without its applicators in place. `is_negated`: the result will be
-    negated; it is the same unless keywords are left out within `propertyNames`."""
+    negated; it is the same unless keywords are dropped within `propertyNames`."""
     schema = algebra.keywords(place)
     kind = schema.get("type")
     if kind is None:
@@ -170,7 +170,7 @@ def object_shape(algebra: Meaning, place: Place, is_negated: bool = False) -> Ob
         for_all.append(ForAll(left, others))
     if "propertyNames" in schema:
         names = algebra.child(place, "propertyNames")
-        # Both the names and their complement are too large if something is left out.
+        # Both the names and their complement are too large if keywords are dropped.
         refused = (
             algebra.values(names ^ 1).texts
             if is_negated and algebra.dropped

@@ -117,7 +117,7 @@ def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(name: str) -> NoReturn:
-    raise GrammarError(f"the schema is not JSON: there is no number {name} in it")
+    raise GrammarError(f"the schema is not JSON: JSON has no number {name}")
 
 
 def _repeated(text: str, key: str) -> GrammarError:

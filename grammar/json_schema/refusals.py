@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 CONSTANTS = frozenset(["enum", "const"])
 LONG = 100
-"""Digits of numbers that no limit can refuse: a number of at most so many digits is not tried out."""
+"""The most digits of a number that is accepted without a trial, because no limit refuses it."""
 
 
 class Refusals:
-    """Finds what is to be left out of a schema.
+    """Finds which keywords of a schema must be dropped.
 
-    dropped: place -> keyword -> why it is left out.
+    dropped: place -> keyword -> why it is dropped.
     errors: the same as errors, if the options are `strict`. The search continues after each, so that all are found.
     """
 
@@ -56,7 +56,7 @@ class Refusals:
         self.survey = Survey(documents, self.dropped)
 
     def run(self) -> Survey:
-        """Find what is left out (`dropped`), and return the survey of the schema.
+        """Find which keywords are `dropped`, and return the survey of the schema.
 
         Raises GrammarError, with all that is malformed, with circles, and with all that cannot be enforced if `strict`.
         """
@@ -119,7 +119,7 @@ class Refusals:
                     self.check_pattern(pattern)
             elif keyword in LEAST:
                 if value > MAX_LEAST:
-                    return f"more than {MAX_LEAST} items or members are not counted"
+                    return f"at most {MAX_LEAST} items or members can be counted"
             elif keyword == "format":
                 if self.algebra.asserts_format(place.resource):
                     tree = format_tree(value, place.draft)
@@ -207,14 +207,14 @@ class Refusals:
                 self.refuse(place, keyword, why)
         for place, keyword in survey.large:
             if place in survey.negated():
-                why = f"it may stand under a negation, and more than {MAX_LEAST} items or members are not counted"
+                why = f"it may stand under a negation, and at most {MAX_LEAST} items or members can be counted"
                 self.refuse(place, keyword, why)
 
     # Unique items.
 
     def check_unique(self) -> None:
-        """Refuse `uniqueItems` where items cannot be distinguished: see `unique`. This comes last, for what is left
-        out of a schema may be what says that items are few.
+        """Refuse `uniqueItems` where items cannot be distinguished: see `unique`. This comes last, because a dropped
+        keyword may be the one that allows only few items.
 
         If a list of constants was refused, nothing is checked: once it is mended, it may say that items are few.
         """
@@ -264,7 +264,7 @@ CLOSED_ITEMS = (
 
 
 def is_long(value: object) -> bool:
-    """Whether a number may have so many digits, written without an exponent, that it meets a limit."""
+    """Whether a number, written without an exponent, may have more than LONG digits and so exceed a limit."""
     if isinstance(value, Decimal):
         _, digits, exponent = value.as_tuple()
         return len(digits) > LONG or not isinstance(exponent, int) or abs(exponent) > LONG

@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     from .tree import Place
 
 MAX_TERMS = 1 << 5
-"""At most so many terms of one schema are rehearsed: the first ones from the root on."""
+"""The most terms of one schema that are rehearsed: the first ones from the root on."""
 MAX_STATES = 8
-"""For each terminal that is tried, the next byte is computed after the so many shortest beginnings of its texts."""
+"""The number of beginnings of texts after which the next byte of a terminal is computed: the shortest ones."""
 N_TEXTS, MAX_LENGTH = 2, 24
-"""And along so many texts at random, of up to so many bytes."""
+"""The number of random texts along which the next byte of a terminal is computed, and their greatest length in
+bytes."""
 MAX_NODES = 1 << 12
-"""At most so many regex nodes, and those of one further byte, are made to try one terminal."""
+"""The number of new regex nodes after which no further byte of a terminal is tried."""
 MAX_LEFT_OUT = 64
-"""Without `strict`, places are left out one after the other, at most so many; then the schema is refused."""
+"""The most places that are dropped without `strict`, one after the other. Beyond it, the schema is refused."""
 MAX_KEPT = 1 << 15
-"""A grammar continues with the engine of its rehearsal if that has at most so many regex nodes; otherwise it begins
-with a new one."""
+"""The most regex nodes with which a grammar keeps the engine of its rehearsal. With more, it begins with a new one."""
 
 
 class Rehearsal:
@@ -54,19 +54,19 @@ class Rehearsal:
 
     def __init__(self, algebra: Algebra, reaching: set[Place] | None, loader_of: type[SchemaLoader]) -> None:
         self.algebra = algebra
-        self.reaching = reaching  # places from which something heavy is reached; None: all
+        self.reaching = reaching  # places that lead to something heavy; None: all may
         self.engine = Engine(Regexes())
         self.loader = loader_of(algebra, self.engine)
         self.rules = self.loader.rehearsed = {}
         self.waiting = [algebra.place(algebra.documents.root)]  # all terms that were found
         self.met = set(self.waiting)
-        self.n_symbols = 0  # so many symbols of the loader have been added to `waiting`
+        self.n_symbols = 0  # the symbols of the loader that have been added to `waiting`
         self.term = 0  # the term at work
 
     def run(self) -> None:
         """Rehearse. Raises LimitError, with a pointer, if a text could exceed a limit."""
         try:
-            for term in self.waiting:  # which grows
+            for term in self.waiting:  # the list grows meanwhile
                 if len(self.waiting) > MAX_TERMS:
                     break
                 self.term = term
@@ -81,7 +81,7 @@ class Rehearsal:
         return self.engine.regexes.n_nodes <= MAX_KEPT
 
     def reaches(self, term: int) -> bool:
-        """Whether something heavy may be reached from the term."""
+        """Whether the term may lead to something heavy."""
         if self.reaching is None:
             return True
         part = self.algebra.parts[term >> 1]
@@ -124,7 +124,8 @@ class Rehearsal:
         self.n_symbols = len(loader.symbols)
 
     def try_scalars(self, values: Values) -> None:
-        """Try the terminals of numbers and strings that are combined, and how these continue."""
+        """Try the terminals of numbers and strings of which several sets are combined: whether they match anything, and
+        some of their states."""
         loader = self.loader
         regexes = loader.regexes
         for numbers in values.numbers:
@@ -152,7 +153,7 @@ class Rehearsal:
         return GrammarLimitError(message, pointer=places[0].pointer if places else None).copy_limit(error)
 
     def places(self) -> list[Place]:
-        """Return the places that the term at work is a combination of."""
+        """Return the places of which the term at work is a combination."""
         algebra = self.algebra
         found: list[Place] = []
         stack = [self.term]
@@ -166,8 +167,8 @@ class Rehearsal:
         return found
 
     def left_out(self) -> list[tuple[Place, str]]:
-        """Return what to leave out so that the term at work becomes simpler: the applicators of the last place that has
-        some, or else all keywords but `type` of the last place that has some."""
+        """Return the keywords to drop so that the term at work becomes simpler: the applicators of the last place that
+        has any or, if none has, all keywords but `type` of the last place that has others."""
         places = self.places()
         for place in reversed(places):
             schema = self.algebra.keywords(place)
@@ -182,7 +183,7 @@ class Rehearsal:
 
 
 def is_plain(values: Values) -> bool:
-    """Whether what is demanded of members and items does not depend on others, and nothing is counted."""
+    """Whether the demands on each member or item depend on no other one, and nothing is counted."""
     for shape in values.objects:
         if shape.clauses or shape.exists or shape.least > 1 or len(shape.for_all) > 1:
             return False
@@ -195,8 +196,8 @@ def is_combined(numbers: NumberSet) -> bool:
 
 
 def try_states(regexes: Regexes, start: int) -> None:
-    """Compute what may follow some beginnings of the node's texts: the shortest ones, and those along a few texts at
-    random, the same ones each time. Raises LimitError if one of them exceeds a limit."""
+    """Compute what may follow some beginnings of the node's texts: the shortest ones, and those along a few random
+    texts, which are the same in each run. Raises LimitError if one of them exceeds a limit."""
     following: dict[int, list[int]] = {}
     most = regexes.n_nodes + MAX_NODES
 
@@ -208,7 +209,7 @@ def try_states(regexes: Regexes, start: int) -> None:
 
     found = {start: True}
     waiting = [start]
-    for node in waiting:  # which grows
+    for node in waiting:  # the list grows meanwhile
         if len(following) >= MAX_STATES or regexes.n_nodes > most:
             break
         waiting += [target for target in after(node) if target not in found]
@@ -226,8 +227,8 @@ def try_states(regexes: Regexes, start: int) -> None:
 
 
 def rehearsed(algebra: Algebra, within: set[Place] | None, loader_of: type[SchemaLoader]) -> Rehearsal:
-    """Return the rehearsal of an algebra after nothing has exceeded a limit; without `strict`, that of an algebra from
-    which keywords are left out until nothing does. `within`: `reaching` of `Rehearsal`."""
+    """Return a rehearsal in which nothing has exceeded a limit. Without `strict`, drop keywords until that is so.
+    `within`: `reaching` of `Rehearsal`."""
     rehearsal = Rehearsal(algebra, within, loader_of)
     for _ in range(MAX_LEFT_OUT):
         try:

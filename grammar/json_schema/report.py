@@ -1,8 +1,8 @@
 """What became of each keyword of a schema, known or not: enforced as it is, narrowed, widened or ignored. (For a
 keyword that is refused, `tree.refused` makes the row.)
 
-The report is made when somebody asks for it, from the places that the check has reached. `refusals` and `rehearsal`
-have found what is left out.
+The report is made when `Grammar.report` is first read, from the places that the check has reached. `refusals` and
+`rehearsal` have found which keywords are dropped.
 """
 
 from __future__ import annotations
@@ -168,10 +168,10 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
 
 
 def _is_weakened(documents: Documents, weakened: set[int], place: Place, keyword: str) -> bool:
-    """Whether something is left out of what the keyword may need to fail: then it is not known whether that fails.
-    Something may be left out behind dynamic references and in other resources.
+    """Whether a keyword is dropped within a schema that this keyword may need to fail: then it is not known whether
+    that schema fails. Keywords may also be dropped in schemas that dynamic references reach, and in other resources.
 
-    weakened: the schemas of which something is left out, by `id`.
+    weakened: the schemas in which a keyword is dropped, by `id`.
     """
     judged = _FAILS[keyword]
     schema = place.schema
@@ -209,7 +209,7 @@ def _white_space(options: Options) -> str:
 
 
 def _is_about_numbers(keyword: str, schema: dict[str, Any], draft: int, style: NumberStyle) -> bool:
-    """Whether the keyword demands something of a number, so that not all spellings with an exponent are written."""
+    """Whether the keyword demands something of a number. Then only some spellings of the number are written."""
     are_digits = style.plain or not style.fractions  # integers have no exponent
     if keyword == "type":
         return draft != DRAFT_4 and not are_digits and "integer" in schema[keyword]  # draft 4 has one spelling of it

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from .tree import Place
 
 MAX_LOOKED = 4
-"""At most so many references and branches within each other are followed to see that something satisfies a schema."""
+"""The most references and branches within each other that are followed to see that a value satisfies a schema."""
 MAX_NEAR = 8
-"""The meanings of at most so many branches, or parts of an intersection, are computed to see that nothing is in it."""
+"""The most branches, or parts of an intersection, whose meanings are computed to see that no value is in it."""
 
 
 def plain_scalars(algebra: Meaning, term: int) -> Values | None:
@@ -64,8 +64,8 @@ def is_shallow(algebra: Meaning, term: int) -> bool:
 
 
 def is_something(algebra: Meaning, term: int) -> bool:
-    """Whether it shows at once that the term allows some value, which is the rule. For other terms the engine proves
-    it, from what they mean."""
+    """Whether it is quick to see that the term allows some value. That is usual. For other terms the engine decides it
+    from what they mean."""
     if plain_scalars(algebra, term) is not None:
         return True
     if algebra.options.closed:
@@ -75,7 +75,7 @@ def is_something(algebra: Meaning, term: int) -> bool:
 
 
 def have_scalar(algebra: Meaning, values: Values) -> bool:
-    """Whether it shows at once that some scalar is among the values."""
+    """Whether it is quick to see that some scalar is among the values."""
     if values.null or values.booleans:
         return True
     if values.numbers and not values.numbers[0].spelled & AS_DECIMALS:  # with `number_plain` integers are not

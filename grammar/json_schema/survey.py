@@ -42,22 +42,22 @@ _COMBINING = ("oneOf", "allOf", "dependentSchemas", "dependencies")
 MAX_LEAST = 1 << 11
 """The most items or members that may be demanded. The loader proves that so many can come before the parser starts."""
 MANY_COMBINED = 8
-"""From so many schemas on that are combined at one place, the schema is rehearsed."""
+"""The fewest schemas, combined at one place, for which the schema is rehearsed."""
 MANY_PATTERNS = 10
-"""From so many patterns of keys with schemas of their own on, a place is rehearsed. Fewer patterns make no more kinds
-of keys than there may be."""
+"""The fewest patterns of keys with schemas of their own for which a place is rehearsed. Fewer patterns cannot make too
+many kinds of keys."""
 MANY_CASES = 64
-"""From about so many cases on, which schemas within each other multiply, a place is rehearsed."""
+"""The fewest cases for which a place is rehearsed. Schemas within each other multiply their cases."""
 MAX_CASES = 1 << 12
-"""No more cases than this are counted."""
+"""The most cases that are counted. More count as this number."""
 MAX_DEPTH = 64
-"""Applicators in place within each other whose cases are counted; deeper ones count as one case."""
+"""The most applicators in place within each other whose cases are counted. A deeper one counts as one case."""
 
 
 class Survey:
     """The survey of the places that a check has reached.
 
-    dropped: the keywords that are left out, place by place; these are not counted.
+    dropped: the keywords that are dropped, place by place; these are not counted.
     """
 
     def __init__(self, documents: Documents, dropped: dict[Place, dict[str, str]]) -> None:
@@ -70,7 +70,7 @@ class Survey:
         # Where something may be negated.
         self.negations: list[list[Place]] = []  # schemas that may have to be negated
         self.with_contains: list[Place] = []  # with a `contains` that is negated beside `uniqueItems` alone
-        self.narrowed: list[Place] = []  # with formats of which some texts are left out
+        self.narrowed: list[Place] = []  # with formats of which some texts are never written
         self.large: list[tuple[Place, str]] = []  # with keywords that allow very many items or members
         self.whole: list[tuple[Place, str]] = []  # with bounds that can be spelled for integers alone
         self._negated: set[Place] | None = None
@@ -223,7 +223,7 @@ class Survey:
             if keyword in ("oneOf", "anyOf"):
                 n *= sum([self.n_cases(branch, cases, depth) for branch in self.branches(place, keyword)])
                 if keyword == "oneOf" and not self.has_apart(place):
-                    n *= len(value)  # none of the others holds
+                    n *= len(value)  # each branch meets the negations of all others
             elif keyword == "allOf":
                 for branch in self.branches(place, keyword):
                     n *= self.n_cases(branch, cases, depth)
@@ -243,8 +243,8 @@ class Survey:
         return n
 
     def has_apart(self, place: Place) -> bool:
-        """Whether a place has a `oneOf` that negates nothing: its branches are distinguished by what they say, or by
-        what they refer to."""
+        """Whether a place has a `oneOf` that negates nothing, because types or constants distinguish its branches, or
+        the schemas to which these refer."""
         known = self.apart.get(place)
         if known is None:
             known = "oneOf" in place.keywords and are_apart(
@@ -254,12 +254,12 @@ class Survey:
         return known
 
     def is_written_apart(self, place: Place) -> bool:
-        """As `has_apart`, for branches as they are written."""
+        """Do what `has_apart` does without following references."""
         branches = self.branches(place, "oneOf")
         return are_apart([_said(branch) for branch in branches], place.resource.keywords)
 
     def followed(self, place: Place) -> Any:
-        """Return the keywords of a place, or of the place that it leads to if it is a reference and says no more."""
+        """Return the keywords of a place. If it is only a reference, return those of the place to which it leads."""
         while type(place.schema) is dict:
             keywords = place.keywords
             if "$ref" not in keywords or not keywords.keys() <= _ONLY_REFERS or place not in self.targets:
@@ -300,7 +300,7 @@ class Survey:
         return self._negated
 
     def beside(self, places: list[Place]) -> set[Place]:
-        """Return what may apply to the same value as one of the places."""
+        """Return the places that may apply to the same value as one of the given places."""
         near: dict[Place, list[Place]] = {}
         for one, others in self.edges.items():
             near.setdefault(one, []).extend(others)
@@ -317,13 +317,13 @@ class Survey:
 
 
 def _said(place: Place) -> Any:
-    """The keywords of a place, or True or False."""
+    """Return the keywords of a place, or True or False."""
     return place.keywords if type(place.schema) is dict else place.schema
 
 
 def n_sides(schema: Any) -> int:
-    """Return in how many ways an array may be what a schema, but for applicators in place, does not allow. It is 1 for
-    most other schemas, because the ways of objects are decided one by one."""
+    """Return in how many ways an array can violate a schema whose applicators in place are ignored; at least 1. Ways of
+    objects are not counted, because the parser decides them one by one."""
     if not isinstance(schema, dict):
         return 1
     prefix = schema.get("prefixItems", schema.get("items"))
@@ -334,8 +334,8 @@ def n_sides(schema: Any) -> int:
 def are_apart(branches: list[Any], known: dict[str, int]) -> bool:
     """Whether types or constants distinguish the branches of a `oneOf`, so that it need not negate them.
 
-    branches: the keywords that count in each, or a bool.
-    known: the names of keywords, for what is within the branches.
+    branches: the keywords of each, or True or False.
+    known: the names of keywords, to read the schemas within the branches.
     """
     if are_constants(branches) or have_own_constants(branches, known):
         return True

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .tree import Place, Resource
 
     Dropped = Mapping[Place, Mapping[str, str]]
-    """Keywords that are left out, place by place, and why: see `refusals`."""
+    """Keywords that are dropped, place by place, and why: see `refusals`."""
     from .shapes import ArrayShape, ObjectShape, Values
 
 MAX_TERMS = 1 << 20
@@ -50,7 +50,7 @@ class Terms:
         self.options = options
         self.is_plain = options.number_style.plain  # whether constants and integers are spelled plainly
         self.dropped = dropped
-        # The keywords that are left of places of which some are left out.
+        # The keywords that remain at places where some are dropped.
         self.weakened = {
             place: {name: value for name, value in place.keywords.items() if name not in left_out}
             for place, left_out in dropped.items()
@@ -101,7 +101,7 @@ class Terms:
         return self.intersection_of((left, right))
 
     def intersection_of(self, terms: Iterable[int]) -> int:
-        """Return the intersection of terms. Their order is kept, because names of members come in it."""
+        """Return the intersection of terms. Keep their order, because it decides the order of the names of members."""
         found: dict[int, bool] = {}
         for term in terms:
             if not term & 1 and self.kinds[term >> 1] == BOTH:

@@ -24,9 +24,10 @@ NO_WORDS: Words = frozenset()
 
 NOTHING = Chars(())
 MAX_WITHIN = 20
-"""At most so many trees within each other are read to find what they say about lengths."""
+"""The most trees within each other that are read to find what they say about lengths."""
 MAX_WEIGHT = 1 << 12
-"""A set may be combined of at most so many sets, counted with repetitions: each use of a set is written out."""
+"""The most sets of which one set is combined. Each use of a set counts, because it is written out. Beyond it,
+GrammarLimitError is raised."""
 
 
 class Texts:
@@ -120,7 +121,7 @@ class Texts:
             self._lowered = [known.get(id(tree)) for tree in self.trees]
 
     def among(self, words: Words) -> Words:
-        """Return those of some words that are in the set. Raises LimitError if that takes too much work."""
+        """Return the words that are in the set. Raises LimitError if that takes too much work."""
         if self.words is not None:
             return words & self.words
         if not self.trees and self.least == 0 and self.most is None:
@@ -285,7 +286,7 @@ def within(tree: Node, least: int, most: int | None, depth: int) -> Node | None:
 
 
 def union_of(sets: list[Texts]) -> Texts:
-    """Return the union of sets, made of halves, so that trees do not become deep."""
+    """Return the union of sets. Unite halves first, so that trees do not become deep."""
     if len(sets) == 1:
         return sets[0]
     half = len(sets) // 2

@@ -112,13 +112,13 @@ class Place:
 
     @property
     def pointer(self) -> str:
-        """The JSON pointer of this place; after the URI of its document and `#` if that is another one."""
+        """The JSON pointer of this place. In any document but the given one, its URI and `#` precede the pointer."""
         return pointer_of(self.path, self.resource)
 
 
 def counted(schema: dict[str, Any], resource: Resource) -> dict[str, Any]:
-    """Return the keywords that count in a schema: those that the draft knows; or up to draft 7 only `$ref`, if it is
-    there. Other names may have any value."""
+    """Return the keywords that have a meaning in a schema: those that its draft knows. Up to draft 7, a `$ref` hides
+    all others. Other names may have any value."""
     known = resource.keywords
     if "$ref" in schema and resource.draft <= DRAFT_7:
         return {"$ref": schema["$ref"]}
@@ -133,9 +133,9 @@ def is_reference(schema: Any) -> bool:
 
 
 def dynamic_name(keyword: str, reference: str, schema: Any, resource: Resource) -> str | None:
-    """Return the name to look for in the dynamic scope; None if the reference means just what it says.
+    """Return the name to look up in the dynamic scope; None if the reference means the schema that it names.
 
-    `schema` and `resource` are what it says, in an indexed document.
+    That schema is `schema`, in `resource`, whose document is indexed.
     """
     if keyword == "$recursiveRef":
         return RECURSIVE if RECURSIVE in resource.dynamic and schema is resource.schema else None
@@ -146,8 +146,8 @@ def dynamic_name(keyword: str, reference: str, schema: Any, resource: Resource) 
 
 
 def widened(scope: Scope, resource: Resource) -> Scope:
-    """Return the dynamic scope after `resource` is entered: it is added for those of its names that no resource further
-    out has."""
+    """Return the dynamic scope inside `resource`. A name in it means the outermost resource that has the name, so
+    `resource` is added only for names that the scope does not have yet."""
     names = {name for name, _ in scope}
     new = [(name, resource) for name in resource.dynamic if name not in names]
     return tuple(sorted([*scope, *new], key=lambda pair: pair[0])) if new else scope
@@ -157,7 +157,7 @@ def widened(scope: Scope, resource: Resource) -> Scope:
 
 
 def pointer_of(path: Path, resource: Resource) -> str:
-    """Return a path as a JSON pointer (RFC 6901); in another document than the given one after its URI and `#`."""
+    """Return a path as a JSON pointer (RFC 6901). In any document but the given one, its URI and `#` precede it."""
     tokens: list[str] = []
     while path:
         path, token = path

@@ -1,10 +1,10 @@
-"""`uniqueItems`: whether items can be distinguished, and some are always left, at each place where it stands.
+"""`uniqueItems`: whether items can be distinguished, and some are always left, at each place that has the keyword.
 
-Scalars are distinguished by the state of the parser if they are few, by their text otherwise. Arrays and objects are
+Scalars are distinguished by the state of the parser if they are few, otherwise by their text. Arrays and objects are
 distinguished by the state if they are few enough to be listed (`finite.listed`), otherwise by what has been read of
 them (`followed_items`). They need not be distinguished if no item at another index of the array can be equal to them.
-Other schemas that apply to the same value may say what the items are; they are read from the inside to the outside, as
-far as needed.
+If the schema with the keyword does not decide this, the schemas that apply it to the same value are read, too, from the
+innermost to the outermost.
 """
 
 from __future__ import annotations
@@ -136,7 +136,9 @@ class UniqueItems:
     def within(self, place: Place, passed: list[ArrayShape], inner: Doubt = NO_DOUBT) -> Doubt:
         """Return why items at a place cannot be distinguished, given all schemas that apply to the same value.
 
-        `passed` receives the arrays whose items can be. inner: the doubt given only the schema with the keyword."""
+        `passed` receives the shapes of arrays whose items can be distinguished. inner: the doubt if only the schema
+        with the keyword is read.
+        """
         try:
             arrays = self.algebra.values(self.algebra.place(place)).arrays
         except LimitError as error:
@@ -160,8 +162,8 @@ class UniqueItems:
         return NO_DOUBT
 
     def doubt_around(self, place: Place) -> Doubt:
-        """Return why too few items that differ may be left, though a place by itself leaves enough of them: another
-        schema that applies to the value may demand more items, or allow fewer values."""
+        """Return why there may be too few different items, although the place alone allows enough of them: another
+        schema that applies to the same value may demand more items, or allow fewer values."""
         for one in self.all_around(place):
             if _conjoins(one.schema):
                 passed: list[ArrayShape] = []

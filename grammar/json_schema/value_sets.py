@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_COMPARED = 8
-"""Up to so many sets of numbers in a union are compared with each other."""
+"""The most sets of numbers of a union that are compared with each other. In larger unions, none is dropped."""
 
 
 class ValueSets(OfAlgebra):
@@ -127,7 +127,7 @@ class ArraySets(OfAlgebra):
     """The operations on shapes of arrays."""
 
     def intersection(self, left: ArrayShape, right: ArrayShape) -> ArrayShape | None:
-        """Return the arrays of both shapes; None if it shows at once that there are none."""
+        """Return the arrays of both shapes; None if it is quick to see that there are none."""
         intersection = self.algebra.intersection
         n = max(len(left.prefix), len(right.prefix))
         prefix = [intersection(left.item(index), right.item(index)) for index in range(n)]
@@ -150,7 +150,7 @@ class ArraySets(OfAlgebra):
         contains: tuple[Contains, ...],
         unique: int,
     ) -> ArrayShape | None:
-        """Return the shape in a simple form; None if it shows at once that no array has it."""
+        """Return the shape in a simple form; None if it is quick to see that no array has it."""
         is_nothing = self.algebra.is_nothing
         if unique == UNIQUE | REPEATS:
             return None

@@ -1,8 +1,9 @@
 """An estimate of which schemas may become too large together with others: these are rehearsed (`rehearsal`).
 
-Combinations multiply: remainders of numbers, states of patterns, branches of choices. So the weights, as powers of two,
-are added up for the schemas that apply to one value: those in place, and those that meet in a member of the same name
-or in an item. The estimate ignores that types or names may keep schemas apart, so it is too high rather than too low.
+Combinations multiply: remainders of numbers, states of patterns, branches of choices. A weight is the exponent of a
+power of two, so the weights of all schemas that apply to one value are added up. These are schemas in place, and
+schemas that meet in the same member or item of such a value. The estimate ignores that types or names may keep schemas
+apart, so it is too high rather than too low.
 """
 
 from __future__ import annotations
@@ -22,15 +23,16 @@ if TYPE_CHECKING:
     from .tree import Place
 
 MAX_BITS = 10
-"""The weight of `multipleOf` that is not heavy: 2 ** MAX_BITS remainders are as many as may be distinguished."""
+"""The greatest sum of weights of `multipleOf` that is not heavy: 2 ** MAX_BITS remainders may be distinguished."""
 MAX_PATTERNS = 16
-"""The weight of patterns (`size_of`) that is not heavy."""
+"""The greatest sum of weights of patterns (`size_of`) that is not heavy."""
 MAX_CHOICES = 10
-"""The weight of choices that is not heavy: 2 ** MAX_CHOICES combinations of branches."""
+"""The greatest sum of weights of choices that is not heavy: 2 ** MAX_CHOICES combinations of branches."""
 MAX_LISTS = 4
-"""So many constants that are arrays can be negated together, whatever is in them; more are heavy."""
+"""The most constants that are arrays and can be negated together, whatever is in them. More are heavy."""
 MAX_LOOKED = 1 << 10
-"""The most places that are visited, counted each time that they meet others. Beyond, all that has a weight is heavy."""
+"""The most places that are visited, counted each time that they meet others. Beyond it, everything with a weight counts
+as heavy."""
 
 NONE: frozenset[Place] = frozenset()
 
@@ -57,7 +59,7 @@ class Weights:
         self.near: set[Place] | None = None  # from which something with a weight is reached; None: all
 
     def is_possible(self) -> bool:
-        """Whether something can be too much at all."""
+        """Whether anything in the schema can become too large at all."""
         return bool(
             self.unique
             or self.has_lists
@@ -67,7 +69,7 @@ class Weights:
         )
 
     def is_heavy(self, places: frozenset[Place]) -> bool:
-        """Whether places that apply to one value may be too much."""
+        """Whether places that apply to one value may become too large together."""
         if len(places) < 2:
             return False
         survey = self.survey
@@ -88,7 +90,7 @@ class Weights:
         return False
 
     def found(self) -> set[Place]:
-        """Return the places that may become too much together with others."""
+        """Return the places that may become too large together with others."""
         survey = self.survey
         weighted = {*self.choices, *self.unique, *survey.multiples, *survey.with_patterns, *survey.with_lists}
         self.near = self.above.reaching(weighted)
@@ -97,7 +99,7 @@ class Weights:
         n_looked = 0
         alone = [place for place in survey.edges if self.is_near(place) and not is_reference(place.schema)]
         waiting = [self.in_place(place) for place in [*alone, *survey.meeting]]
-        for together in waiting:  # which grows
+        for together in waiting:  # the list grows meanwhile
             if together in known:
                 continue
             known.add(together)
@@ -112,11 +114,11 @@ class Weights:
         return found
 
     def is_near(self, place: Place) -> bool:
-        """Whether something with a weight may be reached."""
+        """Whether the place has a weight, or may lead to one that has."""
         return isinstance(place.schema, dict) and (self.near is None or place in self.near)
 
     def in_place(self, place: Place) -> frozenset[Place]:
-        """Return a place and all that apply to the same value then, as far as they matter."""
+        """Return a place and the places that apply to the same value, except those that cannot lead to a weight."""
         if not self.is_near(place):
             return NONE
         known = self.applied.get(place)
@@ -140,7 +142,7 @@ class Weights:
 
 
 def meetings(documents: Documents, places: Iterable[Place]) -> list[list[Place]]:
-    """Return the places of which several apply to one member or item, given those that apply to the object or array."""
+    """Return groups of places that apply to one member or item. `places` apply to its object or array."""
     named: dict[str, list[Place]] = {}
     others: list[Place] = []
     items: list[Place] = []
@@ -169,7 +171,7 @@ def meetings(documents: Documents, places: Iterable[Place]) -> list[list[Place]]
 
 
 class Above:
-    """The places that hold a place or refer to it, and the places above those."""
+    """The places that hold a place or refer to it, and the places that hold those or refer to them, and so on."""
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
@@ -180,7 +182,7 @@ class Above:
                 self.referring.setdefault(target, []).append(one)
 
     def reaching(self, places: set[Place]) -> set[Place] | None:
-        """Return the places from which some places are reached; None: all may reach them."""
+        """Return the places that lead to one of the given places; None if all may."""
         if self.survey.documents.is_dynamic:
             return None
         found = set(places)
@@ -206,8 +208,8 @@ class Above:
 
 
 def heavy(survey: Survey) -> tuple[set[Place], set[Place] | None]:
-    """Return the places that may become too much together with others; none where that is not likely. And the places
-    from which these are reached; None: all."""
+    """Return two sets: the places that may become too large together with others, and the places that lead to one of
+    these. The second is None if all places may."""
     found = {*survey.combined, *survey.counting}
     above = None
     if survey.edges or survey.meeting:
@@ -221,18 +223,18 @@ def heavy(survey: Survey) -> tuple[set[Place], set[Place] | None]:
 
 
 def size_of(pattern: str) -> float:
-    """Return about by how much a pattern may multiply the states of others, as a power of two."""
+    """Return the weight of a pattern: about how much it may multiply the states of others, as a power of two."""
     return log2(1 + len(pattern)) + 4 * pattern.count("{")
 
 
 def choice_of(survey: Survey, place: Place) -> float:
-    """Return by how much choices multiply cases, as a power of two."""
+    """Return the weight of choices: how much they multiply the cases, as a power of two."""
     bits = 0.0
     keywords = place.keywords
     if "anyOf" in keywords:
         bits += log2(len(keywords["anyOf"]))
     if "oneOf" in keywords and not survey.is_written_apart(place):
-        # Where what they refer to does not distinguish them, none of the others holds.
+        # Unless the schemas to which they refer distinguish the branches, each meets the negations of all others.
         bits += (1 if survey.has_apart(place) else 2) * log2(len(keywords["oneOf"]))
     for keyword in ("not", "if"):
         if keyword in keywords:

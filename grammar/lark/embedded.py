@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .protocols import GrammarLoader
 
 MAX_EMBEDDED = 50
-"""At most so many grammars within each other: they are read recursively. Beyond it, GrammarLimitError."""
+"""The most grammars within each other. They are read recursively. Beyond it, GrammarLimitError is raised."""
 
 
 class _Part(NamedTuple):
@@ -71,8 +71,8 @@ class Embedded:
                 else:
                     self.named(loader, node, symbol)
             except GrammarError as error:
-                # An error about the embedded grammar as a whole has the place of that grammar. A hint to give another
-                # start rule is left out: `start` is the option of the outermost grammar alone.
+                # An error about the embedded grammar as a whole has the place of that grammar. Drop a hint to give
+                # another start rule: `start` is the option of the outermost grammar alone.
                 if error.line is None and not isinstance(error, GrammarLimitError):
                     hint, option = (None, None) if error.option == "start" else (error.hint, error.option)
                     raise scope.error(error.message, node, hint).set_option(option) from error
@@ -235,7 +235,7 @@ def _by_name(error: GrammarError) -> str | None:
 
 
 def shown_place(scope: Any, node: Block | GrammarName) -> str:
-    """Return the place of an embedded grammar, as messages say it."""
+    """Return the place of an embedded grammar in words, for messages."""
     error = scope.error("", node)
     source = "" if error.source is None else f"in {error.source}, "
     return f"{source}line {error.line}, column {error.column}"

@@ -117,8 +117,8 @@ class LarkLoader:
         start_symbol = self.read_rules(start)
         if self.modules.unused:
             raise GrammarError(
-                f"the text does not use `@{min(self.modules.unused)}`, which grammars= gives",
-                hint="write `@name` in the text, or remove the name from grammars=",
+                f"grammars= gives `{min(self.modules.unused)}`, but the text does not use it",
+                hint=f"write `@{min(self.modules.unused)}` in a rule, or remove it from grammars=",
             )
         if self.embedded is not None:
             start_symbol = self.embedded.lay_out(self, start_symbol)
@@ -394,7 +394,7 @@ class LarkLoader:
     # What Lark does not have. The modules are imported lazily, because few grammars need them.
 
     def append_extended(self, tree: Extended, symbols: list[int]) -> None:
-        """Append to `symbols` what an expression that Lark does not have becomes."""
+        """Append to `symbols` the symbols for an expression that Lark does not have."""
         if isinstance(tree, (Intersection, Complement)) or (isinstance(tree, Block) and tree.raw[:6] == "%regex"):
             symbols.append(self.composed_symbol(tree))
         elif isinstance(tree, Attributed):

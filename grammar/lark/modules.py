@@ -29,8 +29,8 @@ from .tree import Definition, Import, ParsedGrammar
 _GRAMMAR_NAME = re.compile(r"@([\w-]+)")
 
 MAX_CHAIN = 100
-"""At most so many texts in a row, each imported by the one before: they are read recursively. Beyond it,
-GrammarLimitError."""
+"""The most texts of a chain in which each imports the next. They are read recursively. Beyond it, GrammarLimitError is
+raised."""
 
 EXTENSION = ".lark"
 
@@ -182,7 +182,7 @@ class Modules:
 
     @classmethod
     def restored(cls, kept: Kept | None, limits: Limits) -> Modules:
-        """The modules of a grammar that is read again: every import means the text that it meant before."""
+        """Return the modules of a grammar that is read again: every import means the text that it meant before."""
         kept = kept or Kept()
         options = Options(
             declared=kept.declared, grammars=kept.grammars, limits=limits, posix_classes=kept.posix_classes
@@ -200,7 +200,8 @@ class Modules:
         return parsed
 
     def _note_used(self, parsed: ParsedGrammar) -> None:
-        """Note which of the caller's grammars a text uses, also in its blocks and in the texts given for grammars."""
+        """Note which of the caller's grammars a text uses, directly, in its blocks, or through grammars given as
+        text."""
         given = dict(self.options.grammars)
         texts = [lexeme for lexeme in parsed.lexemes if lexeme[:1] == "@" or lexeme[:5] == "%lark"]
         for text in texts:  # grows while it is read

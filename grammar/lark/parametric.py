@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .scope import Found
 
 MAX_NESTING = 50
-"""At most so many conditions within each other: they are read recursively. Beyond it, GrammarLimitError."""
+"""The most conditions within each other. They are read recursively. Beyond it, GrammarLimitError is raised."""
 
 BITS = 64
 
@@ -32,7 +32,8 @@ Test = Callable[[int], bool]
 
 
 def append(loader: GrammarLoader, node: Parametric | Guarded | Indexed, symbols: list[int]) -> None:
-    """Append to `symbols` what one of these becomes."""
+    """Append to `symbols` the symbols for a rule with a value, an alternative with a condition, or a use of a rule with
+    a value."""
     if isinstance(node, Parametric):
         outer = loader.has_value
         loader.has_value = True
@@ -139,7 +140,10 @@ class _Reader:
                 f"a value is a number, _, or one of {', '.join(VALUES)}",
             )
         if not self.has_value:
-            raise self.error(f"`{name}` needs a rule with a value", "write a number: name::0x0")
+            raise self.error(
+                f"`{name}` can stand only in a rule with a value",
+                "write a number as in name::0x0, or give the rule around this a value: name::_",
+            )
         self.i += 1
         if name == "_":
             self.end()

@@ -20,7 +20,7 @@ from .scan import DIRECTIVE, LINE, NOTHING, NUMBER, REGEXP, RULE, STRING, TERMIN
 from .tree import DECLARED, Attribute, Attributed, Change, Definition, Import, Node, Parametric, ParsedGrammar, Sequence
 
 MAX_ERRORS = 100
-"""At most so many errors of one text are collected, for `GrammarError.errors`. Others are not looked for."""
+"""The most errors of one text that are collected for `GrammarError.errors`. Then the search for errors stops."""
 
 
 def parse(text: str, name: str | None = None, limits: Limits = DEFAULT) -> ParsedGrammar:

@@ -40,7 +40,8 @@ MARK = 9  # everything else
 NOTHING = 10  # END
 
 MAX_BLOCKS = 20
-"""At most so many blocks `%lark {...}` within each other: the scanner recurses. A deeper one is a syntax error."""
+"""The most blocks `%lark {...}` within each other. It bounds the recursion of the scanner. A deeper one is a syntax
+error."""
 
 MANY = 0xFFFF
 """Loops over characters `tick` at each so-many-and-first one: these take less than a millisecond."""

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from ..model.model import Symbols
 
 MAX_CHANGES = 10_000
-"""At most so many `%override` and `%extend` in one text. Between definitions the changes that remain are copied, so the
-time grows with the square of their number. Beyond it, GrammarLimitError."""
+"""The most `%override` and `%extend` in one text. Beyond it, GrammarLimitError is raised. Between definitions the
+changes that remain are copied, so the time grows with the square of their number."""
 
 _REPLACE = "write `%override` to replace a definition"
 
@@ -255,7 +255,7 @@ class Scope:
                 "move what both need into a third text",
             )
         if len(chain) > MAX_CHAIN:
-            raise self.limit_error(f"more than {MAX_CHAIN} texts in a row import each other", node)
+            raise self.limit_error(f"a chain of imports has more than {MAX_CHAIN} texts", node)
         self.modules.n_scopes += 1
         most = self.modules.limits.imports
         if self.modules.n_scopes > most:

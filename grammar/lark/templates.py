@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from .protocols import GrammarLoader
 
 MAX_SHOWN_NAME = 80
-"""The rule for a use of a template is named with its arguments, `name{a,b}`. A name of more than so many characters
-becomes `name{...}`."""
+"""The most characters of the name `name{a,b}` that the rule for a use of a template gets. Beyond it, the rule is called
+`name{...}`."""
 
 
 class Templates:

@@ -31,10 +31,9 @@ from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from ..json.reader import loads
 from ..loading import pieces
 from ..regex import python as regex_syntax
-from ..regex.ast import And, Chars, Concat, Literal, Not, Union
+from ..regex.ast import And, Chars, Concat, Literal, Not, Union, widths
 from ..regex.ast import Node as Regex
 from ..regex.ast import Repeat as RegexRepeat
-from ..regex.lookaround import widths
 from ..regex.lower import lower
 from .literals import LiteralError, range_ends, regexp_text, source_position, split, string_text
 from .scope import Elsewhere, Found, Scope, special_of
@@ -64,12 +63,12 @@ if TYPE_CHECKING:
     from ...earley.limits import Limits
 
 MAX_DEPTH = 200
-"""At most so many levels in the tree of a terminal, including the trees of the terminals in it, because the functions
-here recurse. It allows some hundred terminals within each other. Beyond it, GrammarLimitError."""
+"""The most levels in the tree of a terminal, which includes the trees of the terminals in it. It bounds the recursion
+of the functions here, and allows some hundred terminals within each other. Beyond it, GrammarLimitError is raised."""
 
 MAX_PATTERN = 1_000_000
-"""At most so many characters in the text that is built for a terminal: pieces that are used often can make it grow
-exponentially. Beyond it, GrammarLimitError."""
+"""The most characters of the text that is built for a terminal. Pieces that are used often can make it grow
+exponentially. Beyond it, GrammarLimitError is raised."""
 
 # Finds pieces that may mean something else beside others than alone: an alternative without a group; a quantifier, a
 # number or a brace at an end, which the neighbour could continue; a global flag. And pieces in which the order of
@@ -161,7 +160,7 @@ class TerminalBuilder:
     # The direct way.
 
     def compose(self, tree: Node, depth: int) -> Regex | None:
-        """Return the regex of `tree`, or None if only Lark's text says what it means."""
+        """Return the regex of `tree`; None if the text that Lark builds from it has to be parsed."""
         tick()
         if isinstance(tree, String):
             self._count(tree, 1)
@@ -383,7 +382,8 @@ class TerminalBuilder:
         return self._error(error.message, node, error.hint, shift)
 
     def _literals(self, tree: Node, seen: set[Found]) -> Iterator[tuple[Node, Scope]]:
-        """Yield the literals of `tree`, and once each those of the terminals in it, with the scopes of their texts."""
+        """Yield the literals of `tree` and of the terminals in it, each with the scope of its text. Read no terminal
+        twice."""
         if isinstance(tree, TerminalName):
             found = self._context.find_terminal(tree)
             if found not in seen:

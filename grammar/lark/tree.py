@@ -249,8 +249,7 @@ class Parametric(Around):
 class Attribute(Node):
     """`name` or `name=value` in the brackets before a rule's colon.
 
-    The value is a literal or a terminal (`value`), or a number as written (`number`); if there is none, these are None
-    and "".
+    `value` is the literal or terminal after the `=`, or None. `number` is the number after it, as written, or "".
     """
 
     __slots__ = ("name", "number", "value")

@@ -74,7 +74,7 @@ class _Compiler:
         self.nodes: dict[int, int] = {}
         """By terminal: its regex node. Ignored terminals are in `ignored`."""
         self.contexts: dict[int, list[Context]] = {}
-        """By terminal that demands something of the text after it: its languages, see `contexts`."""
+        """The languages of each terminal that demands something of the text after it (see `contexts`)."""
         self.ignored: dict[int, int] = {}
         """By ignored terminal that matches some text: its regex node."""
         self.found_later: Later | None = None

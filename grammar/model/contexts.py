@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from .model import Model, Symbols
 
 MAX_PATHS = 8
-"""The most right-hand sides that one production may become between two conditions. If there are more, its symbols after
-the first become a symbol of their own, which is split in the same way."""
+"""The most right-hand sides into which one production is split for one pair of conditions. If there would be more, the
+symbols after the first become a symbol of their own, which is split in the same way."""
 
 MAX_SPLIT = 1 << 17
 """The most symbols that the split may make. Beyond it, LimitError is raised."""
@@ -76,7 +76,7 @@ class Split(NamedTuple):
     nodes: dict[int, int]
     """The regex nodes of the terminals that were made or changed. All others keep theirs."""
     explicit: bool
-    """Whether ignored text has productions, so that the engine must not skip any."""
+    """Whether productions derive the ignored text, so that the engine must not skip it."""
     found_later: Later
 
 
@@ -192,7 +192,8 @@ class _Splitter:
         return symbol
 
     def may_always_follow(self) -> bool:
-        """Tell whether every ignored lexeme meets every condition, and leaves none pending."""
+        """Tell whether every ignored lexeme meets every condition and decides it: nothing after that lexeme matters for
+        the condition."""
         for symbol in self.terminals.ignored:
             if symbol in self.contexts:
                 return False

@@ -46,7 +46,8 @@ def few_words(node: Node, most: int) -> list[str] | None:
 
 
 def _side(node: Node, last: bool) -> Node:
-    """Return `node`, which begins (if `last`: ends) where the text does, without anchors there."""
+    """Return `node` without the anchors at its beginning, which is also the beginning of the text. If `last`, the same
+    at its end."""
     if _is_anchor(node, last):
         return _EMPTY_TEXT
     if isinstance(node, Union):

@@ -22,6 +22,9 @@ MAX_DEPTH = 400
 """The most levels of nodes within nodes in one terminal. This bounds the recursion over nodes, also where modules are
 not compiled. Beyond it, LimitError is raised."""
 
+INFINITE = float("inf")
+"""The greatest width of a node that matches texts of any length."""
+
 
 class Node:
     """The base of all kinds of node."""
@@ -280,3 +283,36 @@ class Whole(Node):
 
     def _fields(self) -> tuple[object, ...]:
         return (self.body,)
+
+
+def one_code_point(node: Node) -> Ranges | None:
+    """Return the set of code points if the node matches exactly one code point, else None."""
+    if type(node) is Chars:
+        return node.ranges
+    if type(node) is Literal and len(node.text) == 1:
+        code = ord(node.text)
+        return ((code, code),)
+    return None
+
+
+def widths(node: Node) -> tuple[int, float]:
+    """Return the least and the greatest number of characters that `node` matches, as `getwidth` of Python's `re`
+    computes them."""
+    if isinstance(node, Literal):
+        return len(node.text), len(node.text)
+    if isinstance(node, Chars):
+        return 1, 1
+    if isinstance(node, Concat):
+        parts = [widths(part) for part in node.parts]
+        return sum([part[0] for part in parts]), sum([part[1] for part in parts])
+    if isinstance(node, Union):
+        parts = [widths(alternative) for alternative in node.alternatives]
+        return min([part[0] for part in parts]), max([part[1] for part in parts])
+    if isinstance(node, Repeat):
+        least, most = widths(node.body)
+        if most:  # 0 times without end is 0
+            most *= INFINITE if node.maximum is None else node.maximum
+        return least * node.minimum, most
+    if isinstance(node, Atomic):
+        return widths(node.body)
+    return 0, 0

@@ -73,7 +73,7 @@ def node_of(words: list[bytes], regexes: Regexes) -> int:
 
 
 def trie(words: list[bytes], regexes: Regexes, ends: list[int] | None = None) -> int:
-    """Return the same, as a trie of nodes.
+    """Return the regex node of all `words`, as a trie of nodes. They must be sorted and different from each other.
 
     `ends` has the node that follows each word; without it, the text ends after a word.
     """

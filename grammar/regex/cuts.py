@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
 from . import codepoints
-from .ast import Atomic, Behind, Chars, Concat, Literal, Look, Node, Ranges, Repeat, Union
+from .ast import INFINITE, Atomic, Behind, Chars, Concat, Literal, Look, Node, Ranges, Repeat, Union, widths
 from .conditions import ANYTHING, NOTHING
-from .lookaround import INFINITE, behind, widths
+from .lookaround import behind
 from .lookbehind import refuse
 from .plain import Plain
 from .program import ATOM, BEHIND, COMMIT, GROUP, JUMP, NONE, SPLIT, Program

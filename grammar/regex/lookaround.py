@@ -1,4 +1,4 @@
-"""Anchors, boundaries and lookarounds as nodes, and the widths of nodes. Both dialects use this.
+"""Anchors, boundaries and lookarounds as nodes. Both dialects use this.
 
 Anchors and boundaries are lookarounds, too: `^` is "no code point before", `\\Z` is "no code point after", `\\b` is "a
 word character before and none after, or the other way round". Whether a lookaround looks beyond its terminal is decided
@@ -8,14 +8,12 @@ when the terminal is lowered, since the parser of a pattern does not see the res
 from __future__ import annotations
 
 from . import codepoints
-from .ast import Atomic, Behind, Chars, Concat, Literal, Look, Node, Ranges, Repeat, Union
+from .ast import Behind, Chars, Concat, Literal, Look, Node, Ranges, Repeat, Union, one_code_point
 
 _ANY = Chars(codepoints.ALL)
 _NEWLINE = Chars(codepoints.NEWLINE)
 _NOTHING = Chars(())
 _EMPTY_TEXT = Literal("")
-
-INFINITE = float("inf")
 
 
 def ahead(body: Node, negative: bool, position: int) -> Node:
@@ -70,36 +68,3 @@ def not_in_empty_text(node: Node, position: int) -> Node:
     """Return `node`, restricted to texts that are not empty: in the empty text, `re` (up to Python 3.13) finds neither
     `\\b` nor `\\B`."""
     return Concat((node, Union((Behind(_ANY, False, position), Look(_ANY, True, False, position)))))
-
-
-def one_code_point(node: Node) -> Ranges | None:
-    """Return the set of code points if the node matches exactly one code point, else None."""
-    if type(node) is Chars:
-        return node.ranges
-    if type(node) is Literal and len(node.text) == 1:
-        code = ord(node.text)
-        return ((code, code),)
-    return None
-
-
-def widths(node: Node) -> tuple[int, float]:
-    """Return the least and the greatest number of characters that `node` matches, as `getwidth` of Python's `re`
-    computes them."""
-    if isinstance(node, Literal):
-        return len(node.text), len(node.text)
-    if isinstance(node, Chars):
-        return 1, 1
-    if isinstance(node, Concat):
-        parts = [widths(part) for part in node.parts]
-        return sum([part[0] for part in parts]), sum([part[1] for part in parts])
-    if isinstance(node, Union):
-        parts = [widths(alternative) for alternative in node.alternatives]
-        return min([part[0] for part in parts]), max([part[1] for part in parts])
-    if isinstance(node, Repeat):
-        least, most = widths(node.body)
-        if most:  # 0 times without end is 0
-            most *= INFINITE if node.maximum is None else node.maximum
-        return least * node.minimum, most
-    if isinstance(node, Atomic):
-        return widths(node.body)
-    return 0, 0

@@ -156,9 +156,9 @@ class _Elimination:
     # ---- with the cell before -----------------------------------------------------------------------------------
 
     def after(self, node: Node, cell: int) -> Node:
-        """Return a node without lookbehinds for what `node` matches after a code point in `cell`.
+        """Return a node without lookbehinds that matches what `node` matches after a code point in `cell`.
 
-        `cell` may be ANY_CELL if `node` does not ask, see `asks`.
+        `cell` may be ANY_CELL if the code point before `node` does not matter (see `asks`).
         """
         if not self.asks(node):
             cell = ANY_CELL
@@ -185,7 +185,8 @@ class _Elimination:
         return self.atom(node, node.ranges) if node.ranges else self.nothing
 
     def asks(self, node: Node) -> bool:
-        """Tell whether the node asks: whether it may meet a lookbehind before it consumes anything."""
+        """Tell whether the node *asks* for the code point before it: it may meet a lookbehind before it consumes
+        anything."""
         if isinstance(node, (Chars, Literal)):
             return False
         if isinstance(node, Behind):
@@ -256,7 +257,8 @@ class _Elimination:
         return self.union(choices)
 
     def by_node(self, nodes: list[Node]) -> list[tuple[Node, Ranges]]:
-        """Return the different nodes out of `nodes`, which has one for each cell, each with the union of its cells."""
+        """Return each different node of `nodes` with the union of the cells that have it. `nodes` has a node for each
+        cell."""
         grouped: dict[int, tuple[Node, Ranges]] = {}
         for node, cell in zip(nodes, self.cells, strict=True):
             _, cells = grouped.get(id(node), (node, ()))

@@ -108,7 +108,7 @@ def lower(node: Node, regexes: Regexes, contexts: list[Context] | None = None, l
 def lower_shared(node: Node, regexes: Regexes) -> int:
     """Return what `lower` returns for a plain tree, without visiting a part that occurs again.
 
-    The trees of numbers have so many equal parts that counting each occurrence takes too long. The caller must know
+    The trees of numbers repeat their parts so often that counting each occurrence takes too long. The caller must know
     that no part is a lookaround, a lazy quantifier or an atomic group: this function does not check it.
     """
     return Plain(regexes).lower(node)

@@ -33,13 +33,13 @@ class Plain:
 
     def lower(self, node: Node) -> int:
         """Return the id of the node in `regexes`."""
+        regexes = self.regexes
+        if isinstance(node, (Chars, Literal)):
+            return lower_atom(node, regexes)
         known = self.lowered.get(id(node))
         if known is None:
             tick()
-            regexes = self.regexes
-            if isinstance(node, (Chars, Literal)):
-                known = lower_atom(node, regexes)
-            elif isinstance(node, Repeat):
+            if isinstance(node, Repeat):
                 known = regexes.repeat(self.lower(node.body), node.minimum, node.maximum)
             elif isinstance(node, Concat):
                 known = regexes.concat([self.lower(part) for part in node.parts])

@@ -17,9 +17,7 @@ from ...earley._meter import tick
 from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
 from . import codepoints, lookaround
-from .ast import Atomic, Chars, Concat, Literal, Node, Ranges, Repeat, Union
-from .lookaround import one_code_point as _one_code_point
-from .lookaround import widths
+from .ast import Atomic, Chars, Concat, Literal, Node, Ranges, Repeat, Union, one_code_point, widths
 
 MAX_NESTING = 100
 """The most levels of groups within groups. This bounds the recursion of the parser and of all functions that visit the
@@ -144,7 +142,7 @@ class _Parser:
         n_waiting = 0
         node = first
         while True:
-            ranges = _one_code_point(node)
+            ranges = one_code_point(node)
             if ranges is not None:
                 waiting += ranges
                 n_waiting += 1

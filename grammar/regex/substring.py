@@ -65,7 +65,7 @@ def structured_regex(fields: object) -> Node:
             if not index & 0xFFF:
                 tick()
             if not isinstance(chunk, str):
-                raise RegexSyntaxError(f"{name} must be a list of strings, but item {index} is none", 0)
+                raise RegexSyntaxError(f"{name} must be a list of strings, but item {index} is not a string", 0)
         return Substring(tuple(value))
     if not isinstance(value, str):
         raise RegexSyntaxError(f"{name} must be a string", 0)

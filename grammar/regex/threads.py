@@ -116,8 +116,8 @@ class _Graph(Program):
         return [(op, place[x], place[y]) if op in (SPLIT, JUMP) else (op, x, y) for op, x, y in line]
 
     def skip_dead(self, i: int, alive: list[bool]) -> int:
-        """Return the first instruction from `i` on that is no split with only one side that can reach the match. `i`
-        can reach it."""
+        """Return the instruction to which `i` leads if splits are skipped that have only one side alive. `i` must be
+        alive: it can reach the match."""
         while self.ops[i] == SPLIT and not (alive[self.first[i]] and alive[self.second[i]]):
             i = self.first[i] if alive[self.first[i]] else self.second[i]
         return i
@@ -139,7 +139,9 @@ def _reaching(goals: list[int], before: list[list[int]]) -> list[bool]:
 
 
 class _Decision:
-    """Decides the lookbehinds of `graph`: `decided` has its instructions once for each cell before them that matters.
+    """Copies `graph` to `decided`, which has no lookbehinds.
+
+    An instruction becomes one for each cell that may precede it, if the cell matters: that decides the lookbehinds.
 
     Invariant: `states` has the instruction of `decided` for each (instruction, cell) that was met. Those in `waiting`
     have no successors yet.
@@ -190,7 +192,8 @@ class _Decision:
         return made
 
     def atom(self, here: int, atom: Node, after: int) -> None:
-        """Let `here` read `atom`: as it is, or in pieces, one for each cell, if a lookbehind may be met after it."""
+        """Let the instruction `here` read `atom`. If a lookbehind may be met after it, split the atom into one for each
+        cell."""
         decided = self.decided
         if not self.asks[after]:
             decided.first[here] = decided.add(ATOM, atom, self.state(after, ANY_CELL))

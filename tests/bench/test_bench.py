@@ -1,5 +1,6 @@
 """The benches: their texts are sentences of their grammars, and a wrong mask is not counted as a fast one."""
 
+import importlib.util
 import json
 import sys
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ import lark
 import numpy as np
 import pytest
 
+from support.effort import EXHAUSTIVE, effort
 from support.paths import ROOT
 
 sys.path.append(str(ROOT))  # `bench` removes it again, for the root would hide the installed package
@@ -28,7 +30,7 @@ KINDS = tuple(families.GENERATORS)
 def test_texts_are_sentences_for_lark(kind: str) -> None:
     grammar = grammar_file(kind, "lark").read_text(encoding="utf-8")
     parser = lark.Lark(grammar, parser="earley", lexer="dynamic_complete")
-    for seed in range(3):
+    for seed in range(effort(1, 3)):
         text = families.generate(kind, seed, 120)
         parser.parse(text)
         with pytest.raises(lark.exceptions.LarkError):
@@ -55,15 +57,26 @@ def test_one_grammar_of_every_family_is_held_out() -> None:
         assert {grammar_file(kind, syntax).parent.name for syntax in ("lark", "ebnf")} == {"heldout"}
 
 
-@pytest.fixture(scope="module", params=[families.FIRST, families.HELD_OUT], ids=["first", "heldout"])
-def record(request: pytest.FixtureRequest) -> figures.Record:
-    """Measure every engine that is installed, briefly (the `bench` extra installs the peers)."""
-    plan = latency.Plan(request.param, size=150, processes=2, strides={}, batch=3, long_tokens=60, sizes=())
-    return latency.run(["small"], plan) | {"command": "a command"}
+# One grammar of each family. All six of them are half a minute of processor time, with the peers a minute and a half.
+SOME = (*families.FIRST[:1], *families.HELD_OUT[1:])
 
 
-def test_every_engine_follows_every_text(record: figures.Record) -> None:
-    assert tuple(case["kind"] for case in record["cases"]) in (families.FIRST, families.HELD_OUT)
+@pytest.mark.parametrize("kinds", [families.FIRST, families.HELD_OUT] if EXHAUSTIVE else [SOME])
+def test_a_short_run(kinds: tuple[str, ...], tmp_path: Path) -> None:
+    """Measure every engine that is installed (the `bench` extra installs the peers), and look at the record.
+
+    This is one test, because tests in several processes would each make the record anew.
+    """
+    plan = latency.Plan(kinds, size=150, processes=2, strides={}, batch=3, long_tokens=60, sizes=())
+    record = latency.run(["small"], plan) | {"command": "a command"}
+    assert tuple(case["kind"] for case in record["cases"]) == kinds
+    every_engine_followed_every_text(record)
+    every_mask_agreed_with_the_peers_and_the_walk(record)
+    if importlib.util.find_spec("matplotlib") is not None:
+        the_report_names_every_case_and_engine(record, tmp_path)
+
+
+def every_engine_followed_every_text(record: figures.Record) -> None:
     for case in record["cases"]:
         assert "earleymask" in case["engines"]
         n_tokens = case["text"]["tokens"]
@@ -81,7 +94,7 @@ def test_every_engine_follows_every_text(record: figures.Record) -> None:
             assert 0 < engine["phases"]["second"]["mask_us"]["n"] <= processes * pool.N_FIRST
 
 
-def test_every_mask_agrees_with_the_peers_and_the_walk(record: figures.Record) -> None:
+def every_mask_agreed_with_the_peers_and_the_walk(record: figures.Record) -> None:
     for case in record["cases"]:
         found = case["checks"]
         assert found["clean"], found["examples"]
@@ -94,8 +107,7 @@ def test_every_mask_agrees_with_the_peers_and_the_walk(record: figures.Record) -
             assert found["with_llguidance"] == found["positions"]
 
 
-def test_the_report_names_every_case_and_engine(record: figures.Record, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+def the_report_names_every_case_and_engine(record: figures.Record, tmp_path: Path) -> None:
     text = tables.write(json.loads(json.dumps(record)), tmp_path, "latency")
     for case in record["cases"]:
         for name in case["engines"]:

@@ -24,6 +24,7 @@ from earleymask.earley._masks import set_limits
 from support import parametric_twin
 from support.boolean_twin import BooleanTwin
 from support.ecma_twin import as_ecma, as_re
+from support.effort import effort
 from support.mask_paths import limits
 from support.refusals import Skipped
 from support.sentences import strings
@@ -61,7 +62,7 @@ def seed() -> int:
 @pytest.mark.parametrize("arm", ARMS)
 def test_a_slice_of_each_arm(arm: str) -> None:
     counts: Counter[str] = Counter()
-    for number in range(CASES[arm]):
+    for number in range(effort(-(-CASES[arm] // 2), CASES[arm])):
         outcome = runner.do_case(arm, seed(), number, None, shrink_seconds=20)
         assert not outcome.what, f"seed {seed()}, case {number}: {outcome.what}"
         counts += outcome.counts
@@ -90,7 +91,7 @@ def test_every_arm_shrinks_and_keeps_what_it_finds(arm: str, monkeypatch: pytest
         for module in (cases, patterns):
             patched.setattr(module, "accepts", lambda grammar, text: False)
         patched.setattr(patterns, "EOS", 255)  # for the arm `prefixes`
-        outcomes = (runner.do_case(arm, 3, n, tmp_path, shrink_seconds=3) for n in range(60))
+        outcomes = (runner.do_case(arm, 3, n, tmp_path, shrink_seconds=effort(1, 3)) for n in range(60))
         outcome = next(outcome for outcome in outcomes if outcome.what)
         assert "--- shrunk" in outcome.what, outcome.what
         case = read(Path(outcome.file))
@@ -140,7 +141,7 @@ def test_a_worker_that_dies_is_a_finding() -> None:
 def test_bounds_are_what_they_were() -> None:
     before = set_limits()
     with limits():
-        for number in range(3):
+        for number in range(effort(1, 3)):
             runner.do_case("calls", 1, number, None, 1)
     assert set_limits() == before
 

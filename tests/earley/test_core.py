@@ -16,6 +16,7 @@ import pytest
 
 from earleymask.earley import Engine, LimitError, Limits, Matcher, Regexes
 from earleymask.trie import Vocabulary, VocabularyError
+from support.effort import effort
 
 BYTES = Vocabulary.bytes()
 EOS = 256
@@ -337,7 +338,7 @@ def test_what_walks_leave_behind_is_dropped_and_the_text_stays():
     )
     matcher = Matcher(brackets, words)
     fork = matcher.fork()
-    for round_ in range(24):
+    for round_ in range(effort(12, 24)):
         for _ in range(40):
             choices = np.flatnonzero(walked(matcher))
             assert matcher.accept(int(rng.choice([c for c in choices.tolist() if c != 3002])))

@@ -15,6 +15,7 @@ import pytest
 
 from earleymask import Grammar, GrammarError, Matcher, Vocabulary
 from support import exhaustive
+from support.effort import effort
 
 WORDS = ["".join(letters) for n in (1, 2, 3) for letters in itertools.product("ab", repeat=n)]
 EOS = len(WORDS)
@@ -66,13 +67,11 @@ def test_grammars_of_one_rule_with_longer_alternatives() -> None:
 
 
 def test_grammars_of_two_rules() -> None:
-    step = 1 if os.environ.get("EARLEYMASK_EXHAUSTIVE") else 29
-    for grammar in itertools.islice(exhaustive.two_rules(), 0, None, step):
+    for grammar in itertools.islice(exhaustive.two_rules(), 0, None, effort(29, 1)):
         check(grammar)
 
 
 def test_random_grammars_with_every_text() -> None:
     seed = int(os.environ.get("EARLEYMASK_SEED", "1"))
-    n = 3000 if os.environ.get("EARLEYMASK_EXHAUSTIVE") else 150
-    for number in range(n):
+    for number in range(effort(150, 3000)):
         check(exhaustive.random_grammar(Random(f"{seed}/{number}")), longest=9)

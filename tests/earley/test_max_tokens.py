@@ -15,6 +15,7 @@ from earleymask.earley import Matcher
 from earleymask.grammar import Grammar, GrammarError
 from earleymask.trie import Vocabulary
 from support.budget_twin import LETTERS, Terminal, Twin
+from support.effort import effort
 
 PATTERNS = ["a+", "[ab]+", "ab?", "b*a", "ab", "a*b", "a(ba)*b?", "(a|b)\\.?", "[ab.]+", "b"]
 WORDS = ["".join(letters) for n in (2, 3) for letters in product(LETTERS, repeat=n)]
@@ -44,7 +45,7 @@ def random_twin(rng: random.Random) -> Twin:
 def test_random_walks_in_random_grammars(seed: int) -> None:
     rng = random.Random(seed)
     n_masks = n_narrower = 0
-    while n_masks < 400:
+    while n_masks < effort(150, 400):
         twin = random_twin(rng)
         text = twin.lark_text()
         try:
@@ -90,7 +91,7 @@ def test_random_walks_in_random_grammars(seed: int) -> None:
         matcher.reset()
         n = matcher.validate(ways)
         assert [matcher.accept(token) for token in ways[: n + 1]] == [True] * n + [False] * (n < len(ways))
-    assert n_narrower > 20
+    assert n_narrower > effort(3, 20)
 
 
 def small(grammar: str, *tokens: bytes, limits: Limits | None = None) -> Matcher:

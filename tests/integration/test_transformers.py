@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from support import vocabularies
+from support.effort import effort
 from support.tiny_model import tiny_tokenizer
 
 torch = pytest.importorskip("torch")
@@ -121,7 +122,7 @@ def oracle(grammar: str) -> lark.Lark:
 
 
 @pytest.mark.parametrize("grammar", [RECORD, CALL], ids=["record", "call"])
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(effort(1, 4)))
 def test_every_finished_text_parses_over_hundreds_of_seeds(
     grammar: str, block: int, tekken: Vocabulary, tekken_model: transformers.LlamaForCausalLM
 ) -> None:
@@ -130,7 +131,7 @@ def test_every_finished_text_parses_over_hundreds_of_seeds(
     prompts = [[1, 1000 + block], [1, 5, 9, 50_000]]
     n_finished = n_rows = 0
     distinct = set()
-    for seed in range(block * 30, block * 30 + 30):
+    for seed in range(block * 30, block * 30 + effort(15, 30)):
         for row in write(tekken_model, processor, prompts, seed=seed, max_new_tokens=48):
             n_rows += 1
             text = text_of(tekken, row)

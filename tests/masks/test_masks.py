@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from earleymask import Grammar, GrammarError, Matcher, Vocabulary
 from earleymask.earley import Engine, Regexes
 from support.compare import Pair, Skipped, load
+from support.effort import effort
 from support.mask_paths import SPLITS, agree_along, agreed, all_strings, explain, feed, filled, go_on, limits, pieces_of
 from support.samples import SPECIAL_GRAMMARS, sample, within_budget
 from support.strategies import SMALL, GrammarSketch, grammars, make_small_grammar
@@ -133,7 +134,7 @@ def test_small_grammars(seed: int) -> None:
     """Masks are right for few rules over few letters, with all strings of these as tokens. The campaign tries more."""
     rng = Random(seed)
     vocabularies = {a: all_strings(a, longest, pieces_of(a)) for a, (longest, _) in SMALL.items()}
-    for _ in range(500):
+    for _ in range(effort(250, 500)):
         alphabet = rng.choice(list(SMALL))
         sketch = make_small_grammar(rng, alphabet)
         with limits(split_nodes=rng.choice(SPLITS)):

@@ -1,7 +1,7 @@
 """The examples in docs/ run and print what is below them.
 
-A block marked `python` is an example. One marked `python NAME` compares with the package NAME, another engine: it runs
-where this package is installed. A block marked `console` shows commands.
+A block marked `python` is an example. One marked `python NAME` runs where the package NAME is installed: another engine
+to compare with, or a framework that earleymask works with. A block marked `console` shows commands.
 """
 
 from __future__ import annotations
@@ -21,9 +21,13 @@ from support.paths import ROOT
 DOCS = ROOT / "docs"
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
 TEXTS = {page.name: page.read_text(encoding="utf-8") for page in sorted(DOCS.glob("*.md"))}
-PEERS = sorted(
+NEEDS = {"transformers": ("transformers", "torch")}
+"""The frameworks of examples, with the packages that such an example imports."""
+NAMED = sorted(
     {(name, marked[7:]) for name, text in TEXTS.items() for marked, _ in FENCE.findall(text) if "python " in marked}
 )
+PEERS = [(name, package) for name, package in NAMED if package not in NEEDS]
+FRAMEWORKS = [(name, package) for name, package in NAMED if package in NEEDS]
 
 
 @pytest.mark.parametrize("name", [name for name, text in TEXTS.items() if "```python\n" in text])
@@ -40,6 +44,13 @@ def test_examples_with_another_engine_print_what_stands_below_them(name: str, pa
     if version(package) != described[1]:
         pytest.skip(f"{name} describes {package} {described[1]}")
     run_examples(name, "python", f"python {package}")
+
+
+@pytest.mark.parametrize(("name", "framework"), FRAMEWORKS)
+def test_examples_with_a_framework_print_what_stands_below_them(name: str, framework: str) -> None:
+    for package in NEEDS[framework]:
+        pytest.importorskip(package)
+    run_examples(name, "python", f"python {framework}")
 
 
 def run_examples(name: str, *marks: str) -> None:

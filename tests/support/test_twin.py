@@ -15,6 +15,7 @@ from lark import Lark
 from lark.exceptions import GrammarError, LarkError
 
 from support import exhaustive
+from support.effort import effort
 from support.lark_oracle import lark_parser, lark_says
 from support.strategies import GrammarSketch, TokenPool, grammars, make_grammar
 from support.twin import EmptyLanguage, Item, Position, Row, Rule, Twin, TwinMatcher
@@ -197,7 +198,7 @@ def lark_on(parser: Lark, text: bytes) -> bool | None:
         return None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=effort(60, 150), deadline=None)
 @given(grammars(plain=True), st.integers(0, 2**32 - 1).map(Random))
 def test_sentences_are_those_of_lark(sketch: GrammarSketch, rng: Random) -> None:
     """With lark's reading of lexemes the sentences are equal; with ours, lark's are among them."""

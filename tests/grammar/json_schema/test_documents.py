@@ -83,7 +83,7 @@ def test_a_malformed_text_is_told_with_its_place(text: str, line: int, column: i
 
 @pytest.mark.parametrize("text", ['{"const": NaN}', '{"const": -Infinity}'])
 def test_what_json_has_no_numbers_for(text: str) -> None:
-    with pytest.raises(GrammarError, match="there is no number"):
+    with pytest.raises(GrammarError, match=r"JSON has no number -?(NaN|Infinity)"):
         read(text)
 
 
@@ -632,7 +632,7 @@ def deep(n: int) -> Any:
         ({"items": {"const": 7**20_000}}, "/items/const", "2000 digits"),
         ({"items": {"not": {"maxItems": 10**9}}}, "/items/not/maxItems", "may stand under a negation"),
         ({"if": {"maxProperties": 10**9}, "then": True}, "/if/maxProperties", "may stand under a negation"),
-        ('{"minItems": 1e2000000000}', "/minItems", "are not counted"),
+        ('{"minItems": 1e2000000000}', "/minItems", "can be counted"),
         ({"const": deep(1000)}, None, "nested"),
         ({"default": deep(1000)}, None, "nested"),
         ('{"const": ' + "[" * 100_000 + "]" * 100_000 + "}", None, "nested"),

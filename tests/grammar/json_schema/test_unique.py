@@ -14,6 +14,7 @@ pytest.importorskip("jsonschema")
 
 from campaign.schema_checks import Report, accepts, compare, compare_walk, loaded
 from earleymask import Grammar, GrammarError
+from support.effort import effort
 from support.schema_oracle import Oracle
 
 VALUES: tuple[Any, ...] = (1, "a", None, [], [True], [1], {}, {"a": True}, {"a": 1, "b": 1})
@@ -88,7 +89,7 @@ def schema_of(rng: Random) -> dict[str, Any]:
     return {**schema, **({"$defs": definitions} if definitions else {})}
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(effort(3, 6)))
 def test_items_that_differ_over_all_small_arrays(seed: int) -> None:
     rng = Random(f"unique {seed}")
     report = Report()

@@ -17,8 +17,9 @@ from campaign.schema_random import random_schema
 from campaign.schema_suite import DRAFTS
 from campaign.schema_walks import Report, Walker, cases, check
 from support import vocabularies
+from support.effort import effort
 
-N_SCHEMAS = 25
+N_SCHEMAS = effort(10, 25)
 
 
 @pytest.mark.parametrize("draft", DRAFTS)

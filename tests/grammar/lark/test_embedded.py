@@ -160,7 +160,7 @@ def test_grammars_that_no_text_names_are_refused(text: str, grammars: dict[str, 
         grammar = Grammar.from_lark(text, grammars=grammars)
         assert pickle.loads(pickle.dumps(grammar)) == grammar
         return
-    with pytest.raises(GrammarError, match=f"the text does not use `@{unused}`, which grammars= gives"):
+    with pytest.raises(GrammarError, match=f"grammars= gives `{unused}`, but the text does not use it"):
         Grammar.from_lark(text, grammars=grammars)
 
 

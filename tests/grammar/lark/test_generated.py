@@ -7,6 +7,7 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from earleymask.grammar import Grammar, GrammarError
+from support.effort import effort
 from support.lark_oracle import TooLong, at_most, lark_accepts, lark_parser, strings, we_accept
 
 SECONDS = 3
@@ -66,13 +67,13 @@ def grammars_with_templates(draw: st.DrawFn) -> str:
     return "\n".join(lines)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort(15, 40), deadline=None)
 @given(grammars_with_templates())
 def test_generated_templates_and_changes(text: str) -> None:
     assert_same_language(text)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=effort(40, 120), deadline=None)
 @given(grammars())
 def test_generated_grammars(text: str) -> None:
     assert_same_language(text)

@@ -117,7 +117,7 @@ def test_the_three_forms(fields: dict[str, object], chunks: list[str]) -> None:
         ({"substring_chars": "a", "substring_words": "b"}, "%regex must have one field, not 2"),
         ({"substring_lines": "a"}, "%regex has no field 'substring_lines'"),
         ({"substring_chunks": "abc"}, "substring_chunks must be a list of strings"),
-        ({"substring_chunks": ["a", 1]}, "substring_chunks must be a list of strings, but item 1 is none"),
+        ({"substring_chunks": ["a", 1]}, "substring_chunks must be a list of strings, but item 1 is not a string"),
         ({"substring_words": ["a"]}, "substring_words must be a string"),
     ],
 )
