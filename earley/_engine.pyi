@@ -36,15 +36,22 @@ class Engine:
 
     def add_demanding(self, name: str, node: int, inside: int) -> int:
         """Add a terminal whose text may demand something of the text after it: `node` is one that `Regexes.cuts` made
-        with the question OPEN. After a text that the question OUTSIDE accepts, too, one code point of `inside` must
-        follow. Every symbol
-        must derive a text without such terminals, too."""
+        with the question OPEN. It must not match the empty string. After a text that `Regexes.cuts` with the question
+        OUTSIDE matches, too, one code point of the node `inside` must follow.
+
+        Every symbol of the grammar must derive a text without such terminals, too. So a row of which nothing is
+        demanded always leads to a sentence. Wherever such a terminal may stand, a loose one may stand (`add_loose`).
+        """
 
     def add_loose(self, name: str, node: int) -> int:
-        """Add a terminal that stands for demanding and covered ones in the first of two masks."""
+        """Add a terminal that matchers do not read. Masks are made twice: first with loose terminals in place of
+        demanding and of covered ones, then without loose and demanding ones. Tokens that only the first mask
+        allows are tried one by one. So a loose terminal must match all texts of the terminals for which it
+        stands."""
 
     def set_covered(self, symbol: int) -> None:
-        """Declare that wherever the terminal may stand, a loose one may stand that matches its texts."""
+        """Declare that wherever this terminal may stand, a loose one may stand that matches its texts, and after
+        which all may follow that may follow this one."""
 
     def add_followed(self, name: str, node: int, follow: Callable[[bytes], int]) -> int:
         """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol `follow(text)`.
@@ -152,7 +159,7 @@ class Engine:
         """Return whether the symbol derives a string. Expands lazy symbols only as far as this needs."""
 
     def work_out(self, symbol: int) -> list[tuple[int, ...]]:
-        """Make the productions of a lazy symbol now. The grammar must not be finished."""
+        """Make the productions of a lazy symbol now, and return them. The grammar must not be finished."""
 
     def add_production(self, lhs: int, rhs: Sequence[int]) -> None:
         """Add the production `lhs` -> `rhs`, a sequence of symbols."""

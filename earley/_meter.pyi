@@ -1,24 +1,32 @@
 from collections.abc import Callable
-from types import TracebackType
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
 from .limits import Limits
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 def tick() -> int:
     """Let other threads and the handlers of signals run if a millisecond has passed since they did. Raise LimitError if
-    what this thread loads takes longer than its limit."""
+    what this thread loads takes longer than its limit.
 
-def outside(function: Callable[P, R], *arguments: P.args, **keywords: P.kwargs) -> R:
+    Every loop that loads a grammar and may run for longer than a millisecond calls this, from Python or holding the
+    interpreter's lock. It takes some dozens of nanoseconds.
+    """
+
+def outside(function: Callable[..., R], *arguments: object) -> R:
     """Call a function of the caller's own, or one that reads a file. The time that it sleeps or waits counts."""
 
 class Loading:
     """`with Loading(limits, what):` begins to count the time of this thread for `tick`, until the block ends."""
 
     def __init__(self, limits: Limits, what: str) -> None: ...
-    def __enter__(self) -> Loading: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None: ...
+    def __enter__(self) -> Loading:
+        """Begin to count."""
+
+    def __exit__(self, *error: object) -> None:
+        """Count for the block around this one again."""
+
+class Meter:
+    """The limits of one grammar, and how much of them the current call has used. Needs the engine's lock."""
+
+    limits: Limits

@@ -173,6 +173,7 @@ cdef class Loading:
         self.around = None
 
     def __enter__(self):
+        """Begin to count."""
         global next_turn
         next_turn = now() + TURN_NS
         self.meter.turns_left = TURNS_BEFORE_WAITING
@@ -181,6 +182,7 @@ cdef class Loading:
         return self
 
     def __exit__(self, *error):
+        """Count for the block around this one again."""
         if self.meter.turns_left == 0:
             end_waiting()
         leave(self.around)

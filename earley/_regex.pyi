@@ -95,7 +95,10 @@ class Regexes:
         `points`: code points, one for each kind that lookaheads distinguish. `followings`: what may follow a text that
         matches: (whether the text may end, and by point the number of what may follow that): 0 nothing, 1 anything,
         2 + i followings[i].
-        `question`: 0 asks for what matches as a whole text; f > 0 for what matches exactly if number f follows.
+        `question`: 0 asks for what matches as a whole text; f > 0 for what matches exactly if number f follows. Without
+        followings, DECIDED asks for what matches whatever follows, and OPEN for what may match if the right text
+        follows. Of the latter, OUTSIDE asks for those that match if the text ends or any of the points follows, and
+        MIXED for those that match if some of these follow and not if others do.
         `ordered`: match what the preferred match consumes whole; else all that can be matched whole.
         """
 

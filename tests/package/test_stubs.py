@@ -55,7 +55,9 @@ def test_what_a_stub_declares_exists(stub: Path) -> None:
         if any(isinstance(decorator, ast.Name) and decorator.id == "property" for decorator in node.decorator_list):
             assert not callable(runtime), f"{name} is a property in the stub alone"
             continue
-        declared = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+        declared = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+        declared += [node.args.vararg.arg] if node.args.vararg else []
+        declared += [argument.arg for argument in node.args.kwonlyargs]
         assert list(inspect.signature(runtime).parameters) == declared, name  # type: ignore[arg-type]
         n_optional = sum(p.default is not p.empty for p in inspect.signature(runtime).parameters.values())  # type: ignore[arg-type]
         assert n_optional == len(node.args.defaults) + sum(d is not None for d in node.args.kw_defaults), name
