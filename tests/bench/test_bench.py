@@ -74,6 +74,8 @@ def test_a_short_run(kinds: tuple[str, ...], tmp_path: Path) -> None:
     every_mask_agreed_with_the_peers_and_the_walk(record)
     if importlib.util.find_spec("matplotlib") is not None:
         the_report_names_every_case_and_engine(record, tmp_path)
+    the_documents_sections_are_filled(record)
+    a_quantile_of_few_is_left_out(record)
 
 
 def every_engine_followed_every_text(record: figures.Record) -> None:
@@ -255,14 +257,14 @@ def test_a_part_does_not_replace_the_results(capsys: pytest.CaptureFixture[str])
     assert "--parts measures a part" in capsys.readouterr().err
 
 
-def test_the_documents_sections_are_filled(record: figures.Record) -> None:
+def the_documents_sections_are_filled(record: figures.Record) -> None:
     sections = pages.sections(json.loads(json.dumps(record)))[pages.PERFORMANCE]
     assert pages.LACKING not in "".join(sections.values())
     assert (steps.LACKING in sections["steps"]) == ("long_output" not in record)  # which is of the first grammars
     assert "made in " in sections["steps"] and "ns a node" in sections["steps"]
 
 
-def test_a_quantile_of_few_is_left_out(record: figures.Record) -> None:
+def a_quantile_of_few_is_left_out(record: figures.Record) -> None:
     kept = json.loads(json.dumps(record))
     for engine in kept["cases"][0]["engines"].values():
         engine["phases"]["cold"]["mask_us"]["n"] = 99

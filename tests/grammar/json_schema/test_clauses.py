@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from itertools import product
 from random import Random
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -20,7 +20,6 @@ from campaign.schema_suite import DRAFTS
 from earleymask import Grammar, Matcher, Vocabulary
 from earleymask.grammar.json_schema import clauses as schema_clauses
 from earleymask.grammar.json_schema import object_sets as schema_object_sets
-from earleymask.grammar.json_schema import terms as schema_terms
 from support.effort import effort
 from support.schema_oracle import Oracle
 
@@ -169,16 +168,18 @@ def test_combinations_within_each_other_are_refused_before_anything_is_written()
     assert "#/properties/v" in str(caught.value)
 
 
-class Clock:
-    """Shows the time, but years too much when it is read for the n-th time."""
+class Tick:
+    """Stands for `tick`. The time runs out when it is called for the n-th time."""
 
     def __init__(self) -> None:
-        self.n_read = 0
-        self.wrong_at = 0
+        self.n_calls = 0
+        self.fails_at = 0
 
-    def __call__(self) -> float:
-        self.n_read += 1
-        return monotonic() + (1e9 if self.n_read == self.wrong_at else 0)
+    def __call__(self) -> int:
+        self.n_calls += 1
+        if self.n_calls == self.fails_at:
+            raise earleymask.LimitError("the time is used up", limit="seconds")
+        return 0
 
 
 def branch(**values: int | None) -> dict[str, Any]:
@@ -192,8 +193,10 @@ def test_a_limit_on_time_loses_no_solution(monkeypatch: pytest.MonkeyPatch) -> N
     same tokens."""
     monkeypatch.setattr(schema_object_sets, "MAX_OPENED", 1)
     monkeypatch.setattr(schema_clauses, "MAX_FREE", 1)
-    clock = Clock()
-    monkeypatch.setattr(schema_terms, "monotonic", clock)
+    tick = Tick()
+    for name, module in sorted(sys.modules.items()):
+        if name.startswith("earleymask.grammar.json_schema.") and hasattr(module, "tick"):
+            monkeypatch.setattr(module, "tick", tick)
     schema = {
         "type": "object",
         "properties": {"a": {"enum": [1, 2]}, "b": {"enum": [1, 2]}, "c": {"enum": [1, 2, 3]}},
@@ -214,18 +217,18 @@ def test_a_limit_on_time_loses_no_solution(monkeypatch: pytest.MonkeyPatch) -> N
     valid = [text for text in texts if oracle.accepts(text)]
     assert 1 < len(valid) < len(texts)
     n_failed = 0
-    for wrong_at in range(1, 100):
+    for fails_at in range(1, 1000):
         matcher = Matcher(Grammar.from_json_schema(schema), BYTES)
-        clock.n_read, clock.wrong_at = 0, wrong_at
+        tick.n_calls, tick.fails_at = 0, fails_at
         try:
             matcher.mask()
         except earleymask.LimitError:
             n_failed += 1
-        if clock.n_read < wrong_at:
+        if tick.n_calls < fails_at:
             break
-        clock.wrong_at = 0
+        tick.fails_at = 0
         assert [text for text in texts if accepts(matcher.grammar, text)] == valid
-    assert n_failed > 20
+    assert n_failed > 20 and tick.n_calls < fails_at
 
 
 def test_clauses_of_a_single_shape_are_kept_beside_others() -> None:
