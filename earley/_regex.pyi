@@ -120,5 +120,8 @@ class Regexes:
         """Return the node's derivatives that match anything, each with the bytes that lead to it. For deciding
         questions about small languages."""
 
+    def first_bytes(self, node: int) -> int:
+        """Return the set of the bytes with which the node's texts may begin, as an integer with a bit for each."""
+
     def matches(self, node: int, data: bytes) -> bool:
         """Return whether the node matches `data`. For tests and tools; matchers use the lexer."""

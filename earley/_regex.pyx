@@ -387,6 +387,25 @@ cdef class Regexes(Unions):
                 found[target] = found.get(target, b"") + bytes([other for other in range(256) if byteset_has(&same, other)])
         return found
 
+    def first_bytes(self, node) -> int:
+        """Return the set of the bytes with which the node's texts may begin, as an integer with a bit for each."""
+        cdef uint32_t start = self.known(node), byte, target
+        cdef ByteSet seen, same, found
+        byteset_fill(&seen, 0)
+        byteset_fill(&found, 0)
+        for byte in range(256):
+            if byteset_has(&seen, byte):
+                continue
+            byteset_fill(&same, <uint64_t> -1)
+            target = self.derive(start, byte, &same)
+            byteset_or(&seen, &same)
+            if target != R_EMPTY and not self.empty(target):
+                byteset_or(&found, &same)
+        number = 0
+        for byte in range(4):
+            number |= (<object> found.w[byte]) << (64 * byte)
+        return number
+
     cdef int empty(self, uint32_t node) except -1 nogil:
         cdef uint8_t flags = self.flags[node]
         if not flags & F_SEARCH:

@@ -250,15 +250,18 @@ class _Splitter:
         follow = followers(self.productions, start, 1, first, nullable)
         skipped = sum([bits[symbol] for symbol in ignored])
         beginners: dict[Ranges, int] = {}  # by set of code points: the terminals that may begin with one of them
+        first_bytes = [(bits[symbol], node, self.regexes.first_bytes(node)) for symbol, node in lexemes.items()]
 
         def may_begin(ranges: Ranges, following: int) -> bool:
             if ranges not in beginners:
                 opening = self.regexes.concat([self.regexes.char_class(ranges), self.conditions.anything])
+                ascii_ = sum([(2 << min(last, 127)) - (1 << first) for first, last in ranges if first < 128])
                 beginners[ranges] = sum(
                     [
-                        bits[symbol]
-                        for symbol, node in lexemes.items()
-                        if not self.regexes.is_empty(self.regexes.intersection([node, opening]))
+                        bit
+                        for bit, node, begins in first_bytes
+                        if begins & ascii_
+                        or (begins >> 128 and not self.regexes.is_empty(self.regexes.intersection([node, opening])))
                     ]
                 )
             return beginners[ranges] & following != 0

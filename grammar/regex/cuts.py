@@ -25,6 +25,7 @@ from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
 from . import codepoints
 from .ast import INFINITE, Atomic, Behind, Chars, Concat, Literal, Look, Node, Ranges, Repeat, Union, widths
+from .cells import divide, representative
 from .conditions import ANYTHING, NOTHING
 from .lookaround import behind
 from .lookbehind import refuse
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
 
     from ...earley._regex import Regexes
     from .conditions import Definition
-
-MAX_CELLS = 256
-"""The most cells of one terminal: the following text is read for each of them. Beyond it, LimitError is raised."""
 
 MAX_AHEAD = 64
 """The most code points after a terminal that its lookaheads may look at, for a message. `earley/_cuts.pyx` enforces
@@ -116,7 +114,7 @@ class FoundLater:
         """The cell that is in no class of the lookaheads. They do not distinguish it from the end of the text."""
 
     def node(self, question: int, cells: list[Ranges]) -> int:
-        return self.builder.question(self.start, [_representative(cell) for cell in cells], (), question)
+        return self.builder.question(self.start, [representative(cell) for cell in cells], (), question)
 
     def settled(self, cells: list[Ranges]) -> int | None:
         """Return the language of the terminal if only the end of the text and these cells of `outside` can follow; None
@@ -156,9 +154,9 @@ def within(
         contexts = _found_by_the_parser(node, builder, start, cells, unclassed, extent, lower)
         if contexts:
             return contexts
-    points = [_representative(cell) for cell in cells]
+    points = [representative(cell) for cell in cells]
     # Texts of one character of each kind that the terminal distinguishes lead to all its states.
-    texts = [chr(_representative(cell)).encode() for cell in _cells(node, in_lookaheads=False)[0]]
+    texts = [chr(representative(cell)).encode() for cell in _cells(node, in_lookaheads=False)[0]]
     answer = regexes.cut_followings(builder.question(start, points), texts)
     if answer is None:
         raise RegexSyntaxError(
@@ -206,8 +204,8 @@ def _found_by_the_parser(
     decided = later.node(regexes.DECIDED, outside)
     if not inside or regexes.is_nullable(loose) or regexes.is_empty(decided):
         return []
-    ranges = codepoints.normalize([pair for cell in outside for pair in cell])
-    definitions: tuple[Definition, ...] = ((True, ((ranges, ANYTHING),) if ranges else ()),)
+    ranges = codepoints.complement(inside)
+    definitions: tuple[Definition, ...] = ((True, ((ranges, ANYTHING),) if outside else ()),)
     return [
         Context(decided, ANYTHING, definitions),
         Context(later.node(regexes.OUTSIDE, outside), 2, definitions),
@@ -252,39 +250,12 @@ def _read_on(node: Node, inside: bool, extent: Extent, classes: set[Ranges]) -> 
             _read_on(part, inside, extent, classes)
 
 
-def _representative(cell: Ranges) -> int:
-    """Return a code point of the cell that is no surrogate, or -1."""
-    for first, last in cell:
-        if first < 0xD800 or first > 0xDFFF:
-            return first
-        if last > 0xDFFF:
-            return 0xE000
-    return -1
-
-
 def _cells(node: Node, in_lookaheads: bool) -> tuple[list[Ranges], Ranges]:
-    """Return the parts into which the classes of the terminal divide Unicode. If `in_lookaheads`, only the classes in
-    its lookaheads count. Also return the part that is in no class, which may be empty."""
+    """Divide Unicode by the classes of the terminal, see `divide`. If `in_lookaheads`, only those in its lookaheads
+    count."""
     classes: set[Ranges] = set()
     _collect(node, not in_lookaheads, classes)
-    changes: dict[int, int] = {0: 0}  # by code point: bits of the classes that begin or end there
-    for number, ranges in enumerate(classes):
-        for first, last in ranges:
-            changes[first] = changes.get(first, 0) ^ 1 << number
-            changes[last + 1] = changes.get(last + 1, 0) ^ 1 << number
-    starts = sorted([code for code in changes if code <= codepoints.MAX_CODE_POINT])
-    cells: dict[int, list[tuple[int, int]]] = {}  # by the classes that have the code points
-    members = 0
-    for first, after in zip(starts, [*starts[1:], codepoints.MAX_CODE_POINT + 1], strict=True):
-        members ^= changes[first]
-        cells.setdefault(members, []).append((first, after - 1))
-    result = [cell for cell in map(codepoints.normalize, cells.values()) if _representative(cell) >= 0]
-    if len(result) > MAX_CELLS:
-        raise LimitError(
-            f"the classes of a terminal with lookaheads divide Unicode into more than {MAX_CELLS} parts; "
-            "use fewer classes"
-        )
-    return result, codepoints.normalize(cells.get(0, []))
+    return divide(classes)
 
 
 def _collect(node: Node, inside: bool, classes: set[Ranges]) -> None:
