@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 OBJECT, ARRAY = 0x7B, 0x5B  # braces and brackets
+
+_COLON = re.compile(rb"[ \t\n\r]*:")
 
 
 def path_at(text: bytes) -> list[str | int]:
@@ -18,12 +21,7 @@ def path_at(text: bytes) -> list[str | int]:
         byte = text[at]
         if byte == 0x22:
             end = _string_end(text, at)
-            if (
-                frames
-                and frames[-1][0] == OBJECT
-                and frames[-1][1] is None
-                and text[end : end + 2].lstrip()[:1] == b":"
-            ):
+            if frames and frames[-1][0] == OBJECT and frames[-1][1] is None and _COLON.match(text, end):
                 frames[-1][1] = json.loads(text[at:end].decode("utf-8", "replace"), strict=False)
             at = end
             continue

@@ -172,7 +172,7 @@ class SchemaLoader:
             message = f"no document that satisfies the schema is written: {left_out}" if left_out else NO_DOCUMENT
             raise GrammarError(message, pointer=where_nothing(self, root))
         if "around" in self.marks:
-            symbol = self.engine.add_lazy("document", partial(self.surrounded, symbol), witness=[symbol])
+            symbol = self.engine.add_lazy("(document)", partial(self.surrounded, symbol), witness=[symbol])
         self.engine.set_doubtful(self.doubtful)
         self.engine.add_explainer(self)
         return symbol

@@ -134,8 +134,8 @@ _LENIENT: tuple[tuple[dict[str, Any], str], ...] = (
 """Options with which a grammar writes more, and hints at them."""
 
 
-_BEFORE_ITEM = (b"[", b",", b" ", b"\n", b"\t")
-_BEGUN = re.compile(rb"(?<=[\[,: \t\n])-?[0-9][-+.0-9eE]*$")
+_BEFORE_ITEM = (b"[", b",", b" ", b"\n", b"\r", b"\t")
+_BEGUN = re.compile(rb"(?<=[\[,: \t\n\r])-?[0-9][-+.0-9eE]*$")
 _NUMBER = re.compile(rb"(-?[0-9][-+.0-9eE]*)[^-+.0-9eE]")
 
 Trial = tuple[tuple[tuple[str, ...], ...], str | None, "Context | None"]

@@ -506,6 +506,20 @@ def test_a_document_with_an_exact_indent() -> None:
     assert missing.instance == "/a"
 
 
+@pytest.mark.parametrize("gap", ["", " ", "   ", "\r\n \t"])
+def test_a_document_with_any_white_space(gap: str) -> None:
+    limited = {"type": "integer", "maximum": 5}
+    schema = objects({"a": limited, "b": {"type": "array", "items": limited}})
+    matcher = Matcher(Grammar.from_json_schema(schema, whitespace="any"), BYTES)
+    member = matcher.explain(f'{gap}{{{gap}"a"{gap}:{gap}7{gap}}}')
+    assert member.instance == "/a" and member.conflicts == (("/properties/a/maximum",),)
+    for number in ("7", "12"):
+        item = matcher.explain(f'{gap}{{{gap}"b"{gap}:{gap}[{gap}3{gap},{gap}{number}{gap}]')
+        assert item.conflicts == (("/properties/b/items/maximum",),), str(item)
+        assert item.instance == "/b/1"
+    assert all(rule == "" or "/" in rule for each in item.expected for rule in each.rules)
+
+
 def test_items_that_must_differ_and_may_be_anything() -> None:
     schema = {"type": "array", "items": objects({"a": {"type": "integer"}}, required=["a"]), "uniqueItems": True}
     matcher = Matcher(Grammar.from_json_schema(schema), BYTES)
