@@ -5,9 +5,9 @@ See `earley/_meter.pyx` for what `tick` does, and why.
 
 from __future__ import annotations
 
-import random
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
+from random import Random
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -80,7 +80,7 @@ def in_order(items: Collection[Ordered]) -> list[Ordered]:
     if len(items) <= PIECE:
         return sorted(items)
     given = list(items)
-    pivots = sorted(random.sample(given, 255))
+    pivots = sorted(Random().sample(given, 255))  # of its own: the caller's random numbers stay as they are
     ranges: list[list[Ordered]] = [[] for _ in range(256)]
     for piece in pieces(given):
         for item in piece:

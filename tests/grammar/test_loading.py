@@ -154,6 +154,12 @@ def test_errors_of_the_core_are_errors_of_grammars() -> None:
     assert isinstance(caught.value, LimitError) and caught.value.limit == "regex_nodes"
 
 
+def test_the_callers_random_numbers_stay_as_they_are() -> None:
+    before = random.getstate()
+    Grammar.from_choices([f"word {number}" for number in range(2 * PIECE)])
+    assert random.getstate() == before
+
+
 def test_long_lists_in_pieces() -> None:
     choose = random.Random(1)
     for n in (0, 1, PIECE, PIECE + 1, 5 * PIECE):
