@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from operator import index
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex
 
 from .characters import Characters
 from .ending import shortest_ending
@@ -84,8 +84,10 @@ def explain(matcher: _Matcher, what: Any) -> Explanation:
         text = what.encode("utf-8", "surrogatepass")
     elif isinstance(what, (bytes, bytearray, memoryview)):
         text = bytes(what)
-    elif what is not None:
+    elif isinstance(what, SupportsIndex) and not isinstance(what, bool):
         token_id = index(what)
+    elif what is not None:
+        raise TypeError(f"explain takes a token id, a str, bytes, or None for the end, not {type(what).__name__}")
     known = _place(matcher, text, token_id)
     if known.reason in ("allowed", "finished", "unknown id"):
         return known

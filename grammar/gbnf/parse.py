@@ -451,6 +451,12 @@ class _Parser:
                 self.at,
                 'a rule continues on the next line only after `::=` and `|`; write "" for an empty last alternative',
             )
+        if char == "=" and group >= 0 and not self.text[group + 1 : self.at].strip():
+            return self.source.error(
+                "`(=...)` is a lookahead of XGrammar, which GBNF does not have",
+                group,
+                "remove it: masks know what follows a rule without it",
+            )
         hints = {"/": "GBNF has no regular expressions: write classes and repetitions", "'": 'write "..."',
                  "]": 'write a bracket in quotes: "]"', "}": 'write a brace in quotes: "}"',
                  ">": 'write ">" or <name>', ",": "separate the parts of a sequence by blanks"}  # fmt: skip

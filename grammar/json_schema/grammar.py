@@ -107,6 +107,8 @@ def block_options(schema: Any) -> tuple[Any, str]:
     for name in given:
         if name not in Options._fields:
             meant = did_you_mean(name, Options._fields)
+            if name == "registry":
+                meant = "give the schema by name, `@name`, as a grammar that has it"
             raise ValueError(f"`{BLOCK_OPTIONS}`: there is no option `{name}`{f'; {meant}' if meant else ''}")
     return schema, options_text(check(DEFAULT_OPTIONS._replace(**given)), {})
 

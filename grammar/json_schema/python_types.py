@@ -31,6 +31,8 @@ def schema_of_model(given: Any) -> Any:
         return _adapted(kind)
     if isinstance(given, PathLike):
         raise TypeError(f"a schema must be a dict or JSON text, not {kind.__name__}; give its text, path.read_text()")
+    if isinstance(given, (list, tuple)):  # of tools, mostly; the error about one of them leads to its schema
+        raise TypeError(f"a schema must be one dict or JSON text, not a {kind.__name__}; give one of its items")
     raise TypeError(
         "a schema must be a dict, JSON text, True, False, a pydantic model or a dataclass, not "
         f"{type(given).__name__}; Grammar.from_type makes a grammar of other types"

@@ -8,6 +8,7 @@ import re
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from lark.exceptions import LarkError
 
@@ -310,13 +311,17 @@ def test_a_budget_that_is_used_up() -> None:
     found = matcher.explain(ord("c"))
     assert (found.reason, found.refused) == ("max_tokens", "c")
     assert "max_tokens" in str(found) and matcher.explain(ord("!")).is_allowed
+    matcher.rollback(1)
+    assert matcher.explain("bcd").is_allowed  # of a text it is not known which tokens it will take
 
 
 def test_what_may_be_given() -> None:
     matcher = Matcher(Grammar.from_regex("ab"), BYTES)
     assert matcher.explain("ac") == matcher.explain(b"ac") == matcher.explain(bytearray(b"ac"))
-    with pytest.raises(TypeError):
-        matcher.explain(1.5)
+    assert matcher.explain(np.int64(97)).is_allowed
+    for what in (1.5, [97], True, print):
+        with pytest.raises(TypeError, match="explain takes a token id, a str, bytes, or None for the end, not"):
+            matcher.explain(what)
     assert str(matcher.explain("ab")) == "It is allowed."
 
 

@@ -109,6 +109,13 @@ def test_macros_of_xgrammar(macro: str, hint: str) -> None:
     assert caught.value.line == 2 and caught.value.column == 5 and hint in (caught.value.hint or "")
 
 
+def test_lookaheads_of_xgrammar() -> None:
+    for text in ('root ::= x "b"\nx ::= "a" (="b")', 'root ::= x "b"\nx ::= "a" ( = "b")'):
+        with pytest.raises(GrammarError, match="lookahead of XGrammar") as caught:
+            Grammar.from_gbnf(text)
+        assert (caught.value.line, caught.value.column) == (2, 11) and "remove it" in (caught.value.hint or "")
+
+
 def test_rules_with_names_of_macros() -> None:
     """A group may follow a rule that is named like a macro."""
     grammar = Grammar.from_gbnf('root ::= Token("a")Regex\nToken ::= "t"\nRegex ::= "r"')

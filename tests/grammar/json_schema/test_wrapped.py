@@ -37,6 +37,11 @@ def test_the_error_leads_to_the_schema(given: dict[str, Any], path: str) -> None
     assert eval(f"given{path}", {"given": given}) is SCHEMA
 
 
+def test_lists_of_tools() -> None:
+    with pytest.raises(TypeError, match="not a list; give one of its items"):
+        Grammar.from_json_schema([{"type": "function", "function": {"name": "f", "parameters": SCHEMA}}])
+
+
 def test_a_response_format_without_a_schema() -> None:
     with pytest.raises(GrammarError, match="response format") as caught:
         Grammar.from_json_schema({"type": "json_object"})

@@ -208,6 +208,7 @@ def test_a_block_of_json_has_the_options_and_defaults_of_schemas() -> None:
     assert any("closed=True" in row.why for row in grammar.report)
     for block, message in (
         ('{"x-earleymask": {"spelling": "all"}}', "there is no option `spelling`; did you mean spellings"),
+        ('{"x-earleymask": {"registry": {}}}', "there is no option `registry`; give the schema by name"),
         ('{"x-earleymask": {"spellings": 1}}', "spellings must be one of"),
         ('{"x-earleymask": 1}', "must be an object of options"),
     ):
