@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.earley._meter cimport tick
 from earleymask.grammar.json_schema.documents cimport Documents, push
 from earleymask.grammar.json_schema.tree cimport Place, Resource
 

@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.earley._meter cimport tick
 from earleymask.grammar.json_schema.tree cimport Document, Place, Resource, counted
 
 # Kinds of values, imported from keywords.

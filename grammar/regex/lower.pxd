@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.earley._meter cimport tick
 from earleymask.earley._regex cimport Regexes
 from earleymask.grammar.regex.ast cimport And, Atomic, Behind, Concat, Escaped, Look, Node, Not, Repeat, Substring, Union, Whole
 from earleymask.grammar.regex.plain cimport Plain
