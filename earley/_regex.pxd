@@ -19,7 +19,7 @@ cdef class Regexes(Unions):
     cdef int empty(self, uint32_t node) except -1 nogil
 
     # The constructors and questions that front ends call, typed for those that are compiled.
-    cpdef uint32_t literal(self, bytes data) except? 0xFFFFFFFF
+    cpdef uint32_t literal(self, bytes data, uint32_t rest=*) except? 0xFFFFFFFF
     cpdef uint32_t char_class(self, ranges) except? 0xFFFFFFFF
     cpdef uint32_t concat(self, nodes) except? 0xFFFFFFFF
     cpdef uint32_t choices(self, list texts) except? 0xFFFFFFFF

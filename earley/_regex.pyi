@@ -27,7 +27,7 @@ class Regexes:
     def byte_set(self, values: Iterable[int]) -> int:
         """Match one byte out of `values` (ints 0..255)."""
 
-    def literal(self, data: bytes) -> int:
+    def literal(self, data: bytes, rest: int = ...) -> int:
         """Match exactly these bytes."""
 
     def char_class(self, ranges: Iterable[tuple[int, int]]) -> int:

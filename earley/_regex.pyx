@@ -77,12 +77,12 @@ cdef class Regexes(Unions):
             byteset_add(&s, <uint32_t> value)
         return self.make_bytes(&s)
 
-    cpdef uint32_t literal(self, bytes data) except? 0xFFFFFFFF:
-        """Match exactly these bytes."""
+    cpdef uint32_t literal(self, bytes data, uint32_t rest=R_EPSILON) except? 0xFFFFFFFF:
+        """Match exactly these bytes and then `rest`."""
         if data is None:
             raise TypeError("literal: bytes are needed, not None")
         cdef const unsigned char* p = data
-        cdef uint32_t node = R_EPSILON
+        cdef uint32_t node = rest
         cdef Py_ssize_t i
         cdef ByteSet s
         for i in range(len(data) - 1, -1, -1):

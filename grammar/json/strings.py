@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 EPSILON = 1  # `Regexes.EPSILON`
 _SURROGATE = re.compile("([\ud800-\udfff])")
+_AS_IT_IS = re.compile(r"[ !#-\[\]-~]*")  # what has no other spelling in `json.dumps`, with or without `ensure_ascii`
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 Own = dict[str, tuple[str, ...]]
@@ -114,12 +115,20 @@ def spelled_literal(text: str, regexes: Regexes, style: Style) -> int:
     return regexes.escaped(regexes.literal(text.encode()), style.shortest, style.ascii)
 
 
+def is_dumped_as_it_is(word: str, own: Own) -> bool:
+    """Return whether `json.dumps` and the schema write a word in one way only, without escapes."""
+    return _AS_IT_IS.fullmatch(word) is not None and word not in own
+
+
 def dumped_words(words: Iterable[str], own: Own, regexes: Regexes, style: Style) -> int:
     """Return the node of what `json.dumps` writes for the words, with and without `ensure_ascii`, and of what the
     schema itself writes. With `style.ascii`, all of it is ASCII."""
     found: set[str] = set()
     for word in words:
         tick()
+        if is_dumped_as_it_is(word, own):
+            found.add(word)
+            continue
         if _PAIR.search(word):
             continue  # it has no spelling: two surrogates would be read as one character
         found.add(encode_basestring_ascii(word)[1:-1])

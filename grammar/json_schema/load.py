@@ -25,7 +25,7 @@ from ...earley.errors import LimitError
 from ..errors import GrammarError, GrammarLimitError
 from ..json.number_spellings import MAX_FIGURES, number_tree
 from ..json.numbers import exact, number_set
-from ..json.strings import dumped_words, spelled
+from ..json.strings import dumped_words, is_dumped_as_it_is, spelled
 from ..regex.ast import Node
 from ..regex.lower import lower, lower_shared
 from ..regex.python import parse
@@ -274,16 +274,19 @@ class SchemaLoader:
         if name in self.keys:
             return self.keys[name]
         regexes = self.regexes
-        if self.style.dumped:
-            node = dumped_words((name,), self.own, regexes, self.style)
-        elif has_surrogate(name):
-            node = spelled_words(frozenset((name,)), regexes, self.style)
+        if self.style.dumped and is_dumped_as_it_is(name, self.own):
+            key = regexes.literal(b'"' + name.encode(), self.key_end)
         else:
-            node = spelled(regexes.literal(name.encode()), regexes, self.style)
+            if self.style.dumped:
+                node = dumped_words((name,), self.own, regexes, self.style)
+            elif has_surrogate(name):
+                node = spelled_words(frozenset((name,)), regexes, self.style)
+            else:
+                node = spelled(regexes.literal(name.encode()), regexes, self.style)
+            key = regexes.concat((self.quote, node, self.key_end))
         symbol = None
-        if not regexes.is_empty(node):
-            engine = self.engine
-            symbol = engine.add_terminal(f'"{name}":', regexes.concat((self.quote, node, self.key_end)))
+        if not regexes.is_empty(key):
+            symbol = self.engine.add_terminal(f'"{name}":', key)
             self.note(symbol, "key", name)
         self.keys[name] = symbol
         return symbol

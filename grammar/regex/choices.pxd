@@ -15,7 +15,6 @@ cpdef node_of(list words, Regexes regexes)
 cpdef trie(list words, Regexes regexes, list ends=*)
 @cython.locals(alternatives=list)
 cdef close(bytes word, list forks, list members, Py_ssize_t end, node, Regexes regexes)
-cdef spell(bytes word, Py_ssize_t begin, Py_ssize_t end, node, Regexes regexes)
 @cython.locals(end=Py_ssize_t, i=Py_ssize_t)
 cdef Py_ssize_t common_prefix(bytes left, bytes right) except -1
 @cython.locals(engine=Engine)

@@ -91,7 +91,7 @@ def trie(words: list[bytes], regexes: Regexes, ends: list[int] | None = None) ->
         while forks and forks[-1] > shared:
             node = close(last, forks, members, end, node, regexes)
             end = forks.pop()
-        node = spell(last, shared, end, node, regexes)
+        node = regexes.literal(last[shared:end], node)
         if forks and forks[-1] == shared:
             members[-1].append(node)
         else:
@@ -103,22 +103,14 @@ def trie(words: list[bytes], regexes: Regexes, ends: list[int] | None = None) ->
     while forks:
         node = close(last, forks, members, end, node, regexes)
         end = forks.pop()
-    return spell(last, 0, end, node, regexes)
+    return regexes.literal(last[0:end], node)
 
 
 def close(word: bytes, forks: list[int], members: list[list[int]], end: int, node: int, regexes: Regexes) -> int:
     """Return the node of the innermost open fork, and drop it. `node` is what follows `word[:end]`."""
     alternatives = members.pop()
-    alternatives.append(spell(word, forks[-1], end, node, regexes))
+    alternatives.append(regexes.literal(word[forks[-1] : end], node))
     return regexes.union(alternatives)
-
-
-def spell(word: bytes, begin: int, end: int, node: int, regexes: Regexes) -> int:
-    """Return the node of `word[begin:end]` and then `node`."""
-    if begin == end:
-        return node
-    literal = regexes.literal(word[begin:end])
-    return literal if node == EPSILON else regexes.concat((literal, node))
 
 
 def common_prefix(left: bytes, right: bytes) -> int:
