@@ -50,9 +50,7 @@ class Closing(Evaluation):
             return values
         if place is not None:
             schema = algebra.keywords(place)
-            said = [name for name in schema if name in place.resource.keywords and name not in SAYS_NOTHING]
-            if not said:
-                return values
+            said = self.said(place)
             if said == ["$ref"]:
                 return self.values_of(target(algebra, place, "$ref"))
             if said == ["anyOf"] or said == ["oneOf"]:
@@ -67,12 +65,18 @@ class Closing(Evaluation):
             found = algebra.sets.union(found, case)
         return found
 
+    def said(self, place: Place) -> list[str]:
+        """Return the keywords of a place that say something."""
+        schema = self.algebra.keywords(place)
+        return [name for name in schema if name in place.resource.keywords and name not in SAYS_NOTHING]
+
     def only_forbids(self, term: int) -> bool:
-        """Whether the term is nothing but negations, which speak of no member or item."""
+        """Whether the term says nothing, or only what a value is not. Then it speaks of no member or item."""
         algebra = self.algebra
-        if algebra.kinds[term >> 1] != BOTH:
-            return bool(term & 1)
-        return not term & 1 and all(map(self.only_forbids, algebra.parts[term >> 1]))
+        if algebra.kinds[term >> 1] == BOTH:
+            return not term & 1 and all(map(self.only_forbids, algebra.parts[term >> 1]))
+        place = algebra.place_of(term)
+        return bool(term & 1) if place is None else self.said(place) in ([], ["not"])
 
     def cases(self, term: int) -> list[tuple[Values, Evaluated]]:
         algebra = self.algebra

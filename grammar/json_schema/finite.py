@@ -277,8 +277,8 @@ def n_numbers(numbers: NumberSet, limit: int) -> int:
 
 
 def n_any(algebra: Meaning, term: int, limit: int, depth: int = 0) -> int:
-    """Return a number of different values that the term has at least, up to `limit`. There may be more."""
-    values = algebra.values(term)
+    """Return a number of different values that are written of the term at least, up to `limit`. There may be more."""
+    values = algebra.written_values(term)
     try:
         n = n_values(values, limit)
     except LimitError:
@@ -369,7 +369,7 @@ def differing(algebra: Meaning, shape: ArrayShape, are_apart: Callable[[], bool]
     n_prefix = len(shape.prefix)
     places = range(n_prefix + 1 if shape.most is None or shape.most > n_prefix else shape.most)
     terms = [shape.item(index) for index in places]
-    items = [algebra.values(term) for term in terms]
+    items = [algebra.written_values(term) for term in terms]
     if all(listed_scalars(values) is not None for values in items) and (
         all(listed_structured(algebra, term) is not None for term in terms) or are_apart()
     ):
@@ -384,12 +384,12 @@ def differing(algebra: Meaning, shape: ArrayShape, are_apart: Callable[[], bool]
                 return UNKNOWN if n_prefix or len(values.numbers) > 1 or has_others else TOO_FEW
         for part in counted:
             counting = algebra.intersection(shape.rest, part.item)
-            is_it = algebra.values(counting)
+            is_it = algebra.written_values(counting)
             if n_values(is_it, part.least) < part.least and n_any(algebra, counting, part.least) < part.least:
                 return UNKNOWN if len(is_it.numbers) > 1 or has_others else TOO_FEW
             if part.most is not None:
                 other = algebra.intersection(shape.rest, part.item ^ 1)
-                if n_values(algebra.values(other), least) < least and n_any(algebra, other, least) < least:
+                if n_values(algebra.written_values(other), least) < least and n_any(algebra, other, least) < least:
                     return UNKNOWN
     except LimitError:
         tick()  # raises if the time is used up
@@ -410,7 +410,7 @@ def _has_more(algebra: Meaning, term: int, values: Values, needed: int, are_apar
     return are_apart() and (
         any(not array.least and not array.contains and array.unique != REPEATS for array in values.arrays)
         or any(_is_free(one) for one in values.objects)
-        or (is_something(algebra, term) and not n_values(values, 1))
+        or (not algebra.options.closed and is_something(algebra, term) and not n_values(values, 1))
     )
 
 

@@ -219,7 +219,7 @@ class Refusals:
         If a list of constants was refused, nothing is checked: once it is mended, it may say that items are few.
         """
         from .algebra import Algebra
-        from .unique import NO_DOUBT, UniqueItems
+        from .unique import NO_DOUBT, Cause, UniqueItems
 
         if self.errors and any(not CONSTANTS.isdisjoint(keywords) for keywords in self.dropped.values()):
             return
@@ -237,7 +237,10 @@ class Refusals:
             for place in waiting:
                 verdict = known.verdict(place, is_negated=place in survey.negated())
                 why = verdict.doubt.why
-                if verdict.doubt is NO_DOUBT and algebra.options.closed and verdict.follows_items(algebra):
+                if algebra.options.closed and (
+                    verdict.doubt.cause is Cause.RUN_OUT
+                    or (verdict.doubt is NO_DOUBT and not known.are_left_if_closed(place))
+                ):
                     why = CLOSED_ITEMS
                 elif verdict.doubt is NO_DOUBT:
                     left.append(place)
@@ -258,8 +261,8 @@ class Refusals:
 
 
 CLOSED_ITEMS = (
-    "with closed=True it is not known how many different arrays and objects are left; close the schema itself, by "
-    "`additionalProperties: false`"
+    "with closed=True there may be too few items that differ; describe more members, or allow others by "
+    "`additionalProperties: true`"
 )
 
 

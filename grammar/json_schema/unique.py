@@ -133,6 +133,22 @@ class UniqueItems:
             return shapes
         return shapes if self.documents.is_dynamic else tuple(found)
 
+    def are_left_if_closed(self, place: Place) -> bool:
+        """Whether enough different items are written of each value that the place applies to, with the option
+        `closed`."""
+        if self.documents.is_dynamic:
+            return False
+        for one in self.all_around(place):
+            if not self.around.get(one) or one in self.alone():
+                try:
+                    arrays = self.algebra.written_values(self.algebra.place(one)).arrays
+                except LimitError:
+                    tick()  # raises if the time is used up
+                    return False
+                if self.doubt_about(tuple([shape for shape in arrays if shape.unique == UNIQUE])) is not NO_DOUBT:
+                    return False
+        return True
+
     def within(self, place: Place, passed: list[ArrayShape], inner: Doubt = NO_DOUBT) -> Doubt:
         """Return why items at a place cannot be distinguished, given all schemas that apply to the same value.
 

@@ -22,27 +22,41 @@ from .tree import pointer_of
 
 if TYPE_CHECKING:
     from .load import SchemaLoader
+    from .options import Options
     from .tree import Place
 
 
+CLOSED = "closed=True leaves out the members and items that it does not speak of"
+
+
 def narrowed_away(algebra: Algebra, loader_of: type[SchemaLoader]) -> str:
-    """Return which texts of formats are not written, if the schema has documents without its formats; else nothing."""
+    """Return what is not written, if the schema has documents with that: members and items that it does not speak of,
+    or texts of formats. Return nothing if it has none."""
+    options, dropped = algebra.options, algebra.dropped
+    if options.closed and _has_documents(algebra, options._replace(closed=False), dropped, loader_of):
+        return CLOSED
     left_out = {}
     for place in algebra.documents.all_places():
         name = place.schema.get("format")
         if isinstance(name, str) and name in NARROWED:
-            left_out[place] = {**algebra.dropped.get(place, {}), "format": NARROWED[name]}
-    if not left_out:
+            left_out[place] = {**dropped.get(place, {}), "format": NARROWED[name]}
+    if not left_out or not _has_documents(algebra, options, {**dropped, **left_out}, loader_of):
         return ""
-    without = Algebra(algebra.documents, algebra.options, {**algebra.dropped, **left_out}, algebra.limits)
+    return "; ".join(dict.fromkeys([one["format"] for one in left_out.values()]))
+
+
+def _has_documents(
+    algebra: Algebra, options: Options, dropped: dict[Place, dict[str, str]], loader_of: type[SchemaLoader]
+) -> bool:
+    """Whether there are documents with other options, or without the keywords in `dropped`; False if it is not
+    known."""
+    other = Algebra(algebra.documents, options, dropped, algebra.limits)
     engine = Engine(Regexes())
-    loader = loader_of(without, engine)
     try:
-        symbol = loader.value(without.place(algebra.documents.root))
-        is_something = symbol is not None and engine.is_productive(symbol)
+        symbol = loader_of(other, engine).value(other.place(algebra.documents.root))
+        return symbol is not None and engine.is_productive(symbol)
     except (GrammarError, LimitError):
-        return ""
-    return "; ".join(dict.fromkeys([one["format"] for one in left_out.values()])) if is_something else ""
+        return False
 
 
 def where_nothing(loader: SchemaLoader, root: int) -> str | None:
