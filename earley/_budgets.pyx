@@ -20,12 +20,12 @@ is allowed if some reading of it keeps to the budgets.
 from libc.stdint cimport uint64_t
 
 from earleymask.earley._chart cimport FINISHED, NO_ROW, n_pairs_at, pair_row, pair_state, row_at, skeleton_of
-from earleymask.earley._lexer cimport DEAD_STATE, n_terminals, next_state, node_at, terminal_at
+from earleymask.earley._lexer cimport DEAD_STATE, demand_at, n_terminals, next_state, node_at, terminal_at
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport R_EMPTY, nullable
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._skeletons cimport start_state_of
-from earleymask.earley._tables cimport reserve, words_extend, words_free, words_push
+from earleymask.earley._tables cimport NONE, reserve, words_extend, words_free, words_push
 
 
 cdef class Budgets:
@@ -67,15 +67,15 @@ cdef class Budgets:
             return after
         if n:                                   # a special token ends all lexemes
             for i in range(n_pairs_at(chart, before)):
-                begun[pair(chart, before, i)] = self.begun.data[first + i] if token else 0
+                key = plain_pair(chart, before, i)
+                begun[key] = max(begun.get(key, 0), self.begun.data[first + i] if token else 0)
         for i in range(n):
             target = chart.advance(position, data[i])
             begun = self.moved(begun, position, data[i], target, token if i + 1 < n else token + 1)
             position = target
         for i in range(n_pairs_at(chart, after)):
-            key = pair(chart, after, i)
-            row, state = <uint32_t> (<uint64_t> key >> 32), <uint32_t> <uint64_t> key
-            start = begun.get(key, token + 1)
+            row, state = pair_row(chart, after, i), pair_state(chart, after, i)
+            start = begun.get(plain_pair(chart, after, i), token + 1)
             target = self.spent_state(state, token + 1 - start)
             changed |= target != state
             if target != DEAD_STATE:
@@ -94,17 +94,25 @@ cdef class Budgets:
         """Return when the lexemes of `target` began, to which a byte leads from `position`; new ones begin with token
         `fresh`."""
         cdef Chart chart = self.chart
-        cdef uint32_t row, state
+        cdef uint32_t row, state, start
         cdef size_t i
         cdef dict found = {}
         spend_steps(chart.meter, 100 * (2 + 2 * n_pairs_at(chart, position)))
         for i in range(n_pairs_at(chart, position)):
-            key = pair(chart, position, i)
-            row = <uint32_t> (<uint64_t> key >> 32)
-            state = next_state(chart.lexer, <uint32_t> <uint64_t> key, byte)
+            row = pair_row(chart, position, i)
+            state = next_state(chart.lexer, pair_state(chart, position, i), byte)
             if state != DEAD_STATE:
+                moved = (<uint64_t> row << 32) | chart.lexer.without_demand(state)
+                found[moved] = max(found.get(moved, 0), begun.get(plain_pair(chart, position, i), fresh))
+        if chart.rules.has_commits:             # lexemes begin at several rows, and in states with a part of the terminals
+            for i in range(n_pairs_at(chart, target)):
+                row, state = pair_row(chart, target, i), chart.lexer.without_demand(pair_state(chart, target, i))
                 moved = (<uint64_t> row << 32) | state
-                found[moved] = max(found.get(moved, 0), begun.get(key, fresh))
+                start = start_state_of(chart.skeletons, skeleton_of(chart, row))
+                if (moved not in found or state == chart.lexer.part_of(start, chart.rules.symbols, False)
+                        or state == chart.lexer.part_of(start, chart.rules.symbols, True)):
+                    found[moved] = fresh
+            return found
         row = row_at(chart, target)
         if row != NO_ROW:
             state = start_state_of(chart.skeletons, skeleton_of(chart, row))
@@ -135,6 +143,8 @@ cdef class Budgets:
             for terminal, node in pairs:
                 words_push(&words, terminal)
                 words_push(&words, node)
+            if demand_at(self.chart.lexer, state) != NONE:
+                words_push(&words, demand_at(self.chart.lexer, state))
             return self.chart.lexer.state(words.data, words.n)
         finally:
             words_free(&words)
@@ -163,3 +173,8 @@ cdef class Budgets:
 cdef inline object pair(Chart chart, uint32_t position, size_t i):
     """Return the i-th live pair of a position as row << 32 | lexer state."""
     return (<uint64_t> pair_row(chart, position, i) << 32) | pair_state(chart, position, i)
+
+
+cdef object plain_pair(Chart chart, uint32_t position, size_t i):
+    """Return the same without what is demanded of the text: a demand may come while the lexeme goes on."""
+    return (<uint64_t> pair_row(chart, position, i) << 32) | chart.lexer.without_demand(pair_state(chart, position, i))

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
+from earleymask.earley._chart cimport Chart
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._lexer cimport Lexer
 from earleymask.earley._meter cimport Meter
@@ -37,6 +38,8 @@ cdef class Reading:
     cdef Words predicted        # per symbol: 1 + the last place where it was predicted
     cdef Map seen               # an item, or a stand and a state -> 1 + the last place at which it was met
     cdef Words arrivals, words  # scratch
+    cdef Chart chart            # finds where terminals that commit stand; None if there are none
+    cdef Words committed        # places where the text of such a terminal stands and where it may begin, ascending
     cdef bint is_exact          # the text of a followed terminal decides what follows it; captures are not asked for then
 
     # After `read`:
@@ -47,6 +50,8 @@ cdef class Reading:
     cdef dict captured          # symbol, extents, origin -> what `entries` has returned
 
     cdef int read(self) except -1 nogil
+    cdef int find_committed(self) except -1 nogil
+    cdef int start_committed(self, uint32_t place) except -1 nogil
     cdef int scan_byte(self, uint32_t place, uint32_t byte) except -1 nogil
     cdef int scan_named(self, uint32_t place) except -1 nogil
     cdef int add_lexeme(self, uint32_t terminal, uint32_t begin, uint32_t stand, uint32_t place) except -1 nogil

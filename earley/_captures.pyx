@@ -22,6 +22,9 @@ Rules that derive each other and nothing else form a cycle. The values of a cycl
 ends, because only a captured rule could improve a value at each turn, and front ends refuse to capture a rule that can
 consist of itself alone.
 
+Terminals that commit end readings (`_chart`). Positions say where one may begin; if its text stands there, only lexemes
+of such terminals may cover that place.
+
 A text that is no sentence yet is read as the beginning of a sentence: captured rules that are complete in it are
 reported. A lexeme that can continue at the end of the text is taken to continue.
 
@@ -32,12 +35,13 @@ from libc.stdlib cimport free
 
 from heapq import heappop, heappush
 
+from earleymask.earley._chart cimport DEAD
 from earleymask.earley._lexer cimport DEAD_STATE, accepted_at, n_accepted, n_terminals, next_state, node_at, terminal_at
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport R_EPSILON
 from earleymask.earley._rules cimport LOOSE, S_LAZY, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport (
-    NONE, reserve, sequence, sequence_length, sort_u64, sort_unique, words_extend, words_free, words_push,
+    NONE, ByteSet, reserve, sequence, sequence_length, sort_u64, sort_unique, words_extend, words_free, words_push,
 )
 
 cdef enum:
@@ -80,6 +84,7 @@ cdef class Reading:
         self.pairs = {}
         self.ends = {}
         self.captured = {}
+        self.chart = Chart(engine) if engine.rules.has_commits else None
         self.seen = Map()
         self.stands = Sequences("places of a text", 1 << 27)
         self.stands.limit = min(self.stands.limit, self.meter.most_matcher_bytes // sizeof(uint32_t))
@@ -106,11 +111,15 @@ cdef class Reading:
         words_free(&self.predicted)
         words_free(&self.arrivals)
         words_free(&self.words)
+        words_free(&self.committed)
 
     # ---- the chart, from left to right --------------------------------------------------------------------------
 
     cdef int read(self) except -1 nogil:
         cdef uint32_t place
+        cdef size_t n_committed = 0
+        if self.rules.has_commits:
+            self.find_committed()
         for place in range(<uint32_t> self.steps.n + 1):
             words_push(&self.rows, <uint32_t> self.n_items)
             words_push(&self.lexeme_starts, <uint32_t> self.lexemes.n)
@@ -125,9 +134,64 @@ cdef class Reading:
                     self.scan_named(place)
             self.close(place)
             self.stand(place)
-            self.start_scanner(place)
+            if n_committed < self.committed.n and self.committed.data[n_committed] == place:
+                n_committed += 1
+                self.start_committed(place)
+            else:
+                self.start_scanner(place)
         words_push(&self.rows, <uint32_t> self.n_items)
         words_push(&self.lexeme_starts, <uint32_t> self.lexemes.n)
+        return 0
+
+    cdef int find_committed(self) except -1 nogil:
+        """Fill `committed`, by the positions of a chart."""
+        cdef Words pending      # places where a terminal that commits may begin, each with the texts that refuse it
+        cdef size_t i, n
+        cdef uint32_t place, position = self.chart.initial(), byte, node
+        cdef ByteSet same
+        pending.data = NULL
+        pending.n = pending.capacity = 0
+        try:
+            for place in range(<uint32_t> self.steps.n):
+                if self.chart.barrier != NONE:
+                    words_push(&pending, place)
+                    words_push(&pending, self.chart.barrier)
+                byte = self.steps.data[place] & ~<uint32_t> NAMED
+                if byte == NO_BYTE:
+                    pending.n = self.chart.named.n = 0
+                    with gil:
+                        for symbol in self.named[place + 1][1]:
+                            words_push(&self.chart.named, <uint32_t> symbol)
+                    position = self.chart.step_named(position, DEAD)
+                else:
+                    n = 0
+                    for i in range(0, pending.n, 2):
+                        node = self.lexer.regexes.derive(pending.data[i + 1], byte, &same)
+                        if self.lexer.regexes.empty(node):
+                            words_push(&self.committed, pending.data[i])
+                        else:
+                            pending.data[n] = pending.data[i]
+                            pending.data[n + 1] = node
+                            n += 2
+                    pending.n = n
+                    position = self.chart.step(position, byte, &same)
+                if position == DEAD:
+                    break
+        finally:
+            words_free(&pending)
+        sort_unique(&self.committed)
+        return 0
+
+    cdef int start_committed(self, uint32_t place) except -1 nogil:
+        """Let only lexemes of terminals that commit begin at `place`, or go on there."""
+        cdef size_t i, n = 0
+        self.start_scanner(place)
+        for i in range(self.n_scanners):
+            self.scanners[i].state = self.lexer.part_of(self.scanners[i].state, self.rules.symbols, True)
+            if self.scanners[i].state != DEAD_STATE:
+                self.scanners[n] = self.scanners[i]
+                n += 1
+        self.n_scanners = n
         return 0
 
     cdef int scan_byte(self, uint32_t place, uint32_t byte) except -1 nogil:

@@ -94,6 +94,8 @@ cdef class Chart:
     cdef uint32_t epoch
     cdef Words pops, frame, made, words, vector, sources, waiting
     cdef Words obliged              # as `sources`, each preceded by what is demanded of the text after it
+    cdef Words begun                # rows at which lexemes begin, each with what is demanded of them (or NONE), for `commit`
+    cdef uint32_t barrier           # what the last `commit` demanded of lexemes that do not commit, or NONE
     cdef Words searched             # positions, by `leads_to_sentence`
     cdef Map sentences              # position of which only demands are known -> whether it leads to a sentence
     cdef Words named                # argument of `step_named`
@@ -115,6 +117,7 @@ cdef class Chart:
     # Return the position after the lexemes in `sources` and in `obliged`.
     cdef uint32_t demand_after(self, uint32_t state, uint32_t terminal) except? 0xFFFFFFFE nogil
     cdef uint32_t position_after_demands(self) except? 0xFFFFFFFF nogil
+    cdef int commit(self) except -1 nogil
     # Return whether the position leads to a sentence, if that can be seen without reading on.
     cdef bint plainly_leads_on(self, uint32_t position) except -1 nogil
     cdef uint32_t effort(self, uint32_t position) noexcept nogil

@@ -125,6 +125,7 @@ cdef class Chart:
         words_free(&self.vector)
         words_free(&self.sources)
         words_free(&self.obliged)
+        words_free(&self.begun)
         words_free(&self.searched)
 
     # ---- bytes --------------------------------------------------------------------------------------------------
@@ -203,6 +204,7 @@ cdef class Chart:
         spend_steps(self.meter, 8 + 16 * n)
         byteset_fill(same, <uint64_t> -1)
         self.n_pairs = self.sources.n = self.obliged.n = 0
+        self.barrier = NONE
         for i in range(n):
             row = pair_row(self, position, i)
             state = pair_state(self, position, i)
@@ -254,6 +256,7 @@ cdef class Chart:
         cdef size_t i
         cdef uint32_t row, state, demand = 0, last = 0, accepting = NO_ROW
         cdef bint more = True
+        self.begun.n = 0
         for i in range(0, self.sources.n, 2):
             words_push(&self.obliged, NONE)
             words_extend(&self.obliged, self.sources.data + i, 2)
@@ -274,7 +277,10 @@ cdef class Chart:
             state = self.start_state(row)
             if demand != NONE:
                 state = self.lexer.with_demand(state, demand)
-            if state != DEAD_STATE:
+            if self.rules.has_commits:
+                words_push(&self.begun, row)
+                words_push(&self.begun, demand)
+            elif state != DEAD_STATE:
                 self.push_pair(row, state)
         # The text may end, or a special token may come, after all lexemes that do not demand that the text continues.
         self.sources.n = 0
@@ -283,7 +289,47 @@ cdef class Chart:
                 words_extend(&self.sources, self.obliged.data + i + 1, 2)
         if self.sources.n:
             accepting = self.next_row()
+        if self.begun.n:
+            self.commit()
         return self.intern_position(accepting)
+
+    # ---- terminals that commit ----------------------------------------------------------------------------------
+
+    cdef int commit(self) except -1 nogil:
+        """Add the live pairs of the lexemes that begin at the rows in `begun`, and demand of all lexemes that do not
+        commit that no terminal that may commit here matches from here on."""
+        cdef size_t i, k
+        cdef uint32_t state, terminal, barrier = NONE, demand
+        for i in range(0, self.begun.n, 2):
+            state = self.start_state(self.begun.data[i])
+            for k in range(n_terminals(self.lexer, state)):
+                terminal = terminal_at(self.lexer, state, k)
+                if self.rules.symbols[terminal].commits:
+                    demand = self.rules.symbols[terminal].barrier
+                    barrier = demand if barrier == NONE else self.lexer.regexes.both(barrier, demand)
+        self.barrier = barrier
+        if barrier != NONE:
+            for i in range(self.n_pairs):       # none of them becomes dead: the barrier does not refuse the empty text
+                state = <uint32_t> self.pairs[i]
+                if not self.rules.symbols[terminal_at(self.lexer, state, 0)].commits:
+                    self.pairs[i] = (self.pairs[i] >> 32 << 32) | self.lexer.with_demand(state, barrier)
+        for i in range(0, self.begun.n, 2):
+            state = self.start_state(self.begun.data[i])
+            if self.begun.data[i + 1] != NONE:
+                state = self.lexer.with_demand(state, self.begun.data[i + 1])
+            if state == DEAD_STATE:
+                continue
+            if barrier == NONE:
+                self.push_pair(self.begun.data[i], state)
+                continue
+            terminal = self.lexer.part_of(state, self.rules.symbols, True)
+            if terminal != DEAD_STATE:
+                self.push_pair(self.begun.data[i], terminal)
+            state = self.lexer.part_of(state, self.rules.symbols, False)
+            if state != DEAD_STATE:
+                self.push_pair(self.begun.data[i], self.lexer.with_demand(state, barrier))
+        self.begun.n = 0
+        return 0
 
     cdef bint plainly_leads_on(self, uint32_t position) except -1 nogil:
         cdef uint32_t row = row_at(self, position), state
@@ -371,7 +417,14 @@ cdef class Chart:
 
     cdef uint32_t position_of(self, uint32_t row) except? 0xFFFFFFFF nogil:
         """Return the position of `row` and the live pairs gathered so far."""
-        cdef uint32_t state = self.start_state(row)
+        cdef uint32_t state
+        if self.rules.has_commits:
+            self.begun.n = 0
+            words_push(&self.begun, row)
+            words_push(&self.begun, NONE)
+            self.commit()
+            return self.intern_position(row)
+        state = self.start_state(row)
         if state != DEAD_STATE:
             self.push_pair(row, state)
         return self.intern_position(row)

@@ -53,6 +53,15 @@ class Engine:
         """Declare that wherever this terminal may stand, a loose one may stand that matches its texts, and after
         which all may follow that may follow this one."""
 
+    def set_commit(self, symbol: int) -> None:
+        """Let a terminal commit: where its lexeme may begin and its text stands, no reading has any lexeme there that
+        is not of a terminal that commits.
+
+        It must not match the empty string, and no text of such a terminal may begin with a text of another one, or with
+        another text of its own. The grammar must not have demanding terminals or sets of token ids. After such a
+        lexeme, the grammar must always lead to a sentence (`grammar/model/commits` decides that).
+        """
+
     def add_followed(self, name: str, node: int, follow: Callable[[bytes], int]) -> int:
         """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol `follow(text)`.
 

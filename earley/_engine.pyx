@@ -89,6 +89,23 @@ cdef class Engine:
         may follow that may follow this one."""
         self.rules.symbols[self.rules.checked(symbol)].role = COVERED
 
+    def set_commit(self, symbol) -> None:
+        """Let a terminal commit: where its lexeme may begin and its text stands, no reading has any lexeme there that is not
+        of a terminal that commits.
+
+        It must not match the empty string, and no text of such a terminal may begin with a text of another one, or with
+        another text of its own. The grammar must not have demanding terminals or sets of token ids. After such a lexeme,
+        the grammar must always lead to a sentence (`grammar/model/commits` decides that).
+        """
+        self.open_for_changes()
+        cdef uint32_t terminal = self.rules.checked(symbol), anything = self.regexes.make_not(R_EMPTY), after, within
+        after = self.regexes.make_concat(self.rules.symbols[terminal].node, anything)
+        within = self.regexes.make_not(self.regexes.make_concat(anything, after))
+        self.rules.symbols[terminal].commits = True
+        self.rules.symbols[terminal].barrier = self.regexes.make_not(after)
+        self.rules.uncommitted = self.regexes.both(self.rules.uncommitted, within) if self.rules.has_commits else within
+        self.rules.has_commits = True
+
     def add_followed(self, str name not None, node, follow) -> int:
         """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol `follow(text)`.
 

@@ -41,6 +41,9 @@ cdef class Lexer:
     cdef bint has_read(self, uint32_t state) noexcept nogil     # some followed terminal has read something
     # Return the state of which `demand` is demanded, too.
     cdef uint32_t with_demand(self, uint32_t state, uint32_t demand) except? 0xFFFFFFFF nogil
+    # Return the state without its demand; and with only those terminals that commit, or that do not.
+    cdef uint32_t without_demand(self, uint32_t state) except? 0xFFFFFFFF nogil
+    cdef uint32_t part_of(self, uint32_t state, const Symbol* symbols, bint commits) except? 0xFFFFFFFF nogil
     # Return the state with which masks are made, first and then `modest` ones (`_masks`).
     cdef uint32_t for_masks(self, uint32_t state, const Symbol* symbols, bint modest) except? 0xFFFFFFFF nogil
     # Return whether there is a terminal that matchers read.

@@ -158,9 +158,31 @@ cdef class Lexer:
     # ---- demands ------------------------------------------------------------------------------------------------
 
     cdef uint32_t with_demand(self, uint32_t state, uint32_t demand) except? 0xFFFFFFFF nogil:
+        cdef uint32_t before = demand_at(self, state)
+        if before != NONE:
+            demand = self.regexes.both(before, demand)
         self.moved.n = 0
-        words_extend(&self.moved, sequence(self.states, state), sequence_length(self.states, state))
+        words_extend(&self.moved, sequence(self.states, state), 2 * n_terminals(self, state))
         words_push(&self.moved, demand)
+        return self.state(self.moved.data, self.moved.n)
+
+    cdef uint32_t without_demand(self, uint32_t state) except? 0xFFFFFFFF nogil:
+        if demand_at(self, state) == NONE:
+            return state
+        self.moved.n = 0
+        words_extend(&self.moved, sequence(self.states, state), 2 * n_terminals(self, state))
+        return self.state(self.moved.data, self.moved.n)
+
+    cdef uint32_t part_of(self, uint32_t state, const Symbol* symbols, bint commits) except? 0xFFFFFFFF nogil:
+        cdef const uint32_t* p
+        cdef size_t i, n = 2 * n_terminals(self, state)
+        self.moved.n = 0
+        for i in range(0, n, 2):
+            p = sequence(self.states, state) + i
+            if symbols[p[0]].commits == commits:
+                words_extend(&self.moved, p, 2)
+        if self.moved.n and demand_at(self, state) != NONE:
+            words_push(&self.moved, demand_at(self, state))
         return self.state(self.moved.data, self.moved.n)
 
     cdef uint32_t for_masks(self, uint32_t state, const Symbol* symbols, bint modest) except? 0xFFFFFFFF nogil:

@@ -17,6 +17,7 @@ cdef class Masks:
     cdef Answers answers
     cdef Answers modest             # None if no terminal is demanding
     cdef Doubtful doubtful          # None until it is needed, and if no terminal is followed
+    cdef dict committed             # regex node -> Doubtful: the tokens that do not match it, see `committing`
     cdef Sequences unions           # entries of `answers`, ascending
     cdef Mask** masks               # per union
     cdef size_t masks_capacity
@@ -52,6 +53,8 @@ cdef class Masks:
     cdef Mask* lone_mask(self, const uint32_t* words) except NULL nogil
     # Return the mask without the tokens that the rows of the chart refuse because of what lookaheads demand.
     cdef Mask* without_refused(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil
+    cdef Mask* without_committed(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil
+    cdef Doubtful committing(self, uint32_t node)
     cdef Mask* without_tokens(self, Mask* mask) except NULL nogil
     cdef int try_token(self, Chart chart, uint32_t position, uint32_t token) except -1 nogil
     cdef Mask* look_through(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil

@@ -13,6 +13,9 @@ differ are few, and tried one by one on the rows of the chart (`without_refused`
 One bound for each vocabulary covers what all grammars over it remember. If it is exceeded, whole grammars drop their
 answers and masks, the least recently used grammar first.
 
+The same holds for terminals that commit: masks are made as if there were none, and the tokens that have a text of such a
+terminal, or end one, are tried (`without_committed`).
+
 All functions need the engine's lock. Only `flush` frees masks, and it needs the GIL as well: a thread that holds the
 GIL may read the masks that a chart remembers without the lock.
 """
@@ -25,7 +28,8 @@ from libc.string cimport memcpy, memset
 from earleymask.earley._answers cimport AT_ROOT, FEW, Answer, pop_number, pop_places
 from earleymask.earley._chart cimport DEAD, continuation_at, n_pairs_at, pair_row, pair_state, skeleton_of
 from earleymask.earley._keys cimport Keys
-from earleymask.earley._lexer cimport DEAD_STATE
+from earleymask.earley._lexer cimport DEAD_STATE, demand_at
+from earleymask.earley._nodes cimport R_EMPTY
 from earleymask.earley._parts cimport Parts
 from earleymask.earley._tables cimport (
     NONE, copy_of, lowest_bit, reserve, sort_unique, words_extend, words_free, words_push,
@@ -59,6 +63,7 @@ cdef class Masks:
         self.scratch = <uint32_t*> malloc((<size_t> trie.n_words + 1) * sizeof(uint32_t))
         if self.scratch == NULL:
             raise MemoryError("masks")
+        self.committed = {}
         self.generation = 1
         self.answers.parts.add_user(self)
 
@@ -153,6 +158,7 @@ cdef class Masks:
         self.answers = answers
         self.modest = modest
         self.mask_bytes = self.n_trimmed = 0
+        self.committed = {}                             # its regex nodes may get other numbers
         self.n_flushes += 1
         return 0
 
@@ -192,11 +198,15 @@ cdef class Masks:
                 state = self.answers.lexer.for_masks(state, self.answers.rules.symbols, False)
                 if state == DEAD_STATE:
                     continue
+            if self.answers.rules.has_commits:
+                state = self.answers.lexer.without_demand(state)
             answer = self.answers.evaluate(skeleton_of(chart, row), state, AT_ROOT)
             self.gather(self.answers, chart, row, answer)
         mask = self.union_of()
         if self.modest is not None:
             mask = self.without_refused(chart, position, mask)
+        if self.answers.rules.has_commits:
+            mask = self.without_committed(chart, position, mask)
         if self.answers.rules.has_followed:
             mask = self.look_through(chart, position, mask)
         chart.remember_mask(position, mask)
@@ -229,6 +239,32 @@ cdef class Masks:
             if not mask_allows(self.scratch, mask.tokens[i]):
                 self.try_token(chart, position, mask.tokens[i])
         return self.without_tokens(mask)
+
+    cdef Mask* without_committed(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil:
+        """Return the mask without the tokens that the rows refuse because a terminal that commits matches in them."""
+        cdef uint32_t node = self.answers.rules.uncommitted, demand, token
+        cdef const Words* doubtful
+        cdef size_t i
+        for i in range(n_pairs_at(chart, position)):
+            demand = demand_at(self.answers.lexer, pair_state(chart, position, i))
+            if demand != NONE:
+                node = self.answers.regexes.both(node, demand)
+        with gil:
+            doubtful = &self.committing(node).outside
+        self.tokens.n = 0
+        for i in range(doubtful.n):
+            token = doubtful.data[i]
+            if allows(mask, token):
+                self.try_token(chart, position, token)
+        return self.without_tokens(mask)
+
+    cdef Doubtful committing(self, uint32_t node):
+        """Return the tokens that do not match a regex, and so have a text of a terminal that commits."""
+        cdef Doubtful found = self.committed.get(node)
+        if found is None:
+            found = Doubtful(self.trie, self.answers.regexes, R_EMPTY, self.answers.regexes.make_not(node))
+            self.committed[node] = found
+        return found
 
     cdef int try_token(self, Chart chart, uint32_t position, uint32_t token) except -1 nogil:
         """Note the token in `tokens` if the rows of the chart refuse it."""

@@ -23,8 +23,10 @@ cdef struct Symbol:
     uint8_t ignored     # terminal: may stand between any two lexemes
     uint8_t followed    # terminal: its text decides what may follow
     uint8_t role        # terminal: see above
+    uint8_t commits     # terminal: where it has matched, nothing else has, see `Engine.set_commit`
     uint32_t node       # terminal: its regex node
     uint32_t inside     # DEMANDING: the node `inside` of `Engine.add_demanding`, and anything after it; else NONE
+    uint32_t barrier    # terminal that commits: the texts that do not begin with one of its texts; else NONE
     uint32_t first      # nonterminal: its first production, or NONE
     uint32_t last       # nonterminal: its last production
 
@@ -49,6 +51,8 @@ cdef class Rules:
     cdef dict productive            # lazy symbol -> whether it derives a string; missing: not known
     cdef bint has_followed
     cdef bint has_demanding
+    cdef bint has_commits
+    cdef uint32_t uncommitted       # the texts in which no terminal that commits matches anywhere, if there is one
     cdef dict followers             # followed terminal -> callable that returns the symbol after a text
     cdef dict follow_dots           # (followed terminal, text) -> dotted rule "-> . symbol"
     cdef uint32_t n_expanding       # 1 while productions of a lazy symbol are made

@@ -50,7 +50,7 @@ cdef class Rules:
             raise LimitError(f"texts have added more symbols than the limit symbols={self.most_symbols} allows; load the "
                              "grammar again, or give it limits=Limits(symbols=...)", limit="symbols")
         reserve(<void**> &self.symbols, &self.symbols_capacity, symbol + 1, sizeof(Symbol))
-        self.symbols[symbol] = Symbol(kind, nullable, ignored, False, PLAIN, node, NONE, NONE, NONE)
+        self.symbols[symbol] = Symbol(kind, nullable, ignored, False, PLAIN, False, node, NONE, NONE, NONE, NONE)
         self.n_symbols += 1
         self.names.append(name)
         if ignored:

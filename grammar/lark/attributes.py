@@ -9,6 +9,10 @@ Three attributes make the rule one terminal. Its language is made from that of i
 Each literal and terminal in the body is a language of its own, as in a rule. The names of rules in the body stand for
 their expressions, so these rules must not contain themselves.
 
+`commit` changes what may stand beside the rule: where the first terminal of the rule may begin and its text stands, no
+other lexeme covers that text (`model/commits`). The symbol of that terminal is the rule's own, since the same text may
+stand elsewhere.
+
 The other attributes do not change the language. `capture` and `stop_capture` name texts for `Matcher.captures`,
 `max_tokens` bounds the tokens of a text, and the caller's sampler may use `temperature`. A rule with one of the last
 two must be one terminal, too: by one of the three attributes above, or because its body is a single terminal.
@@ -22,7 +26,8 @@ from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ..errors import GrammarError, RegexSyntaxError
 from ..model.attributes import Ending, RuleAttributes
-from ..model.repetition import group
+from ..model.model import SPECIAL, TERMINAL
+from ..model.repetition import Alternatives, group
 from ..regex.ast import And, Chars, Concat, Literal, Not, Union
 from ..regex.ast import Node as Regex
 from ..regex.ast import Repeat as RegexRepeat
@@ -54,7 +59,8 @@ from .tree import (
 if TYPE_CHECKING:
     from .protocols import GrammarLoader
 
-OF_LANGUAGE = ("lazy", "stop", "suffix")  # these change the language
+OF_LANGUAGE = ("lazy", "stop", "suffix")  # these change the language of the rule
+COMMIT = "commit"  # changes the language of all that stands beside the rule
 BESIDE = ("capture", "stop_capture", "max_tokens", "temperature")
 
 MAX_TOKENS = 2**31 - 1
@@ -79,6 +85,8 @@ class _Attributes:
         self.loader = loader
         self.node = node
         self.lazy = False
+        self.commit: Attribute | None = None
+        self.heads: dict[int, int] = {}  # by terminal with which the body begins: the one that commits in its place
         self.end: Attribute | None = None
         self.capture: str | None = None
         self.end_capture: str | None = None
@@ -90,6 +98,12 @@ class _Attributes:
             self.read(attribute)
         if self.end_capture is not None and self.end is None:
             raise self.error("`stop_capture` needs `stop` or `suffix` in the same rule", self.named("stop_capture"))
+        if self.commit is not None and self.max_tokens is not None:
+            raise self.error(
+                "`max_tokens` and `commit` cannot be in one rule",
+                self.named("max_tokens"),
+                "let the rule with `commit` begin with a terminal of its own, and put `max_tokens` on a rule after it",
+            )
 
     def error(self, message: str, at: Node, hint: str | None = None) -> GrammarError:
         return self.loader.scope.error(message, at, hint)
@@ -99,12 +113,16 @@ class _Attributes:
 
     def read(self, attribute: Attribute) -> None:
         name = attribute.name
-        if name in BESIDE:
+        if name in BESIDE or name == COMMIT:
             self.beside = attribute
         if name == "lazy":
             if attribute.value is not None or attribute.number:
                 raise self.error("`lazy` takes no value", attribute)
             self.lazy = True
+        elif name == COMMIT:
+            if attribute.value is not None or attribute.number:
+                raise self.error("`commit` takes no value", attribute, f"write {self.node.name}[commit]")
+            self.commit = attribute
         elif name in ("stop", "suffix"):
             if attribute.value is None:
                 raise self.error(f"`{name}` takes a string, a regexp or a terminal", attribute, f'write {name}="..."')
@@ -130,7 +148,9 @@ class _Attributes:
             self.of_terminal = attribute
         else:
             raise self.error(
-                f"there is no attribute `{name}`", attribute, f"the attributes are {', '.join(OF_LANGUAGE + BESIDE)}"
+                f"there is no attribute `{name}`",
+                attribute,
+                f"the attributes are {', '.join((*OF_LANGUAGE, COMMIT, *BESIDE))}",
             )
 
     def text(self, attribute: Attribute) -> str:
@@ -158,9 +178,14 @@ class _Attributes:
         elif self.of_terminal is not None:
             regex = self.single()
         if regex is None:
-            symbols = group(model, loader.alternatives(node.body))
+            alternatives = loader.alternatives(node.body)
+            if self.commit is not None:
+                alternatives = self.committing(alternatives)
+            symbols = group(model, alternatives)
         else:
             terminal = model.terminal(node.name, regex, (loader.scope, node))
+            if self.commit is not None:
+                model.commits[terminal] = terminal
             if self.of_terminal is not None:
                 model.attributes[terminal] = RuleAttributes(
                     ending=ending, max_tokens=self.max_tokens, temperature=self.temperature
@@ -169,9 +194,42 @@ class _Attributes:
                 return terminal
             symbols = (terminal,)
         symbol = model.rule(node.name, (loader.scope, node))
+        for head in self.heads.values():
+            model.commits[head] = symbol
         model.produce(symbol, symbols)
         model.attributes[symbol] = RuleAttributes(capture=self.capture, end_capture=self.end_capture, ending=ending)
         return symbol
+
+    def committing(self, alternatives: Alternatives) -> Alternatives:
+        """Return the alternatives of a rule with `commit`, each with a terminal of its own at its beginning."""
+        model = self.loader.model
+        assert self.commit is not None
+        made = []
+        for symbols in alternatives:
+            kind = model.kinds[symbols[0]] if symbols else None
+            if kind == SPECIAL and symbols[0] not in model.makers:
+                raise self.error(
+                    f"rule `{self.node.name}` begins with a special token, which text cannot match, so it needs no "
+                    "`commit`",
+                    self.commit,
+                    "remove `commit`",
+                )
+            if kind != TERMINAL:
+                raise self.error(
+                    "`commit` needs a rule whose alternatives all begin with a terminal",
+                    self.commit,
+                    f"begin each alternative with the text that decides, such as {self.node.name}[commit]: "
+                    '"<tool_call>" ...',
+                )
+            head = self.heads.get(symbols[0])
+            if head is None:
+                tree = model.trees[symbols[0]]
+                assert tree is not None
+                head = model.terminal(model.names[symbols[0]], tree, model.origins[symbols[0]])
+                model.like(head, symbols[0])
+                self.heads[symbols[0]] = head
+            made.append((head, *symbols[1:]))
+        return tuple(made)
 
     def single(self) -> Regex:
         """Return the regex of a body that must be one terminal."""

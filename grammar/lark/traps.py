@@ -252,6 +252,8 @@ class _Traps:
 
     def beside_free_text(self, head: int, heads: list[int]) -> None:
         """Warn if another terminal may begin where a rule does and matches its text and whatever follows that."""
+        if head in self.model.commits:
+            return
         only = self.bits[head]
         together = 0
         for lhs in self.productions:
@@ -301,11 +303,12 @@ class _Traps:
 
     def cure(self, head: int, shown: str) -> str:
         """Return how to write the free text `shown` so that it leaves the texts of `head` alone."""
+        commit = f"or let it end where the rule has matched: `{self.name(head)}[commit, ...]`"
         for attribute in self.attributes(head):
             if isinstance(attribute.value, String):
                 ending = re.escape(string_text(attribute.value.raw)[0]).replace("/", "\\/").replace("\n", "\\n")
-                return f"keep its ending out of that: `{shown} & ~/(?s:.*){ending}(?s:.*)/`"
-        return f"keep what ends it out of that: `{shown} & ~(...)`"
+                return f"keep its ending out of that: `{shown} & ~/(?s:.*){ending}(?s:.*)/`, {commit}"
+        return f"keep what ends it out of that: `{shown} & ~(...)`, {commit}"
 
 
 def is_alone(alternatives: list[tuple[int, ...]]) -> bool:

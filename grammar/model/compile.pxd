@@ -38,6 +38,6 @@ cdef class _Compiler:
     cdef finish(self, Engine engine, start, dict ignored)
     @cython.locals(model=Model, kind=int)
     cpdef add_symbol(self, Engine engine, symbol)
-    @cython.locals(added=object)
+    @cython.locals(added=object, made=object)
     cdef add_terminal(self, Engine engine, symbol)
     cpdef describe(self, Engine engine, symbol, id_)

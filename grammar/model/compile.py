@@ -116,6 +116,8 @@ class _Compiler:
             from .attributes import check_captures  # few grammars have any
 
             check_captures(model, reached, nodes, self.regexes)
+        if model.commits:
+            self.check_commits(reached)
         if self.contexts:
             if model.parameters is not None:
                 raise model.error(
@@ -128,6 +130,24 @@ class _Compiler:
         if model.parameters is not None:
             return self.with_parameters(start, reached)
         return self.build(start, reached, self.ignored)
+
+    def check_commits(self, reached: list[int]) -> None:
+        """Refuse what does not work together with terminals that commit."""
+        from .commits import check_commits, refuse_beside  # few grammars have any
+
+        model = self.model
+        if not model.commits.keys().isdisjoint(reached):
+            if self.contexts:
+                raise refuse_beside(
+                    model,
+                    next(iter(self.contexts)),
+                    "a terminal that demands something of the text after it",
+                    "write what follows into the rules",
+                )
+            if model.parameters is not None:
+                head = next(symbol for symbol in reached if symbol in model.commits)
+                raise refuse_beside(model, head, "a rule with a value", "write out the alternatives of that rule")
+        check_commits(model, reached, self.nodes, self.regexes)
 
     # ---- terminals ----------------------------------------------------------------------------------------------
 
@@ -392,7 +412,10 @@ class _Compiler:
     def add_terminal(self, engine: Engine, symbol: int) -> int:
         name, node, later = self.model.names[symbol], self.nodes[symbol], self.found_later
         if later is None:
-            return engine.add_terminal(name, node)
+            made = engine.add_terminal(name, node)
+            if symbol in self.model.commits:
+                engine.set_commit(made)
+            return made
         if symbol in later.demanding:
             return engine.add_demanding(name, node, later.demanding[symbol])
         if symbol in later.loose:

@@ -20,6 +20,7 @@ cdef class Model:
     cdef readonly dict makers
     cdef public object parameters
     cdef public dict attributes
+    cdef readonly dict commits
     cdef object _n_more_warnings
     cdef readonly dict helpers
     cdef readonly list warnings

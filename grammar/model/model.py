@@ -51,6 +51,7 @@ class Model:
         "_n_production_symbols",
         "_n_productions",
         "attributes",
+        "commits",
         "helpers",
         "kinds",
         "limits",
@@ -84,6 +85,7 @@ class Model:
         self.helpers: dict[Any, int] = {}  # by what they stand for: symbols that `repetition` made
         self.parameters: Any = None  # of rules that have values: see `parametric`
         self.attributes: dict[int, Any] = {}  # by symbol: captures, budgets, temperatures, see `attributes`
+        self.commits: dict[int, int] = {}  # by terminal that commits: the rule that begins with it, or the terminal
         self.warnings: list[GrammarWarning] = []
         self._n_more_warnings = 0
 

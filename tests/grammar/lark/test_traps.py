@@ -148,12 +148,16 @@ def test_the_cure_of_free_text() -> None:
     text = f"start: call* rest\n{CALL}\nrest: /(?s:.*)/"
     assert warned(text) == [
         "line 3, column 1: `upto` constrains nothing: free text, `/(?s:.*)/`, may match the same in its place and go "
-        f"on with anything; keep its ending out of that: `{KEEPING_OUT}`"
+        f"on with anything; keep its ending out of that: `{KEEPING_OUT}`, or let it end where the rule has matched: "
+        "`upto[commit, ...]`"
     ]
     texts = ("so", "so <f=abc; and", "so <f=ABC", "<f<f")
     assert accepts(text, *texts) == [True] * 4
     cured = text.replace("rest: /(?s:.*)/", f"rest: {KEEPING_OUT}")
     assert accepts(cured, *texts) == [True, True, False, False]
+    committing = text.replace("upto[", "upto[commit, ")
+    assert warned(committing) == []
+    assert accepts(committing, *texts) == [True, True, False, False]
 
 
 def test_rules_that_stand_for_each_other_in_a_circle() -> None:
