@@ -40,7 +40,8 @@ cdef class Reading:
     cdef Words arrivals, words  # scratch
     cdef Chart chart            # finds where terminals that commit stand; None if there are none
     cdef Words committed        # places where the text of such a terminal stands and where it may begin, ascending
-    cdef bint is_exact          # the text of a followed terminal decides what follows it; captures are not asked for then
+    cdef dict after_text        # (dotted rule after a text, origin, place): how it is made, as `made_from` returns it
+    cdef set dots_after         # these dotted rules
 
     # After `read`:
     cdef dict edges             # node -> what `made_from` has returned
@@ -56,7 +57,7 @@ cdef class Reading:
     cdef int scan_named(self, uint32_t place) except -1 nogil
     cdef int add_lexeme(self, uint32_t terminal, uint32_t begin, uint32_t stand, uint32_t place) except -1 nogil
     cdef int add(self, uint32_t dot, uint32_t origin, uint32_t place) except -1 nogil
-    cdef uint32_t dot_after(self, uint32_t dot, uint32_t begin, uint32_t place) except? 0xFFFFFFFF nogil
+    cdef uint32_t dot_after(self, uint64_t item, uint32_t row, uint32_t begin, uint32_t place) except? 0xFFFFFFFF nogil
     cdef int close(self, uint32_t place) except -1 nogil
     cdef int predict(self, uint32_t symbol, uint32_t place) except -1 nogil
     cdef int stand(self, uint32_t place) except -1 nogil

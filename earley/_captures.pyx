@@ -28,6 +28,8 @@ of such terminals may cover that place.
 A text that is no sentence yet is read as the beginning of a sentence: captured rules that are complete in it are
 reported. A lexeme that can continue at the end of the text is taken to continue.
 
+The text of a followed terminal decides what follows it, as it does for positions (`Engine.add_followed`).
+
 Cost: that of Earley's parser, linear in the text for most grammars, quadratic for right recursion, cubic at worst.
 """
 
@@ -85,6 +87,8 @@ cdef class Reading:
         self.ends = {}
         self.captured = {}
         self.chart = Chart(engine) if engine.rules.has_commits else None
+        self.after_text = {}
+        self.dots_after = set()
         self.seen = Map()
         self.stands = Sequences("places of a text", 1 << 27)
         self.stands.limit = min(self.stands.limit, self.meter.most_matcher_bytes // sizeof(uint32_t))
@@ -247,8 +251,8 @@ cdef class Reading:
             for k in range(self.rows.data[row], self.rows.data[row + 1]):
                 if self.rules.dots.data[self.items[k] >> 32] == terminal:
                     dot = <uint32_t> (self.items[k] >> 32) + 1
-                    if self.is_exact and self.rules.symbols[terminal].followed:
-                        dot = self.dot_after(dot, begin, place)
+                    if self.rules.symbols[terminal].followed:
+                        dot = self.dot_after(self.items[k], row, begin, place)
                     self.add(dot, <uint32_t> self.items[k], place)
                     expected = True
         if expected:
@@ -257,12 +261,15 @@ cdef class Reading:
             words_push(&self.lexemes, stand)
         return 0
 
-    cdef uint32_t dot_after(self, uint32_t dot, uint32_t begin, uint32_t place) except? 0xFFFFFFFF nogil:
-        """Return the dotted rule after a followed terminal, which the lexeme's text decides, in place of `dot`."""
-        cdef uint32_t terminal = self.rules.dots.data[dot - 1], symbol, follow
+    cdef uint32_t dot_after(self, uint64_t item, uint32_t row, uint32_t begin, uint32_t place) except? 0xFFFFFFFF nogil:
+        """Return the dotted rule after a followed terminal for which an item of a row waits: the text of the lexeme
+        decides it."""
+        cdef uint32_t dot = <uint32_t> (item >> 32), origin = <uint32_t> item, symbol, follow
         with gil:
             symbol = self.left_hand_side(dot)
-            follow = self.rules.follow_dot(terminal, self.text(begin, place))
+            follow = self.rules.follow_dot(self.rules.dots.data[dot], self.text(begin, place))
+            self.dots_after.add(follow)
+            self.after_text.setdefault((follow, origin, place), []).append(((dot, origin, row), begin))
         while self.lhs.n <= follow + 1:
             words_push(&self.lhs, NONE)
         # A followed terminal stands in one production, so its texts have one left-hand side.
@@ -471,6 +478,8 @@ cdef class Reading:
         if first < 0:
             return [((item, origin, place), None) for item in self.ended(place)[-1 - first][origin]]
         dot = <uint32_t> first
+        if dot in self.dots_after:
+            return self.after_text[node]
         if self.is_start(dot):
             return []
         dot -= 1
@@ -510,8 +519,8 @@ cdef class Reading:
         return known
 
     def is_start(self, uint32_t dot) -> bool:
-        """Return whether a dotted rule has the dot at the front."""
-        return dot == 0 or self.rules.dots.data[dot - 1] == NONE
+        """Return whether a dotted rule has the dot at the front of a production."""
+        return (dot == 0 or self.rules.dots.data[dot - 1] == NONE) and dot not in self.dots_after
 
     cdef dict value_of(self, node):
         """Return the value of a node, from the values of its parts."""

@@ -4,7 +4,7 @@ An explanation is made rarely, so nothing here is fast, and masks keep nothing f
 
 - Positions (`_chart`) say exactly which bytes may come next.
 - All readings of the text (`Reading` of `_captures`), a chart with origins, say in which rules a lexeme stands, from the
-  start symbol down. Here the text of a followed terminal decides what follows it, as it does for positions.
+  start symbol down.
 
 An `Explorer` holds the engine's lock, so `explain` works on a grammar of its own.
 """
@@ -137,7 +137,6 @@ cdef class Explorer:
     def read(self, list tokens not None) -> None:
         """Read a text, given as `tokens` returns it, for the questions below."""
         self.reading = Reading(self.engine, tokens)
-        self.reading.is_exact = True
         start(self.engine.regexes.meter)
         with nogil:
             self.reading.read()

@@ -21,6 +21,8 @@ from .shapes import is_nothing
 from .tree import pointer_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from .load import SchemaLoader
     from .options import Options
     from .tree import Place
@@ -46,7 +48,7 @@ def narrowed_away(algebra: Algebra, loader_of: type[SchemaLoader]) -> str:
 
 
 def _has_documents(
-    algebra: Algebra, options: Options, dropped: dict[Place, dict[str, str]], loader_of: type[SchemaLoader]
+    algebra: Algebra, options: Options, dropped: Mapping[Place, Mapping[str, str]], loader_of: type[SchemaLoader]
 ) -> bool:
     """Whether there are documents with other options, or without the keywords in `dropped`; False if it is not
     known."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import GrammarError, GrammarLimitError
+from ..model.attributes import RuleAttributes
 from ..model.model import SPECIAL, TERMINAL
 from ..regex.ast import Literal, Union
 from ..source import did_you_mean
@@ -211,6 +212,8 @@ class Embedded:
         for index, tree in enumerate(trees):
             name = tree.name if isinstance(tree, TerminalName) else f"ignored {index + 1}"
             symbol = self.model.terminal(name, loader.terminals.build(tree), (loader.top, tree))
+            if self.model.attributes:
+                self.model.attributes[symbol] = RuleAttributes(is_ignored=True)
             self.model.produce(many, (many, symbol))
         return many
 

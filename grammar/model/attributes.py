@@ -38,7 +38,8 @@ class RuleAttributes(NamedTuple):
     max_tokens: int | None = None
     temperature: float | None = None
     is_ignored: bool = False
-    """Whether this is ignored text that has productions (see `contexts`): a capture neither begins nor ends with it."""
+    """Whether this is ignored text that stands in productions (`contexts`, `lark/embedded`): a capture neither begins
+    nor ends with it."""
 
 
 def describe(attributes: RuleAttributes, engine: Engine, id_: int, lower: Callable[[Node], int]) -> None:
