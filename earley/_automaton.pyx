@@ -10,9 +10,11 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from earleymask.earley._escaped cimport make_escaped
+from earleymask.earley._multiples cimport M_WORDS
 from earleymask.earley._nodes cimport (
     CUTS_ORACLES, CUTS_PROGRAM, E_BODY, E_HIGH, E_PHASE, E_STYLE, E_VALUE, F_NULLABLE, F_ORDERED, I_OP, I_WORDS,
-    I_X, K_AND, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_EMPTY, K_EPSILON, K_ESCAPED, K_LIST, K_NOT,
+    I_X, K_AND, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_DIVISORS, K_EMPTY, K_EPSILON, K_ESCAPED, K_LIST,
+    K_MULTIPLES, K_NOT,
     K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, R_EPSILON, T_THREAD, Instruction,
     code_begins, cut_program, item_length, items_begin, kind_of, nullable,
 )
@@ -95,13 +97,13 @@ cdef class Automaton:
 
     cdef uint32_t adopt_new(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil:
         cdef const uint32_t* p = sequence(other.nodes, node)
-        cdef uint32_t words[9]
+        cdef uint32_t words[M_WORDS]
         cdef uint32_t kind = p[0], first, rest, mine
         cdef size_t base = self.regexes.stack.n, i, n = sequence_length(other.nodes, node)
         words[0] = kind
         if kind == K_EMPTY or kind == K_EPSILON:
             return node                                 # the same in every arena
-        if kind == K_BYTES or kind == K_LIST:
+        if kind == K_BYTES or kind == K_LIST or kind == K_DIVISORS:
             return self.regexes.make(p, n)
         if kind == K_CHAR:
             words[1] = self.adopt_class(other, p[1])
@@ -115,7 +117,7 @@ cdef class Automaton:
             return self.regexes.make_repeat(self.adopt(other, p[1], adopted), first, rest)
         if kind == K_NOT:
             return self.regexes.make_not(self.adopt(other, p[1], adopted))
-        if kind == K_ESCAPED or kind == K_CHOICES:
+        if kind == K_ESCAPED or kind == K_CHOICES or kind == K_MULTIPLES:
             memcpy(words, p, n * sizeof(uint32_t))
             words[1] = self.adopt(other, p[1], adopted)
             return self.regexes.make(words, n)

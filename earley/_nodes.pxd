@@ -24,6 +24,8 @@ cdef enum:
     K_READ          # body, n, bytes, four in a word      the body; remembers the n bytes read so far, see `_lexer`
     K_LIST          # n, n + 1 places of bytes, bytes     no language: the list that K_CHOICES nodes share, see `_choices`
     K_CHOICES       # list, first, end, depth             texts of a K_LIST node, of which `depth` bytes have been read
+    K_DIVISORS      # see `_multiples`                    no language: what K_MULTIPLES nodes of one set of numbers share
+    K_MULTIPLES     # divisors, see `_multiples`          numbers of such a set, of which some characters have been read
 
 cdef enum:
     R_EMPTY = 0                     # the first two nodes of every arena

@@ -12,6 +12,7 @@ from libc.stdlib cimport free
 
 from earleymask.earley._choices cimport have_ended, least_left
 from earleymask.earley._meter cimport spend_steps
+from earleymask.earley._multiples cimport is_multiple
 from earleymask.earley._tables cimport (
     NONE, byteset_and, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, sort_words, words_free, words_push,
 )
@@ -156,6 +157,8 @@ cdef class Nodes:
             return flags[words[READ_BODY]] & (F_NULLABLE | F_INHERITED)
         if kind == K_CHOICES:
             return F_NULLABLE if have_ended(self, words) else 0
+        if kind == K_MULTIPLES:                             # is made only if it matches something
+            return F_NULLABLE if is_multiple(self, words) else 0
         if kind == K_ESCAPED:                               # is made only if it matches something: nothing to search
             result = flags[words[E_BODY]] & (F_NULLABLE | F_ORDERED)
             return result if words[E_PHASE] == 0 else result & ~F_NULLABLE
@@ -434,7 +437,7 @@ cdef class Nodes:
         if kind == K_CONCAT or kind == K_UNION or kind == K_AND:
             for i in range(1, n):
                 touch(p + i, marks, map_)
-        elif kind == K_NOT or kind == K_REPEAT or kind == K_ESCAPED or kind == K_READ or kind == K_CHOICES:
+        elif kind == K_NOT or kind == K_REPEAT or kind == K_ESCAPED or kind == K_READ or kind == K_CHOICES or kind == K_MULTIPLES:
             touch(p + 1, marks, map_)
         elif kind == K_ORDERED:
             for i in range(2, n, 2):

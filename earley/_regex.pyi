@@ -43,6 +43,10 @@ class Regexes:
         """Match exactly one of these texts: different bytes objects, sorted. A long list stays a list; it does not
         become a trie of literals."""
 
+    def multiples(self, words: list[int]) -> int:
+        """Match the numbers that the words of a K_DIVISORS node describe, see `_multiples`. They must be right: they
+        are not checked."""
+
     def intersection(self, nodes: Iterable[int]) -> int:
         """Match what all the nodes match; there must be at least one."""
 

@@ -14,6 +14,7 @@ This departs from the textbook:
   leaf (`_cuts`).
 - The spellings of a text within a JSON string are a node over the regex of the text (`_escaped`).
 - A long list of texts stays a list (`_choices`).
+- Multiples of numbers with very many remainders are one leaf that computes (`_multiples`).
 
 Not here: regex syntax (`earleymask.grammar`), sets of terminals (`_lexer`).
 """
@@ -26,9 +27,10 @@ from earleymask.earley._cuts cimport MAX_EXPLORED, end_lexeme
 from earleymask.earley._emptiness cimport search
 from earleymask.earley._escaped cimport STYLE_ASCII, STYLE_SHORTEST, derive_escaped, make_escaped
 from earleymask.earley._meter cimport spend_steps
+from earleymask.earley._multiples cimport derive_multiples, make_multiples
 from earleymask.earley._nodes cimport (
     F_KNOWN_EMPTY, F_KNOWN_INHABITED, F_NULLABLE, F_ORDERED, F_SEARCH, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS,
-    K_EPSILON, K_ESCAPED, K_NOT, K_ORDERED, K_READ, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_BEHIND, OP_COMMIT,
+    K_EPSILON, K_ESCAPED, K_MULTIPLES, K_NOT, K_ORDERED, K_READ, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_BEHIND, OP_COMMIT,
     OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, READ_BODY, READ_BYTES, READ_LENGTH, R_EMPTY, R_EPSILON, Edge,
     Instruction, kind_of, load_bytes, nullable, Q_DECIDED, Q_MIXED, Q_OPEN, Q_OUTSIDE,
 )
@@ -187,6 +189,11 @@ cdef class Regexes(Unions):
             if not <bytes?> texts[i - 1] < <bytes?> texts[i]:
                 raise ValueError(f"choices: {texts[i]!r} must come after {texts[i - 1]!r}: texts are sorted and differ")
         return make_choices(self, texts)
+
+    def multiples(self, list words not None) -> int:
+        """Match the numbers that the words of a K_DIVISORS node describe, see `_multiples`. They must be right: they
+        are not checked."""
+        return make_multiples(self, words)
 
     def escaped(self, node, bint shortest=False, bint ascii=False) -> int:
         """Match all spellings of the node's texts within a JSON string, without the quotes (RFC 8259, section 7).
@@ -476,6 +483,8 @@ cdef class Regexes(Unions):
             return self.derive_read(node, byte, same)
         if kind == K_CHOICES:
             return derive_choices(self, node, byte, same)
+        if kind == K_MULTIPLES:
+            return derive_multiples(self, node, byte, same)
         if kind == K_NOT:
             return self.make_not(self.derive(p[1], byte, same))
         if kind == K_REPEAT:

@@ -29,12 +29,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...earley.errors import LimitError
-from ..regex.ast import And, Automaton, Chars, Concat, Literal, Node, Not, Repeat, Union
-from .numbers import ALL, AS_DECIMALS, AS_INTEGERS, DUMPED, INTEGERS, Number, NumberSet, exact, written
+from ..regex.ast import And, Automaton, Chars, Concat, Literal, Multiples, Node, Not, Repeat, Union
+from .multiples import DECIMAL, EXPONENT, FRACTION, ZEROS, multiples_tree
+from .numbers import ALL, AS_DECIMALS, AS_INTEGERS, DUMPED, INTEGERS, Number, NumberSet, exact, number_set, written
 
 MAX_MODULUS = 1024
-"""The most remainders that an automaton of multiples may distinguish. Beyond it, LimitError is raised, unless the
-multiples are between two bounds and few."""
+"""The most remainders that an automaton of multiples may distinguish. Beyond it, remainders are computed while a text
+is read (`multiples`), unless the multiples are between two bounds and few."""
 
 MAX_STATES = 4096
 """The most states of an automaton of remainders that counts digits, see `_by_place`. Beyond it, the multiples are
@@ -66,6 +67,9 @@ Beside an exponent of at most three digits, `shift` digits stand before the poin
 by as much as `shift` is above 8); with one digit before the point, numbers up to the largest double are spelled. Where
 a schema demands greater numbers, there is no such bound."""
 
+SHORT_PLACES = MAX_FIGURES // 2
+"""The most digits before the point of numbers that are computed and `short`."""
+
 FAR = 10**290
 """Bounds and multiples from here on are too close to 10^308 to show at once that there are numbers below it."""
 
@@ -88,6 +92,7 @@ class NumberStyle(NamedTuple):
     digits, shift: how many digits are counted beside an exponent, see `number_tree`.
     exponents: numbers may have an exponent.
     fractions: whole numbers may have a fraction of zeros, whatever says that they are whole.
+    short: numbers whose multiples are computed (`multiples`) have at most MAX_FIGURES characters without their sign.
     plain: listed members are written as `json.dumps` or the schema writes them, and those of DUMPED sets without
         fraction and exponent if all are whole. Others are finite numbers in double precision, see MOST_PLACES.
     """
@@ -97,14 +102,22 @@ class NumberStyle(NamedTuple):
     exponents: bool = True
     fractions: bool = True
     plain: bool = False
+    short: bool = False
 
 
 ALL_SPELLINGS = NumberStyle()
+
+
+class ManyRemainders(LimitError):
+    """A `multipleOf` has more than MAX_MODULUS remainders."""
+
 
 Bound = tuple[int, int, int | None]  # digits, shift; MOST_PLACES, or None if the places are not bounded
 
 ANY, PLAIN, WHOLE = range(3)
 """Styles: all spellings; those without an exponent; those without an exponent in which integers have no fraction."""
+_PARTS = (FRACTION | EXPONENT | ZEROS, FRACTION | ZEROS, 0)
+"""What `multiples` calls these styles."""
 
 _kept = lru_cache(maxsize=256)
 
@@ -153,6 +166,7 @@ _LEADING = _some(Chars(((46, 46), (48, 48))))  # zeros, and a point somewhere
 _ZERO_REST = _seq(_LEADING, _opt(_seq(_E, _REST)))
 
 _NONZERO = _seq(_LEADING, _FIRST, _REST)
+_SHORT_EXPONENT = _seq(_some(Chars(((46, 46), (48, 57)))), _opt(_seq(_E, _opt(_SIGN), _some(_DIGIT, 1, 3))))
 
 NUMBER: Node = _seq(_MINUS, _WHOLE, _FRACTION, _EXPONENT)
 """Any number, as RFC 8259 spells it."""
@@ -180,16 +194,16 @@ def number_tree(numbers: NumberSet, spelling: NumberStyle = ALL_SPELLINGS) -> No
 
     Raises LimitError if a bound has too many digits or `multipleOf` has too many remainders, see MAX_MODULUS.
     """
-    digits, shift, exponents, fractions, plain = spelling
+    digits, shift, exponents, fractions, plain, short = spelling
     if not 1 <= shift <= digits <= MAX_DIGITS:
         raise ValueError(
             f"number_shift={shift} and number_digits={digits}: both must be from 1 to {MAX_DIGITS}, and number_shift "
             "must not be the greater one"
         )
-    bound = (digits, shift, MOST_PLACES if plain else None)
+    bound = (digits, shift, SHORT_PLACES if short else MOST_PLACES if plain else None)
     style = ANY if exponents else PLAIN
     if numbers.spelled & AS_DECIMALS:
-        return _all([_tree(numbers.in_all_spellings(), bound, style), _AS_DECIMAL])
+        return _as_decimals(_tree(numbers.in_all_spellings(), bound, style))
     if plain and numbers.listed is not None:
         return _dumped(numbers, exponents, fractions)
     if numbers.spelled & AS_INTEGERS or not fractions or (plain and numbers.spelled & DUMPED):
@@ -199,6 +213,21 @@ def number_tree(numbers: NumberSet, spelling: NumberStyle = ALL_SPELLINGS) -> No
     return _tree(numbers.in_all_spellings() if numbers.spelled else numbers, bound, style)
 
 
+def _as_decimals(tree: Node) -> Node:
+    """Return the texts of a tree of numbers that have a point or an exponent."""
+    if isinstance(tree, Multiples):
+        return Multiples((tree.words[0] | DECIMAL, *tree.words[1:]))
+    if is_computed(tree):
+        assert isinstance(tree, And)
+        return And((_as_decimals(tree.parts[0]), *tree.parts[1:]))
+    return _all([tree, _AS_DECIMAL])
+
+
+def is_computed(tree: Node) -> bool:
+    """Whether a tree of numbers is one whose multiples are computed: another `short` one may be needed."""
+    return isinstance(tree, Multiples) or (isinstance(tree, And) and isinstance(tree.parts[0], Multiples))
+
+
 def _tree(numbers: NumberSet, bound: Bound, style: int) -> Node:
     """Return the spellings of the members in a style, as `number_tree` does."""
     if numbers.listed is not None:
@@ -206,8 +235,11 @@ def _tree(numbers: NumberSet, bound: Bound, style: int) -> Node:
     if numbers == ALL:
         return _any_number(bound, style)
     zero = numbers.contains(0)
-    positive = _positive(numbers, False, zero, bound, style)
-    negative = _positive(numbers, True, zero, bound, style)
+    try:
+        positive = _positive(numbers, False, zero, bound, style)
+        negative = _positive(numbers, True, zero, bound, style)
+    except ManyRemainders:
+        return _computed(numbers, bound, style)
     parts: list[Node] = []
     if positive is not None and positive == negative:
         if zero and style == WHOLE and bound[2] is not None:
@@ -221,6 +253,21 @@ def _tree(numbers: NumberSet, bound: Bound, style: int) -> Node:
     if zero and not (style == WHOLE and numbers == INTEGERS and bound[2] is None):
         parts.append(_zero(bound, style))
     return _any(parts) if parts else _NONE
+
+
+def _computed(numbers: NumberSet, bound: Bound, style: int) -> Node:
+    """Return the members, of a set with a `multiple`, by arithmetic on their digits. If some numbers are excluded,
+    there are no exponents: many of their spellings would begin like many of a member."""
+    others = [number for number in numbers.excluded if number]
+    if others:
+        style = max(style, PLAIN)
+    if bound[2] == SHORT_PLACES:
+        tree: Node = multiples_tree(numbers, _PARTS[style] & ~ZEROS, SHORT_PLACES, 10**SHORT_PLACES)
+    else:
+        tree = multiples_tree(numbers, _PARTS[style], bound[2], FAR)
+    if others:
+        tree = _all([tree, Not(_listed(tuple(others), bound, PLAIN))])
+    return tree
 
 
 @_kept
@@ -294,10 +341,22 @@ def _positive(numbers: NumberSet, negative: bool, zero: bool, bound: Bound, styl
     if excluded or numbers.non_multiples:
         # If a number has more digits than are counted, it cannot be decided whether it is one of these.
         parts.append(_counted(bound, style))
-        parts += [Not(_all(_multiples(value, True, None, bound, min(style, PLAIN)))) for value in numbers.non_multiples]
+        for value in numbers.non_multiples:
+            try:
+                parts.append(Not(_all(_multiples(value, True, None, bound, min(style, PLAIN)))))
+            except ManyRemainders:
+                if numbers.multiple is not None:
+                    raise  # `_computed` counts members and needs no search for one
+                parts += _no_multiples(value, bound, style)
         if excluded:
             parts.append(Not(_values(excluded, bound, min(style, PLAIN))))
     return _all(parts)
+
+
+def _no_multiples(value: Number, bound: Bound, style: int) -> list[Node]:
+    """Return languages whose intersection with numbers, without sign, are those that are no multiples of a number."""
+    multiples = multiples_tree(number_set(multiples=[value]), _PARTS[min(style, PLAIN)], None, FAR)
+    return [Not(multiples)] if style or bound[2] is not None else [Not(multiples), _SHORT_EXPONENT]
 
 
 def _of_sign(values: tuple[Number, ...], negative: bool) -> list[Number]:
@@ -510,7 +569,7 @@ def _multiples(multiple: Number, zero: bool, high: Number | None, bound: Bound, 
     if factor > MAX_MODULUS or base**powers > MAX_MODULUS:
         _check_places(multiple)
         many = _shown(factor * base**powers)
-        raise LimitError(
+        raise ManyRemainders(
             f"multiples of {_shown(multiple)}: {many} remainders, limit {MAX_MODULUS}; use a number with fewer digits"
         )
     alternatives: list[Node] = [

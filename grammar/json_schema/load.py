@@ -23,7 +23,7 @@ from ...earley._meter import tick
 from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ..errors import GrammarError, GrammarLimitError
-from ..json.number_spellings import MAX_FIGURES, number_tree
+from ..json.number_spellings import MAX_FIGURES, is_computed, number_tree
 from ..json.numbers import exact, number_set
 from ..json.strings import dumped_words, is_dumped_as_it_is, spelled
 from ..regex.ast import Node
@@ -337,7 +337,10 @@ class SchemaLoader:
         """Return a regex node for the numbers of a set, without an exponent."""
         regexes = self.regexes
         spelling = self.number_style._replace(exponents=False, fractions=False)
-        node: int = lower_shared(number_tree(numbers, spelling), regexes)
+        tree = number_tree(numbers, spelling)
+        if is_computed(tree):
+            return int(lower_shared(number_tree(numbers, spelling._replace(short=True)), regexes))
+        node: int = lower_shared(tree, regexes)
         # At most MAX_FIGURES digits, unless all numbers of the set have more.
         written: int = regexes.intersection([node, self.few_digits()])
         return node if regexes.is_empty(written) else written

@@ -52,5 +52,8 @@ cdef class Substring(Node):
 cdef class Automaton(Node):
     cdef readonly tuple states
 
+cdef class Multiples(Node):
+    cdef readonly tuple words
+
 cdef class Whole(Node):
     cdef readonly Node body

@@ -268,6 +268,20 @@ class Automaton(Node):
         return (self.states,)
 
 
+class Multiples(Node):
+    """Matches numbers by arithmetic on what has been read: `words` say which, see `earley/_multiples.pxd`. As the first
+    part of an And, it stands beside Not nodes only."""
+
+    __slots__ = ("words",)
+    words: tuple[int, ...]
+
+    def __init__(self, words: tuple[int, ...]) -> None:
+        self.words = words
+
+    def _fields(self) -> tuple[object, ...]:
+        return (self.words,)
+
+
 class Whole(Node):
     """The root of a terminal that is a whole text: it matches the texts that `fullmatch` accepts for `body`.
 

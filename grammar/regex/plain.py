@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...earley._meter import tick
-from .ast import And, Automaton, Chars, Concat, Escaped, Literal, Node, Not, Repeat, Substring, Union
+from .ast import And, Automaton, Chars, Concat, Escaped, Literal, Multiples, Node, Not, Repeat, Substring, Union
 from .program import ATOM, JUMP, MATCH, SPLIT
 from .threads import lower_atom
 
@@ -45,6 +45,11 @@ class Plain:
                 known = regexes.concat([self.lower(part) for part in node.parts])
             elif isinstance(node, Union):
                 known = regexes.union([self.lower(part) for part in node.alternatives])
+            elif isinstance(node, And) and isinstance(node.parts[0], Multiples):
+                # After what the others say no more, a Multiples node is left alone, and is known to match something.
+                others = [part.body for part in node.parts[1:] if isinstance(part, Not)]
+                assert len(others) == len(node.parts) - 1
+                known = regexes.difference(self.lower(node.parts[0]), regexes.union(list(map(self.lower, others))))
             elif isinstance(node, And):
                 known = regexes.intersection([self.lower_operand(part) for part in node.parts])
             elif isinstance(node, Not):
@@ -55,6 +60,8 @@ class Plain:
                 from .substring import lower_substring  # almost no grammar has one
 
                 known = lower_substring(node.chunks, regexes)
+            elif isinstance(node, Multiples):
+                known = regexes.multiples(list(node.words))
             else:
                 assert isinstance(node, Automaton)
                 known = lower_automaton(node, regexes)

@@ -43,8 +43,9 @@ ALLOWED_IN_GRAMMAR = {
 # The only circles of imports, one string of modules each, named below the package. Two modules that import each other
 # cannot be read one after the other: add a circle here only with a reason, and shorten the list when one comes apart.
 CIRCLES = [
-    # `_nodes` derives a node of any kind, with the help of `_choices` if it is a list of texts; `_choices` makes nodes.
-    "earley._choices earley._nodes",
+    # `_nodes` derives a node of any kind, with the help of `_choices` or `_multiples` if it is a list of texts or
+    # computes multiples; both make nodes.
+    "earley._choices earley._multiples earley._nodes",
 ]
 # The same with what is imported under `if TYPE_CHECKING`, which nothing follows at run time, and with the headers
 # (`.pxd`) of `grammar/`. A compiled module imports the modules that its header names before it runs its own statements;

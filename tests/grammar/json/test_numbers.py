@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from earleymask.earley import LimitError
 from earleymask.earley._regex import Regexes
-from earleymask.grammar.json.number_spellings import MAX_FIGURES, MAX_MODULUS, NumberStyle, number_tree
+from earleymask.grammar.json.number_spellings import MAX_FIGURES, NumberStyle, number_tree
 from earleymask.grammar.json.numbers import (
     ALL,
     AS_DECIMALS,
@@ -590,8 +590,6 @@ def test_multiples_that_are_written_out() -> None:
 def test_limits() -> None:
     with pytest.raises(ValueError, match="multiples of 0: the number must be positive"):
         number_set(multiples=[0])
-    with pytest.raises(LimitError, match=f"multiples of 123457: 123457 remainders, limit {MAX_MODULUS}"):
-        number_tree(number_set(multiples=[123457]))
     with pytest.raises(LimitError, match="a number has 151 significant digits, limit 150"):
         number_tree(number_set(int("7" * 151)))
     for far in (10**3000, 10**9000, Decimal("1e-3000"), -(10**4301), Decimal("-1e-9000")):
@@ -602,10 +600,6 @@ def test_limits() -> None:
                 number_tree(number_set(far, multiples=[1]))
         with pytest.raises(LimitError, match="more than 2000 digits before or after its point"):
             number_tree(number_set(multiples=[abs(far) * 123457]))
-    with pytest.raises(LimitError, match=r"multiples of 7{60}\.\.\.: [0-9]{60}\.\.\. remainders"):
-        number_tree(number_set(multiples=[int("7" * 100)]))
-    with pytest.raises(LimitError, match=r"multiples of 12\.3457: 123457 remainders"):
-        number_tree(number_set(0, 10**9, multiples=[12.3457]))
     with pytest.raises(LimitError, match="more than 65536 candidates"):
         # By the Chinese remainder theorem, 0 modulo all these from one number on; k = 1 is the first that is left.
         number_set(2, 10**9, multiples=[1], non_multiples=[2, 3, 5, 7], excluded=range(70_000))

@@ -159,9 +159,9 @@ def test_combinations_within_each_other_are_refused_before_anything_is_written()
     with pytest.raises(earleymask.LimitError, match=r"more than 128 ways|not known after") as caught:
         Grammar.from_json_schema({"properties": {"v": {"type": "object", "oneOf": inner}}})
     assert "#/properties/v" in str(caught.value)
-    multiples = {"anyOf": [{"multipleOf": 33}, {"multipleOf": 12}, {"multipleOf": 77}]}
-    others = {"anyOf": [{"not": {"anyOf": [{"multipleOf": 6}, {"multipleOf": 7}]}}, {"multipleOf": 44}]}
-    last = {"anyOf": [{"not": {"multipleOf": 11}}, {"multipleOf": 13}]}
+    multiples = {"anyOf": [{"multipleOf": 10**6 + 3}, {"multipleOf": 12}, {"multipleOf": 77}]}
+    others = {"anyOf": [{"not": {"anyOf": [{"multipleOf": 10**6 + 33}, {"multipleOf": 7}]}}, {"multipleOf": 44}]}
+    last = {"anyOf": [{"not": {"multipleOf": 10**6 + 37}}, {"multipleOf": 13}]}
     schema = {"properties": {"v": {"type": "number", "allOf": [multiples, others, last, {"not": {"multipleOf": 8}}]}}}
     with pytest.raises(earleymask.LimitError, match="remainders") as caught:
         Grammar.from_json_schema(schema)

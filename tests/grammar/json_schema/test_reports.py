@@ -28,7 +28,7 @@ MIXED: dict[str, Any] = {"prefixItems": [{"type": "string"}], "items": {"type": 
         ({"not": MIXED}, "/not/uniqueItems", "negation"),
         ({"properties": {"a": {"pattern": "("}}}, "/properties/a/pattern", "pattern"),
         ({"patternProperties": {"(": True}}, "/patternProperties", "patternProperties"),
-        ({"multipleOf": 0.123456789}, "/multipleOf", "remainders"),
+        ({"multipleOf": 10**18 + 9}, "/multipleOf", "remainders"),
         ({"const": "\ud800"}, "/const", "surrogate"),
         ({"$ref": "#"}, "", "circle"),
         ({"properties": {"a": {"anyOf": [True, {"$ref": "#/properties/a"}]}}}, "/properties/a", "circle"),
@@ -101,7 +101,7 @@ def test_what_depends_on_a_refused_fault_is_not_guessed() -> None:
 
 
 def test_errors_have_the_rows_of_what_is_refused() -> None:
-    schema = {"items": RUN_OUT, "properties": {"a": {"pattern": "("}, "b": {"multipleOf": 4099}}}
+    schema = {"items": RUN_OUT, "properties": {"a": {"pattern": "("}, "b": {"multipleOf": 10**18 + 9}}}
     with pytest.raises(GrammarError) as caught:
         Grammar.from_json_schema(schema)
     error = pickle.loads(pickle.dumps(caught.value))
@@ -413,13 +413,13 @@ LEFT_OUT: list[dict[str, Any]] = [
     {"type": "array", "contains": {"pattern": "^(a)\\1"}, "unevaluatedItems": {"type": "integer"}},
     {"patternProperties": {"^(a)\\1": {"type": "integer"}}, "unevaluatedProperties": {"type": "string"}},
     {"not": {"patternProperties": {"^(a)\\1": {"type": "integer"}}, "unevaluatedProperties": False}},
-    {"type": "integer", "not": {"multipleOf": 4099}},
+    {"type": "integer", "not": {"multipleOf": 1000000000000000009}},
     {"not": {"propertyNames": {"pattern": "^(a|b)\\1$"}}},
     {"oneOf": [{"type": "object"}, {"propertyNames": {"format": "regex"}}]},
     {"if": {"propertyNames": {"anyOf": [{"const": "a"}, {"$ref": "#/$defs/b"}]}}, "$defs": {"b": {"pattern": "(b)\\1"}}}
     | {"then": {"minProperties": 1, "type": "object"}},
     {"allOf": [{"properties": {"b": True}}, {"not": {"propertyNames": {"pattern": "^(a)\\1"}}}], "type": "object"},
-    {"dependentSchemas": {"aa": {"not": {"properties": {"aa": {"multipleOf": 4099}}}}}},
+    {"dependentSchemas": {"aa": {"not": {"properties": {"aa": {"multipleOf": 1000000000000000009}}}}}},
 ]
 
 
