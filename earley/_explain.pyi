@@ -54,9 +54,10 @@ class Explorer:
     def read(self, tokens: list[tuple[bytes, list[int]]]) -> None:
         """Read a text, given as `tokens` returns it, for the questions below."""
 
-    def waiting(self) -> list[tuple[int, int, Context | None]]:
+    def waiting(self, allowed: set[int]) -> list[tuple[int, int, Context | None]]:
         """Return the lexemes that may come next or continue at the end of the text that was read: the terminal or
-        special token, the place where the lexeme begins, and its context.
+        special token, the place where the lexeme begins, and its context. Only those that one of the bytes `allowed`
+        may begin or continue: what lookaheads demand of the text excludes others.
 
         A context is a nonterminal and the place where its text begins; None for the start of the grammar.
         """

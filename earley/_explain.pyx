@@ -141,14 +141,18 @@ cdef class Explorer:
         with nogil:
             self.reading.read()
 
-    def waiting(self) -> list[tuple[int, int, tuple[int, int] | None]]:
+    def waiting(self, allowed) -> list[tuple[int, int, tuple[int, int] | None]]:
         """Return the lexemes that may come next or continue at the end of the text that was read: the terminal or
-        special token, the place where the lexeme begins, and its context.
+        special token, the place where the lexeme begins, and its context. Only those that one of the bytes `allowed`
+        may begin or continue: what lookaheads demand of the text excludes others.
 
         A context is a nonterminal and the place where its text begins; None for the start of the grammar.
         """
         found = {}
-        for symbol, _, begin, item in self.lexemes():
+        for symbol, node, begin, item in self.lexemes():
+            if self.engine.rules.symbols[<uint32_t> symbol].kind == S_TERMINAL:
+                if not any(not allowed.isdisjoint(members) for members in self.derivatives(node).values()):
+                    continue
             found[symbol, begin, None if item is None else self.reading.context_of(item)] = True
         return list(found)
 

@@ -631,7 +631,8 @@ cdef class Matcher:
             for i in range(self.token_ids.n if self.token_ids is not None else 0):
                 if self.chart.expects_special(position, self.token_ids.symbols[i]):
                     found.add(self.token_ids.symbols[i])
-            return [self.engine.rules.names[symbol] for symbol in sorted(found)]
+            # Lookaheads split a terminal into several of its name.
+            return list(dict.fromkeys([self.engine.rules.names[symbol] for symbol in sorted(found)]))
         finally:
             self.release()
 

@@ -110,7 +110,9 @@ cdef class Rules:
                     # Masks assume that something can follow every text of the terminal, so one allowed this text. A
                     # front end must make sure that the assumption holds.
                     text_read, name = shortened(repr(text)), shortened(self.names[terminal])
-                    raise LimitError(f"nothing can follow the text {text_read} of {name!r}, and this was not known before it was read")
+                    raise LimitError(f"this is a bug in earleymask: nothing can follow the text {text_read} of {name!r}, "
+                                     "although masks allowed it; until it is mended, take back tokens (rollback) and choose "
+                                     "others")
             finally:
                 self.end(around)
             dot = self.dots.n

@@ -172,7 +172,7 @@ def _described(matcher: _Matcher, known: Explanation) -> Explanation:
         )
         tokens = [*explorer.tokens(), *[(whole[i : i + 1], []) for i in range(start, at)]]
         try:
-            known = _with_rules(explorer, known, tokens, explorer.live(position))
+            known = _with_rules(explorer, known, tokens, position)
         except LimitError as error:
             known = replace(known, hint=f"the rules are not known: {error}")
         if known.reason in ("text", "end"):
@@ -202,11 +202,13 @@ def _ending(explorer: Explorer, position: int) -> tuple[Nearest | None, bool]:
 
 
 def _with_rules(
-    explorer: Explorer, known: Explanation, tokens: list[tuple[bytes, list[int]]], live: set[int]
+    explorer: Explorer, known: Explanation, tokens: list[tuple[bytes, list[int]]], position: int
 ) -> Explanation:
     """Add the rules in which the lexemes stand that may come, and what the explainers say."""
     explorer.read(tokens)
-    waiting = [each for each in explorer.waiting() if each[0] in live]
+    live = explorer.live(position)
+    allowed = {byte for members, _ in explorer.classes(position) for byte in members}
+    waiting = [each for each in explorer.waiting(allowed) if each[0] in live]
     above: dict[Context, list[Context | None]] = {}
     contexts = tuple(dict.fromkeys([context for _, _, context in waiting if context is not None]))
     agenda = list(contexts)

@@ -133,8 +133,9 @@ class Explanation:
         lines.append(f"allowed there: {', '.join(allowed)}" if allowed else "nothing is allowed there")
         if self.instance is not None:
             lines.append(f"in the document at {printable(self.instance) or 'the root'}")
-        shown = [_rules(each) for each in self.expected[:SHOWN_EXPECTED]]
-        left = len(self.expected) - len(shown)
+        expected = list(dict.fromkeys([_rules(each) for each in self.expected]))
+        shown = expected[:SHOWN_EXPECTED]
+        left = len(expected) - len(shown)
         lines += [f"  {printable(line)}" for line in shown] + ([f"  and {left} more"] if left else [])
         if self.conflicts:
             for pointers in self.conflicts:

@@ -261,6 +261,17 @@ def test_a_lexeme_that_has_begun_has_its_place() -> None:
     assert {'"+"', '"*"', '","'} <= {each.terminal for each in found.expected}
 
 
+def test_what_lookaheads_demand_excludes_lexemes() -> None:
+    grammar = 'start: a | NAME ("," NAME)*\na: NAME "=" NAME NAME\nNAME: /(?!(?:if|fi)\\b)[a-z]+/\n%ignore " "'
+    matcher = after(Grammar.from_lark(grammar), "if")
+    found = matcher.explain("= x y")
+    assert found.characters == (("a", "z"),) and {each.terminal for each in found.expected} == {"NAME"}
+    assert str(found).count("start > NAME") == 1
+    ended = after(Grammar.from_lark(grammar), "ifs").explain("#")
+    assert {each.terminal for each in ended.expected} == {"NAME", '","', '"="', "ignored 1"}
+    assert matcher.expected().count("NAME") == 1
+
+
 def test_helper_rules_are_not_shown() -> None:
     for grammar in (
         Grammar.from_lark('start: ("a" | "b" x)~3..9 [y]\nx: "x"+\ny: "y"\n%ignore " "'),
