@@ -84,6 +84,9 @@ class Explorer:
     def derivatives(self, node: int) -> dict[int, bytes]:
         """Return what is left of a regex node after one byte, with the bytes that lead there."""
 
+def explorer_of(engine: Engine) -> Explorer:
+    """Return an explorer of an engine that no other thread has, for its `read`."""
+
 def reaches(engine: Engine, text: bytes) -> tuple[int, bool]:
     """Return how many bytes of a text may begin a sentence of an engine that no other thread has, and whether they are
     a sentence."""

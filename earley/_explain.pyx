@@ -255,6 +255,11 @@ cdef class Explorer:
         return self.engine.regexes.derivatives(node)
 
 
+def explorer_of(Engine engine not None) -> Explorer:
+    """Return an explorer of an engine that no other thread has, for its `read`."""
+    return Explorer(Chart(engine), DEAD, [], False)
+
+
 def reaches(Engine engine not None, bytes text not None) -> tuple[int, bool]:
     """Return how many bytes of a text may begin a sentence of an engine that no other thread has, and whether they are
     a sentence."""

@@ -55,6 +55,7 @@ cdef class Masks:
     cdef Mask* without_refused(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil
     cdef Mask* without_committed(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil
     cdef Doubtful committing(self, uint32_t node)
+    cdef int try_committing(self, Chart chart, uint32_t position, const Mask* mask, uint32_t node) except -1 nogil
     cdef Mask* without_tokens(self, Mask* mask) except NULL nogil
     cdef int try_token(self, Chart chart, uint32_t position, uint32_t token) except -1 nogil
     cdef Mask* look_through(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil

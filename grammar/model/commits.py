@@ -10,7 +10,7 @@ lose all its readings. This module refuses the grammars in which that could happ
    begin, at the lexemes that cover earlier and earlier places: one of the two would have a head there whose text
    begins with that of another head.)
 2. After a rule with `commit`, the rest of every production around it has a *calm* text: no text of a head stands in
-   it, and none begins in it.
+   it, and none begins in it. This is not needed if no sentence has two heads.
 
 With both, every text that has a reading begins a sentence. Complete that reading in any way. If a head ends it,
 continue with the reading that has the head:
@@ -21,19 +21,22 @@ continue with the reading that has the head:
 - A head that began before this reading's last head may still end it. Continue with that one. This happens only
   finitely often, since each begins at an earlier place than the one before.
 
-JSON Schemas (`%json`) are taken to have a calm document. Within a rule with `commit` they need not.
+A JSON Schema (`%json`) after such a rule is calm if a short document of it is: not all its texts are tried.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...earley._engine import Engine
+from ...earley._explain import explorer_of
 from ...earley._meter import tick
+from ...earley._regex import Regexes
+from ...earley.ending import shortest_ending
 from ...earley.errors import LimitError
-from .model import IGNORED, SPECIAL, TERMINAL
+from .model import SPECIAL
 
 if TYPE_CHECKING:
-    from ...earley._regex import Regexes
     from ..errors import GrammarError
     from .model import Model, Symbols
 
@@ -76,6 +79,7 @@ class _Checker:
         self.is_stable = True
         self.closed_rules: set[int] = set()  # see `closed`
         self.known: dict[int, int] = {}  # see `canonical`
+        self.samples: dict[int, bytes] = {}  # see `sample`
 
     def check(self) -> None:
         for symbol in self.reached:
@@ -123,6 +127,8 @@ class _Checker:
     def check_rests(self) -> None:
         productions = self.model.productions
         leading = self.leading()
+        if all(sum([part in leading for part in rhs]) < 2 for lhs in self.reached for rhs in productions[lhs]):
+            return  # no sentence has two heads
         closed = self.closed(leading)
         for lhs in self.reached:
             tick()
@@ -216,7 +222,10 @@ class _Checker:
         elif symbol in self.nodes:
             if not found:
                 found |= self.search(self.nodes[symbol], state)
-        elif model.kinds[symbol] in (SPECIAL, TERMINAL, IGNORED):
+        elif symbol in model.makers:
+            if not found:
+                found |= self.search(self.regexes.literal(self.sample(symbol)), state)
+        elif model.kinds[symbol] == SPECIAL:
             found.add(self.fresh)
         else:
             for rhs in model.productions[symbol]:
@@ -246,6 +255,25 @@ class _Checker:
                         seen.add(pair)
                         agenda.append(pair)
         return found
+
+    def sample(self, symbol: int) -> bytes:
+        """Return a short text of a grammar within this one, such as a JSON Schema."""
+        text = self.samples.get(symbol)
+        if text is None:
+            engine = Engine(Regexes())
+            engine.finish(self.model.makers[symbol](engine))
+            with explorer_of(engine) as explorer:
+                explorer.read([])
+                found = shortest_ending(explorer)
+            if found is None:
+                raise self.model.error(
+                    f"`{self.model.names[symbol]}` must follow a rule with `commit`, and no short text of it was found "
+                    "in time, so it is not known whether it can",
+                    symbol,
+                    "make it a part of the rule with `commit`",
+                )
+            self.samples[symbol] = text = found[0]
+        return text
 
     def canonical(self, state: int) -> int:
         """Return `fresh` for a regex that matches the same, and any other regex itself."""

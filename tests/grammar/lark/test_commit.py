@@ -500,8 +500,9 @@ def test_what_was_learned_may_be_forgotten():
         ('start: a\na[commit, max_tokens=3]: "x"', "`max_tokens` and `commit`"),
         ('start: a\na[lazy]: b "y"\nb[commit]: "x"', "cannot be in a rule that is part of a terminal"),
         ('start: a | "aab"\na[commit]: "aa" start', "without a sentence"),
-        ('start: TEXT a "x"\na[commit]: "x" /[a-z]/\nTEXT: /.*/', "without a sentence"),
-        ('start: TEXT a "<" "x"\na[commit]: "<x" /[a-z]/\nTEXT: /.*/', "without a sentence"),
+        ('start: (TEXT a "x")+\na[commit]: "x" /[a-z]/\nTEXT: /.*/', "without a sentence"),
+        ('start: (TEXT a %json {"const": "x"})+\na[commit]: "x" /[a-z]/\nTEXT: /.+/', "without a sentence"),
+        ('start: (TEXT a "<" "x")+\na[commit]: "<x" /[a-z]/\nTEXT: /.*/', "without a sentence"),
     ],
 )
 def test_refused(source, message):
@@ -523,6 +524,26 @@ def test_what_closes_a_tag_may_be_what_opens_it():
     assert is_sentence(grammar, "x```abc```y```d```")
     assert not is_sentence(grammar, "x```abc")
     assert not is_sentence(grammar, "x```1```")
+
+
+def test_with_one_head_in_a_sentence_anything_may_follow():
+    grammar = Grammar.from_lark('start: TEXT a "x<"\na[commit]: "x" /[a-z]/\nTEXT: /.+/')
+    assert is_sentence(grammar, "-xax<")
+    assert not is_sentence(grammar, "-x1x<")
+
+
+def test_json_after_a_rule_that_commits():
+    grammar = Grammar.from_lark(
+        """
+        start: TEXT? think %json {"type": "object", "required": ["x"]}
+        think[commit]: "<think>" THOUGHT end
+        end[commit]: "</think>"
+        TEXT: /(?s:.+)/
+        THOUGHT: /(?s:.+)/
+        """
+    )
+    assert is_sentence(grammar, 'x<think>y{</think>{"x": "</think>"}')
+    assert not is_sentence(grammar, 'x<think>y{</think>z</think>{"x": "</think>"}')
 
 
 def test_a_hint_in_the_error_of_unknown_attributes():
