@@ -52,6 +52,7 @@ cdef class Answers:
     cdef size_t my_parts_capacity
     cdef RestTrie** my_rests        # by place
     cdef size_t n_rests, my_rests_capacity
+    cdef size_t last_rests          # index of the trie of rests that was found last
     cdef Sequences places           # PLACES, then nodes (of the trie or of rests): tokens continue below them; or EXITS, part
     cdef Sequences questions        # skeleton, lexer state, places
     cdef Words answer_of            # per question: its entry, or NONE

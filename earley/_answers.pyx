@@ -436,13 +436,18 @@ cdef class Answers:
 
     cdef size_t rest_index(self, uint32_t place) noexcept nogil:
         """Return the index of the first trie of rests that ends after the place."""
-        cdef size_t low = 0, high = self.n_rests, middle
+        cdef size_t low = self.last_rests, high = self.n_rests, middle
+        # PERF: places of a list are often in one trie of rests; a tenth of the instructions of a mask were searches.
+        if low < high and self.my_rests[low].base <= place < self.my_rests[low].base + self.my_rests[low].n_nodes:
+            return low
+        low = 0
         while low < high:
             middle = (low + high) // 2
             if self.my_rests[middle].base + self.my_rests[middle].n_nodes <= place:
                 low = middle + 1
             else:
                 high = middle
+        self.last_rests = low
         return low
 
     cdef RestTrie* rests_at(self, uint32_t place) noexcept nogil:

@@ -95,6 +95,19 @@ cdef bint in_lookahead(const uint32_t* program, uint32_t pc) noexcept nogil:
     return False
 
 
+cdef bint can_match(Nodes nodes, size_t base) noexcept nogil:
+    """Return whether the state stack[base:] has a match, or a thread that may come to one: none in a lookahead does."""
+    cdef const uint32_t* program = program_of(nodes, base)
+    cdef size_t i = base + items_begin(program)
+    while i < nodes.stack.n:
+        if nodes.stack.data[i] == T_MATCH:
+            return True
+        if nodes.stack.data[i] == T_THREAD and not in_lookahead(program, nodes.stack.data[i + 1]):
+            return True
+        i += item_length(nodes.stack.data[i])
+    return False
+
+
 cdef bint in_body(const uint32_t* program, uint32_t pc, uint32_t group) noexcept nogil:
     """Return whether the body of the group contains the instruction."""
     cdef const uint32_t* groups = groups_of(program)
@@ -179,7 +192,7 @@ cdef class Cuts:
         cdef size_t first = base + items_begin(program), i = first, end = nodes.stack.n
         cdef uint32_t question = nodes.stack.data[base + CUTS_QUESTION], result
         cdef bint plain = not program[CP_ORDERED], matched = False
-        if i == end:
+        if not can_match(nodes, base):
             return R_EMPTY
         while i < end:
             item = nodes.stack.data + i
