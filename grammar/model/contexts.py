@@ -143,7 +143,8 @@ class _Splitter:
             if self.conditions.definition(after)[0]:
                 self.model.produce(top, (self.symbol(start, ANYTHING, after),))
         while self.waiting:
-            self.expand(*self.waiting.pop())
+            lhs, symbol, before, after = self.waiting.pop()
+            self.expand(lhs, symbol, before, after)
         return Split(top, self.new_nodes, explicit, self.found_later)
 
     # ---- ignored text -------------------------------------------------------------------------------------------
