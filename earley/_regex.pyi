@@ -28,7 +28,7 @@ class Regexes:
         """Match one byte out of `values` (ints 0..255)."""
 
     def literal(self, data: bytes, rest: int = ...) -> int:
-        """Match exactly these bytes."""
+        """Match exactly these bytes and then `rest`."""
 
     def char_class(self, ranges: Iterable[tuple[int, int]]) -> int:
         """Match one code point out of sorted, disjoint, inclusive `ranges`, in UTF-8. Surrogates are skipped."""
