@@ -298,10 +298,16 @@ cdef class Chart:
     cdef int commit(self) except -1 nogil:
         """Add the live pairs of the lexemes that begin at the rows in `begun`, and demand of all lexemes that do not
         commit that no terminal that may commit here matches from here on."""
-        cdef size_t i, k
+        cdef size_t i, k, n
         cdef uint32_t state, terminal, barrier = NONE, demand
         for i in range(0, self.begun.n, 2):
             state = self.start_state(self.begun.data[i])
+            n = 0
+            for k in range(n_terminals(self.lexer, state)):
+                n += self.rules.symbols[terminal_at(self.lexer, state, k)].commits
+            if n == self.rules.n_commits:               # as in most grammars, and they may be hundreds
+                barrier = self.rules.all_barriers
+                break
             for k in range(n_terminals(self.lexer, state)):
                 terminal = terminal_at(self.lexer, state, k)
                 if self.rules.symbols[terminal].commits:

@@ -102,9 +102,11 @@ cdef class Engine:
         after = self.regexes.make_concat(self.rules.symbols[terminal].node, anything)
         within = self.regexes.make_not(self.regexes.make_concat(anything, after))
         self.rules.symbols[terminal].commits = True
-        self.rules.symbols[terminal].barrier = self.regexes.make_not(after)
+        self.rules.symbols[terminal].barrier = after = self.regexes.make_not(after)
         self.rules.uncommitted = self.regexes.both(self.rules.uncommitted, within) if self.rules.has_commits else within
+        self.rules.all_barriers = self.regexes.both(self.rules.all_barriers, after) if self.rules.has_commits else after
         self.rules.has_commits = True
+        self.rules.n_commits += 1
 
     def add_followed(self, str name not None, node, follow) -> int:
         """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol `follow(text)`.

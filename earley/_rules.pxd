@@ -52,6 +52,8 @@ cdef class Rules:
     cdef bint has_followed
     cdef bint has_demanding
     cdef bint has_commits
+    cdef uint32_t n_commits         # terminals that commit
+    cdef uint32_t all_barriers      # the intersection of all their barriers
     cdef uint32_t uncommitted       # the texts in which no terminal that commits matches anywhere, if there is one
     cdef dict followers             # followed terminal -> callable that returns the symbol after a text
     cdef dict follow_dots           # (followed terminal, text) -> dotted rule "-> . symbol"

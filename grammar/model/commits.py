@@ -95,6 +95,14 @@ class _Checker:
     def check_heads(self) -> None:
         model, regexes = self.model, self.regexes
         something = regexes.concat([regexes.byte_set(range(256)), self.anything])
+        distinct = {self.nodes[head]: head for head in self.heads}
+        every = regexes.union(list(distinct))
+        for node in distinct:
+            tick()
+            if not regexes.is_empty(regexes.intersection([regexes.concat([node, something]), every])):
+                break
+        else:
+            distinct = {}
         for head in self.heads:
             tick()
             if regexes.is_nullable(self.nodes[head]):
@@ -104,7 +112,7 @@ class _Checker:
                     "let the first terminal of the rule match at least one character",
                 )
             longer = regexes.concat([self.nodes[head], something])
-            for other in self.heads:
+            for other in distinct.values():
                 if regexes.is_empty(regexes.intersection([longer, self.nodes[other]])):
                     continue
                 if other == head:

@@ -16,7 +16,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from campaign import names, texts
+from campaign import commits, names, texts
 from campaign.fronts import Source
 from campaign.sessions import Session, Tokens
 from campaign.texts import ENDS
@@ -357,6 +357,7 @@ ARMS = {
             texts.attributed,
             2,
         ),
+        Arm("commits", "texts and masks of rules that commit, with all readings of a text", commits.commits, 2),
         Arm("gbnf", "texts of GBNF grammars, with a reader and matcher of GBNF", texts.gbnf_texts, 2),
         Arm("choices", "texts of from_choices, with the list", texts.choices, 1),
     )

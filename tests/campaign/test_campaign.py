@@ -50,6 +50,7 @@ CASES = {
     "names": 25,
     "ecma": 100,
     "attributes": 60,
+    "commits": 25,
     "gbnf": 40,
     "choices": 80,
 }

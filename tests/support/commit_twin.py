@@ -129,54 +129,54 @@ def texts(n: int) -> list[str]:
     return ["".join(letters) for size in range(n + 1) for letters in product(LETTERS, repeat=size)]
 
 
-def random_grammar(seed: int) -> tuple[str, Grammar]:
-    """Return a grammar in Lark's syntax, and the same for the twin."""
-    rng = random.Random(seed)
-    patterns = {f"T{i}": rng.choice(_PATTERNS) for i in range(rng.randint(1, 4))}
+def random_grammar(rng: random.Random) -> Grammar:
+    """Return a grammar with rules that commit. It may have no sentence, and may be one that is refused."""
+    terminals = {f"T{i}": rng.choice(_PATTERNS) for i in range(rng.randint(1, 4))}
     if rng.random() < 0.7:
-        patterns["FREE"] = rng.choice(["[ab<]+", "[ab<]*", "[ab]+<?", "(?:a|b|<)"])
-    names = list(patterns)
+        terminals["FREE"] = rng.choice(["[ab<]+", "[ab<]*", "[ab]+<?", "(?:a|b|<)"])
+    names = list(terminals)
     committing = [f"tool{i}" for i in range(rng.choice([1, 1, 1, 2]))]
     plain = ["start", *[f"x{i}" for i in range(rng.randint(0, 2))]]
-    shapes = ["({0} | {1})*", "{0} ({1} {0})*", "{0}* {1}"]
     rules: dict[str, list[Rhs]] = {}
-    lines = []
-    heads = {}
+    heads: list[str] = []
     for rule in committing:
         rules[rule] = []
-        shown = []
         for _ in range(rng.choice([1, 1, 2])):
-            head = f"H{len(heads)}"
-            heads[head] = rng.choice(_HEADS)
+            heads.append(f"H{len(heads)}")
+            terminals[heads[-1]] = rng.choice(_HEADS)
             pool = names if rng.random() < 0.6 else [*names, *names, *plain, *committing]
-            rest = tuple(rng.choice(pool) for _ in range(rng.choice([0, 1, 1, 2])))
-            rules[rule].append((head, *rest))
-            shown.append(" ".join([head, *rest]))
-        lines.append(f"{rule}[commit]: {' | '.join(shown)}")
+            rules[rule].append((heads[-1], *[rng.choice(pool) for _ in range(rng.choice([0, 1, 1, 2]))]))
     symbols = [*names, *names, *plain[1:], *committing, *committing]
     for rule in plain:
         if rule == "start" and rng.random() < 0.6:
             first, second = rng.choice([names[-1], *names]), rng.choice([*committing, *symbols])
-            shape = rng.randrange(3)
-            end = (rng.choice(names),) if rng.random() < 0.3 else ()
-            lines.append(f"start: {shapes[shape].format(first, second)} {' '.join(end)}")
-            rules["loop"] = [
-                [(), ("loop", first), ("loop", second)],
-                [(first,), ("loop", second, first)],
-                [(second,), (first, "loop")],
-            ][shape]
-            rules["start"] = [("loop", *end)]
+            rules["start"] = [("loop", rng.choice(names)) if rng.random() < 0.3 else ("loop",)]
+            rules["loop"] = rng.choice(
+                [
+                    [(), ("loop", first), ("loop", second)],
+                    [(first,), ("loop", second, first)],
+                    [(second,), (first, "loop")],
+                ]
+            )
             continue
         rules[rule] = [
             tuple(rng.choice([*symbols, *plain]) for _ in range(rng.choice([0, 1, 1, 2, 2, 3])))
             for _ in range(rng.randint(1, 3))
         ]
-        lines.append(f"{rule}: {' | '.join([' '.join(rhs) for rhs in rules[rule]])}")
-    patterns.update(heads)
-    ignored = frozenset()
+    ignored = []
     if rng.random() < 0.25:
-        patterns["IGNORED"] = rng.choice(["b", "a+", "<"])
-        ignored = frozenset({"IGNORED"})
-        lines.append("%ignore IGNORED")
-    lines += [f"{name}: /{pattern}/" for name, pattern in patterns.items()]
-    return "\n".join(lines) + "\n", Grammar(rules, patterns, frozenset(heads), ignored)
+        terminals["IGNORED"] = rng.choice(["b", "a+", "<"])
+        ignored.append("IGNORED")
+    return Grammar(rules, terminals, frozenset(heads), frozenset(ignored))
+
+
+def lark_text(grammar: Grammar) -> str:
+    """Return the grammar in Lark's syntax. Heads must stand at the beginnings of rules in which all alternatives have
+    one."""
+    lines = []
+    for rule, alternatives in grammar.rules.items():
+        commits = any(symbol in grammar.heads for rhs in alternatives for symbol in rhs)
+        lines.append(f"{rule}{'[commit]' if commits else ''}: {' | '.join(map(' '.join, alternatives))}")
+    lines += [f"{name}: /{pattern}/" for name, pattern in grammar.terminals.items()]
+    lines += [f"%ignore {name}" for name in sorted(grammar.ignored)]
+    return "\n".join(lines) + "\n"

@@ -8,8 +8,8 @@ import pytest
 
 from earleymask import Grammar, GrammarError, Matcher, Vocabulary
 from earleymask.earley._forget import forget_now
-from tests.support import commit_twin, vocabularies
-from tests.support.commit_twin import CommitTwin, random_grammar, texts
+from support import commit_twin, vocabularies
+from support.commit_twin import CommitTwin, lark_text, random_grammar, texts
 
 BYTES = Vocabulary.bytes()
 EOS = 256
@@ -208,7 +208,8 @@ def test_random_grammars_mean_what_the_twin_says(seeds):
     strings = texts(3)[1:]
     n_compared = n_different = 0
     for seed in seeds:
-        source, given = random_grammar(seed)
+        given = random_grammar(random.Random(seed))
+        source = lark_text(given)
         try:
             grammar = Grammar.from_lark(source)
         except GrammarError:
@@ -254,20 +255,12 @@ EXHAUSTIVE = [
 def test_free_text_and_one_tag_up_to_six_letters(free, head, rests, ignored):
     rules = {"start": [("loop",)], "loop": [(), ("loop", "FREE"), ("loop", "tool")], "tool": []}
     terminals = {"FREE": free, "HEAD": head}
-    alternatives = []
     for number, rest in enumerate(rests):
         terminals |= {f"R{number}": rest} if rest else {}
         rules["tool"].append(("HEAD", f"R{number}") if rest else ("HEAD",))
-        alternatives.append(" ".join(rules["tool"][-1]))
-    source = f"start: (FREE | tool)*\ntool[commit]: {' | '.join(alternatives)}\n"
-    source += "".join(f"{name}: /{pattern}/\n" for name, pattern in terminals.items())
-    if ignored:
-        source += f"%ignore IGNORED\nIGNORED: /{ignored}/\n"
-        terminals["IGNORED"] = ignored
-    twin = CommitTwin(
-        commit_twin.Grammar(rules, terminals, frozenset({"HEAD"}), frozenset({"IGNORED"} if ignored else ()))
-    )
-    assert compare(Grammar.from_lark(source), twin, 5 if ignored else 6)
+    terminals |= {"IGNORED": ignored} if ignored else {}
+    given = commit_twin.Grammar(rules, terminals, frozenset({"HEAD"}), frozenset({"IGNORED"} if ignored else ()))
+    assert compare(Grammar.from_lark(lark_text(given)), CommitTwin(given), 5 if ignored else 6)
 
 
 # ---- real vocabularies ----------------------------------------------------------------------------------------------
@@ -365,8 +358,8 @@ def test_captures_follow_the_readings_that_are_left():
 
 @pytest.mark.parametrize("seed", range(60))
 def test_captures_are_those_of_a_reading_that_is_left(seed):
-    source, given = random_grammar(seed)
-    source = source.replace("[commit]", "[commit, capture]")
+    given = random_grammar(random.Random(seed))
+    source = lark_text(given).replace("[commit]", "[commit, capture]")
     try:
         grammar = Grammar.from_lark(source)
     except GrammarError:
