@@ -292,17 +292,32 @@ def n_any(algebra: Meaning, term: int, limit: int, depth: int = 0) -> int:
 
 
 def _n_arrays(algebra: Meaning, shape: ArrayShape, limit: int, depth: int) -> int:
-    if shape.contains or shape.unique == REPEATS or (shape.unique and shape.least > 1):
+    """Return a number of different arrays of a shape that are written at least, up to `limit`."""
+    counted = [part for part in shape.contains if part.least or part.most is not None]
+    if len(counted) > 1 or shape.unique == REPEATS:
         return 0
-    most = shape.most if not shape.unique else 1 if shape.most is None else min(shape.most, 1)
+    # The first items after the prefix are counted, as many as must be; if there is a bound, no others are.
+    least = shape.least
+    begin = end = len(shape.prefix)
+    for part in counted:
+        begin = max(begin, part.begin)
+        end = begin + part.least
+        least = max(least, end)
     n = 0
     ways = 1  # to begin an array of the present length
     length = 0
     while n < limit:
-        n += ways if length >= shape.least else 0
-        if length == most:
+        n += ways if length >= least else 0
+        if length == shape.most:
             break
-        ways = min(ways * n_any(algebra, shape.item(length), limit, depth), limit)
+        term = shape.item(length)
+        for part in counted:
+            if begin <= length < end:
+                term = algebra.intersection(term, part.item)
+            elif length >= part.begin and part.most is not None:
+                term = algebra.intersection(term, part.item ^ 1)
+        n_used = length if shape.unique else 0  # of its values, at most
+        ways = min(ways * max(n_any(algebra, term, limit + n_used, depth) - n_used, 0), limit)
         length += 1
         if not ways:
             break

@@ -10,9 +10,14 @@ import pytest
 
 from earleymask import Grammar, GrammarError, Matcher, Vocabulary
 from earleymask.earley.errors import LimitError
-from earleymask.grammar.json_schema.finite import MAX_COUNTED, N_CHARACTERS, n_texts, words
+from earleymask.earley.limits import DEFAULT
+from earleymask.grammar.json_schema.algebra import Algebra
+from earleymask.grammar.json_schema.documents import Documents
+from earleymask.grammar.json_schema.finite import MAX_COUNTED, N_CHARACTERS, n_any, n_texts, words
+from earleymask.grammar.json_schema.options import DEFAULT_OPTIONS
 from earleymask.grammar.json_schema.text_sets import Texts
 from earleymask.grammar.regex import parse_regex, whole_text
+from support.schema_oracle import Oracle
 
 BYTES = Vocabulary.bytes()
 EOS = 256
@@ -43,6 +48,35 @@ def test_all_texts_of_a_pattern(pattern: str, letters: str, longest: int) -> Non
         assert n_texts(texts, limit) == min(limit, len(wanted))
     some = sorted(wanted)[:1]
     assert n_texts(of_pattern(pattern, but=frozenset(some)), 100) == len(wanted) - 1
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"maxItems": 3},
+        {"minItems": 2, "maxItems": 3},
+        {"contains": {"const": 1}, "maxItems": 3},
+        {"contains": {"type": "integer"}, "minContains": 2, "maxItems": 3},
+        {"contains": {"type": "integer"}, "maxContains": 1, "maxItems": 3},
+        {"contains": {"const": "a"}, "minContains": 0, "maxContains": 1, "minItems": 1, "maxItems": 4},
+        {"contains": {"const": "a"}, "minContains": 3, "maxItems": 2},
+        {"uniqueItems": True},
+        {"uniqueItems": True, "minItems": 2},
+        {"uniqueItems": True, "minItems": 4},
+        {"uniqueItems": True, "contains": {"type": "integer"}, "minContains": 2},
+        {"prefixItems": [{"const": 1}], "contains": {"const": 2}, "maxItems": 3},
+        {"prefixItems": [{"const": 1}, {"const": "a"}], "uniqueItems": True, "maxItems": 3},
+    ],
+)
+def test_no_more_arrays_are_counted_than_there_are(schema: dict[str, Any]) -> None:
+    values = [1, 2, "a"]
+    whole = {"type": "array", "items": {"enum": values}, **schema}
+    oracle = Oracle(whole)
+    n = sum(oracle.is_valid(list(array)) for length in range(5) for array in itertools.product(values, repeat=length))
+    documents = Documents(whole)
+    algebra = Algebra(documents, DEFAULT_OPTIONS, {}, DEFAULT)
+    counted = n_any(algebra, algebra.place(documents.root), 1000)
+    assert counted <= n and (counted > 0) == (n > 0)
 
 
 def test_texts_without_end_and_texts_by_length() -> None:

@@ -136,6 +136,20 @@ def test_what_is_enforced(schema: dict[str, Any]) -> None:
         assert accepts(grammar, json.dumps(array)) == oracle.is_valid(array)
 
 
+@pytest.mark.parametrize(
+    "items", [{"contains": {"type": "string"}}, {"uniqueItems": True}, {"uniqueItems": True, "minItems": 2}]
+)
+def test_arrays_that_differ_and_are_enough(items: dict[str, Any]) -> None:
+    schema = {"type": "array", "items": {"type": "array", **items}, "uniqueItems": True, "minItems": 2}
+    grammar = Grammar.from_json_schema(schema)
+    oracle = Oracle(schema)
+    parts = [[], ["a"], ["a", "b"], ["b", "a"], [1, "a"], ["a", "a"]]
+    arrays = [[one, *more] for one in parts for other in parts for more in ([], [other], [other, ["c", 2]])]
+    assert any(map(oracle.is_valid, arrays))
+    for array in arrays:
+        assert accepts(grammar, json.dumps(array)) == oracle.is_valid(array)
+
+
 COUNTED = {"type": "object", "properties": {"a": {"enum": [1, True]}, "b": {"enum": [1, 2]}}} | {
     "additionalProperties": False
 }
