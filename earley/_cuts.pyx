@@ -38,6 +38,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcmp, memmove, memset
 
 from earleymask.earley._characters cimport encode
+from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport (
     CP_HEADER, CP_ORACLES, CP_ORDERED, CP_POINTS, CUTS_ORACLES, CUTS_PROGRAM, CUTS_QUESTION, F_NULLABLE, G_BODY,
     G_ELSE, G_LOOK, G_PARENT, G_WORDS, I_ASKS, I_OP, I_OWNER, I_WORDS, I_X, I_Y, K_CUTS, OP_ATOM, OP_BEHIND,
@@ -264,6 +265,7 @@ cdef class Cuts:
                 part = nodes.derive(node, byte, same)
                 if part == R_EMPTY:
                     continue
+                spend_steps(nodes.meter, self.items.n >> 3)
                 if nullable(nodes, part):
                     self.visit(nodes, base, code[<size_t> pc * I_WORDS + I_Y])
                 if part != R_EPSILON:
@@ -333,6 +335,7 @@ cdef class Cuts:
             instruction = code + <size_t> pc * I_WORDS
             op = instruction[I_OP]
             if op == OP_ATOM:
+                spend_steps(nodes.meter, self.items.n >> 3)
                 self.put_thread(pc, instruction[I_X])
             elif op == OP_MATCH:
                 self.put_match(program[CP_ORDERED])

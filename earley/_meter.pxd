@@ -20,6 +20,7 @@ cdef class Meter:
     cdef str what               # what takes the time, for messages; None: the call of a matcher
     cdef int64_t most_ns        # nanoseconds that a call may take
     cdef int64_t derivations    # regex nodes that may still be computed for this byte
+    cdef list kept, circular    # of a loading: see `keep`
     cdef readonly object limits
     # Fields of `limits`, for loops without the GIL:
     cdef int64_t most_derivations
@@ -35,6 +36,12 @@ cdef class Meter:
 
 cpdef int tick() except -1
 cdef int take_turn() except -1
+cdef int pause() except -1 nogil
+cpdef int keep(object one) except -1
+cpdef int keep_circular(object one) except -1
+cdef int let_others_run() except -1
+cdef bint turn_is_due() noexcept
+cdef int plan_turn() except -1
 cdef int begin_waiting() except -1
 cdef int end_waiting() except -1
 cdef int collect_again() except -1

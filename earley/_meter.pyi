@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from .limits import Limits
 
@@ -13,11 +13,25 @@ def tick() -> int:
     interpreter's lock. It takes some dozens of nanoseconds.
     """
 
+def keep(one: object) -> int:
+    """Free an object in pieces when the loading of this thread ends, unless something else refers to it then."""
+
+def keep_circular(one: object) -> int:
+    """Drop all references of an object, which is in a circle, when the loading of this thread ends, and free in pieces
+    what they refer to, unless something else does."""
+
 def outside(function: Callable[..., R], *arguments: object) -> R:
     """Call a function of the caller's own, or one that reads a file. The time that it sleeps or waits counts."""
 
 class Loading:
     """`with Loading(limits, what):` begins to count the time of this thread for `tick`, until the block ends."""
+
+    is_long: Final[bool]
+    """Whether it has taken so long that full garbage collections wait."""
+    kept: Final[list[object]]
+    """What `keep` has been called with."""
+    circular: Final[list[object]]
+    """What `keep_circular` has been called with."""
 
     def __init__(self, limits: Limits, what: str) -> None: ...
     def __enter__(self) -> Loading:

@@ -14,7 +14,8 @@ used up.
 
 A full garbage collection stops all threads while it visits all objects of the process. Loading a large grammar makes
 so many objects that it would start several. They wait until the grammar is loaded: the threshold of the oldest
-generation is raised in the meantime. Younger objects are collected as usual.
+generation is raised in the meantime. Younger objects are collected, and at each turn, so that lists and dicts become
+old while they are small: a collection visits all items of a young list at once.
 """
 
 import gc
@@ -22,6 +23,9 @@ import gc
 from earleymask.earley.errors import LimitError
 from earleymask.earley.limits import DEFAULT
 from earleymask.earley.turns import turn
+
+cdef extern from "Python.h":
+    int PyGILState_Check() nogil
 
 cdef extern from *:
     """
@@ -123,14 +127,60 @@ cpdef int tick() except -1:
 
 
 cdef int take_turn() except -1:
-    global next_turn
+    cdef int64_t worked = spent(), waited = now()
     turn()
+    worked = spent() - worked
+    waited = now() - waited - worked
     if current != NULL:
+        # A thread that waits for the lock wakes up every few milliseconds, which is no work of the loading. What is
+        # left, such as garbage collection, is.
+        (<Meter> current).started += min(worked, max(waited, 0) // 20)
         (<Meter> current).look_at_clock()   # if this raises, so does the next `tick`
         if (<Meter> current).turns_left:
             (<Meter> current).turns_left -= 1
             if (<Meter> current).turns_left == 0:
                 begin_waiting()
+        elif (<Meter> current).kept is not None and gc.isenabled():
+            gc.collect(1)                   # otherwise a list may have a million items when it is visited first
+    return plan_turn()
+
+
+cdef int pause() except -1 nogil:
+    """Call `tick` if this thread has the interpreter's lock: for long work of C that matching does without it."""
+    if PyGILState_Check():
+        with gil:
+            tick()
+    return 0
+
+
+cpdef int keep(object one) except -1:
+    """Free an object in pieces when the loading of this thread ends, unless something else refers to it then."""
+    if current != NULL and (<Meter> current).kept is not None:
+        (<Meter> current).kept.append(one)
+    return 0
+
+
+cpdef int keep_circular(object one) except -1:
+    """Drop all references of an object, which is in a circle, when the loading of this thread ends, and free in pieces
+    what they refer to, unless something else does."""
+    if current != NULL and (<Meter> current).circular is not None:
+        (<Meter> current).circular.append(one)
+    return 0
+
+
+cdef int let_others_run() except -1:
+    """Do what `tick` does when a turn is due, but look at no limit."""
+    plan_turn()
+    turn()
+    return plan_turn()
+
+
+cdef bint turn_is_due() noexcept:
+    return now() >= next_turn
+
+
+cdef int plan_turn() except -1:
+    global next_turn
     next_turn = now() + TURN_NS
     if n_waiting and next_turn - waiting_since > <int64_t> MOST_WAITING_SECONDS * 1_000_000_000:
         collect_again()
@@ -170,6 +220,8 @@ cdef class Loading:
         self.meter = Meter()
         self.meter.use(limits)
         self.meter.what = what
+        self.meter.kept = []
+        self.meter.circular = []
         self.around = None
 
     def __enter__(self):
@@ -180,6 +232,21 @@ cdef class Loading:
         self.meter.started = spent()
         self.around = enter(self.meter)
         return self
+
+    @property
+    def is_long(self):
+        """Whether it has taken so long that full garbage collections wait."""
+        return self.meter.turns_left == 0
+
+    @property
+    def kept(self):
+        """What `keep` has been called with."""
+        return self.meter.kept
+
+    @property
+    def circular(self):
+        """What `keep_circular` has been called with."""
+        return self.meter.circular
 
     def __exit__(self, *error):
         """Count for the block around this one again."""

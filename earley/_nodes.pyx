@@ -24,6 +24,17 @@ cdef enum:
     MAX_DEPTH = 4000            # nodes within one another: derivation recurses along them
 
 
+cdef void nodes_free(Nodes nodes) noexcept nogil:
+    free(nodes.flags)
+    free(nodes.depths)
+    free(nodes.first_edge)
+    free(nodes.edges)
+    free(nodes.code)
+    words_free(&nodes.stack)
+    words_free(&nodes.programs)
+    words_free(&nodes.least_lengths)
+
+
 cdef class Nodes:
     """An arena of nodes. Nodes live as long as the arena, or until `collect` drops them."""
 
@@ -39,14 +50,11 @@ cdef class Nodes:
         self.make(&word, 1)
 
     def __dealloc__(self):
-        free(self.flags)
-        free(self.depths)
-        free(self.first_edge)
-        free(self.edges)
-        free(self.code)
-        words_free(&self.stack)
-        words_free(&self.programs)
-        words_free(&self.least_lengths)
+        if self.flags_capacity < 1 << 14:
+            nodes_free(self)
+        else:
+            with nogil:                                     # giving pages back to the system takes milliseconds
+                nodes_free(self)
 
     cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
         return R_EMPTY                                      # `Regexes` overrides this

@@ -78,6 +78,8 @@ cdef class Rules:
         try:
             for item in rhs:
                 words_push(&self.dots, self.checked(item))
+                if not self.dots.n & 0xFFFF:
+                    tick()
             words_push(&self.dots, NONE)
             if self.has_followed:
                 self.check_followed(start)

@@ -6,9 +6,13 @@ Not here: what the words mean. `_nodes`, `_lexer`, `_skeletons` and `_chart` say
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memmove, memset
 
-from earleymask.trie._memory cimport malloc, realloc, shrunk
+from earleymask.earley._meter cimport pause
+from earleymask.trie._memory cimport calloc, malloc, realloc, shrunk
 
 from earleymask.earley.errors import LimitError
+
+cdef enum:
+    PAUSE = 1 << 14             # entries of a table after which other threads may run: a tenth of a millisecond, or one
 
 
 cdef int reserve(void** memory, size_t* capacity, size_t needed, size_t item_size) except -1 nogil:
@@ -78,10 +82,11 @@ cdef class Sequences:
         memset(self.slots, 0, self.n_slots * sizeof(uint32_t))
 
     def __dealloc__(self):
-        words_free(&self.words)
-        free(self.starts)
-        free(self.hashes)
-        free(self.slots)
+        if self.n < PAUSE:
+            sequences_free(self)
+        else:
+            with nogil:                                     # giving pages back to the system takes milliseconds
+                sequences_free(self)
 
     cdef uint32_t intern(self, const uint32_t* data, size_t n) except? 0xFFFFFFFF nogil:
         cdef uint32_t h = hash_words(data, n)
@@ -131,22 +136,32 @@ cdef inline size_t find_slot(Sequences table, uint32_t h, const uint32_t* data, 
     return slot
 
 
+cdef void sequences_free(Sequences table) noexcept nogil:
+    words_free(&table.words)
+    free(table.starts)
+    free(table.hashes)
+    free(table.slots)
+
+
 cdef int sequences_rehash(Sequences table) except -1 nogil:
     cdef size_t n_slots = table.n_slots * 4, slot
-    cdef uint32_t* slots = <uint32_t*> malloc(n_slots * sizeof(uint32_t))
+    cdef uint32_t* slots = <uint32_t*> calloc(n_slots, sizeof(uint32_t))
     cdef uint32_t entry
     if slots == NULL:
         with gil:
             raise MemoryError(f"{n_slots} hash slots")
-    memset(slots, 0, n_slots * sizeof(uint32_t))
-    for entry in range(table.n):
-        slot = table.hashes[entry] & (n_slots - 1)
-        while slots[slot]:
-            slot = (slot + 1) & (n_slots - 1)
-        slots[slot] = entry + 1
-    free(table.slots)
-    table.slots = slots
-    table.n_slots = n_slots
+    try:
+        for entry in range(table.n):
+            if entry % PAUSE == PAUSE - 1:
+                pause()
+            slot = table.hashes[entry] & (n_slots - 1)
+            while slots[slot]:
+                slot = (slot + 1) & (n_slots - 1)
+            slots[slot] = entry + 1
+        slots, table.slots = table.slots, slots
+        table.n_slots = n_slots
+    finally:
+        free(slots)
     return 0
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from random import Random
+from traceback import clear_frames
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ..earley._meter import Loading, tick
+from ..earley._large import free, frozen_in_pieces
+from ..earley._meter import Loading, keep, tick
 from ..earley.errors import LimitError
 from ..earley.limits import Limits
 from .errors import GrammarLimitError
@@ -36,13 +38,33 @@ class loading:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._timed.is_long:
+            if error is not None:
+                forget_locals(error)
+            free(self._timed.kept, self._timed.circular)
         self._timed.__exit__(kind, error, trace)
         if isinstance(error, LimitError) and not isinstance(error, GrammarLimitError):
             raise GrammarLimitError(str(error)).copy_limit(error) from None
 
 
+def forget_locals(error: BaseException) -> None:
+    """Clear the variables of the calls that an error has ended. Otherwise they would keep all that was loaded until the
+    error is discarded, and free it at once."""
+    stack = [error]
+    met: set[int] = set()
+    while stack:
+        one = stack.pop()
+        met.add(id(one))
+        clear_frames(one.__traceback__)
+        stack += [other for other in (one.__cause__, one.__context__) if other is not None and id(other) not in met]
+
+
 PIECE = 1 << 12
 """Functions of C that visit a whole list get it in pieces of so many items: each takes about a millisecond."""
+
+
+N_SETS = 61
+"""Different items of a long list are found by so many sets, each with a part of them."""
 
 
 def pieces(items: Listed) -> Iterator[Listed]:
@@ -56,20 +78,23 @@ def distinct(items: Sequence[Item]) -> list[Item]:
     """Return each item once, in order."""
     if len(items) <= PIECE:
         return list(dict.fromkeys(items))
-    found: dict[Item, None] = {}
+    met: list[set[Item]] = [set() for _ in range(N_SETS)]  # a single large one would take long to grow
+    found: list[Item] = []
+    keep(met)
+    keep(found)
     for piece in pieces(items):
-        found.update(dict.fromkeys(piece))
-    return list(found)
+        for item in piece:
+            hash_ = hash(item)
+            known = met[(hash_ ^ hash_ >> 11 ^ hash_ >> 32) % N_SETS]
+            if item not in known:
+                known.add(item)
+                found.append(item)
+    return found
 
 
 def frozen(items: Sequence[Item]) -> frozenset[Item]:
     """Return the set of the items."""
-    if len(items) <= PIECE:
-        return frozenset(items)
-    found: set[Item] = set()
-    for piece in pieces(items):
-        found.update(piece)
-    return frozenset(found)
+    return frozenset(items) if len(items) <= PIECE else frozen_in_pieces(items)
 
 
 def in_order(items: Collection[Ordered]) -> list[Ordered]:
@@ -80,8 +105,10 @@ def in_order(items: Collection[Ordered]) -> list[Ordered]:
     if len(items) <= PIECE:
         return sorted(items)
     given = list(items)
+    keep(given)
     pivots = sorted(Random().sample(given, 255))  # of its own: the caller's random numbers stay as they are
     ranges: list[list[Ordered]] = [[] for _ in range(256)]
+    keep(ranges)
     for piece in pieces(given):
         for item in piece:
             ranges[bisect_right(pivots, item)].append(item)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import re
 
+from ..earley._meter import tick
 from .errors import GrammarError
+
+WINDOW = 1 << 15
+"""So many characters are searched at once: it takes less than a millisecond. Only the beginning of a longer line is
+searched."""
 
 _GBNF = re.compile(r"^[ \t]*[A-Za-z0-9_-]+[ \t]*::=", re.MULTILINE)
 _LARK = re.compile(r"^[ \t]*(?:[?!]?[A-Za-z_]\w*(?:\.-?[0-9]+)?[ \t]*:(?!:)|%import\b|%ignore\b)", re.MULTILINE)
@@ -12,12 +17,27 @@ _LARK = re.compile(r"^[ \t]*(?:[?!]?[A-Za-z_]\w*(?:\.-?[0-9]+)?[ \t]*:(?!:)|%imp
 
 def is_gbnf(text: str) -> bool:
     """Return whether some line of the text begins like a rule in GBNF, and none like one in Lark's syntax."""
-    return _GBNF.search(text) is not None and _LARK.search(text) is None
+    return _has_line(_GBNF, text) and not _has_line(_LARK, text)
 
 
 def is_lark(text: str) -> bool:
     """Return whether some line of the text begins like one in Lark's syntax, and none like a rule in GBNF."""
-    return _LARK.search(text) is not None and _GBNF.search(text) is None
+    return _has_line(_LARK, text) and not _has_line(_GBNF, text)
+
+
+def _has_line(pattern: re.Pattern[str], text: str) -> bool:
+    begin = 0
+    while begin < len(text):
+        tick()
+        end = begin + WINDOW
+        if end < len(text):
+            end = text.rfind("\n", begin, end) + 1 or end
+        if pattern.search(text, begin, end):
+            return True
+        if end < len(text) and text[end - 1] != "\n":
+            end = text.find("\n", end) + 1 or len(text)
+        begin = end
+    return False
 
 
 def pointed_to(error: GrammarError, reader: str) -> GrammarError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...earley._meter import tick
+from ...earley._meter import keep_circular, tick
 from ...trie.errors import shortened
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError, together
 from ..loading import distinct
@@ -61,6 +61,7 @@ class GbnfLoader:
         self.symbols: dict[str, int] = {}  # by name of rule
         self.written: dict[str, int] = {}  # terminals and special tokens, by their text in the grammar
         self.pending: list[Definition] = []  # rules that have a symbol and no productions yet
+        keep_circular(self)
 
     def load(self, start: str) -> Engine:
         self.collect(parse(self.source, self.limits))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError
 from ..loading import PIECE
@@ -90,7 +90,8 @@ class _Parser:
         self.references: list[Reference] = []  # of the rule being read
 
     def grammar(self) -> list[Definition]:
-        definitions = []
+        definitions: list[Definition] = []
+        keep(definitions)
         self.skip(True)
         while self.at < self.end:
             tick()
@@ -357,6 +358,8 @@ class _Parser:
                     )
             pairs.append((first, last))
         self.at += 1
+        if len(pairs) > PIECE:
+            keep(pairs)
         if not pairs:
             raise self.source.error(
                 "this class of characters is empty", start, 'write "" for the empty text or `.` for any character'

@@ -154,6 +154,7 @@ def linear(node: Node, name: str, at_end: bool) -> tuple[Regex | None, Regex | N
         loops: list[Regex | None] = []
         rests: list[Regex | None] = []
         for alternative in node.alternatives:
+            tick()
             found = linear(alternative, name, at_end)
             if found is None:
                 return None
@@ -224,7 +225,9 @@ def union(parts: list[Regex | None]) -> Regex:
     """Return the union of the regexes, none of which is None. Classes and single characters become one class."""
     pairs: list[tuple[int, int]] = []
     others: list[Regex] = []
-    for part in parts:
+    for i, part in enumerate(parts):
+        if not ~i & 0xFF:
+            tick()
         assert part is not None
         if type(part) is Chars:
             pairs += part.ranges

@@ -7,6 +7,7 @@ classes are plain and slotted; compiled, they are extension types (`gbnf/tree.px
 
 from __future__ import annotations
 
+from ...earley._meter import tick
 from ..regex.ast import Node as Regex
 
 
@@ -137,6 +138,8 @@ class Definition:
 def tallest(nodes: list[Node]) -> int:
     """Return the height of the highest of the nodes; 0 if there is none."""
     height = 0
-    for node in nodes:
+    for i, node in enumerate(nodes):
+        if not ~i & 0xFF:
+            tick()
         height = max(height, node.height)
     return height

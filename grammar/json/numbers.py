@@ -404,13 +404,17 @@ def _few(members: NumberSet, dropped: list[Number]) -> NumberSet:
 def listed(values: Iterable[Any], spelled: int = IN_ALL_SPELLINGS, own: Iterable[tuple[Number, str]] = ()) -> NumberSet:
     """Return the set of these numbers, which `exact` reads. Numbers that are not whole are dropped if `spelled` has
     AS_INTEGERS. `own` may have spellings of other numbers, which are dropped."""
-    numbers = {exact(value) for value in values}
-    if spelled & AS_INTEGERS:
-        numbers = {number for number in numbers if isinstance(number, int)}
+    numbers: set[Number] = set()
+    for index, value in enumerate(values):
+        number = exact(value)
+        if isinstance(number, int) or not spelled & AS_INTEGERS:
+            numbers.add(number)
+        if not ~index & 0xFF:
+            tick()
     if not numbers:
         return EMPTY
     kept = tuple(sorted({pair for pair in own if pair[0] in numbers}))
-    return NumberSet(None, None, False, False, None, (), (), tuple(sorted(numbers)), spelled, kept)
+    return NumberSet(None, None, False, False, None, (), (), tuple(in_order(numbers)), spelled, kept)
 
 
 def written(number: Number) -> str:

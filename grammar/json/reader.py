@@ -13,7 +13,7 @@ from collections.abc import Callable
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any
 
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 
 WINDOW = 1 << 16
 """So many characters are read at once: it takes about a millisecond."""
@@ -23,6 +23,8 @@ MAX_DEPTH = 500
 does."""
 
 _SPACE = re.compile(r"[ \t\n\r]*")
+_TEXT = re.compile(r'(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
+_LOW_SURROGATE = re.compile(r"\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _TELLS_TRAILING_COMMAS = sys.version_info >= (3, 13)
 
 
@@ -64,6 +66,7 @@ class _Reader:
     def value(self, at: int) -> tuple[Any, int]:
         """Read the value at `at`. Return it and where it ends."""
         stack: list[tuple[list[Any], bool]] = []  # the open arrays and objects: their items or members, and which it is
+        keep(stack)
         while True:
             tick()
             found = self.short(at)
@@ -95,6 +98,7 @@ class _Reader:
                     raise self.error("Expecting ',' delimiter", at)
                 at += 1
                 stack.pop()
+                keep(items)
                 value = self.make(items) if is_object else items
             else:
                 return value, at
@@ -110,7 +114,7 @@ class _Reader:
         """Read a key and the colon into `items`. Return where the value begins."""
         if not self.text.startswith('"', at):
             raise self.error("Expecting property name enclosed in double quotes", at)
-        key, at = scanstring(self.text, at + 1, True)
+        key, at = self.string(at + 1)
         at = self.space(at)
         if not self.text.startswith(":", at):
             raise self.error("Expecting ':' delimiter", at)
@@ -138,10 +142,34 @@ class _Reader:
             is_new = True
         if text.startswith(("[", "{"), at):
             return None
+        if text.startswith('"', at):
+            return self.string(at + 1)
         try:
             return self.scan(text, at)
         except StopIteration as stop:
             raise self.error("Expecting value", stop.value) from None
+
+    def string(self, begin: int) -> tuple[str, int]:
+        """Read the string whose opening quote stands before `begin`. Return it and where it ends."""
+        text = self.text
+        found: list[str] = []
+        at = begin
+        while True:
+            match = _TEXT.match(text, at, at + WINDOW)
+            assert match is not None
+            end = match.end()
+            if end < at + max(WINDOW // 2, 1) and (not found or not text.startswith('"', end)):
+                break
+            low = _LOW_SURROGATE.match(text, end)
+            if low is not None:  # it may belong to the character before it
+                end = low.end()
+            found.append(scanstring(text[at:end] + '"', 0, True)[0])
+            if text.startswith('"', end):
+                return "".join(found), end + 1
+            at = end
+            tick()
+        result: tuple[str, int] = scanstring(text, begin, True)  # it is short, or raises an error
+        return result
 
     def space(self, at: int) -> int:
         """Return the end of the white space at `at`."""

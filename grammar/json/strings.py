@@ -20,14 +20,14 @@ from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...earley._meter import tick
-from ..loading import in_order
+from ..loading import PIECE, in_order, pieces
 from ..regex.ast import Node, Repeat
 from ..regex.choices import node_of
 from ..regex.lower import lower
 from ..regex.python import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from ...earley._regex import Regexes
 
@@ -131,15 +131,21 @@ def dumped_words(words: Iterable[str], own: Own, regexes: Regexes, style: Style)
             continue
         if _PAIR.search(word):
             continue  # it has no spelling: two surrogates would be read as one character
-        found.add(encode_basestring_ascii(word)[1:-1])
+        found.add(_dumped(word, encode_basestring_ascii))
         if not style.ascii:
-            found.add(encode_basestring(word)[1:-1])
+            found.add(_dumped(word, encode_basestring))
         found.update([text for text in own.get(word, ()) if not style.ascii or text.isascii()])
     try:
         texts = [text.encode() for text in found]
     except UnicodeEncodeError:  # lone surrogates are written as escapes only
         texts = [text.encode() for text in found if not _SURROGATE.search(text)]
     return node_of(in_order(texts), regexes) if texts else regexes.union([])
+
+
+def _dumped(word: str, encode: Callable[[str], str]) -> str:
+    if len(word) <= PIECE:
+        return encode(word)[1:-1]
+    return "".join([encode(piece)[1:-1] for piece in pieces(word)])
 
 
 def quoted_strings(text: str) -> Iterator[str]:

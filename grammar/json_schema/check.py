@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 from ..errors import GrammarError, together
 from .documents import push
 from .keywords import (
@@ -58,6 +58,8 @@ def check_schema(documents: Documents, visit: Visitor | None = None) -> None:
     dynamic: set[str] = set()
     reached: dict[Place, bool] = {}
     stack: list[tuple[Any, Resource, Path]] = [(root.schema, root, ())]
+    keep(stack)
+    keep(reached)
     while stack and len(errors) < MAX_ERRORS:
         _go_over(documents, stack, visit, errors, dynamic, reached)
         if dynamic:
@@ -128,11 +130,15 @@ def _check(
 ) -> None:
     known = resource.keywords
     alone = resource.draft <= DRAFT_7 and "$ref" in schema
+    n_unknown = 0
     for keyword, value in schema.items():
         number = known.get(keyword)
         if number is None:
             if type(keyword) is not str:
                 _check_name(keyword, resource, path)
+            n_unknown += 1
+            if not n_unknown & 0xFF:
+                tick()
             continue
         kind = number
         if kind == ANY:
@@ -260,7 +266,12 @@ def in_order(errors: list[GrammarError], documents: Documents) -> list[GrammarEr
             key = token.replace("~1", "/").replace("~0", "~")
             if isinstance(value, dict) and key in value:
                 if id(value) not in indexes:
-                    indexes[id(value)] = {str(name): index for index, name in enumerate(value)}
+                    own = indexes[id(value)] = {}
+                    keep(own)
+                    for index, name in enumerate(value):
+                        own[str(name)] = index
+                        if not index & 0xFF:
+                            tick()
                 found.append(indexes[id(value)][key])
                 value = value[key]
             elif isinstance(value, list) and key.isdigit() and int(key) < len(value):

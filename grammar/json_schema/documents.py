@@ -16,7 +16,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 from ..errors import GrammarError, GrammarLimitError, shown_pointer
 from .keywords import (
     ANY,
@@ -107,6 +107,7 @@ class Documents:
         `registry`: a mapping from URIs to schemas, or a `referencing.Registry`. `remote`: what was read of it before.
         `own`: how the text of the schema spells its strings.
         """
+        keep(self)
         if registry is not None:
             check_registry(registry)
         self._draft = draft

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 from ...earley._engine import Engine
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ..errors import GrammarError, GrammarLimitError
@@ -72,6 +72,7 @@ def load(documents: Documents, options: Options, limits: Limits) -> tuple[Engine
         else:
             engine = Engine(Regexes())
             loader = SchemaLoader(algebra, engine)
+        keep(engine)
         engine.finish(loader.start(algebra.place(documents.root)))
     except GrammarLimitError:
         raise
@@ -108,6 +109,7 @@ class SchemaLoader:
 
     def __init__(self, algebra: Algebra, engine: Engine, around: SchemaLoader | None = None) -> None:
         """around: with the option `indent`, the loader of the values that this one's are members and items of."""
+        keep(self)
         options = self.options = algebra.options
         self.style = options.style
         self.own = algebra.documents.own

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from ...earley._meter import tick
 from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
+from ..loading import frozen, pieces
 from .endings import Atom, Endings
 from .finite import n_texts, words
 from .shapes import FALSE, TRUE
@@ -95,11 +96,11 @@ class ObjectRules:
         self.loader = loader
         self.shape = shape
         self.known: dict[State, int] = {}
-        self.names = [(name, value) for name, value in shape.named if value != FALSE]
+        self.names = [one for piece in pieces(shape.named) for one in piece if one[1] != FALSE]
         self.origin = origin  # see `SchemaLoader.scalar`
         self.n_ordered = sum(value != FALSE for _, value in shape.named[:n_ordered])
         # (In time linear in the number of names: a sum of powers of two is not.)
-        required = ["1" if name in shape.required else "0" for name, _ in reversed(self.names)]
+        required = ["1" if name in shape.required else "0" for piece in pieces(self.names[::-1]) for name, _ in piece]
         self.required = int("".join(required) or "0", 2)
         # From this number of members on, the number does not matter: all such states are one.
         self.settled = max(shape.least, 1) if shape.most is None else shape.most + 1
@@ -136,7 +137,7 @@ class ObjectRules:
     def other_keys(self) -> Texts:
         """Return the keys that have no name and may be written."""
         shape = self.shape
-        others = Texts(but=frozenset([name for name, _ in shape.named])) if shape.named else ALL_TEXTS
+        others = Texts(but=frozen([name for name, _ in shape.named])) if shape.named else ALL_TEXTS
         for keys, value in shape.for_all:
             if value == FALSE:
                 others = others.difference(keys)
@@ -202,6 +203,7 @@ class ObjectRules:
         loader = self.loader
         found: list[int] = []
         for name, value in names if required else ():
+            tick()
             if name not in required or (not has_surrogate(name) and is_something(loader.algebra, value)):
                 continue
             symbol = loader.value(value)

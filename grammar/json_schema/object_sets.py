@@ -402,6 +402,7 @@ class ObjectSets(OfAlgebra):
         """Return the shape in a simple form; None if it is quick to see that no object has it."""
         is_nothing = self.algebra.is_nothing
         for name in required:
+            tick()
             if is_nothing(named[name]):
                 return None
         if exists:

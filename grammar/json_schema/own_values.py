@@ -21,7 +21,7 @@ from ..json.numbers import (
     listed,
     number_set,
 )
-from ..loading import frozen
+from ..loading import distinct, frozen
 from .keywords import DRAFT_4, DRAFT_NAMES, count
 from .read import own_spelling
 from .shapes import (
@@ -182,7 +182,7 @@ def object_shape(algebra: Meaning, place: Place, is_negated: bool = False) -> Ob
                 if refused.has(name):
                     named[name] = FALSE
             for_all.append(ForAll(refused, FALSE))
-    required = frozenset(schema.get("required", ()) if isinstance(schema.get("required"), list) else ())
+    required = frozen(schema.get("required", ()) if isinstance(schema.get("required"), list) else ())
     for name in schema.get("required", ()) if required else ():
         tick()
         if name not in named:
@@ -279,8 +279,8 @@ def constants(algebra: Meaning, values: list[Any], is_number: bool = False) -> V
         booleans,
         found,
         Texts(frozen(words)) if words else NO_TEXTS,
-        tuple(dict.fromkeys(arrays)),
-        tuple(dict.fromkeys(objects)),
+        tuple(distinct(arrays)),
+        tuple(distinct(objects)),
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 from ..errors import GrammarError, GrammarLimitError
 from ..json.reader import loads
 from ..loading import pieces
@@ -169,6 +169,8 @@ def copied(given: Any, what: str = "the schema") -> Any:
     """Return a copy of mappings and sequences as plain dicts and lists. Other values are shared."""
     result = [given]
     stack: list[tuple[Any, int]] = [(result, 0)]  # copies whose values are not copied yet, and how deep they are
+    keep(result)
+    keep(stack)
     while stack:
         made, depth = stack.pop()
         if depth > MAX_DEPTH:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ..errors import GrammarError, RegexSyntaxError, together
@@ -18,6 +18,7 @@ from ..json.formats import NARROWED as NARROWED_FORMATS
 from ..json.formats import FormatRefusal
 from ..json.number_spellings import number_tree
 from ..json.numbers import INTEGERS, listed
+from ..loading import pieces
 from ..regex.lower import lower
 from .check import MAX_ERRORS, check_schema, in_order
 from .own_values import format_tree, numbers_of
@@ -168,6 +169,8 @@ class Refusals:
         """Return why some of the values cannot be written; nothing if all can."""
         stack = list(values)
         words: list[str] = []
+        keep(stack)
+        keep(words)
         while stack:
             if not len(stack) & 0xFF:
                 tick()
@@ -181,8 +184,9 @@ class Refusals:
                 stack += value.values()
             elif is_long(value):
                 self.check_numbers(listed([value]))
-        if words and has_surrogate("".join(words)):  # one text is searched faster than many
-            return "a lone surrogate is no character of a text that a model writes"
+        for piece in pieces(words):
+            if has_surrogate("".join(piece)):  # one text is searched faster than many
+                return "a lone surrogate is no character of a text that a model writes"
         return ""
 
     # What stands under a negation.

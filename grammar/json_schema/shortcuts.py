@@ -57,7 +57,7 @@ def is_shallow(algebra: Meaning, term: int) -> bool:
     kind = algebra.kinds[term >> 1]
     part = algebra.parts[term >> 1]
     if kind != BOTH:
-        return kind != PLACE or APPLICATORS.isdisjoint(part.schema)
+        return kind != PLACE or part.schema.keys().isdisjoint(APPLICATORS)
     if len(part) > MAX_NEAR:
         return False
     return not [one for one in part if not is_shallow(algebra, one)]
@@ -111,14 +111,14 @@ def _has_value(algebra: Meaning, place: Place, depth: int) -> bool:
         if not values:
             return False
         return values[0] is None or isinstance(values[0], bool) or (isinstance(values[0], str) and values[0].isascii())
-    if not APPLICATORS.isdisjoint(schema):
+    if not schema.keys().isdisjoint(APPLICATORS):
         return False
     for one in (kind,) if isinstance(kind, str) else kind:
         if one in ("null", "boolean"):
             return True
-        if one == "string" and STRINGS.isdisjoint(schema):
+        if one == "string" and schema.keys().isdisjoint(STRINGS):
             return True
-        if one in ("number", "integer") and NUMBERS.isdisjoint(schema):
+        if one in ("number", "integer") and schema.keys().isdisjoint(NUMBERS):
             return True
         if one == "array" and not schema.get("minItems") and "contains" not in schema:
             return True
@@ -148,7 +148,7 @@ def is_near(algebra: Meaning, term: int) -> bool:
 
 
 def _is_near_place(algebra: Meaning, place: Place) -> bool:
-    if APPLICATORS.isdisjoint(place.schema):
+    if place.schema.keys().isdisjoint(APPLICATORS):
         return True
     schema = algebra.keywords(place)
     for keyword in APPLICATORS & schema.keys():

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import ref
 
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 from ..errors import GrammarError, GrammarLimitError
 from ..json.numbers import exact
 from .read import own_spelling
@@ -45,16 +45,17 @@ class Terms:
     """The terms of one schema."""
 
     def __init__(self, documents: Documents, options: Options, dropped: Dropped, limits: Limits) -> None:
+        keep(self)
         self.limits = limits
         self.documents = documents
         self.options = options
         self.is_plain = options.number_style.plain  # whether constants and integers are spelled plainly
         self.dropped = dropped
         # The keywords that remain at places where some are dropped.
-        self.weakened = {
-            place: {name: value for name, value in place.keywords.items() if name not in left_out}
-            for place, left_out in dropped.items()
-        }
+        self.weakened = {}
+        for place, left_out in dropped.items():
+            tick()
+            self.weakened[place] = {name: value for name, value in place.keywords.items() if name not in left_out}
         # By term // 2: its kind, and what it is made of.
         self.kinds: list[int] = [BOTH]
         self.parts: list[Any] = [()]

@@ -16,7 +16,9 @@ import json
 from decimal import Decimal
 from typing import Any
 
+from ...earley._meter import tick
 from ..errors import REFUSED, GrammarError, Reason, Row
+from ..loading import PIECE
 from .keywords import DRAFT_7, DRAFT_2020
 
 SHOWN_CHARS = 60
@@ -124,7 +126,15 @@ def counted(schema: dict[str, Any], resource: Resource) -> dict[str, Any]:
         return {"$ref": schema["$ref"]}
     if schema.keys() <= known.keys():
         return schema
-    return {name: value for name, value in schema.items() if name in known}
+    if len(schema) <= PIECE:
+        return {name: value for name, value in schema.items() if name in known}
+    found = {}
+    for index, name in enumerate(schema):
+        if name in known:
+            found[name] = schema[name]
+        if not index & 0xFF:
+            tick()
+    return found
 
 
 def is_reference(schema: Any) -> bool:

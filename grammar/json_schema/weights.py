@@ -11,6 +11,7 @@ from __future__ import annotations
 from math import log2
 from typing import TYPE_CHECKING
 
+from ...earley._meter import tick
 from ..json.number_spellings import n_remainders
 from .survey import n_sides
 from .tree import is_reference
@@ -45,7 +46,12 @@ class Weights:
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
-        self.choices = {place: bits for place in survey.edges if (bits := choice_of(survey, place))}
+        self.choices: dict[Place, float] = {}
+        for place in survey.edges:
+            tick()
+            bits = choice_of(survey, place)
+            if bits:
+                self.choices[place] = bits
         self.multiples: dict[object, float] = {}
         self.patterns: dict[object, float] = {}
         if len(survey.multiples) > 1:
@@ -128,6 +134,7 @@ class Weights:
             met: set[Place] = set()
             stack = [place]
             while stack:
+                tick()
                 one = stack.pop()
                 if not self.is_near(one) or one in met:
                     continue
@@ -178,6 +185,7 @@ class Above:
         self.holders: dict[Place, Place | None] = {}  # the innermost place around a place
         self.referring: dict[Place, list[Place]] = {}  # the places that refer to one
         for one, targets in survey.targets.items():
+            tick()
             for target in targets:
                 self.referring.setdefault(target, []).append(one)
 
@@ -188,6 +196,7 @@ class Above:
         found = set(places)
         waiting = list(places)
         while waiting:
+            tick()
             one = waiting.pop()
             above = self.referring.get(one, [])
             holder = self.holder(one)

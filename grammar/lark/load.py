@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...earley._meter import tick
+from ...earley._meter import keep, keep_circular, tick
 from ...earley.limits import DEFAULT, Limits
 from ...trie.errors import shortened
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
-from ..loading import distinct
+from ..loading import PIECE, distinct
 from ..model.compile import compile_model
 from ..model.model import Model, Symbols
 from ..model.repetition import Alternatives, counted, group, repeat_into
@@ -111,6 +111,7 @@ class LarkLoader:
         self.embedded: Embedded | None = None if around is None else around.embedded
         # Rules that have a symbol. They get their productions in this order.
         self.pending: list[tuple[int, Definition, Scope, Environment | None]] = []
+        keep_circular(self)
 
     def load(self, start: str) -> Engine:
         self.collect()
@@ -341,12 +342,16 @@ class LarkLoader:
         """Return the sequences of symbols that `tree` stands for. A choice directly within a choice is flattened."""
         if isinstance(tree, Choice):
             flat: list[Symbols] = []
-            for alternative in tree.alternatives:
-                if isinstance(alternative, Choice):
-                    flat += self.alternatives(alternative)
-                else:
-                    flat.append(self.sequence(alternative))
-            return tuple(distinct(flat))
+            try:
+                for alternative in tree.alternatives:
+                    if isinstance(alternative, Choice):
+                        flat += self.alternatives(alternative)
+                    else:
+                        flat.append(self.sequence(alternative))
+                return tuple(distinct(flat))
+            finally:
+                if len(flat) > PIECE:
+                    keep(flat)
         return (self.sequence(tree),)
 
     def sequence(self, tree: Node) -> Symbols:
@@ -354,6 +359,8 @@ class LarkLoader:
         symbols: list[int] = []
         self.append(tree, symbols)
         tick()
+        if len(symbols) > PIECE:
+            keep(symbols)
         return tuple(symbols)
 
     def append(self, tree: Node, symbols: list[int]) -> None:

@@ -24,7 +24,7 @@ single regular expression in `re` for all lexemes.
 
 from __future__ import annotations
 
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 
 # Kinds of lexemes. The first five are values, or begin one. Modules compare them by `<=`.
 RULE = 0  # with modifiers, if any: ?name !name
@@ -74,7 +74,8 @@ class _Scanner:
 
     def all(self, begins: list[int] | None) -> tuple[list[str], bytearray]:
         """Return all lexemes with their kinds. Append their offsets to `begins`, if given."""
-        lexemes = []
+        lexemes: list[str] = []
+        keep(lexemes)
         kinds = bytearray()
         nothing = NOTHING
         while True:

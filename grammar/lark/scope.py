@@ -17,9 +17,10 @@ If a text imports another one twice, that is one scope. If two texts import it, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...earley._meter import tick
+from ...earley._meter import keep_circular, tick
 from ..errors import GrammarError, GrammarLimitError
 from ..source import did_you_mean
 from .mistakes import MIXED_CASE_HINT, mixed_case
@@ -123,6 +124,7 @@ class Scope:
         self.symbols: dict[str, int] = {}
         self.extended: dict[str, Choice] = {}  # the alternatives of definitions that `%extend` has changed, by name
         self.failed: set[str] = set()  # names whose definition or import is an error, if all errors are collected
+        keep_circular(self)
 
     # Looking up.
 
@@ -181,9 +183,9 @@ class Scope:
             if rest.startswith(prefix):
                 yield child, underscore + rest[len(prefix) :]
 
-    def names(self) -> list[str]:
+    def names(self) -> Iterator[str]:
         """Return the names that can be used here, for hints."""
-        return [*self.definitions, *self.imported, *(self.library.names() if self.library else ())]
+        return chain(self.definitions, self.imported, self.library.names() if self.library else ())
 
     # Filling.
 

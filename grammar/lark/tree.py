@@ -6,6 +6,7 @@ classes and, compiled, extension types (`lark/tree.pxd`), because a grammar make
 
 from __future__ import annotations
 
+from ...earley._meter import keep
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError, GrammarLimitError
 from ..source import GrammarWarning, SourceText
@@ -356,6 +357,7 @@ class ParsedGrammar:
         base: int = 0,
     ) -> None:
         """If `around` is given, `text` is a part of its text, beginning at offset `base`."""
+        keep(self)
         self.limits = limits
         self.source: SourceText = SourceText(text, name) if around is None else around.source
         self._inner: str | None = None if around is None else text

@@ -22,12 +22,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...earley._engine import Engine
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ...earley.limits import DEFAULT
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError, together
-from ..loading import distinct
+from ..loading import PIECE, distinct, pieces
 from ..regex.ast import Literal, Node
 from ..regex.lower import exceeded, lower
 from .model import HELPER, IGNORED, RULE, SPECIAL, TERMINAL, Model, Symbols
@@ -57,11 +57,23 @@ def reachable(productions: list[list[Symbols]], start: int) -> list[int]:
     for symbol in order:  # grows while it is read
         for rhs in productions[symbol]:
             tick()
-            for part in rhs:
+            for index, part in enumerate(rhs):
                 if part not in seen:
                     seen.add(part)
                     order.append(part)
+                if not ~index & 0xFFF:
+                    tick()
     return order
+
+
+def with_only(productive: set[int], alternatives: list[Symbols]) -> list[Symbols]:
+    """Return the alternatives without those that have an unproductive symbol."""
+    found: list[Symbols] = []
+    for rhs in alternatives:
+        tick()
+        if productive.issuperset(rhs):
+            found.append(rhs)
+    return found
 
 
 class _Compiler:
@@ -79,6 +91,7 @@ class _Compiler:
         """By ignored terminal that matches some text: its regex node."""
         self.found_later: Later | None = None
         """The terminals for texts of which the parser finds out what must follow."""
+        keep(self)
 
     def run(self, start: int) -> Engine:
         model = self.model
@@ -87,7 +100,9 @@ class _Compiler:
             if not lhs & 0x3F or len(alternatives) > 0xFF:
                 tick()
             if len(alternatives) > 1:
-                productions[lhs] = [rhs for rhs in distinct(alternatives) if rhs != (lhs,)]
+                productions[lhs] = [rhs for piece in pieces(distinct(alternatives)) for rhs in piece if rhs != (lhs,)]
+                if len(alternatives) > PIECE:
+                    keep(alternatives)
             elif alternatives and alternatives[0] == (lhs,):
                 productions[lhs] = []
         reached = reachable(productions, start)
@@ -106,8 +121,7 @@ class _Compiler:
                     self.warn_unproductive(symbol)
                     productions[symbol] = []
                 elif productions[symbol]:
-                    tick()
-                    productions[symbol] = [rhs for rhs in productions[symbol] if productive.issuperset(rhs)]
+                    productions[symbol] = with_only(productive, productions[symbol])
             before = reached
             reached = reachable(productions, start)
             self.warn_unreachable(before, productive.intersection(reached))
@@ -207,6 +221,7 @@ class _Compiler:
         """Return those of the reached symbols that derive some text. `terminals` are those that match some text."""
         productive = set(terminals)
         waiting: dict[int, list[list[int]]] = {}  # by symbol: its productions, each [n missing symbols, left-hand side]
+        keep(waiting)
         agenda = []
         for lhs in reached:
             if not lhs & 0xFF:
@@ -216,11 +231,16 @@ class _Compiler:
         for lhs in reached:
             for rhs in self.productions[lhs]:
                 tick()
-                missing = [part for part in rhs if part not in productive]
+                if len(rhs) > PIECE:
+                    missing = [part for piece in pieces(rhs) for part in piece if part not in productive]
+                else:
+                    missing = [part for part in rhs if part not in productive]
                 if missing:
                     entry = [len(missing), lhs]
                     for part in missing:
                         waiting.setdefault(part, []).append(entry)
+                        if len(missing) > PIECE:
+                            tick()
                 elif lhs not in productive:
                     productive.add(lhs)
                     agenda.append(lhs)
@@ -351,8 +371,7 @@ class _Compiler:
                 f"check the terminals with lookaheads, such as `{model.names[first]}`",
             )
         for symbol in reached:
-            tick()
-            self.productions[symbol] = [rhs for rhs in self.productions[symbol] if productive.issuperset(rhs)]
+            self.productions[symbol] = with_only(productive, self.productions[symbol])
         reached = reachable(self.productions, result.start)
         return self.build(result.start, reached, {} if result.explicit else self.ignored)
 
@@ -381,7 +400,10 @@ class _Compiler:
         for symbol in reached:
             for rhs in self.productions[symbol]:
                 tick()
-                engine.add_production(ids[symbol], [ids[part] for part in rhs])
+                if len(rhs) > PIECE:
+                    engine.add_production(ids[symbol], [ids[part] for piece in pieces(rhs) for part in piece])
+                else:
+                    engine.add_production(ids[symbol], [ids[part] for part in rhs])
         self.finish(engine, ids[start], ignored)
         return engine
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from ..source import MAX_WARNINGS
@@ -88,6 +88,7 @@ class Model:
         self.commits: dict[int, int] = {}  # by terminal that commits: the rule that begins with it, or the terminal
         self.warnings: list[GrammarWarning] = []
         self._n_more_warnings = 0
+        keep(self)
 
     def terminal(self, name: str, tree: Node, origin: Any) -> int:
         """Add a terminal. `name` is for messages and need not be unique."""

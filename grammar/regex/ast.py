@@ -15,6 +15,8 @@ attributes.
 
 from __future__ import annotations
 
+from ...earley._meter import tick
+
 Ranges = tuple[tuple[int, int], ...]
 """Code points as inclusive (first, last) pairs: sorted, disjoint, not touching."""
 
@@ -38,6 +40,7 @@ class Node:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
+        tick()
         return type(self) is type(other) and self._fields() == other._fields()  # type: ignore[attr-defined, unused-ignore]
 
     def __hash__(self) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...earley._engine import Engine
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 from ...earley._regex import Regexes
 from ..errors import GrammarError, too_long
 from ..loading import in_order, pieces
@@ -39,6 +39,7 @@ def read(choices: Iterable[str], limits: Limits) -> list[str]:
     if isinstance(choices, (str, bytes)):
         raise TypeError(f"choices must be a list of strings, not one {type(choices).__name__}; put it into a list")
     found: set[str] = set()
+    keep(found)
     total = 0
     for index, choice in enumerate(choices):
         if not isinstance(choice, str):
@@ -57,9 +58,10 @@ def read(choices: Iterable[str], limits: Limits) -> list[str]:
 def load(choices: list[str]) -> Engine:
     """Return the engine for the language of the choices, which `read` has returned."""
     try:
-        words = [
-            choice.encode() for piece in pieces(choices) for choice in piece
-        ]  # sorted as the texts are: UTF-8 keeps the order
+        words: list[bytes] = []
+        keep(words)
+        for piece in pieces(choices):  # sorted as the texts are: UTF-8 keeps the order
+            words += [choice.encode() for choice in piece]
     except UnicodeEncodeError as error:
         shown = error.object if len(error.object) <= 40 else error.object[:40] + "..."
         raise GrammarError(f"the choice {shown!r} has a lone surrogate, which no text can have") from None

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...earley._meter import tick
 from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
 from . import codepoints
@@ -414,6 +415,7 @@ class _Builder(Program):
         order = [start]
         places = {start: 0}
         for i in order:  # grows while it is read
+            tick()
             for after in self.successors(i):
                 if after not in places:
                     places[after] = len(order)
@@ -421,10 +423,12 @@ class _Builder(Program):
         asks = [1 << (self.first[i] >> 1) if self.ops[i] == BEHIND else 0 for i in order]
         before: list[list[int]] = [[] for _ in order]
         for place, i in enumerate(order):
+            tick()
             for after in self.successors(i):
                 before[places[after]].append(place)
         waiting = [place for place, mask in enumerate(asks) if mask]
         while waiting:
+            tick()
             place = waiting.pop()
             for previous in before[place]:
                 if asks[place] & ~asks[previous]:

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
+from ..loading import pieces
 from .ast import MAX_DEPTH, And, Atomic, Behind, Concat, Escaped, Look, Node, Not, Repeat, Substring, Union, Whole
 from .lookbehind import without_lookbehind
 from .plain import Plain
@@ -130,17 +131,27 @@ def exceeded(tree: Node, limits: Limits) -> str:
     This is for limits that the user has lowered: the parsers of regular expressions enforce the default ones, which
     cannot be raised. Linear in the size of the tree as written.
     """
-    agenda = [(tree, 0)]
-    while agenda:
-        tick()
-        node, depth = agenda.pop()
+    level = [tree]
+    keep(level)
+    depth = 0
+    while level:
         if depth > limits.nesting * LEVELS:
             return "nesting"
-        if isinstance(node, Repeat) and max(node.minimum, node.maximum or 0) > limits.repetitions:
-            return "repetitions"
-        for field in node._fields():
-            parts = field if isinstance(field, tuple) else (field,)
-            agenda += [(part, depth + 1) for part in parts if isinstance(part, Node)]
+        below: list[Node] = []
+        keep(below)
+        for index, node in enumerate(level):
+            if not index & 0x3F:
+                tick()
+            if isinstance(node, Repeat) and max(node.minimum, node.maximum or 0) > limits.repetitions:
+                return "repetitions"
+            for field in node._fields():
+                if isinstance(field, tuple):
+                    for piece in pieces(field):
+                        below += [part for part in piece if isinstance(part, Node)]
+                elif isinstance(field, Node):
+                    below.append(field)
+        level = below
+        depth += 1
     return ""
 
 

@@ -13,9 +13,10 @@ Cost: some 5 µs for a pattern of 30 characters as compiled (`python.pxd` has th
 
 from __future__ import annotations
 
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
+from ..loading import PIECE
 from . import codepoints, lookaround
 from .ast import Atomic, Chars, Concat, Literal, Node, Ranges, Repeat, Union, one_code_point, widths
 
@@ -239,6 +240,8 @@ class _Parser:
             parts.append(Literal("".join(text)))
         if len(parts) == 1:
             return parts[0]
+        if len(parts) > PIECE:
+            keep(parts)
         return Concat(tuple(parts)) if parts else _EMPTY_TEXT
 
     def skip_plain(self) -> None:
@@ -463,6 +466,8 @@ class _Parser:
             if first < 0 or last < first:
                 raise self.error(f"bad character range {pattern[item : self.at]}", item)
             pairs.append((first, last))
+        if len(pairs) > PIECE:
+            keep(pairs)
         ranges = codepoints.normalize(pairs)
         if self.flags & IGNORECASE:
             ranges = codepoints.fold(ranges, self.flags & ASCII != 0)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import random
 from pathlib import Path
 
 import pytest
 
 from earleymask import Grammar, GrammarError, Matcher, Vocabulary
+from earleymask.grammar import other_syntax
 
 GBNF = [
     'root ::= "a"',
@@ -165,3 +167,18 @@ def test_a_path_object_leads_to_what_reads_files() -> None:
         Grammar.from_lark(Path("x.lark"))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"not \w+Path; give its text, path\.read_text\(\)"):
         Grammar.from_json_schema(Path("x.json"))
+
+
+def test_long_texts_are_searched_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    def both(text: str) -> tuple[bool, bool]:
+        return other_syntax.is_gbnf(text), other_syntax.is_lark(text)
+
+    choose = random.Random(1)
+    lines = ['root ::= "a"', 'start: "b"', "", "|", "x" * 9, '"::="', "  a: b", "-- b ::= c", "%ignore x"]
+    for _ in range(300):
+        text = "\n".join(choose.choices(lines, k=choose.randrange(8)))
+        at_once = both(text)
+        for window in (9, 14, 30):  # no less than a name and the sign after it
+            with monkeypatch.context() as patch:
+                patch.setattr(other_syntax, "WINDOW", window)
+                assert both(text) == at_once, text

@@ -1,0 +1,212 @@
+"""Free large structures of Python objects in pieces, so that other threads can run in between.
+
+The last reference to a list of a million objects frees all of them at once, and everything that only they refer to.
+That takes a tenth of a second, in which no other thread runs. `free` does the same from the outside to the inside: it
+takes references to the parts of an object, frees the object, which then frees no part, and continues with the parts. Of
+long lists, dicts and sets it takes some items at a time.
+"""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from cpython.set cimport PySet_Add
+
+from earleymask.earley._meter cimport let_others_run, tick, turn_is_due
+
+cdef extern from "Python.h":
+    frozenset PyFrozenSet_New(void* items)
+
+cdef extern from *:
+    """
+    #if defined(Py_GIL_DISABLED)
+    #define EARLEYMASK_ONLY_ONE(o) 0
+    #else
+    #define EARLEYMASK_ONLY_ONE(o) (Py_REFCNT(o) == 1)
+    #endif
+
+    /* References to objects that are to be freed. */
+    typedef struct { PyObject **items; size_t n, capacity; } earleymask_stack;
+
+    /* Push an object, and a reference to it. Without memory for that, it is freed with what refers to it. */
+    static void earleymask_push(earleymask_stack *stack, PyObject *one) {
+        if (stack->n == stack->capacity) {
+            size_t capacity = stack->capacity * 2 + 64;
+            PyObject **items = (PyObject **)PyMem_RawRealloc(stack->items, capacity * sizeof(PyObject *));
+            if (items == NULL) return;
+            stack->items = items;
+            stack->capacity = capacity;
+        }
+        Py_INCREF(one);
+        stack->items[stack->n++] = one;
+    }
+
+    /* For tp_traverse: push a part if nothing else refers to it and it may have parts of its own. */
+    static int earleymask_visit(PyObject *part, void *stack) {
+        if (EARLEYMASK_ONLY_ONE(part) && PyObject_IS_GC(part)) earleymask_push((earleymask_stack *)stack, part);
+        return 0;
+    }
+
+    /* The same, whatever refers to the part. */
+    static int earleymask_visit_any(PyObject *part, void *stack) {
+        if (PyObject_IS_GC(part) && !PyType_Check(part)) earleymask_push((earleymask_stack *)stack, part);
+        return 0;
+    }
+
+    /* Push the parts of an object to which nothing else refers. */
+    static void earleymask_push_parts(PyObject *whole, earleymask_stack *stack) {
+        traverseproc traverse = Py_TYPE(whole)->tp_traverse;
+        if (traverse != NULL && PyObject_IS_GC(whole)) traverse(whole, earleymask_visit, stack);
+    }
+
+    /* Push all parts of an object, and drop the references that it has to them. */
+    static void earleymask_clear(PyObject *whole, earleymask_stack *stack) {
+        PyTypeObject *type = Py_TYPE(whole);
+        if (type->tp_traverse == NULL || type->tp_clear == NULL || !PyObject_IS_GC(whole)) return;
+        type->tp_traverse(whole, earleymask_visit_any, stack);
+        type->tp_clear(whole);
+    }
+
+    /* Move items of a tuple, to which nothing else refers, to a list. */
+    static int earleymask_move_items(PyObject *whole, Py_ssize_t begin, Py_ssize_t end, PyObject *found) {
+        PyObject_GC_UnTrack(whole);
+        for (Py_ssize_t i = begin; i < end; i++) {
+            PyObject *item = PyTuple_GET_ITEM(whole, i);
+            if (PyList_Append(found, item) < 0) return -1;
+            PyTuple_SET_ITEM(whole, i, NULL);
+            Py_DECREF(item);
+        }
+        return 0;
+    }
+    """
+    ctypedef struct Stack "earleymask_stack":
+        PyObject** items
+        size_t n
+    bint only_one "EARLEYMASK_ONLY_ONE"(PyObject* one) noexcept
+    void push "earleymask_push"(Stack* stack, object one) noexcept
+    void push_parts "earleymask_push_parts"(object whole, Stack* stack) noexcept
+    void clear "earleymask_clear"(object whole, Stack* stack) noexcept
+    int move_items "earleymask_move_items"(object whole, Py_ssize_t begin, Py_ssize_t end, list found) except -1
+    void PyMem_RawFree(void* memory) noexcept
+
+cdef enum:
+    PIECE = 1 << 12             # items of one list, tuple, dict or set that are freed at once: it takes less than 1 ms
+
+
+def free(list given, circular=()):
+    """Empty a list, and free its items in pieces, with all to which nothing else refers.
+
+    `circular`: objects in circles of references, whose references are dropped, whatever refers to them.
+    What a handler of a signal raises in the meantime is raised at the end.
+    """
+    cdef Freeing freeing = Freeing()
+    for one in circular:
+        clear(one, &freeing.stack)
+    for one in given:
+        push(&freeing.stack, one)
+    one = None
+    given.clear()
+    freeing.run()
+    if freeing.error is not None:
+        raise freeing.error
+
+
+def frozen_in_pieces(items) -> frozenset:
+    """Return the set of many items."""
+    cdef frozenset found = PyFrozenSet_New(NULL)
+    cdef Py_ssize_t n = 0
+    for item in items:
+        PySet_Add(found, item)
+        n += 1
+        if not n % PIECE:
+            tick()
+    return found
+
+
+cdef class Freeing:
+    cdef Stack stack            # what is to be freed, unless something else refers to it
+    cdef object error           # what the handler of a signal has raised
+
+    def __dealloc__(self):
+        while self.stack.n:                                 # after an error only
+            self.stack.n -= 1
+            Py_XDECREF(self.stack.items[self.stack.n])
+        PyMem_RawFree(self.stack.items)
+
+    cdef int run(self) except -1:
+        cdef PyObject* whole
+        cdef size_t n = 0
+        while self.stack.n:
+            n += 1
+            if not n % 16:
+                self.rest()
+            self.stack.n -= 1
+            whole = self.stack.items[self.stack.n]
+            if only_one(whole):
+                try:
+                    self.take_apart(<object> whole)
+                except MemoryError:
+                    pass                                    # it is freed at once
+            Py_XDECREF(whole)
+        return 0
+
+    cdef int take_apart(self, object whole) except -1:
+        """Push the parts of an object that is about to be freed. If it has many, remove some and push them, and the
+        object itself."""
+        cdef Py_ssize_t n, begin
+        cdef list piece
+        kind = type(whole)
+        if kind is list:
+            n = len(<list> whole)
+            if n > PIECE:
+                piece = (<list> whole)[n - PIECE:]
+                del (<list> whole)[n - PIECE:]
+                return self.divided(whole, piece)
+        elif kind is dict:
+            if len(<dict> whole) > PIECE:
+                piece = []
+                for n in range(PIECE):
+                    key, value = (<dict> whole).popitem()
+                    piece.append(key)
+                    piece.append(value)
+                key = value = None
+                return self.divided(whole, piece)
+        elif kind is set:
+            if len(<set> whole) > PIECE:
+                piece = []
+                for n in range(PIECE):
+                    piece.append((<set> whole).pop())
+                return self.divided(whole, piece)
+        elif kind is tuple:
+            n = len(<tuple> whole)
+            if n > PIECE:
+                for begin in range(0, n, PIECE):
+                    piece = []
+                    move_items(whole, begin, min(begin + PIECE, n), piece)
+                    push(&self.stack, piece)
+                    self.rest()
+                return 0
+        elif kind is frozenset and len(<frozenset> whole) > PIECE:
+            piece = []
+            for value in whole:
+                piece.append(value)
+                if len(piece) == PIECE:
+                    push(&self.stack, piece)
+                    piece = []
+                    self.rest()
+            push(&self.stack, piece)
+            return 0
+        push_parts(whole, &self.stack)
+        return 0
+
+    cdef int divided(self, object whole, list piece) except -1:
+        push(&self.stack, whole)
+        push(&self.stack, piece)
+        return self.rest()
+
+    cdef int rest(self) except -1:
+        """Let other threads run if it is time."""
+        if turn_is_due():
+            try:
+                let_others_run()
+            except BaseException as error:
+                self.error = error
+        return 0

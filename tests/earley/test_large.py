@@ -1,0 +1,172 @@
+"""Large structures are freed in pieces: all of what nothing else refers to, and nothing else."""
+
+import gc
+import signal
+import threading
+import weakref
+from typing import Any
+
+import pytest
+
+from earleymask.earley._large import free, frozen_in_pieces
+
+MANY = 20_000
+
+
+class Node:
+    """An object that can be referred to weakly."""
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
+
+
+class Slotted:
+    __slots__ = ("__weakref__", "part")
+
+    def __init__(self, part: Any) -> None:
+        self.part = part
+
+
+def nested(inner: Any) -> list[Any]:
+    """Return containers of each kind, large and small ones, around `inner`."""
+    return [
+        [inner],
+        [[i] for i in range(MANY)] + [[inner]],
+        {i: [i] for i in range(MANY)} | {"x": inner},
+        {inner: 1},
+        {*range(MANY), inner},
+        frozenset([*range(MANY), inner]),
+        tuple([[i] for i in range(MANY)] + [[inner]]),
+        Node(inner, [Slotted((inner, {"a": inner}))]),
+        (part for part in [inner]),
+        lambda: inner,
+    ]
+
+
+@pytest.fixture(autouse=True)
+def without_collector() -> Any:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_everything_is_freed_that_nothing_else_refers_to() -> None:
+    inner = Node()
+    given = nested(inner)
+    watched = weakref.ref(inner)
+    del inner
+    free(given)
+    assert given == []
+    assert watched() is None
+
+
+def test_what_something_else_refers_to_remains_as_it_was() -> None:
+    inner = Node()
+    kept = nested(inner)
+    shown = repr(kept[1:7])
+    given = [*kept, [kept[1], [kept[2], {"a": kept[6]}]]]
+    free(given)
+    assert repr(kept[1:7]) == shown
+    assert kept[7].parts[0] is inner and next(kept[8]) is inner and kept[9]() is inner
+    watched = weakref.ref(inner)
+    del inner, kept
+    assert watched() is None
+
+
+def test_an_object_that_occurs_often_is_freed_once() -> None:
+    inner = [Node()]
+    watched = weakref.ref(inner[0])
+    given = [inner, inner, [inner, inner], {"a": inner, "b": [inner] * MANY}]
+    del inner
+    free(given)
+    assert watched() is None
+
+
+def test_circles_are_broken_where_the_caller_says() -> None:
+    first, second = Node(), Node()
+    first.parts, second.parts = (second, [1]), (first,)
+    watched = weakref.ref(first), weakref.ref(second)
+    circular = [first]
+    del first, second
+    free([], circular)
+    assert watched[1]() is None
+    circular.clear()
+    assert watched[0]() is None
+
+
+def test_deep_structures_are_freed() -> None:
+    inner = Node()
+    watched = weakref.ref(inner)
+    whole: Any = inner
+    for _ in range(300_000):
+        whole = (whole,)
+    given = [whole]
+    del whole, inner
+    free(given)
+    assert watched() is None
+
+
+def test_finalizers_find_what_they_refer_to() -> None:
+    seen = []
+
+    class Final(Node):
+        def __del__(self) -> None:
+            seen.append(self.parts[0][0])
+
+    given = [[Final([i], {"a": [i]})] for i in range(50)]
+    free(given)
+    assert sorted(seen) == list(range(50))
+
+
+def test_other_threads_run_meanwhile() -> None:
+    n_wakings = 0
+    done = threading.Event()
+
+    def wake() -> None:
+        nonlocal n_wakings
+        while not done.wait(0.0005):
+            n_wakings += 1
+
+    given = [[{i: [i]} for i in range(1_000_000)]]
+    thread = threading.Thread(target=wake)
+    thread.start()
+    n_wakings = 0
+    free(given)
+    n_found = n_wakings
+    done.set()
+    thread.join()
+    assert n_found > 3
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")
+def test_what_a_handler_raises_is_raised_when_all_is_freed() -> None:
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    inner = Node()
+    watched = weakref.ref(inner)
+    given = [[inner, *[{i: [i]} for i in range(300_000)]]]
+    del inner
+    before = signal.signal(signal.SIGVTALRM, interrupt)
+    try:
+        with pytest.raises(Interrupted):  # noqa: PT012
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0.005)  # of processor time
+            free(given)
+            while True:
+                pass
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+    assert given == [] and watched() is None
+
+
+def test_a_set_made_in_pieces() -> None:
+    for n in (0, 1, MANY, 3 * MANY):
+        items = [str(i % 30_000) for i in range(n)]
+        found = frozen_in_pieces(items)
+        assert type(found) is frozenset and found == frozenset(items)
+    with pytest.raises(TypeError):
+        frozen_in_pieces([[]])  # type: ignore[list-item]
