@@ -134,7 +134,8 @@ cdef int take_turn() except -1:
     if current != NULL:
         # A thread that waits for the lock wakes up every few milliseconds, which is no work of the loading. What is
         # left, such as garbage collection, is.
-        (<Meter> current).started += min(worked, max(waited, 0) // 20)
+        if (<Meter> current).started:
+            (<Meter> current).started += min(worked, max(waited, 0) // 20)
         (<Meter> current).look_at_clock()   # if this raises, so does the next `tick`
         if (<Meter> current).turns_left:
             (<Meter> current).turns_left -= 1

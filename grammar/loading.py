@@ -5,6 +5,7 @@ See `earley/_meter.pyx` for what `tick` does, and why.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from random import Random
@@ -27,12 +28,13 @@ class loading:
     """`with loading(limits):` bounds the time of the block by `limits.seconds`, and makes a GrammarLimitError of each
     LimitError."""
 
-    __slots__ = ("_timed",)
+    __slots__ = ("_before", "_timed")
 
     def __init__(self, limits: Limits) -> None:
         self._timed = Loading(limits, "loading the grammar")
 
     def __enter__(self) -> None:
+        self._before = sys.exc_info()[1]
         self._timed.__enter__()
 
     def __exit__(
@@ -40,23 +42,25 @@ class loading:
     ) -> None:
         if self._timed.is_long:
             if error is not None:
-                forget_locals(error)
+                forget_locals(error, self._before)
             free(self._timed.kept, self._timed.circular)
         self._timed.__exit__(kind, error, trace)
         if isinstance(error, LimitError) and not isinstance(error, GrammarLimitError):
             raise GrammarLimitError(str(error)).copy_limit(error) from None
 
 
-def forget_locals(error: BaseException) -> None:
-    """Clear the variables of the calls that an error has ended. Otherwise they would keep all that was loaded until the
-    error is discarded, and free it at once."""
-    stack = [error]
-    met: set[int] = set()
+def forget_locals(error: BaseException, before: BaseException | None) -> None:
+    """Clear the variables of the calls that an error, or one that led to it, has ended. Otherwise they would keep all
+    that was loaded until the error is discarded, and free it at once. `before`: what was being handled before."""
+    stack: list[BaseException | None] = [error]
+    met = {None, before}
     while stack:
         one = stack.pop()
-        met.add(id(one))
-        clear_frames(one.__traceback__)
-        stack += [other for other in (one.__cause__, one.__context__) if other is not None and id(other) not in met]
+        if one not in met:
+            met.add(one)
+            assert one is not None
+            clear_frames(one.__traceback__)
+            stack += [one.__cause__, one.__context__]
 
 
 PIECE = 1 << 12
