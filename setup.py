@@ -71,20 +71,23 @@ PYTHON_DIRECTIVES = {
 SHARED = f"{PACKAGE}.trie._earleymask_shared"
 # `EARLEYMASK_DEBUG` is read by `trie/_build.pxd`. A release leaves `assert` statements out, as `python -O` does.
 MACROS = [("EARLEYMASK_DEBUG", "1")] if DEBUG else [("EARLEYMASK_DEBUG", "0"), ("CYTHON_WITHOUT_ASSERTIONS", "1")]
-# How much the C compiler optimises: the core, whose loops are C; the modules of `grammar/`, which mostly call the
-# interpreter; and those among them in which first masks spend the most time. gcc 12 compiles `grammar/` twice as fast
-# with -Og as with -O1; the flags after it win back half of what first masks lose by it.
-CORE_FLAGS = HOT_FLAGS = GRAMMAR_FLAGS = ["-O1"] if DEBUG else ["-O3"]
+# How much the C compiler optimises: the core, whose loops are C; what calls it seldom, and the modules of `grammar/` in
+# which first masks spend the most time; the other modules of `grammar/`, which mostly call the interpreter, and what of
+# the core few requests need. gcc 12 compiles twice as fast with -Og as with -O1; the flags after it win back half of
+# what first masks lose by it.
+HOT_FLAGS = WARM_FLAGS = COLD_FLAGS = ["-O1"] if DEBUG else ["-O3"]
 if not (DEBUG or FULL):
-    CORE_FLAGS = ["-O2"]
-    HOT_FLAGS = ["-O1"]
-    GRAMMAR_FLAGS = ["-Og", "-fguess-branch-probability", "-freorder-blocks", "-finline-functions-called-once"]
-HOT_MODULES = {
-    "json_schema": ("check", "object_sets", "shortcuts", "terms", "value_sets"),
-    "lark": ("expressions", "load", "scan", "tree"),
-    "model": ("compile",),
+    HOT_FLAGS = ["-O2"]
+    WARM_FLAGS = ["-O1"]
+    COLD_FLAGS = ["-Og", "-fguess-branch-probability", "-freorder-blocks", "-finline-functions-called-once"]
+WARM_MODULES = {
+    "earley": ("_cuts", "_engine", "_matcher", "_token_ids"),
+    "grammar.json_schema": ("check", "object_sets", "shortcuts", "terms", "value_sets"),
+    "grammar.lark": ("expressions", "load", "scan", "tree"),
+    "grammar.model": ("compile",),
 }
-HOT = {f"{PACKAGE}.grammar.{folder}.{name}" for folder, names in HOT_MODULES.items() for name in names}
+WARM = {f"{PACKAGE}.{folder}.{name}" for folder, names in WARM_MODULES.items() for name in names}
+COLD_CORE = {f"{PACKAGE}.earley.{name}" for name in ("_budgets", "_captures", "_explain", "_forget", "_prepare")}
 # Added after the flags of the Python that builds. `-g0`: debug information makes extensions five times as large. `-w`:
 # the warnings are about Cython's C, which nobody edits.
 UNIX_FLAGS = ["-g", "-fno-omit-frame-pointer", "-w"] if DEBUG else ["-g0", "-fomit-frame-pointer", "-w"]
@@ -95,7 +98,7 @@ MSVC_FLAGS = ["/Od", "/Zi"] if DEBUG else ["/O2"]
 # Processes that translate and compile.
 N_JOBS = min(os.cpu_count() or 1, 8)
 # What a build was made with; where it differs from what an earlier one left behind, everything is made anew.
-FLAGS = CORE_FLAGS, sorted(HOT), HOT_FLAGS, GRAMMAR_FLAGS, UNIX_FLAGS, MSVC_FLAGS
+FLAGS = HOT_FLAGS, sorted(WARM), WARM_FLAGS, sorted(COLD_CORE), COLD_FLAGS, UNIX_FLAGS, MSVC_FLAGS
 RECIPE = repr((VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, SHARED, MACROS, FLAGS))
 
 
@@ -221,8 +224,8 @@ class BuildExtensions(build_ext):
         self.force = self.force or not recipe.exists() or recipe.read_text() != RECIPE
         translate(self.extensions)
         for module in self.extensions:
-            flags = GRAMMAR_FLAGS if module.name.startswith(f"{PACKAGE}.grammar.") else CORE_FLAGS
-            flags = HOT_FLAGS if module.name in HOT else flags
+            is_cold = module.name in COLD_CORE or module.name.startswith(f"{PACKAGE}.grammar.")
+            flags = WARM_FLAGS if module.name in WARM else COLD_FLAGS if is_cold else HOT_FLAGS
             msvc = self.compiler.compiler_type == "msvc"
             module.extra_compile_args = MSVC_FLAGS if msvc else [*flags, *UNIX_FLAGS]
             module.extra_link_args = SANITIZERS
