@@ -16,7 +16,7 @@ from ._engine import Engine
 from ._matcher import Matcher
 from ._prepare import Preparation
 from ._regex import Regexes
-from .errors import LimitError, RejectedTokenError
+from .errors import LimitError, MatcherInUseError, RejectedTokenError
 from .explanation import Expectation, Explanation, Nearest
 from .limits import Limits
 
@@ -27,6 +27,7 @@ __all__ = [
     "LimitError",
     "Limits",
     "Matcher",
+    "MatcherInUseError",
     "Nearest",
     "Preparation",
     "Regexes",

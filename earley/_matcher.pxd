@@ -8,6 +8,9 @@ from earleymask.earley._token_ids cimport TokenIds
 from earleymask.earley._walk cimport Walk
 from earleymask.trie._trie cimport TokenTrie
 
+cdef enum:
+    ALONE = -1
+
 cdef class Matcher:
     cdef readonly object grammar
     cdef readonly object vocabulary
@@ -21,11 +24,18 @@ cdef class Matcher:
     cdef tuple eos_token_ids
     cdef TokenIds token_ids         # None if the grammar has no sets of token ids
     cdef Budgets budgets            # None if no terminal of the grammar has one
+    cdef int in_use                 # ALONE if a call has begun and not returned, else how many threads fork it
 
     cdef int set_up(self) except -1
     cdef int begin(self) except -1
     cdef uint32_t position(self) noexcept nogil
-    cdef int acquire(self) except -1    # the engine's lock
+    # A call has the matcher (`in_use`) and the engine's lock. `claim` takes the first, `lock` the second.
+    cdef int acquire(self) except -1
+    cdef void release(self) noexcept
+    cdef int claim(self, bint is_fork=*) except -1
+    cdef int lock(self) except -1
+    cdef void unlock(self) noexcept
+    cdef Matcher copy(self)
     cdef int tidy(self) except -1
     cdef int make_room(self, error) except -1
     cdef Py_ssize_t count_accepted(self, list tokens) except -1
@@ -45,4 +55,3 @@ cdef class Matcher:
     cdef Mask* find_mask(self, uint32_t position) except NULL
     cdef int walk_mask(self, uint32_t position, uint32_t* words) except -1
     cdef uint32_t looked_up(self, uint32_t token) noexcept
-    cdef void release(self) noexcept

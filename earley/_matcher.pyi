@@ -51,8 +51,9 @@ class Matcher:
         VocabularyError: the vocabulary has no EOS token, or lacks special tokens that the grammar names.
         GrammarError: no grammar can be made of what was given.
 
-    A matcher belongs to one sequence, and one thread at a time may use it; other threads may use its forks. Any call
-    can raise `LimitError` if a grammar makes it too much work; the matcher is then as it was before the call.
+    A matcher belongs to one sequence, and one thread at a time may use it; other threads may use its forks. A call
+    raises `MatcherInUseError` if another one has not returned, and `LimitError` if a grammar makes it too much work;
+    the matcher is then as it was before the call.
     """
 
     def __init__(self, grammar: _HasEngine | _Grammar, vocabulary: Vocabulary) -> None: ...
@@ -113,7 +114,7 @@ class Matcher:
 
     def fork(self: _M) -> _M:
         """Return an independent matcher at the same place. It shares all that was learned; the copy takes a few bytes a
-        token."""
+        token. Several threads may fork a matcher at once."""
 
     def is_accepting(self) -> bool:
         """Return whether the accepted text is a sentence: EOS is allowed, or has been accepted."""

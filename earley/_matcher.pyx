@@ -30,7 +30,7 @@ from earleymask.trie._bitmask cimport mask_allow
 from earleymask.trie._build cimport DEBUG
 from earleymask.trie._memory cimport calloc
 
-from earleymask.earley.errors import LimitError, RejectedTokenError
+from earleymask.earley.errors import LimitError, MatcherInUseError, RejectedTokenError
 from earleymask.trie.errors import VocabularyError
 
 MAX_FORCED_BYTES = 1 << 16
@@ -68,8 +68,9 @@ cdef class Matcher:
         VocabularyError: the vocabulary has no EOS token, or lacks special tokens that the grammar names.
         GrammarError: no grammar can be made of what was given.
 
-    A matcher belongs to one sequence, and one thread at a time may use it; other threads may use its forks. Any call
-    can raise `LimitError` if a grammar makes it too much work; the matcher is then as it was before the call.
+    A matcher belongs to one sequence, and one thread at a time may use it; other threads may use its forks. A call
+    raises `MatcherInUseError` if another one has not returned, and `LimitError` if a grammar makes it too much work;
+    the matcher is then as it was before the call.
     """
 
     def __cinit__(self, grammar, vocabulary):
@@ -204,7 +205,7 @@ cdef class Matcher:
         cdef Mask* mask = NULL
         cdef bint locked = False
         # SAFETY: a thread needs the GIL to free masks, and the GIL or `chart.busy` to change the chart.
-        if self.history != NULL and not self.chart.busy:
+        if self.history != NULL and not self.chart.busy and not self.in_use:
             position = self.position()
             if position < self.chart.n_mask_of and self.chart.mask_generation == self.masks.generation:
                 mask = self.chart.mask_of[position]
@@ -443,7 +444,7 @@ cdef class Matcher:
         cdef uint32_t position, table
         cdef size_t i, start = self.trie.token_offsets[token], end = self.trie.token_offsets[token + 1]
         # SAFETY: as in `write_mask`.
-        if self.history == NULL or self.chart.busy or start == end:
+        if self.history == NULL or self.chart.busy or self.in_use or start == end:
             return DEAD
         position = self.position()
         if self.token_ids is not None and row_at(self.chart, position) != NO_ROW:
@@ -473,43 +474,50 @@ cdef class Matcher:
 
         Only if the grammar has reached its limits, earlier tokens may have to be accepted once more.
         """
-        cdef size_t count, left
+        cdef size_t left
+        cdef bint is_known
         n = index(n)
-        if not 0 <= n <= self.n_tokens:
-            raise ValueError(f"cannot take back {n} tokens: {self.n_tokens} have been accepted")
-        count = n
-        self.acquire()
-        left = self.history.tokens.n - count
-        if self.history.positions.data[left] != FORGOTTEN:
-            self.history.tokens.n = left
-            self.history.positions.n = left + 1
-            if self.budgets is not None:
-                self.budgets.truncate(left)
-            self.release()
-        else:
-            self.release()
-            self.go_back(left)
+        self.claim()
+        try:
+            if not 0 <= n <= self.n_tokens:
+                raise ValueError(f"cannot take back {n} tokens: {self.n_tokens} have been accepted")
+            left = self.history.tokens.n - <size_t> n
+            self.lock()                                 # from here on, no other thread can discard positions
+            is_known = self.history.positions.data[left] != FORGOTTEN
+            if is_known:
+                self.history.tokens.n = left
+                self.history.positions.n = left + 1
+                if self.budgets is not None:
+                    self.budgets.truncate(left)
+            self.unlock()
+            if not is_known:
+                self.go_back(left)
+        finally:
+            self.in_use = 0
 
     cdef int go_back(self, size_t left) except -1:
         """Go back to a position that was discarded: a fork accepts the tokens from the last known position up to it."""
-        cdef Matcher other = self.fork()
+        cdef Matcher other
         cdef size_t known = left
-        self.acquire()
-        while other.history.positions.data[known] == FORGOTTEN:
-            known -= 1
-        other.history.tokens.n = known
-        other.history.positions.n = known + 1
-        if other.budgets is not None:
-            other.budgets.truncate(known)
-        self.release()
+        self.lock()
+        try:
+            other = self.copy()
+            while other.history.positions.data[known] == FORGOTTEN:
+                known -= 1
+            other.history.tokens.n = known
+            other.history.positions.n = known + 1
+            if other.budgets is not None:
+                other.budgets.truncate(known)
+        finally:
+            self.unlock()
         for token in self.tokens[known:left]:
             if not other.accept(token):
                 raise AssertionError("this is a bug in earleymask: a token that was accepted before is not accepted again")
-        self.acquire()
+        self.lock()
         self.history.tokens, other.history.tokens = other.history.tokens, self.history.tokens
         self.history.positions, other.history.positions = other.history.positions, self.history.positions
         self.budgets, other.budgets = other.budgets, self.budgets
-        self.release()
+        self.unlock()
         return 0
 
     def reset(self) -> None:
@@ -518,7 +526,19 @@ cdef class Matcher:
 
     def fork(self) -> Matcher:
         """Return an independent matcher at the same place. It shares all that was learned; the copy takes a few bytes a
-        token."""
+        token. Several threads may fork a matcher at once."""
+        self.claim(is_fork=True)
+        try:
+            self.lock()
+            try:
+                return self.copy()
+            finally:
+                self.unlock()
+        finally:
+            self.in_use -= 1
+
+    cdef Matcher copy(self):
+        """Return a fork. Needs the lock."""
         cdef type cls = type(self)
         cdef Matcher other = cls.__new__(cls, self.grammar, self.vocabulary)
         other.engine = self.engine      # a grammar may have made another one since
@@ -527,15 +547,11 @@ cdef class Matcher:
         other.masks = self.masks
         other.special_symbols = self.special_symbols
         other.token_ids = self.token_ids
-        self.acquire()
-        try:
-            other.set_up()
-            words_extend(&other.history.tokens, self.history.tokens.data, self.history.tokens.n)
-            words_extend(&other.history.positions, self.history.positions.data, self.history.positions.n)
-            if self.budgets is not None:
-                other.budgets = self.budgets.copy()
-        finally:
-            self.release()
+        other.set_up()
+        words_extend(&other.history.tokens, self.history.tokens.data, self.history.tokens.n)
+        words_extend(&other.history.positions, self.history.positions.data, self.history.positions.n)
+        if self.budgets is not None:
+            other.budgets = self.budgets.copy()
         return other
 
     def is_accepting(self) -> bool:
@@ -782,13 +798,36 @@ cdef class Matcher:
         return self.history.positions.data[self.history.positions.n - 1]
 
     cdef int acquire(self) except -1:
+        """Begin a call: no other one may use this matcher before `release`, and no other thread its grammar."""
+        self.claim()
+        try:
+            self.lock()
+        except:
+            self.in_use = 0
+            raise
+        return 0
+
+    cdef void release(self) noexcept:
+        self.unlock()
+        self.in_use = 0
+
+    cdef int claim(self, bint is_fork=False) except -1:
+        # SAFETY: this thread has the GIL, so no other one comes between the test and the assignment.
         if self.history == NULL:
             raise ValueError(f"this {type(self).__name__} is not set up: Matcher.__init__ was not called or has failed")
+        if self.in_use == ALONE or self.in_use and not is_fork:
+            raise MatcherInUseError(
+                f"another call of this {type(self).__name__} has not returned: one thread at a time may use a matcher. "
+                "Nothing has changed. Use a fork() in each thread, or a lock of your own around the calls")
+        self.in_use = self.in_use + 1 if is_fork else ALONE
+        return 0
+
+    cdef int lock(self) except -1:
         self.engine.acquire()
         self.chart.busy = True
         return 0
 
-    cdef void release(self) noexcept:
+    cdef void unlock(self) noexcept:
         self.chart.busy = False
         self.engine.release()
 

@@ -29,6 +29,13 @@ class LimitError(EarleymaskError):
             self.limit = limit
 
 
+class MatcherInUseError(EarleymaskError, RuntimeError):
+    """A matcher is called while another call of it has not returned: by another thread, or from within that call.
+
+    Neither call has an effect on the other. Each thread needs a matcher of its own; `Matcher.fork` makes one.
+    """
+
+
 class RejectedTokenError(EarleymaskError, ValueError):
     """The grammar does not allow a given sequence of tokens.
 

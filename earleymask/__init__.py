@@ -19,6 +19,7 @@ from .errors import (
     EmptyMaskError,
     GrammarError,
     LimitError,
+    MatcherInUseError,
     RejectedTokenError,
     VocabularyError,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "LimitError",
     "Limits",
     "Matcher",
+    "MatcherInUseError",
     "RejectedTokenError",
     "Row",
     "Vocabulary",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from .earley.errors import LimitError, RejectedTokenError
+from .earley.errors import LimitError, MatcherInUseError, RejectedTokenError
 from .grammar.errors import GrammarError
 from .trie.errors import EarleymaskError, VocabularyError
 
@@ -22,6 +22,7 @@ __all__ = [
     "EmptyMaskError",
     "GrammarError",
     "LimitError",
+    "MatcherInUseError",
     "RejectedTokenError",
     "VocabularyError",
 ]

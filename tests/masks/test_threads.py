@@ -9,14 +9,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from earleymask import Grammar, Matcher, Vocabulary
+from earleymask import Grammar, Matcher, MatcherInUseError, Vocabulary
+from earleymask.earley import Engine, Regexes
 from support.grammar_texts import GRAMMARS
 from support.mask_paths import cut, filled, go_on, limits, walked
 
@@ -173,3 +177,110 @@ def test_one_grammar_on_two_vocabularies_at_once(journeys: list[Journey]) -> Non
                 for i, journey in enumerate(journeys)
             )
         )
+
+
+def holding(expand: Callable[[], None]) -> Matcher:
+    """Return a matcher that calls `expand` while it accepts its first token, when it makes a rule."""
+    regexes = Regexes()
+    engine = Engine(regexes)
+    start = engine.add_nonterminal("start")
+    letter = engine.add_terminal("LETTER", regexes.byte_set(b"ab"))
+
+    def alternatives() -> list[tuple[int, ...]]:
+        expand()
+        return [(letter,), (letter, letter)]
+
+    engine.add_production(start, [letter, engine.add_lazy("lazy", alternatives)])
+    engine.finish(start)
+    return Matcher(SimpleNamespace(engine=engine), Vocabulary.bytes())
+
+
+CALLS: dict[str, Callable[[Matcher], object]] = {
+    "accept": lambda matcher: matcher.accept(ord("a")),
+    "captures": lambda matcher: matcher.fork().captures(),
+    "expected": lambda matcher: matcher.expected(),
+    "forced_bytes": lambda matcher: matcher.forced_bytes(),
+    "fill_bitmask": lambda matcher: matcher.fill_bitmask(np.zeros(9, np.int32)),
+    "fork": lambda matcher: matcher.fork(),
+    "is_accepting": lambda matcher: matcher.is_accepting(),
+    "mask": lambda matcher: matcher.mask(),
+    "reset": lambda matcher: matcher.reset(),
+    "rollback": lambda matcher: matcher.rollback(0),
+    "stats": lambda matcher: matcher.stats(),
+    "validate": lambda matcher: matcher.validate([ord("a")]),
+    "walk_bitmask": lambda matcher: matcher.walk_bitmask(np.zeros(9, np.int32)),
+}
+
+
+def test_a_call_during_another_one_is_refused() -> None:
+    found: dict[str, BaseException | None] = {}
+
+    def others() -> None:
+        for name, call in CALLS.items():
+            try:
+                call(matcher)
+            except Exception as error:
+                found[name] = error
+            else:
+                found[name] = None
+
+    def in_another_thread() -> None:
+        thread = threading.Thread(target=others)
+        thread.start()
+        thread.join(SECONDS)
+        assert not thread.is_alive(), "a call waits for the call that waits for it"
+
+    for hold in (in_another_thread, others):
+        found.clear()
+        matcher = holding(hold)
+        assert matcher.accept(ord("a"))
+        assert {name: type(error) for name, error in found.items()} == dict.fromkeys(CALLS, MatcherInUseError)
+        assert matcher.n_tokens == 1 and np.flatnonzero(matcher.mask()).tolist() == [ord("a"), ord("b")]
+        assert matcher.accept(ord("b")) and matcher.is_accepting()
+
+
+def test_one_matcher_is_forked_in_many_threads(journeys: list[Journey]) -> None:
+    """Forking a matcher that nobody changes is no misuse: servers fork one that has read the beginning of a prompt."""
+    journey = journeys[0]
+    matcher = Matcher(Grammar.from_lark(GRAMMARS[journey.name]), new_vocabulary())
+
+    def forks(seed: int) -> None:
+        for _ in range(50):
+            travel(matcher.fork(), journey, Random(seed), 4)
+
+    run(*(partial(forks, seed) for seed in range(4)))
+
+
+def test_one_matcher_in_many_threads(journeys: list[Journey]) -> None:
+    """Whatever gets through is as if it had come alone, and what does not says why."""
+    journey = max(journeys, key=lambda each: len(each.tokens))
+    grammar = Grammar.from_lark(GRAMMARS[journey.name])
+    with limits(split_nodes=50, memory=1 << 14):
+        matcher = Matcher(grammar, new_vocabulary())
+        twin = Matcher(Grammar.from_lark(GRAMMARS[journey.name]), new_vocabulary())
+
+        def misuse(rng: Random) -> None:
+            for _ in range(400):
+                with suppress(MatcherInUseError):
+                    roll = rng.randrange(6)
+                    if roll == 0:
+                        matcher.rollback(matcher.n_tokens // 2)
+                    elif roll == 1:
+                        matcher.fork().mask()
+                    elif roll == 2:
+                        matcher.mask()
+                    elif roll == 3:
+                        matcher.forced_bytes()
+                    else:
+                        matcher.accept(journey.tokens[min(matcher.n_tokens, len(journey.tokens) - 1)])
+
+        # Between `n_tokens` and the next call, other threads change the matcher: so a rollback may be too long.
+        def tolerant(rng: Random) -> None:
+            with suppress(ValueError):
+                misuse(rng)
+
+        run(*(partial(tolerant, Random(seed)) for seed in range(4)))
+        assert twin.validate(matcher.tokens) == matcher.n_tokens
+        for token in matcher.tokens:
+            assert twin.accept(token)
+        assert np.array_equal(filled(matcher), filled(twin))
