@@ -16,7 +16,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ...trie.errors import EarleymaskError
-from ..regex.ast import And, Chars, Concat, Literal, Node, Not, Repeat, Union
+from ..regex.ast import And, Chars, Concat, EcmaPattern, Literal, Node, Not, Repeat, Union
 from ..regex.python import parse
 
 if TYPE_CHECKING:
@@ -53,13 +53,14 @@ NAMES = {"4": DRAFT_4, "6": DRAFT_6, "7": DRAFT_7, "2019-09": DRAFT_2019, "2020-
 REFUSED = {
     "idn-hostname": "whether a label is valid depends on the length of its Punycode and, by the Bidi rule, on all "
     "other labels (RFC 5891, 5893)",
-    "regex": "the syntax of ECMA-262 nests and is not regular",
 }
 """Why these formats are refused."""
 
 NARROWED = {
     "hostname": 'labels that begin with "xn--" are not written: a regular language cannot tell whether their Punycode '
     "decodes to a valid label (RFC 5891, section 4.4)",
+    "regex": "groups with names, references to groups, and groups nested more than 100 deep are not written, nor are a "
+    "few counts and ranges that a regular language cannot compare (docs/json_formats.md)",
 }
 """The values of a format that are not written, although they are valid."""
 
@@ -274,4 +275,5 @@ _MAKERS: dict[str, Callable[[], Node]] = {
     "uri-template": _kept(lambda: _URI_TEMPLATE),
     "uuid": _kept(lambda: "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"),
     "json-pointer": _kept(lambda: _JSON_POINTER),
+    "regex": cache(EcmaPattern),
 }

@@ -52,6 +52,9 @@ cdef class Substring(Node):
 cdef class Automaton(Node):
     cdef readonly tuple states
 
+cdef class EcmaPattern(Node):
+    pass
+
 cdef class Multiples(Node):
     cdef readonly tuple words
 

@@ -271,6 +271,15 @@ class Automaton(Node):
         return (self.states,)
 
 
+class EcmaPattern(Node):
+    """Matches the regular expressions of ECMA-262 themselves, see `ecma_syntax`."""
+
+    __slots__ = ()
+
+    def _fields(self) -> tuple[object, ...]:
+        return ()
+
+
 class Multiples(Node):
     """Matches numbers by arithmetic on what has been read: `words` say which, see `earley/_multiples.pxd`. As the first
     part of an And, it stands beside Not nodes only."""

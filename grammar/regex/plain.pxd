@@ -4,7 +4,7 @@ cimport cython
 
 from earleymask.earley._meter cimport tick
 from earleymask.earley._regex cimport Regexes
-from earleymask.grammar.regex.ast cimport And, Automaton, Chars, Concat, Escaped, Literal, Multiples, Node, Not, Repeat, Substring, Union
+from earleymask.grammar.regex.ast cimport And, Automaton, Chars, Concat, EcmaPattern, Escaped, Literal, Multiples, Node, Not, Repeat, Substring, Union
 from earleymask.grammar.regex.threads cimport lower_atom
 
 

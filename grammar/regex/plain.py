@@ -8,10 +8,25 @@ Cost: one visit for each node, besides the constructors of `Regexes`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...earley._meter import tick
-from .ast import And, Automaton, Chars, Concat, Escaped, Literal, Multiples, Node, Not, Repeat, Substring, Union
+from .ast import (
+    And,
+    Automaton,
+    Chars,
+    Concat,
+    EcmaPattern,
+    Escaped,
+    Literal,
+    Multiples,
+    Node,
+    Not,
+    Repeat,
+    Substring,
+    Union,
+)
 from .program import ATOM, JUMP, MATCH, SPLIT
 from .threads import lower_atom
 
@@ -60,6 +75,10 @@ class Plain:
                 from .substring import lower_substring  # almost no grammar has one
 
                 known = lower_substring(node.chunks, regexes)
+            elif isinstance(node, EcmaPattern):
+                from .ecma_syntax import lower_patterns  # few schemas have it
+
+                known = lower_patterns(regexes, partial(_lower_alone, regexes))
             elif isinstance(node, Multiples):
                 known = regexes.multiples(list(node.words))
             else:
@@ -70,6 +89,10 @@ class Plain:
 
     def lower_operand(self, node: Node) -> int:
         return self.lower(node) if self.operand is None else self.operand(node, self.regexes)
+
+
+def _lower_alone(regexes: Regexes, node: Node) -> int:
+    return Plain(regexes).lower(node)
 
 
 def lower_automaton(automaton: Automaton, regexes: Regexes) -> int:

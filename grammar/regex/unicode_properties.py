@@ -82,6 +82,16 @@ def find(name: str, loose: bool) -> Ranges:
     return known
 
 
+def names() -> list[str]:
+    """Return the names that `find` knows if it is not loose."""
+    categories = [*_CATEGORIES, *_CATEGORIES.values(), *_MORE_CATEGORY_NAMES]
+    scripts = [name for both in _tables("SCRIPTS") for name in both.split()]
+    found = [*categories, *_FIXED, *_BINARY, *_tables("PROPERTIES")]
+    found += [f"{kind}={name}" for kind in ("General_Category", "gc") for name in categories]
+    found += [f"{kind}={name}" for kind in ("Script", "sc", "Script_Extensions", "scx") for name in scripts]
+    return sorted(set(found))
+
+
 def ignoring_case(name: str, ranges: Ranges) -> Ranges:
     """Return the set under IGNORECASE: each letter stands for all its cases, so `(?i)\\p{Lu}` matches "a"."""
     return codepoints.fold(ranges, False)

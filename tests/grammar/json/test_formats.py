@@ -77,7 +77,7 @@ def test_names_of_drafts() -> None:
     assert json_formats.tree("date", "4") is None
     assert json_formats.tree("uuid", "7") is None
     assert json_formats.tree("color") is None
-    assert set(NARROWED) == {"hostname"}
+    assert set(NARROWED) == {"hostname", "regex"}
 
 
 # Dates and times

@@ -772,7 +772,7 @@ def test_errors_come_in_the_order_of_the_document() -> None:
 
 
 def test_what_cannot_be_enforced_comes_in_the_order_of_the_document() -> None:
-    schema = {f"p{index}": {"format": "regex", "pattern": r"(a)\1"} for index in range(3)}
+    schema = {f"p{index}": {"format": "idn-hostname", "pattern": r"(a)\1"} for index in range(3)}
     with pytest.raises(GrammarError) as caught:
         earleymask.Grammar.from_json_schema({"properties": schema})
     assert [error.pointer for error in caught.value.errors] == [
