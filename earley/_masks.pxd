@@ -69,6 +69,7 @@ cdef class Masks:
     cdef Mask* new_union(self) except NULL nogil
     cdef Mask* union_of(self) except NULL nogil
     cdef void scratch_from_answers(self, Answers answers, size_t n) noexcept nogil
+    cdef int gather_position(self, Answers answers, Chart chart, uint32_t position) except -1 nogil
     cdef int gather(self, Answers answers, Chart chart, uint32_t row, uint32_t answer) except -1 nogil
 
 

@@ -177,7 +177,6 @@ cdef class Masks:
         only."""
         cdef Mask* mask
         cdef size_t i
-        cdef uint32_t row, state, answer
         if chart.mask_generation != self.generation:
             chart.mask_generation = self.generation
             chart.n_mask_of = 0
@@ -188,20 +187,7 @@ cdef class Masks:
             words_push(&self.ids, EXTRA | self.extras.data[i])
         for i in range(self.extra_sets.n):
             words_push(&self.ids, EXTRA_SET | self.extra_sets.data[i])
-        self.answers.begin()
-        for i in range(n_pairs_at(chart, position)):
-            row = pair_row(chart, position, i)
-            state = pair_state(chart, position, i)
-            if self.answers.rules.has_followed:
-                state = self.answers.lexer.without_memory(state)
-            if self.modest is not None:
-                state = self.answers.lexer.for_masks(state, self.answers.rules.symbols, False)
-                if state == DEAD_STATE:
-                    continue
-            if self.answers.rules.has_commits:
-                state = self.answers.lexer.without_demand(state)
-            answer = self.answers.evaluate(skeleton_of(chart, row), state, AT_ROOT)
-            self.gather(self.answers, chart, row, answer)
+        self.gather_position(self.answers, chart, position)
         mask = self.union_of()
         if self.modest is not None:
             mask = self.without_refused(chart, position, mask)
@@ -213,18 +199,10 @@ cdef class Masks:
         return mask
 
     cdef Mask* without_refused(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil:
-        cdef uint32_t row, state, token, bits
+        cdef uint32_t token, bits
         cdef size_t i, w
         self.ids.n = 0
-        self.modest.begin()
-        for i in range(n_pairs_at(chart, position)):
-            row = pair_row(chart, position, i)
-            state = pair_state(chart, position, i)
-            if self.answers.rules.has_followed:
-                state = self.answers.lexer.without_memory(state)
-            state = self.modest.lexer.for_masks(state, self.modest.rules.symbols, True)
-            if state != DEAD_STATE:
-                self.gather(self.modest, chart, row, self.modest.evaluate(skeleton_of(chart, row), state, AT_ROOT))
+        self.gather_position(self.modest, chart, position)
         sort_unique(&self.ids)
         self.scratch_from_answers(self.modest, self.ids.n)
         # Now the scratch holds what is sure to be allowed.
@@ -381,6 +359,26 @@ cdef class Masks:
         mask = self.new_union()
         mask.bits = bits
         return mask
+
+    cdef int gather_position(self, Answers answers, Chart chart, uint32_t position) except -1 nogil:
+        """Note the answers for the live pairs of a position of the chart, and those for the rows to which their pops
+        lead."""
+        cdef uint32_t row, state
+        cdef size_t i
+        answers.begin()
+        for i in range(n_pairs_at(chart, position)):
+            row = pair_row(chart, position, i)
+            state = pair_state(chart, position, i)
+            if answers.rules.has_followed:
+                state = answers.lexer.without_memory(state)
+            if self.modest is not None:
+                state = answers.lexer.for_masks(state, answers.rules.symbols, answers.template.modest)
+                if state == DEAD_STATE:
+                    continue
+            if answers.rules.has_commits:
+                state = answers.lexer.without_demand(state)
+            self.gather(answers, chart, row, answers.evaluate(skeleton_of(chart, row), state, AT_ROOT))
+        return 0
 
     cdef int gather(self, Answers answers, Chart chart, uint32_t row, uint32_t answer) except -1 nogil:
         """Note the answer for a row of the chart, and those for the rows to which its pops lead."""
