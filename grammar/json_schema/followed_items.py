@@ -231,55 +231,44 @@ class FollowedItems:
 
     def can_differ(self, stack: Stack, trace: Trace) -> bool:
         """Whether some completion of the items that are open differs, each from all its candidates."""
-        if trace.is_free():
-            return True
-        made: Made = {}
-        agenda = [(stack, trace)]
-        met: set[tuple[Stack, tuple[Any, ...]]] = set()
-        while agenda:
-            stack, trace = agenda.pop()
-            if trace.is_free():
-                return True
-            if stack.below is None or (stack, trace.frames) in met:
-                continue  # the item has ended, and candidates are left
-            met.add((stack, trace.frames))
-            if len(met) > MAX_SEARCHED:
-                raise GrammarLimitError(
-                    "cannot determine whether an item may differ from those before it: "
-                    f"more than {MAX_SEARCHED} places of these were compared"
-                )
-            for leaf, below, before in self.leaves_of(stack, trace, made):
-                if leaf.kind in SINGLE:
-                    agenda.append(self.after(leaf, None, below, before, made))
-                    continue
-                wanted = among(leaf.content, before.wanted(leaf.kind == "keys"))
-                if not self.is_empty(without(leaf.content, wanted)):
-                    return True
-                agenda += [self.after(leaf, value, below, before, made) for value in wanted]
-        return False
+        return trace.is_free() or self.has_completion(stack, trace, is_equal=False)
 
     def can_equal(self, stack: Stack, trace: Trace) -> bool:
         """Whether some completion of the outermost item equals one of its candidates."""
+        return self.has_completion(stack, trace, is_equal=True)
+
+    def has_completion(self, stack: Stack, trace: Trace, *, is_equal: bool) -> bool:
+        """Search for a completion: see `can_equal`, and otherwise `can_differ`."""
         made: Made = {}
         agenda = [(stack, trace)]
         met: set[tuple[Stack, tuple[Any, ...]]] = set()
         while agenda:
             resolved = self.resolved(*agenda.pop(), made)
-            if resolved is None or not resolved[1].frames[0].candidates:
+            if resolved is None:
                 continue
             stack, trace = resolved
-            if stack.below is None:
-                return True
-            if (stack, trace.frames) in met:
+            if is_equal and not trace.frames[0].candidates:
                 continue
+            if trace.is_free() or (is_equal and stack.below is None):
+                return True
+            if stack.below is None or (stack, trace.frames) in met:
+                continue  # an item that ends while candidates are left differs from none of them
             met.add((stack, trace.frames))
             if len(met) > MAX_SEARCHED:
+                wanted = "equals one" if is_equal else "may differ from those"
                 raise GrammarLimitError(
-                    "cannot determine whether an item equals one before it: "
-                    f"more than {MAX_SEARCHED} places of these were compared"
+                    f"cannot determine whether an item {wanted} before it: more than {MAX_SEARCHED} places of these "
+                    "were compared"
                 )
             for leaf, below, before in self.leaves_of(stack, trace, made):
-                values = [None] if leaf.kind in SINGLE else among(leaf.content, before.wanted(leaf.kind == "keys"))
+                if leaf.kind in SINGLE:
+                    agenda.append(self.after(leaf, None, below, before, made))
+                    continue
+                values = among(leaf.content, before.wanted(leaf.kind == "keys"))
+                if not is_equal and not self.is_empty(without(leaf.content, values)):
+                    return True
+                if is_equal and leaf.kind == "keys":
+                    values = first_keys(values, before)
                 agenda += [self.after(leaf, value, below, before, made) for value in values]
         return False
 
@@ -294,6 +283,16 @@ def among(content: Any, values: set[object]) -> list[Any]:
     if isinstance(content, NumberSet):
         return [value for value in values if isinstance(value, (int, Fraction)) and content.contains(value)]
     return [value for value in values if isinstance(value, str) and content.has(value)]
+
+
+def first_keys(keys: list[str], trace: Trace) -> list[str]:
+    """Return for each candidate of the outermost item the first of these keys that it has at this place.
+
+    An object that equals the candidate has all of them, and keys without a name may come in any order. To try all
+    orders would take time exponential in the number of keys.
+    """
+    found = [[key for key in keys if key in one[-1].content] for one in trace.frames[0].candidates]
+    return sorted({min(each) for each in found if each})
 
 
 def without(content: Any, values: list[Any]) -> Any:

@@ -277,6 +277,19 @@ def test_items_that_repeat_keep_the_order_of_the_schema() -> None:
     assert not accepts(grammar, '[{"b": 1, "a": "x"}, {"a": "x", "b": 1}]')
 
 
+def test_an_item_that_repeats_and_has_many_keys() -> None:
+    """The orders of its keys are not tried one by one."""
+    items = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    schema = {"type": "array", "items": items, "maxItems": 2, "not": {"uniqueItems": True}}
+    grammar = Grammar.from_json_schema(schema)
+    others = {f"k{n}": n for n in range(16)}
+    first = json.dumps([{"a": 1, **others}])[:-1]
+    for keys in (others, dict(reversed(others.items()))):
+        assert accepts(grammar, f"{first}, {json.dumps({'a': 1, **keys})}]")
+    # Without "a" it would not be equal, and "a" comes first.
+    assert Matcher(grammar, BYTES).validate(f'{first}, {{"k0"'.encode()) == len(first) + 4
+
+
 def test_the_last_member_cannot_make_an_item_equal() -> None:
     item = {"properties": {"a": {"enum": ["red", "rose"]}}, "required": ["a"], "additionalProperties": False}
     schema = {"items": {"type": "object", **item, "maxProperties": 300}, "uniqueItems": True, "type": "array"}
