@@ -139,7 +139,7 @@ class Engine:
         """Declare a terminal in productions to be ignored text: captures neither begin nor end with it."""
 
     def add_explainer(self, explainer: object) -> None:
-        """Add an object whose `why_not(explorer, text, at)` says which part of its source refuses a text.
+        """Add an object whose `why_not(failure)` says which part of its source refuses a text.
 
         `earley/explain.py` calls it, and describes the arguments and the result in `Explainer`.
         """

@@ -206,7 +206,7 @@ cdef class Engine:
         self.ignored_text.add(self.rules.checked(symbol))
 
     def add_explainer(self, explainer) -> None:
-        """Add an object whose `why_not(explorer, text, at)` says which part of its source refuses a text.
+        """Add an object whose `why_not(failure)` says which part of its source refuses a text.
 
         `earley/explain.py` calls it, and describes the arguments and the result in `Explainer`.
         """
