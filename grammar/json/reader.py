@@ -15,8 +15,9 @@ from typing import Any
 
 from ...earley._meter import keep, tick
 
-WINDOW = 1 << 16
-"""So many characters are read at once: it takes about a millisecond."""
+WINDOW = 1 << 14
+"""So many characters are read at once: it takes about a millisecond, or two for numbers with a fraction. A text of up
+to four times as many is read by `json.loads`, which is faster."""
 
 MAX_DEPTH = 500
 """Arrays and objects within one another that are read here. For a deeper text, RecursionError is raised, as `json`
@@ -36,7 +37,7 @@ def loads(
     parse_constant: Callable[[str], Any] | None = None,
 ) -> Any:
     """Return what `json.loads` returns."""
-    if len(text) <= WINDOW or text[0] == "\ufeff":
+    if len(text) <= 4 * WINDOW or text[0] == "\ufeff":
         return json.loads(
             text, object_pairs_hook=object_pairs_hook, parse_float=parse_float, parse_constant=parse_constant
         )

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from ...earley._meter import keep, tick
 from ..errors import GrammarError, GrammarLimitError
 from ..json.reader import loads
-from ..loading import pieces
+from ..loading import PIECE, pieces
 
 MAX_DEPTH = 500
 """Objects and lists within one another that a schema may have. Python's reader and writer of JSON fail soon after."""
@@ -105,14 +105,18 @@ class RepeatedKeyError(Exception):
 def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object of these members. Raises RepeatedKeyError."""
     found: dict[str, Any] = {}
+    if len(pairs) > PIECE:
+        keep(found)
     for piece in pieces(pairs):
         found.update(piece)
     if len(found) != len(pairs):
         seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise RepeatedKeyError(key)
-            seen.add(key)
+        keep(seen)
+        for piece in pieces(pairs):
+            for key, _ in piece:
+                if key in seen:
+                    raise RepeatedKeyError(key)
+                seen.add(key)
     return found
 
 
@@ -139,6 +143,7 @@ def second_place(text: str, key: str) -> int:
     """Return the first place in a JSON text where an object has `key` for the second time."""
     read_string = json.decoder.scanstring  # type: ignore[attr-defined]
     keys: list[set[str] | None] = []  # of the objects and lists (None) that are open
+    keep(keys)
     at = 0
     while at < len(text):
         char = text[at]
@@ -204,5 +209,10 @@ def _copy(value: Any) -> Any:
     if kind is dict or isinstance(value, Mapping):
         return dict(value)
     if kind is list or isinstance(value, (list, tuple)):
-        return list(value)
+        if len(value) <= PIECE:
+            return list(value)
+        copy: list[Any] = []
+        for piece in pieces(value):
+            copy += piece
+        return copy
     return None
