@@ -25,7 +25,10 @@ Trees are cached, since many schemas ask for the same ones, such as that of `"mi
 
 from __future__ import annotations
 
+from contextlib import suppress
+from fractions import Fraction
 from functools import lru_cache
+from math import lcm
 from typing import NamedTuple
 
 from ...earley.errors import LimitError
@@ -188,11 +191,14 @@ def number_tree(numbers: NumberSet, spelling: NumberStyle = ALL_SPELLINGS) -> No
     Other spellings with an exponent are included only if their digits need not be counted: `digits` matters only for
     multiples, `shift` only for bounds other than 0 and for trailing zeros of multiples, and neither for zero.
 
+    Multiples that are computed (`_computed`) have exponents of at most three digits, and none if the set excludes
+    single numbers.
+
     Without `exponents`, only spellings without an exponent are included. Without `fractions`, a set of whole numbers
     has only spellings without fraction and exponent (`-0` is an integer), unless its members are spelled as decimals.
     With `plain`, this holds for sets that are DUMPED, and `_dumped` says how listed members are spelled.
 
-    Raises LimitError if a bound has too many digits or `multipleOf` has too many remainders, see MAX_MODULUS.
+    Raises LimitError if a bound has too many digits or `multipleOf` has too many remainders, see `multiples`.
     """
     digits, shift, exponents, fractions, plain, short = spelling
     if not 1 <= shift <= digits <= MAX_DIGITS:
@@ -235,6 +241,9 @@ def _tree(numbers: NumberSet, bound: Bound, style: int) -> Node:
     if numbers == ALL:
         return _any_number(bound, style)
     zero = numbers.contains(0)
+    if _are_combined(numbers) or _are_many(numbers):
+        with suppress(LimitError):
+            return _computed(numbers, bound, style)
     try:
         positive = _positive(numbers, False, zero, bound, style)
         negative = _positive(numbers, True, zero, bound, style)
@@ -253,6 +262,25 @@ def _tree(numbers: NumberSet, bound: Bound, style: int) -> Node:
     if zero and not (style == WHOLE and numbers == INTEGERS and bound[2] is None):
         parts.append(_zero(bound, style))
     return _any(parts) if parts else _NONE
+
+
+def _are_combined(numbers: NumberSet) -> bool:
+    """Whether a multiple and barred numbers have so many remainders together that one automaton for each of them would
+    leave the core a long search for a number that all of them allow."""
+    if numbers.multiple is None or not numbers.non_multiples:
+        return False
+    ratios = [Fraction(value) / numbers.multiple for value in numbers.non_multiples]  # these are whole
+    return numbers.multiple.numerator * lcm(*[ratio.numerator for ratio in ratios]) > MAX_MODULUS
+
+
+def _are_many(numbers: NumberSet) -> bool:
+    """Whether these are multiples between two bounds, without some numbers, and too many for `_by_place`. The core
+    would have to search long for one that is not excluded."""
+    multiple, low, high = numbers.multiple, numbers.minimum, numbers.maximum
+    if not numbers.excluded or multiple is None or low is None or high is None:
+        return False
+    n_digits = len(written(max(abs(low), abs(high))).partition(".")[0])
+    return n_remainders(multiple) * n_digits > MAX_STATES and (high - low) // multiple > MAX_WRITTEN
 
 
 def _computed(numbers: NumberSet, bound: Bound, style: int) -> Node:

@@ -137,6 +137,8 @@ def test_limits() -> None:
             number_tree(numbers)
 
 
+EITHER = {"anyOf": [{"multipleOf": 33}, {"multipleOf": 12}, {"multipleOf": 77}]}
+NEITHER = {"anyOf": [{"not": {"anyOf": [{"multipleOf": 6}, {"multipleOf": 7}]}}, {"multipleOf": 44}]}
 SCHEMAS: list[dict[str, Any]] = [
     {"multipleOf": 4099},
     {"type": "integer", "multipleOf": 0.123456789},
@@ -147,6 +149,9 @@ SCHEMAS: list[dict[str, Any]] = [
     {"multipleOf": 1000003, "minimum": 5, "exclusiveMaximum": 100000030, "not": {"enum": [3000009]}},
     {"multipleOf": 8721, "not": {"anyOf": [{"multipleOf": 2}, {"multipleOf": 6.5}, {"multipleOf": 37}]}},
     {"type": "number", "allOf": [{"multipleOf": 33}, {"multipleOf": 91}], "not": {"multipleOf": 8}},
+    {"type": "integer", "multipleOf": 997, "minimum": -(2**63), "maximum": 2**63 - 1, "not": {"enum": [0, 997, 9970]}},
+    {"type": "number", "allOf": [EITHER, NEITHER, {"anyOf": [{"not": {"multipleOf": 11}}, {"multipleOf": 13}]}]}
+    | {"not": {"multipleOf": 8}},
     {"type": "object", "properties": {"a": {"multipleOf": 4099}}, "required": ["a"], "additionalProperties": False},
     {"items": {"type": "integer", "multipleOf": 4099}, "uniqueItems": True, "maxItems": 3},
 ]
