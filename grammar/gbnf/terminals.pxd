@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.earley._meter cimport tick
 from earleymask.grammar.gbnf.tree cimport Choice, Definition, Node, Reference, Repeat, Sequence, Text
 from earleymask.grammar.regex.ast cimport Chars, Concat, Literal, Union, Node as Regex, Repeat as RegexRepeat
 

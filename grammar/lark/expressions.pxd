@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.earley._meter cimport tick
 from earleymask.grammar.lark.tree cimport (
     Block, Choice, Complement, Condition, GrammarName, Guarded, Indexed, Intersection, Node, ParsedGrammar, Range, Regexp, Repeat, RuleName,
     Sequence, SpecialToken, String, TemplateUse, TerminalName,

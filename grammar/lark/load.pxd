@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.earley._meter cimport tick
 from earleymask.grammar.lark.scope cimport Elsewhere, Scope
 from earleymask.grammar.lark.templates cimport Templates
 from earleymask.grammar.lark.terminals cimport TerminalBuilder
@@ -10,6 +11,7 @@ from earleymask.grammar.lark.tree cimport (
     Range, Regexp, Repeat, RuleName, Sequence, SpecialToken, String, TemplateUse,
     TerminalName,
 )
+from earleymask.grammar.loading cimport distinct
 from earleymask.grammar.model.model cimport Model
 from earleymask.grammar.model.repetition cimport counted, group, repeat_into
 

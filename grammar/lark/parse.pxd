@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.earley._meter cimport tick
 from earleymask.grammar.lark.expressions cimport ExpressionReader
 from earleymask.grammar.lark.tree cimport (
     Attribute, Attributed, Change, Definition, Import, Node, Parametric, ParsedGrammar, Sequence,

@@ -2,6 +2,8 @@
 
 cimport cython
 
+from earleymask.earley._meter cimport tick
+
 
 cdef Py_ssize_t MANY
 

@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.earley._meter cimport tick
 from earleymask.grammar.lark.tree cimport (
     Change, Choice, Definition, Import, Node, ParsedGrammar, RuleName, Sequence, SpecialToken, TemplateUse, TerminalName,
 )

@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.earley._meter cimport tick
 from earleymask.grammar.lark.literals cimport range_ends, regexp_text, string_text
 from earleymask.grammar.lark.scope cimport Elsewhere
 from earleymask.grammar.lark.tree cimport (

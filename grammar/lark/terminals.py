@@ -29,7 +29,7 @@ from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from ..json.reader import loads
-from ..loading import pieces
+from ..loading import PIECE, pieces
 from ..regex import python as regex_syntax
 from ..regex.ast import And, Chars, Concat, Literal, Not, Union, widths
 from ..regex.ast import Node as Regex
@@ -107,7 +107,7 @@ class Pattern(NamedTuple):
 
 def escaped(text: str) -> str:
     """Return the regular expression of a text."""
-    return "".join([re.escape(piece) for piece in pieces(text)])
+    return re.escape(text) if len(text) <= PIECE else "".join([re.escape(piece) for piece in pieces(text)])
 
 
 class NoText(Exception):

@@ -3,7 +3,9 @@
 cimport cython
 
 from earleymask.earley._engine cimport Engine
+from earleymask.earley._meter cimport tick
 from earleymask.earley._regex cimport Regexes
+from earleymask.grammar.loading cimport distinct
 from earleymask.grammar.model.model cimport Model
 from earleymask.grammar.regex.ast cimport Literal, Node
 from earleymask.grammar.regex.lower cimport lower
@@ -28,7 +30,7 @@ cdef class _Compiler:
     @cython.locals(model=Model)
     cdef lower(self, symbol, Node tree)
     cpdef lower_part(self, symbol, Node tree, list contexts=*, bint lazily=*)
-    @cython.locals(tree=Node)
+    @cython.locals(tree=Node, symbol=Py_ssize_t, kind=int)
     cdef lower_ignored(self)
     cdef bint is_empty(self, symbol, node) except -1
     @cython.locals(productive=set, waiting=dict, agenda=list, rhs=tuple, missing=list, entry=list)

@@ -2,6 +2,8 @@
 
 cimport cython
 
+from earleymask.earley._meter cimport tick
+
 
 @cython.locals(ordered=list, merged=list, first=long, last=long, next_first=long, next_last=long)
 cpdef tuple normalize(pairs)

@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.earley._meter cimport tick
 from earleymask.grammar.regex.ast cimport Behind, Chars, Concat, Literal, Node, Repeat, Union
 from earleymask.grammar.regex.lookbehind cimport Emptiness
 

@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.earley._meter cimport tick
 from earleymask.earley._regex cimport Regexes
 from earleymask.grammar.regex.ast cimport Behind, Chars, Literal, Node
 from earleymask.grammar.regex.program cimport Program
