@@ -249,7 +249,7 @@ class Documents:
         if type(schema) is dict:
             name = identifier(schema, root.draft)
             if name is not None:
-                root.uri = absolute(uri, name)
+                root.uri = absolute(uri, name, ((), _identifying(root.draft)), root)
         if uri:
             self._by_uri.setdefault(uri, root)
         if root.uri:
@@ -270,7 +270,8 @@ class Documents:
         name = identifier(schema, draft)
         if name is None:
             return around
-        resource = Resource(absolute(around.uri, name), schema, path, around.document)
+        uri = absolute(around.uri, name, (path, _identifying(draft)), around)
+        resource = Resource(uri, schema, path, around.document)
         self._describe(resource, around.draft)
         self._embedded[id(schema), id(around)] = resource
         if resource.keywords is keywords(around.draft):
@@ -357,7 +358,7 @@ class Documents:
 
     def _resolve(self, reference: str, resource: Resource, path: Path) -> tuple[Any, Resource, Path]:
         uri, _, fragment = reference.partition("#")
-        target = resource if not uri else self._resource(absolute(resource.uri, uri), resource, path)
+        target = resource if not uri else self._resource(absolute(resource.uri, uri, path, resource), resource, path)
         if "%" in fragment:
             from urllib.parse import unquote
 
@@ -558,17 +559,25 @@ def identifier(schema: dict[str, Any], draft: int) -> str | None:
 
 def name_of(schema: dict[str, Any], draft: int) -> str:
     """Return the `$id` of a schema, or what earlier drafts have for it; empty without one."""
-    name = schema.get("id" if draft == DRAFT_4 else "$id")
+    name = schema.get(_identifying(draft))
     return name if type(name) is str else ""
 
 
-def absolute(base: str, reference: str) -> str:
-    """Return a URI reference made absolute with a base URI (RFC 3986)."""
+def _identifying(draft: int) -> str:
+    """Return the keyword that gives a schema its URI."""
+    return "id" if draft == DRAFT_4 else "$id"
+
+
+def absolute(base: str, reference: str, path: Path, resource: Resource) -> str:
+    """Return a URI reference made absolute with a base URI (RFC 3986). It stands at `path`, for the error."""
     if not base:
         return reference
     from urllib.parse import urljoin
 
-    return urljoin(base, reference)
+    try:
+        return urljoin(base, reference)
+    except ValueError as error:
+        raise at(path, resource, f"{shown(reference)} is no URI reference: {error}") from None
 
 
 def _meant(uri: str) -> str:

@@ -226,6 +226,19 @@ def test_identifiers_by_draft() -> None:
     assert errors({"$defs": {"a": {"$id": "#here"}}, "items": {"$ref": "#here"}})[0][0] == "/items/$ref"
 
 
+@pytest.mark.parametrize(
+    ("schema", "pointer"),
+    [
+        ({"$id": "http://h/a", "$defs": {"a": {"$id": "//["}}, "items": {"$ref": "#/$defs/a"}}, "/$defs/a/$id"),
+        ({"$id": "http://h/a", "items": {"$ref": "//[b"}}, "/items/$ref"),
+    ],
+)
+def test_what_is_no_uri_reference_is_an_error_at_its_place(schema: dict[str, Any], pointer: str) -> None:
+    assert errors(schema) == [
+        (pointer, f'"{"//[b" if "items" in pointer else "//["}" is no URI reference: Invalid IPv6 URL')
+    ]
+
+
 def test_registries() -> None:
     remote = {"$id": "http://h/other", "$defs": {"a": {"$anchor": "x", "const": 1}}, "not": {"$ref": "third"}}
     third = {"const": 3}
