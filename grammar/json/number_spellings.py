@@ -273,13 +273,17 @@ def _are_combined(numbers: NumberSet) -> bool:
     return numbers.multiple.numerator * lcm(*[ratio.numerator for ratio in ratios]) > MAX_MODULUS
 
 
+def _n_whole_digits(number: Number) -> int:
+    return len(written(max(number, -number)).partition(".")[0])
+
+
 def _are_many(numbers: NumberSet) -> bool:
     """Whether these are multiples between two bounds, without some numbers, and too many for `_by_place`. The core
     would have to search long for one that is not excluded."""
     multiple, low, high = numbers.multiple, numbers.minimum, numbers.maximum
     if not numbers.excluded or multiple is None or low is None or high is None:
         return False
-    n_digits = len(written(max(abs(low), abs(high))).partition(".")[0])
+    n_digits = max(_n_whole_digits(low), _n_whole_digits(high))
     return n_remainders(multiple) * n_digits > MAX_STATES and (high - low) // multiple > MAX_WRITTEN
 
 
