@@ -15,8 +15,12 @@ from earleymask import Grammar, GrammarError
 from support.schema_grammars import accepts, documents
 from support.schema_oracle import Oracle
 
-RUN_OUT: dict[str, Any] = {"items": {"type": "array", "contains": {"const": 2}}, "minItems": 2, "uniqueItems": True}
-"""There are enough arrays with a 2, but that is not counted."""
+RUN_OUT: dict[str, Any] = {
+    "items": {"type": "array", "allOf": [{"contains": {"const": 2}}, {"contains": {"const": 3}}]},
+    "minItems": 2,
+    "uniqueItems": True,
+}
+"""There are enough arrays with a 2 and a 3, but that is not counted."""
 MIXED: dict[str, Any] = {"prefixItems": [{"type": "string"}], "items": {"type": "number"}, "uniqueItems": True}
 """Its negation is refused, because items out of many have different schemas."""
 
