@@ -67,7 +67,10 @@ def refuse(behind: Behind | Look) -> RegexSyntaxError:
     return RegexSyntaxError(
         "the lookbehind may look at the text before the terminal, which is not supported",
         behind.position,
-        "put the text that must precede into the same terminal",
+        "let at least as many characters of the terminal stand before it; to exclude words, begin the terminal with a "
+        "lookahead, as in /(?!(?:if|or)\\b)[a-z]+/"
+        if behind.negative
+        else "put the text that must precede into the same terminal",
     )
 
 

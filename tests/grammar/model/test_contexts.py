@@ -320,3 +320,25 @@ def test_a_thousand_keywords_before_names_that_stand_side_by_side():
     for word in [*rng.sample(sorted(words), 200), "selec", "fromage", "AS", "asx", "Where"]:
         for text in (f"select {word} from t", f"select a from {word} b", f"select a from b {word}"):
             assert we_accept(grammar, text) == (names.fullmatch(word) is not None), text
+
+
+def test_names_that_do_not_end_in_a_word():
+    """A lookbehind by words longer than the shortest name is refused; the hint says how to write it."""
+    with pytest.raises(GrammarError, match="lookbehind may look at the text before the terminal") as caught:
+        Grammar.from_lark("start: NAME\nNAME: /[a-z]+(?<!from|into)/")
+    assert caught.value.hint is not None and "at least as many characters" in caught.value.hint
+    grammar = Grammar.from_lark("start: NAME\nNAME: /[a-z]{1,3}|[a-z]{4,}(?<!from|into)/")
+    for text in ["a", "into", "xinto", "intox", "fro", "form", "from"]:
+        assert we_accept(grammar, text) == (re.fullmatch(r"[a-z]+(?<!from)(?<!into)", text) is not None)
+
+
+def test_names_beside_each_other_with_many_words():
+    """A text is accepted exactly if none of its words is excluded: a name may end anywhere, but begins with no word."""
+    words = [text for text in strings("abcd", 4) if len(text) == 4]
+    grammar = Grammar.from_lark(f"start: NAME+\nNAME: /(?!(?:{'|'.join(words)})\\b)[a-z]+/\n%ignore / /")
+    for text in ["abcd", "abcde", "abc", "abcd abcx", "abcx abcd", "abcx  dcbax", "a dddd b", "zzabcd"]:
+        assert we_accept(grammar, text) == words_allowed(text, words), text
+
+
+def words_allowed(text: str, words: list[str]) -> bool:
+    return not any(word in words for word in text.split())
