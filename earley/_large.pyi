@@ -12,3 +12,6 @@ def free(given: list[object], circular: Sequence[object] = ()) -> None:
 
 def frozen_in_pieces(items: Iterable[Item]) -> frozenset[Item]:
     """Return the set of many items."""
+
+class Freeing:
+    """What `free` still has to free."""

@@ -122,6 +122,7 @@ def frozen_in_pieces(items) -> frozenset:
 
 
 cdef class Freeing:
+    """What `free` still has to free."""
     cdef Stack stack            # what is to be freed, unless something else refers to it
     cdef object error           # what the handler of a signal has raised
 

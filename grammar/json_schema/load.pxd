@@ -48,7 +48,7 @@ cdef class SchemaLoader:
     cdef string(self, Texts texts)
     cdef number(self, numbers)
     cpdef number_tree(self, numbers)
-    @cython.locals(regexes=Regexes, engine=Engine)
+    @cython.locals(regexes=Regexes)
     cpdef key(self, name)
     cpdef followed_key(self, Texts texts, follow)
     @cython.locals(regexes=Regexes)
