@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from earleymask.earley._regex import Regexes
 from earleymask.grammar.regex import codepoints
 from earleymask.grammar.regex.cells import divide
 
@@ -32,3 +33,14 @@ def test_code_points_in_the_same_classes_belong_together(some):
     assert codepoints.normalize([pair for cell in cells for pair in cell] + [(0xD800, 0xDFFF)]) == codepoints.ALL
     outside = expected.get(frozenset(), set())
     assert outside == {code for code in edges if codepoints.contains(unclassed, code)}
+
+
+@given(classes.filter(bool))
+def test_the_first_bytes_of_a_class_are_those_of_its_code_points(some):
+    for ranges in some:
+        regexes = Regexes()
+        node = regexes.concat([regexes.char_class(ranges), regexes.literal(b"x")])
+        first = {byte for read in regexes.derivatives(node).values() for byte in read}
+        assert regexes.first_bytes(node) == sum(1 << byte for byte in first)
+        codes = {min(max(code, first), last) for first, last in ranges for code in (0, 0x80, 0x800, 0x10000)}
+        assert first >= {chr(code).encode()[0] for code in codes if not 0xD800 <= code <= 0xDFFF}
