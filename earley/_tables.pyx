@@ -12,7 +12,7 @@ from earleymask.trie._memory cimport calloc, malloc, realloc, shrunk
 from earleymask.earley.errors import LimitError
 
 cdef enum:
-    PAUSE = 1 << 14             # entries of a table after which other threads may run: a tenth of a millisecond, or one
+    PAUSE = 1 << 11             # entries of a table after which other threads may run: some milliseconds for new pages
 
 
 cdef int reserve(void** memory, size_t* capacity, size_t needed, size_t item_size) except -1 nogil:
