@@ -31,6 +31,7 @@ def in_order(algebra: Meaning, shapes: tuple[ObjectShape, ...], term: int) -> li
     if len(shapes) == 1 and algebra.kinds[term >> 1] == PLACE and is_shallow(algebra, term) and not shapes[0].clauses:
         return [(shapes[0], len(shapes[0].named))]
     order = key_order(algebra, term)
+    ordered = set(order)
     found = []
     for shape in shapes:
         tick()
@@ -41,7 +42,7 @@ def in_order(algebra: Meaning, shapes: tuple[ObjectShape, ...], term: int) -> li
             named = [
                 (name, known[name] if name in known else algebra.sets.objects.value_of(shape, name)) for name in order
             ]
-            named += [(name, value) for name, value in shape.named if name not in order]
+            named += [(name, value) for name, value in shape.named if name not in ordered]
             shape = shape._replace(named=tuple(named))
         found.append((shape, n_ordered))
     return found

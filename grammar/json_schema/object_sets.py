@@ -228,11 +228,12 @@ class ObjectSets(OfAlgebra):
             changed = then
         if len(waiting) > 1:
             sets = [frozenset(clause) for clause in waiting]
-            waiting = {
-                clause: True
-                for clause, own in zip(waiting, sets, strict=True)
-                if not any(other < own for other in sets)
-            }
+            least: dict[Clause, bool] = {}
+            for clause, own in zip(waiting, sets, strict=True):
+                tick()
+                if not any(other < own for other in sets):
+                    least[clause] = True
+            waiting = least
         return base._replace(clauses=tuple(waiting))
 
     def relative_clause(self, base: ObjectShape, clause: Clause, changed: set[str] | None = None) -> Clause | None:
