@@ -1,8 +1,13 @@
-"""Tell the garbage collector to leave alone what importing the tests made."""
+"""Tell the garbage collector to leave alone what importing the tests made, and Hypothesis to give examples time."""
 
 from __future__ import annotations
 
 import gc
+
+from hypothesis import settings
+
+settings.register_profile("earleymask", deadline=None)
+settings.load_profile("earleymask")
 
 
 def pytest_collection_finish() -> None:

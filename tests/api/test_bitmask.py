@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from earleymask import (
@@ -191,7 +191,6 @@ def slowly(logits: np.ndarray, bitmask: np.ndarray) -> np.ndarray:
 shapes = st.tuples(st.integers(1, 3), st.integers(0, 100), st.integers(1, 4), st.integers(0, 2**32 - 1))
 
 
-@settings(deadline=None)
 @given(shapes)
 def test_applying_equals_the_formula(shape: tuple[int, int, int, int]) -> None:
     """It does for logits wider than the mask, narrower, and as wide, of every float type of numpy and torch."""
@@ -211,7 +210,6 @@ def test_applying_equals_the_formula(shape: tuple[int, int, int, int]) -> None:
             assert torch.equal(ours_t, torch.from_numpy(expected).to(torch_type))
 
 
-@settings(deadline=None)
 @given(shapes)
 def test_both_ways_of_unpacking_agree(shape: tuple[int, int, int, int]) -> None:
     """The way for other devices is tested on the CPU, for there may be no GPU."""

@@ -43,7 +43,7 @@ def random_tokens(pair: Pair, rng: Random, n: int) -> list[int]:
     return pair.matcher.tokens
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(grammars(), randoms, st.integers(0, 2))
 @within_budget
 def test_masks_equal_the_twins(sketch: GrammarSketch, rng: Random, seed: int) -> None:
@@ -51,7 +51,7 @@ def test_masks_equal_the_twins(sketch: GrammarSketch, rng: Random, seed: int) ->
     walk(pair_of(sketch, seed), rng, 10)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(grammars(), randoms)
 @within_budget
 def test_accept_succeeds_exactly_for_tokens_in_the_mask(sketch: GrammarSketch, rng: Random) -> None:
@@ -69,7 +69,7 @@ def test_accept_succeeds_exactly_for_tokens_in_the_mask(sketch: GrammarSketch, r
     pair.mask()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(grammars(), randoms)
 @within_budget
 def test_rollback_and_fork_equal_a_fresh_replay(sketch: GrammarSketch, rng: Random) -> None:
@@ -90,7 +90,7 @@ def test_rollback_and_fork_equal_a_fresh_replay(sketch: GrammarSketch, rng: Rand
         assert fork.tokens == [] and np.array_equal(fork.mask(), Matcher(pair.loaded.grammar, pair.vocabulary).mask())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(grammars(), randoms)
 @within_budget
 def test_a_constraint_knows_any_history(sketch: GrammarSketch, rng: Random) -> None:
@@ -113,7 +113,7 @@ def test_a_constraint_knows_any_history(sketch: GrammarSketch, rng: Random) -> N
             assert (caught.value.index, caught.value.token_id) == (len(tokens), wrong)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(grammars(), randoms)
 @within_budget
 def test_any_sequence_of_calls(sketch: GrammarSketch, rng: Random) -> None:
@@ -182,7 +182,7 @@ def cut(rng: Random, trie: Node, data: bytes) -> list[int]:
     return tokens
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(grammars(), randoms)
 @within_budget
 def test_the_cut_into_tokens_does_not_matter(sketch: GrammarSketch, rng: Random) -> None:
@@ -200,7 +200,7 @@ def test_the_cut_into_tokens_does_not_matter(sketch: GrammarSketch, rng: Random)
         assert other.is_accepting() == pair.twin.is_accepting()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(grammars(), randoms)
 @within_budget
 def test_after_eos_there_is_eos_alone(sketch: GrammarSketch, rng: Random) -> None:
@@ -222,7 +222,7 @@ def test_after_eos_there_is_eos_alone(sketch: GrammarSketch, rng: Random) -> Non
         pair.mask()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(grammars(), randoms)
 @within_budget
 def test_bitmasks_are_the_masks_and_leave_no_dirt(sketch: GrammarSketch, rng: Random) -> None:
@@ -237,7 +237,7 @@ def test_bitmasks_are_the_masks_and_leave_no_dirt(sketch: GrammarSketch, rng: Ra
         pair.matcher.fill_bitmask(np.zeros(words - 1, dtype=np.int32))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(grammars(), randoms)
 @within_budget
 def test_forced_bytes_are_what_every_sentence_goes_on_with(sketch: GrammarSketch, rng: Random) -> None:

@@ -173,7 +173,7 @@ def checked_walk(pair: Pair, rng: Random, n_tokens: int) -> None:
         pair.accept(token_id)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(grammars(), randoms, st.sampled_from(SPLITS), st.integers(0, 2))
 @within_budget
 def test_masks_equal_the_walks_and_the_twins(sketch: GrammarSketch, rng: Random, split_nodes: int, seed: int) -> None:
@@ -183,7 +183,7 @@ def test_masks_equal_the_walks_and_the_twins(sketch: GrammarSketch, rng: Random,
             checked_walk(pair, rng, 8)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(grammars(), randoms, st.sampled_from(SPLITS))
 @within_budget
 def test_forks_and_rollback(sketch: GrammarSketch, rng: Random, split_nodes: int) -> None:
@@ -211,7 +211,7 @@ def test_forks_and_rollback(sketch: GrammarSketch, rng: Random, split_nodes: int
             agreed(pair.matcher)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     grammars(), randoms, st.sampled_from(SPLITS), st.sampled_from([0, 2000, 20_000]), st.sampled_from([1, 30, 10**6])
 )

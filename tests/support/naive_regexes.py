@@ -40,8 +40,8 @@ class NaiveRegexes(Regexes):
     def byte_set(self, values: Iterable[int]) -> int:
         return self.node(("bytes", frozenset(values)))
 
-    def literal(self, data: bytes) -> int:
-        return self.node(("literal", data))
+    def literal(self, data: bytes, rest: int = 1) -> int:
+        return self.node(concat(("literal", data), self.trees[rest]))
 
     def char_class(self, ranges: Sequence[tuple[int, int]]) -> int:
         ranges = tuple(ranges)

@@ -151,7 +151,7 @@ def check_exhaustively(grammar: exhaustive.Grammar, kind: type[Twin], longest: i
 # --- against plainer versions ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(grammars(), st.integers(0, 2**32 - 1).map(Random))
 def test_refinements_change_nothing(sketch: GrammarSketch, rng: Random) -> None:
     twin = twin_or_none(sketch.text)
@@ -165,7 +165,7 @@ def test_refinements_change_nothing(sketch: GrammarSketch, rng: Random) -> None:
             assert twin.is_sentence(text[:n]) == plainer.is_sentence(text[:n]), (sketch.text, text[:n])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(grammars(), st.integers(0, 2**32 - 1).map(Random))
 def test_masks_are_those_of_the_definition(sketch: GrammarSketch, rng: Random) -> None:
     vocabulary = plain_tokens(
@@ -198,7 +198,7 @@ def lark_on(parser: Lark, text: bytes) -> bool | None:
         return None
 
 
-@settings(max_examples=effort(60, 150), deadline=None)
+@settings(max_examples=effort(60, 150))
 @given(grammars(plain=True), st.integers(0, 2**32 - 1).map(Random))
 def test_sentences_are_those_of_lark(sketch: GrammarSketch, rng: Random) -> None:
     """With lark's reading of lexemes the sentences are equal; with ours, lark's are among them."""

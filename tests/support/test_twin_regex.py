@@ -101,7 +101,7 @@ def test_every_short_text(pattern: str, alphabet: str, longest: int, lexemes: st
     check(pattern, strings(alphabet, longest), lexemes)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     patterns(),
     st.lists(st.text('abcAé_1 "\\\n', max_size=8), min_size=1, max_size=10),

@@ -63,7 +63,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
         max_size=4,
     )
 )
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_arrays(tmp_path: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
     prebuilt.save(tmp_path, FINGERPRINT, arrays)
     assert_equal(prebuilt.load(tmp_path, FINGERPRINT), arrays)
@@ -88,7 +88,7 @@ def test_a_quotient_comes_back(tmp_path: Path) -> None:
 
 
 @given(st.data())
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=500, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damage_is_found(tmp_path: Path, data: st.DataObject) -> None:
     """A changed byte, a missing end or appended bytes never give other arrays, and never another error."""
     path = prebuilt.save(tmp_path, FINGERPRINT, ARRAYS)

@@ -127,7 +127,7 @@ PARTITIONS = st.one_of(
 
 
 @given(VOCABULARIES, PARTITIONS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_equals_the_dictionary_of_paths(tokens: list[bytes], class_of: list[int] | None) -> None:
     trie = TokenTrie(tokens)
     quotient = assert_is_right(trie, class_of)
@@ -253,7 +253,7 @@ def test_pickles() -> None:
 
 
 @given(VOCABULARIES.filter(any), PARTITIONS, st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_damage_is_refused_or_harmless(tokens: list[bytes], class_of: list[int] | None, data: st.DataObject) -> None:
     """Any arrays are refused, or make a right quotient of their classes."""
     trie = TokenTrie(tokens)

@@ -69,7 +69,7 @@ VOCABULARIES = st.one_of(st.lists(FEW_BYTES, max_size=60), st.lists(st.binary(ma
 
 
 @given(VOCABULARIES)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_equals_the_dictionary_of_prefixes(tokens: list[bytes]) -> None:
     assert_is_right(tokens)
 
@@ -105,7 +105,7 @@ def test_real_vocabularies(name: str) -> None:
 
 
 @given(VOCABULARIES, st.one_of(FEW_BYTES, st.binary(max_size=4)))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_walking_finds_exactly_the_tokens(tokens: list[bytes], other: bytes) -> None:
     trie = TokenTrie(tokens)
     for text in {*tokens, other} - {b""}:

@@ -78,7 +78,7 @@ def test_bytes() -> None:
 
 
 @given(st.sets(st.integers(0, 255)), st.sets(st.integers(0, 255)))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_missing_bytes(single: set[int], special: set[int]) -> None:
     """A byte is missing unless a text token spells it alone; longer and special tokens do not count."""
     tokens = [bytes([byte]) if byte in single else bytes([byte, byte]) for byte in range(256)]

@@ -60,7 +60,7 @@ def test_any_text(name: str) -> None:
     alphabet = st.characters(exclude_categories=["Cs"], exclude_characters=sorted(blocked))
 
     @given(st.text(alphabet, min_size=1, max_size=200))
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=200)
     def check(text: str) -> None:
         assert_round_trip(name, text)
 

@@ -355,7 +355,7 @@ def expression(rng: random.Random, depth: int) -> tuple[str, Expression]:
     )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.randoms(use_true_random=False), st.sampled_from([1, 4, 100]))
 def test_made_grammars(rng: random.Random, max_size: int) -> None:
     rules = {}

@@ -210,7 +210,7 @@ def spelled(value: Decimal, point: int, exponent_zeros: int) -> str:
 
 
 @given(decimals, decimals, st.booleans(), st.booleans(), st.data())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_bounds_of_many_digits(a: Decimal, b: Decimal, above: bool, below: bool, data: st.DataObject) -> None:
     minimum, maximum = min(a, b), max(a, b)
     numbers = number_set(minimum, maximum, above, below)
@@ -238,7 +238,7 @@ counts = st.lists(st.one_of(st.integers(0, 10**12), st.integers(0, 10**4)), min_
 
 
 @given(st.integers(1, 400), st.integers(-3, 3), counts, st.integers(1, 8), st.none() | st.integers(10, 10**9))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_multiples(factor: int, exponent: int, counts: list[int], point: int, maximum: int | None) -> None:
     multiple = Decimal((0, tuple(map(int, str(factor))), exponent))
     numbers = number_set(None if maximum is None else -1000, maximum, multiples=[multiple])
@@ -250,7 +250,7 @@ def test_multiples(factor: int, exponent: int, counts: list[int], point: int, ma
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(-1e6, 1e6))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_doubles_as_python_writes_them(value: float, bound: float) -> None:
     for numbers in (number_set(bound), number_set(maximum=bound, below=True), INTEGERS, number_set(multiples=[0.01])):
         assert language(numbers)(json.dumps(value)) == numbers.contains(value)
@@ -363,7 +363,7 @@ def test_plain_numbers_are_finite_doubles() -> None:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(10**308) + 1, 10**308 - 1))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_what_python_writes_is_plain(number: float, integer: int) -> None:
     assert plain_language(ALL)(json.dumps(number))
     assert plain_language(ALL)(json.dumps(integer))

@@ -180,7 +180,7 @@ def without_drafts(schema: Any) -> bool:
     return "draft-07" not in json.dumps(schema)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SUBSCHEMAS.filter(without_drafts))
 def test_combinations(schema: Any) -> None:
     try:

@@ -107,7 +107,7 @@ def test_instances_of_hypothesis_jsonschema() -> None:
     counts: Counter[bool] = Counter()
     wrong: list[tuple[Any, str]] = []
 
-    @settings(max_examples=effort(100, 250), deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=effort(100, 250), suppress_health_check=list(HealthCheck))
     @given(st.integers(0, 10_000), st.sampled_from(["4", "6", "7"]), st.data())
     def compare(number: int, draft: str, data: st.DataObject) -> None:
         rng = Random(number)

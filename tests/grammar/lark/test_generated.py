@@ -67,13 +67,13 @@ def grammars_with_templates(draw: st.DrawFn) -> str:
     return "\n".join(lines)
 
 
-@settings(max_examples=effort(15, 40), deadline=None)
+@settings(max_examples=effort(15, 40))
 @given(grammars_with_templates())
 def test_generated_templates_and_changes(text: str) -> None:
     assert_same_language(text)
 
 
-@settings(max_examples=effort(40, 120), deadline=None)
+@settings(max_examples=effort(40, 120))
 @given(grammars())
 def test_generated_grammars(text: str) -> None:
     assert_same_language(text)

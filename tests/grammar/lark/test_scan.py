@@ -80,7 +80,7 @@ def lark_lexemes(text: str) -> list[tuple[int, str]]:
     return lexemes
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(st.lists(fragments, max_size=14).map("".join))
 def test_lexemes_are_larks(text: str) -> None:
     assume(not re.search(r"[a-zA-Z0-9_]-[a-zA-Z0-9_]", text))  # only we allow hyphens in names
@@ -152,7 +152,7 @@ MORE = [
 ]
 
 
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=3000)
 @given(st.lists(st.sampled_from(MORE), max_size=12).map("".join))
 def test_lexemes_are_those_of_the_expression(text: str) -> None:
     assume(not re.search(r"::[_a-zA-Z0-9]*\(", text))  # the scanner counts these parentheses
@@ -164,7 +164,7 @@ def test_lexemes_are_those_of_the_expression(text: str) -> None:
     assert list(kinds) == matching
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.one_of(st.text(max_size=60), st.lists(fragments, max_size=30).map("".join)))
 def test_any_text_is_a_grammar_or_a_grammar_error(text: str) -> None:
     error = None

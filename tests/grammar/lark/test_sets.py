@@ -115,7 +115,7 @@ def loads(text: str) -> Grammar | None:
         return None
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(cases, st.booleans())
 def test_terminals_are_the_sets_that_are_written(case: Case, in_rule: bool) -> None:
     written, language = case
@@ -126,7 +126,7 @@ def test_terminals_are_the_sets_that_are_written(case: Case, in_rule: bool) -> N
     assert accepted == language, text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(cases)
 def test_masks_have_no_dead_ends_and_miss_nothing(case: Case) -> None:
     """In a finite language a token is allowed exactly if some sentence continues so."""

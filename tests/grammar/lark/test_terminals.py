@@ -58,7 +58,7 @@ def compound(children: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 expressions = st.recursive(pieces, compound, max_leaves=8)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(expressions, expressions)
 def test_composed_text_is_larks(first: str, second: str) -> None:
     if "B" in second:  # `B` would be recursive
@@ -69,7 +69,7 @@ def test_composed_text_is_larks(first: str, second: str) -> None:
     assert our_pattern(grammar, "B") == lark_pattern(grammar, "B")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(expressions)
 def test_language_of_composed_terminals(expression: str) -> None:
     """A plain terminal is what `fullmatch` accepts; one with a lazy part, what `match` prefers."""
@@ -100,7 +100,7 @@ def test_every_definition_of_the_library(library: str) -> None:
         loader.terminals.build(node.tree)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(alphabet="\\\"nxu0a4'\n\r/é", max_size=12))
 def test_escapes_are_resolved_as_lark_does(text: str) -> None:
     # The body of a literal as Lark's lexer finds it: each quote has a backslash before it, and no backslash is last.

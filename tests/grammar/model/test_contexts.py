@@ -102,7 +102,7 @@ symbols = st.sampled_from([*PIECES, "x", "y"])
 alternatives = st.lists(st.lists(symbols, max_size=3), min_size=1, max_size=3)
 
 
-@settings(max_examples=effort(100, 400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=effort(100, 400), suppress_health_check=[HealthCheck.too_slow])
 @given(alternatives, alternatives, alternatives, st.lists(st.sampled_from(IGNORED), max_size=2, unique=True))
 def test_random_grammars(start, x, y, ignored):
     definition = Definition({"start": start, "x": x, "y": y}, ignored)
@@ -141,7 +141,7 @@ def test_random_lookaheads():
     further than a bound."""
     refused: Counter[str] = Counter()
 
-    @settings(max_examples=effort(125, 500), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=effort(125, 500), suppress_health_check=[HealthCheck.too_slow])
     @given(looking, looking | st.sampled_from(["a", "b", "[ab ]", "[ab]+"]), st.sampled_from(["", " ", " +", "b"]))
     def check(first: str, second: str, ignored: str) -> None:
         definition = Definition(

@@ -33,7 +33,7 @@ TOKENS = [b"a", b"b", b"ab", b"ba", b"aab", b"\xc3", b"\xa9", b"\xc3\xa9", b"a\x
 SMALL = Vocabulary.from_tokens(TOKENS, eos_token_id=len(TOKENS) - 1)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.text("abé", max_size=5), min_size=1, max_size=12))
 def test_masks_are_those_of_the_slow_way(choices: list[str]) -> None:
     grammar = Grammar.from_choices(choices)
@@ -46,7 +46,7 @@ def test_masks_are_those_of_the_slow_way(choices: list[str]) -> None:
                 assert matcher.accept(TOKENS.index(data[place : place + 1]))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sets(st.text("abc", max_size=4), min_size=1, max_size=30))
 def test_the_language_is_the_list(choices: set[str]) -> None:
     grammar = Grammar.from_choices(choices)
@@ -71,13 +71,13 @@ def all_are_lists(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("all_are_lists")
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text("abé", max_size=5), min_size=1, max_size=12))
 def test_masks_of_lists_are_those_of_the_slow_way(choices: list[str]) -> None:
     test_masks_are_those_of_the_slow_way.hypothesis.inner_test(choices)  # type: ignore[attr-defined]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sets(st.binary(max_size=5), min_size=1, max_size=30), st.binary(max_size=2))
 def test_a_list_and_a_trie_are_the_same_language(texts: set[bytes], behind: bytes) -> None:
     regexes = Regexes()

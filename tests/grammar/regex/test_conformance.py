@@ -240,14 +240,14 @@ def agree(pattern: str, fullmatch: bool) -> None:
 
 
 @since_3_11
-@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1500, suppress_health_check=[HealthCheck.too_slow])
 @given(patterns(["", "", "?", "+"], True))
 def test_random_texts(pattern):
     agree(pattern, True)
 
 
 @since_3_11
-@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
 @given(
     patterns(["", "?", "+"], True).filter(
         lambda p: not re.search(r"\(\?[=!<]|\\[bBAZ]|[$^]", p) and re.search(r"\+[+)]|\(\?>|\?\?|[*}]\?|[*}]\+", p)

@@ -44,7 +44,7 @@ def test_it_is_fullmatch(pattern: str) -> None:
         assert accepts(grammar, text) == (compiled.fullmatch(text) is not None), text
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.randoms(use_true_random=False))
 def test_made_patterns(rng: random.Random) -> None:
     pattern = make_pattern(rng)

@@ -188,25 +188,25 @@ def check_in_time(pattern: str) -> None:
     check(pattern, TEXTS, wanted=wanted)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(patterns(lazy=False))
 def test_random_plain_patterns(pattern):
     check_in_time(pattern)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(patterns(lazy=True))
 def test_random_lazy_patterns(pattern):
     check_in_time(pattern)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(patterns(lazy=False, behind=True))
 def test_random_plain_patterns_with_lookbehind(pattern):
     check_in_time(f"[abé]{pattern}")
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(patterns(lazy=True, behind=True))
 def test_random_lazy_patterns_with_lookbehind(pattern):
     check_in_time(f"[abé]{pattern}")

@@ -32,7 +32,7 @@ def grammar_of(engine: Engine) -> Grammar:
     return Grammar._make("lark", "", "start", engine, ())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(["a", "b", "ab", "ba", "aab", "é", ""]), max_size=8))
 def test_all_runs_and_nothing_else(chunks: list[str]) -> None:
     regexes = Regexes()
