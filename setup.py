@@ -81,7 +81,7 @@ if not (DEBUG or FULL):
     WARM_FLAGS = ["-O1"]
     COLD_FLAGS = ["-Og", "-fguess-branch-probability", "-freorder-blocks", "-finline-functions-called-once"]
 WARM_MODULES = {
-    "earley": ("_cuts", "_engine", "_matcher", "_token_ids"),
+    "earley": ("_cuts", "_engine", "_token_ids"),
     "grammar.json_schema": ("check", "object_sets", "shortcuts", "terms", "value_sets"),
     "grammar.lark": ("expressions", "load", "scan", "tree"),
     "grammar.model": ("compile",),
