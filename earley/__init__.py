@@ -17,18 +17,14 @@ from ._matcher import Matcher
 from ._prepare import Preparation
 from ._regex import Regexes
 from .errors import LimitError, MatcherInUseError, RejectedTokenError
-from .explanation import Expectation, Explanation, Nearest
 from .limits import Limits
 
 __all__ = [
     "Engine",
-    "Expectation",
-    "Explanation",
     "LimitError",
     "Limits",
     "Matcher",
     "MatcherInUseError",
-    "Nearest",
     "Preparation",
     "Regexes",
     "RejectedTokenError",

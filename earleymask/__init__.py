@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .bitmask import apply_bitmask, fill_bitmasks
 from .constraint import Constraint
-from .earley import Explanation, Limits, Matcher
+from .earley import Limits, Matcher
 from .errors import (
     BatchError,
     EarleymaskError,
@@ -29,6 +29,7 @@ from .prepare import prepare
 from .trie import Vocabulary, VocabularyWarning
 
 if TYPE_CHECKING:
+    from .earley.explanation import Explanation as Explanation
     from .integration.transformers import GrammarLogitsProcessor as GrammarLogitsProcessor
     from .integration.transformers import model_vocabulary as model_vocabulary
 
@@ -58,9 +59,13 @@ __all__ = [
     "prepare",
 ]
 
-_LATE = ("GrammarLogitsProcessor", "model_vocabulary")
-"""Names of `integration.transformers`. They are not in `__all__`: torch and transformers take seconds to import, and
-need not be installed."""
+_LATE = {
+    "Explanation": "earley.explanation",
+    "GrammarLogitsProcessor": "integration.transformers",
+    "model_vocabulary": "integration.transformers",
+}
+"""Names that are imported when they are first used, and their modules. Those of `integration` are not in `__all__`:
+torch and transformers take seconds to import, and need not be installed."""
 
 
 if not TYPE_CHECKING:  # type checkers would take any name for one of this module
@@ -68,13 +73,14 @@ if not TYPE_CHECKING:  # type checkers would take any name for one of this modul
     def __getattr__(name: str) -> Any:
         if name not in _LATE:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
         try:
-            from .integration import transformers
+            found = getattr(import_module(f".{_LATE[name]}", __name__), name)
         except ImportError as error:
             if error.name not in ("torch", "transformers"):
                 raise
             message = f"earleymask.{name} needs torch and transformers: pip install torch transformers"
             raise ImportError(message, name=error.name) from error
-        for late in _LATE:
-            globals()[late] = getattr(transformers, late)
-        return globals()[name]
+        globals()[name] = found
+        return found

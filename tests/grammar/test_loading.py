@@ -129,7 +129,11 @@ def test_waits_for_the_lock_hardly_count() -> None:
     for thread in threads:
         thread.start()
     try:
-        load(Limits(seconds=5 * alone))  # without the time for waking up, which is longer than that
+        began = time.monotonic()
+        load(Limits(seconds=100 * alone))
+        waited = time.monotonic() - began
+        # Each turn waits for ten others, and wakes up again and again in the meantime. That costs some time of its own.
+        load(Limits(seconds=max(10 * alone, waited / 4)))
     finally:
         done.set()
         for thread in threads:
