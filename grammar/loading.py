@@ -40,11 +40,13 @@ class loading:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._timed.is_long:
-            if error is not None:
-                forget_locals(error, self._before)
-            free(self._timed.kept, self._timed.circular)
-        self._timed.__exit__(kind, error, trace)
+        try:
+            if self._timed.is_long:
+                if error is not None:
+                    forget_locals(error, self._before)
+                free(self._timed.kept, self._timed.circular)
+        finally:  # the handler of a signal may raise in the meantime
+            self._timed.__exit__(kind, error, trace)
         if isinstance(error, LimitError) and not isinstance(error, GrammarLimitError):
             raise GrammarLimitError(str(error)).copy_limit(error) from None
 
