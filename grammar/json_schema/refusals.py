@@ -22,7 +22,7 @@ from ..loading import pieces
 from ..regex.lower import lower
 from .check import MAX_ERRORS, check_schema, in_order
 from .own_values import format_tree, numbers_of
-from .survey import BOUNDS, IN_PLACE, LEAST, MAX_LEAST, STATED, Survey
+from .survey import BOUNDS, LEAST, MAX_LEAST, STATED, Survey
 from .text_sets import has_surrogate
 from .tree import refused
 
@@ -89,12 +89,9 @@ class Refusals:
         return together(in_order(list(found.values()), self.documents))
 
     def visit(self, place: Place) -> None:
-        keywords = place.keywords
-        if not IN_PLACE.isdisjoint(keywords):
-            self.survey.applying.append(place)
-        if STATED.isdisjoint(keywords):
+        if not self.survey.note(place):
             return
-        self.survey.stating.append(place)
+        keywords = place.keywords
         for keyword in keywords:
             if keyword in STATED:
                 why = self.why_not(place, keyword)

@@ -18,9 +18,12 @@ from .documents import Documents
 from .ignored import BESIDE_REF, format_name, unknown
 from .keywords import ANNOTATION, ASSERTION, DRAFT_4, DRAFT_7, IDENTITY, KNOWN_ELSEWHERE, is_number, rows
 from .own_values import format_tree
+from .survey import Survey
 from .tree import pointer_of
 
 if TYPE_CHECKING:
+    from collections.abc import Set
+
     from ..json.number_spellings import NumberStyle
     from .algebra import Algebra
     from .options import Options
@@ -38,6 +41,10 @@ PLAIN_STRINGS = "keys that the schema names, and strings of `enum` and `const`, 
 PLAIN_NUMBERS = (
     "integers have no fraction and no exponent, numbers of `enum` and `const` are written as `json.dumps` writes them, "
     "and all others are finite in double precision"
+)
+PLAIN_EXPONENTS = "; beside an exponent, which has at most 3 digits, at most {shift} digits stand before the point"
+COMPUTED = (
+    "; where remainders are computed, an exponent has at most 3 digits, and there is none if constants are excluded"
 )
 PLAIN_INDENT = "an indent has blanks or tabs, not both"
 _BESIDE = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
@@ -74,7 +81,9 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
     if options.closed:
         narrow(Reason.CLOSED, "closed=True: no members and items are written that the schema does not speak of")
     strings, numbers = options.style, options.number_style
-    plain = [PLAIN_STRINGS] * strings.dumped + [PLAIN_NUMBERS] * numbers.plain
+    plain = [PLAIN_STRINGS] * strings.dumped
+    if numbers.plain:
+        plain.append(PLAIN_NUMBERS + PLAIN_EXPONENTS.format(shift=numbers.shift) * numbers.exponents)
     if options.spellings == "plain" and options.whitespace == "flexible" and options.indent is None:
         plain.append(PLAIN_INDENT)
     if plain:
@@ -91,6 +100,7 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
     elif not numbers.exponents:
         narrow(Reason.NUMBER_EXPONENTS, "number_exponents=False: no number has an exponent")
 
+    negated = _negated(algebra, everything) if numbers.exponents or strings.surrogates else frozenset()
     left_out: set[Path] = set()
     for place, twin in zip(algebra.documents.reached, everything.reached, strict=True):
         schema, resource, path = place.schema, place.resource, place.path
@@ -141,6 +151,8 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
                     status, why, reason = IGNORED, format_name(schema[keyword]), Reason.NO_EFFECT
                 elif not why and schema[keyword] in NARROWED_FORMATS:
                     status, why, reason = NARROWED, NARROWED_FORMATS[schema[keyword]], Reason.FORMAT
+                elif not why and strings.surrogates and twin in negated:  # no text of a format has a lone surrogate
+                    status, why, reason = NARROWED, NO_SURROGATES, Reason.SURROGATES
             elif weakened and keyword in _FAILS and _is_weakened(everything, weakened, twin, keyword):
                 status, reason = WIDENED, Reason.STRICT
                 why = "strict=False: what may have to fail here is left out in part"
@@ -149,11 +161,11 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
             elif keyword == "uniqueItems":
                 if place in algebra.plain_numbers:
                     status, why, reason = NARROWED, TOLD_APART, Reason.DIFFERING_NUMBERS
-            elif numbers.exponents and _is_about_numbers(keyword, schema, resource.draft, numbers):
+            elif numbers.exponents and _is_about_numbers(keyword, place, numbers, twin in negated):
                 status, reason = NARROWED, Reason.NUMBER_DIGITS
                 why = (
                     f"number_digits={options.number_digits}, number_shift={options.number_shift}: beside an exponent "
-                    "no more digits are written"
+                    f"no more digits are written{COMPUTED if keyword == 'multipleOf' else ''}"
                 )
             if status == EXACT and why:
                 reason = Reason.ASSERTS_NOTHING
@@ -208,13 +220,29 @@ def _white_space(options: Options) -> str:
     return found if options.separators is None else f"{found}, separators={options.separators!r}"
 
 
-def _is_about_numbers(keyword: str, schema: dict[str, Any], draft: int, style: NumberStyle) -> bool:
-    """Whether the keyword demands something of a number. Then only some spellings of the number are written."""
-    are_digits = style.plain or not style.fractions  # integers have no exponent
+def _negated(algebra: Algebra, twins: Documents) -> Set[Place]:
+    """Return the places among `twins` whose negation may be needed."""
+    pairs = zip(algebra.documents.reached, twins.reached, strict=True)
+    survey = Survey(twins, {twin: dict(algebra.dropped[place]) for place, twin in pairs if place in algebra.dropped})
+    for twin in twins.reached:
+        survey.note(twin)
+    survey.read_applicators()
+    survey.read_statements()
+    return survey.negated()
+
+
+def _is_about_numbers(keyword: str, place: Place, style: NumberStyle, is_negated: bool) -> bool:
+    """Whether the keyword demands something of a number. Then only some spellings of the number are written.
+
+    is_negated: other numbers than those of which the keyword speaks may be demanded. These may have exponents, although
+    integers and constants have none.
+    """
+    schema, draft = place.schema, place.draft
+    are_digits = (style.plain or not style.fractions) and not is_negated  # integers have no exponent
     if keyword == "type":
         return draft != DRAFT_4 and not are_digits and "integer" in schema[keyword]  # draft 4 has one spelling of it
     if keyword == "enum" or keyword == "const":
-        return not style.plain and _holds_number(schema[keyword])
+        return (is_negated or not style.plain) and _holds_number(schema[keyword])
     return keyword in _BOUNDS and not (are_digits and schema.get("type") == "integer")
 
 

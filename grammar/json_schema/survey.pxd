@@ -33,6 +33,8 @@ cdef class Survey:
     cdef readonly set plain_numbers
     cdef public bint follows_items
 
+    @cython.locals(keywords=dict)
+    cpdef bint note(self, Place place) except -1
     @cython.locals(place=Place, found=list, target=Place)
     cpdef read_applicators(self)
     cpdef list branches(self, Place place, keyword)

@@ -88,6 +88,16 @@ class Survey:
         self.plain_numbers: set[Place] = set()  # and those whose items are out of very many numbers
         self.follows_items = False  # whether items that may be any arrays or objects must differ
 
+    def note(self, place: Place) -> bool:
+        """Add a place that the check has reached. Return whether it states something."""
+        keywords = place.keywords
+        if not IN_PLACE.isdisjoint(keywords):
+            self.applying.append(place)
+        if STATED.isdisjoint(keywords):
+            return False
+        self.stating.append(place)
+        return True
+
     def read_applicators(self) -> None:
         """Find `edges` and `targets`."""
         documents = self.documents

@@ -12,6 +12,7 @@ pytest.importorskip("regress")
 pytest.importorskip("jsonschema")
 
 from earleymask import Grammar, GrammarError
+from earleymask.grammar.errors import Reason
 from support.schema_grammars import accepts, documents
 from support.schema_oracle import Oracle
 
@@ -164,6 +165,9 @@ DRAFT_4 = {"$schema": "http://json-schema.org/draft-04/schema#"}
         ({"const": {"a": 1}}, {"/const"}, '{"a": 0.' + 30 * "0" + "1e31}"),
         ({"multipleOf": 7}, {"/multipleOf"}, "0." + 30 * "0" + "7e31"),
         (DRAFT_4 | {"enum": [1, 2]}, {"/enum"}, "0." + 30 * "0" + "1e31"),
+        ({"not": {"const": 5}}, {"/not/const"}, "0." + 30 * "0" + "1e31"),
+        ({"not": {"format": "date"}}, {"/not/format"}, r'"\ud800"'),
+        ({"if": {"format": "date"}, "then": {"const": "2020-02-02"}}, {"/if/format"}, r'"\ud800"'),
     ],
 )
 def test_what_is_valid_and_not_written_has_its_row(schema: Any, narrowed: set[str], not_written: str) -> None:
@@ -173,6 +177,89 @@ def test_what_is_valid_and_not_written_has_its_row(schema: Any, narrowed: set[st
     if "format" not in schema:  # the oracle does not decode Punycode, either
         assert Oracle(schema).accepts(not_written)
     assert not accepts(grammar, not_written)
+
+
+MANY_ZEROS = "0." + 30 * "0"
+"""Before an exponent, more digits than are counted."""
+
+
+@pytest.mark.parametrize(
+    ("schema", "narrowed", "not_written"),
+    [
+        ({"type": "number"}, set(), "1e400"),
+        ({"const": 5}, set(), "5e0"),
+        ({"type": "integer", "minimum": 3}, set(), "5e0"),
+        ({"minimum": 3}, {"/minimum"}, MANY_ZEROS + "5e31"),
+        ({"not": {"const": 5}}, {"/not/const"}, MANY_ZEROS + "6e31"),
+        ({"items": {"not": {"enum": ["a", [5]]}}}, {"/items/not/enum"}, f"[[{MANY_ZEROS}6e31]]"),
+        ({"not": {"type": "integer"}}, {"/not/type"}, MANY_ZEROS + "15e31"),
+        ({"not": {"type": "integer", "minimum": 3}}, {"/not/minimum", "/not/type"}, MANY_ZEROS + "15e31"),
+        ({"if": {"const": 5}, "then": {"type": "string"}}, {"/if/const"}, MANY_ZEROS + "6e31"),
+        ({"oneOf": [{"const": 5}, {"type": "number"}]}, {"/oneOf/0/const"}, MANY_ZEROS + "6e31"),
+        ({"oneOf": [{"type": "integer", "const": 5}, {"type": "string"}]}, set(), "5e0"),
+        ({"contains": {"const": 5}, "minContains": 0, "maxContains": 0}, {"/contains/const"}, f"[{MANY_ZEROS}6e31]"),
+        ({"not": {"$ref": "#/$defs/a"}, "$defs": {"a": {"const": 5}}}, {"/$defs/a/const"}, MANY_ZEROS + "6e31"),
+        ({"multipleOf": 123457, "not": {"const": 246914}}, {"/multipleOf", "/not/const"}, "370371e0"),
+        (DRAFT_4 | {"not": {"type": "integer"}}, set(), "1e400"),
+    ],
+)
+def test_numbers_that_plain_spellings_leave_out_have_their_row(
+    schema: Any, narrowed: set[str], not_written: str
+) -> None:
+    """Constants and integers have no exponent; numbers that must not be one of them may have one."""
+    grammar = Grammar.from_json_schema(schema)
+    rows = {row.pointer: row for row in grammar.report if row.status == "narrowed"}
+    assert {pointer for pointer in rows if pointer} == narrowed
+    assert all(rows[pointer].reason is Reason.NUMBER_DIGITS for pointer in narrowed)
+    assert any("finite in double precision" in row.why for row in grammar.report if not row.pointer)
+    assert Oracle(schema).accepts(not_written) and not accepts(grammar, not_written)
+    without = Grammar.from_json_schema(schema, number_exponents=False)  # one row about the document says all
+    assert not [row for row in without.report if row.pointer and row.status == "narrowed"]
+    assert "number_exponents=False: no number has an exponent" in [row.why for row in without.report if not row.pointer]
+
+
+def test_negated_numbers_of_a_keyword_that_is_left_out_have_no_row() -> None:
+    schema = {"not": {"multipleOf": 10**18 + 9}, "items": {"not": {"const": 5}}}
+    rows = {row.pointer: row.status for row in Grammar.from_json_schema(schema, strict=False).report}
+    assert rows["/not/multipleOf"] == "widened" and rows["/items/not/const"] == "narrowed"
+
+
+@pytest.mark.parametrize(
+    ("schema", "options", "not_written", "reason"),
+    [
+        ({"properties": {"a": True, "b": True}}, {}, '{"b": 1, "a": 1}', "property_order"),
+        ({"type": "object"}, {"closed": True}, '{"a": 1}', "closed"),
+        ({"const": "a"}, {}, r'"\u0061"', "spellings"),
+        ({"properties": {"a": {"type": "null"}}, "required": ["a"]}, {}, r'{"\u0061": null}', "spellings"),
+        ({"type": "integer"}, {}, "5.0", "spellings"),
+        ({"type": "number"}, {}, "123456789e0", "spellings"),
+        ({"type": "number"}, {}, "1e0001", "spellings"),
+        ({}, {}, "[\n\t 1]", "spellings"),
+        ({"type": "string"}, {"ensure_ascii": True}, '"\xe9"', "string_escapes"),
+        ({"type": "string"}, {"string_escapes": "shortest"}, r'"\/"', "string_escapes"),
+        ({"type": "string"}, {"lone_surrogates": False, "spellings": "all"}, r'"\ud800"', "lone_surrogates"),
+        ({"type": "number"}, {"number_plain": True}, "5e0", "number_plain"),
+        ({"type": "integer"}, {"number_plain": True, "number_exponents": True}, "5e0", "number_plain"),
+        ({"type": "number"}, {"number_exponents": False}, "5e0", "number_exponents"),
+        ({}, {"whitespace": "any", "max_whitespace": 1}, "[  1]", "whitespace"),
+        ({}, {"indent": 1}, "[1]", "whitespace"),
+        ({}, {"separators": (",", ":")}, "[1, 1]", "whitespace"),
+    ],
+)
+def test_each_option_that_narrows_has_a_row_about_the_document(
+    schema: Any, options: dict[str, Any], not_written: str, reason: str
+) -> None:
+    def about(grammar: Grammar) -> list[str]:
+        rows = [row for row in grammar.report if row.reason == reason]
+        assert all((row.pointer, row.keyword, row.status) == ("", "", "narrowed") and row.why for row in rows)
+        return [row.why for row in rows]
+
+    grammar = Grammar.from_json_schema(schema, **options)
+    assert Oracle(schema).accepts(not_written) and not accepts(grammar, not_written)
+    assert len(about(grammar)) == 1
+    free = Grammar.from_json_schema(schema, spellings="all", property_order="any", whitespace="any")
+    assert accepts(free, not_written)
+    assert len(about(free)) == (reason == "whitespace")
 
 
 @pytest.mark.parametrize(
