@@ -18,6 +18,7 @@ from typing import Any
 import earleymask
 from campaign.schema_checks import Report, accepts, compare, compare_walk, loaded
 from campaign.schema_suite import DRAFTS
+from earleymask.grammar.errors import Reason
 from support.schema_instances import mutated, near, value
 from support.schema_oracle import Oracle
 
@@ -29,6 +30,11 @@ PATTERNS = (
 BACKWARD = r"\1"
 FORMATS = ("date", "time", "date-time", "duration", "ipv4", "ipv6", "uuid", "email", "uri", "json-pointer", "regex")
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
+REGEXES = (
+    *("^a|b$", r"^\p{L}+\d?$", "(?<!a)b{2,10}", "(?<n>a)"),
+    *("[a-z]]", "a{10,2}", "(?P<n>a)", "[z-a]", r"\a", "(a|", "*"),
+)
+"""Texts that have the format `regex`, and texts that nearly have it. None of them is valid and yet not written."""
 SCALARS: tuple[Any, ...] = (None, True, 0, 1, 2, 10, -1, 0.5, 1.0, 2.5, 1e3, "", "a", "b", "ab", "é", "x1", "12")
 CONSTANTS: tuple[Any, ...] = (
     *([], [1], [1.0], [True], ["a"], [1, "a"], {}, {"a": 1}, {"a": 1.0}, {"a": True}, {"a": [1, {"b": 10.0}]}),
@@ -169,7 +175,7 @@ class MeetingSchemas:
             if rng.random() < 0.7:
                 made["pattern"] = rng.choice(PATTERNS)
             if rng.random() < 0.35:
-                made["format"] = rng.choice(FORMATS[:-1])
+                made["format"] = rng.choice(FORMATS)
             if rng.random() < 0.4:
                 made["type"] = rng.choice(("string", ["string", "integer"]))
             return made
@@ -276,9 +282,10 @@ class MeetingSchemas:
 class Spelling:
     """Writes a document with a random choice at each place, among spellings that the grammar's options allow or not."""
 
-    def __init__(self, rng: Random, options: dict[str, Any]) -> None:
+    def __init__(self, rng: Random, options: dict[str, Any], has_plain_numbers: bool = False) -> None:
         self.rng = rng
         self.options = options
+        self.has_plain_numbers = has_plain_numbers
         self.fits = True
         """Whether the options allow everything written so far."""
 
@@ -346,6 +353,8 @@ class Spelling:
         return found
 
     def number(self, number: float) -> str:
+        if self.has_plain_numbers:
+            return json.dumps(with_ints(number))
         plain = json.dumps(number)
         chance = self.rng.random()
         exact = Decimal(plain)
@@ -380,7 +389,7 @@ def check_meetings(rng: Random, schema: Any, report: Report, n_walks: int = 3, n
         instances.append(near(rng, schema))
         instances.append(mutated(rng, instances[-1]))
         instances.append(value(rng, 2))
-    instances += CONSTANTS
+    instances += [*CONSTANTS, *(REGEXES if '"regex"' in json.dumps(schema) else ())]
     try:
         valid = [data for data in instances if oracle.accepts(json.dumps(data))]
     except RecursionError:
@@ -389,8 +398,9 @@ def check_meetings(rng: Random, schema: Any, report: Report, n_walks: int = 3, n
     grammar = loaded(schema, "any", valid, report, **options)
     if grammar is None:
         return
+    must_differ = any(row.reason is Reason.DIFFERING_NUMBERS for row in grammar.report)
     for data in instances:
-        spelling = Spelling(rng, options)
+        spelling = Spelling(rng, options, must_differ)
         text = spelling.text(data)
         is_valid = oracle.accepts(text)
         expected = is_valid and spelling.fits
