@@ -20,12 +20,13 @@ is allowed if some reading of it keeps to the budgets.
 from libc.stdint cimport uint64_t
 
 from earleymask.earley._chart cimport FINISHED, NO_ROW, n_pairs_at, pair_row, pair_state, row_at, skeleton_of
+from earleymask.earley._history cimport history_notes, last_entry, n_tokens_of
 from earleymask.earley._lexer cimport DEAD_STATE, demand_at, n_terminals, next_state, node_at, terminal_at
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport R_EMPTY, nullable
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._skeletons cimport start_state_of
-from earleymask.earley._tables cimport NONE, reserve, words_extend, words_free, words_push
+from earleymask.earley._tables cimport NONE, words_free, words_push
 
 
 cdef class Budgets:
@@ -35,31 +36,14 @@ cdef class Budgets:
         self.most = most
 
     def __dealloc__(self):
-        words_free(&self.begun)
-        words_free(&self.ends)
         words_free(&self.coming)
 
-    cdef int push(self) except -1:
-        reserve(<void**> &self.ends.data, &self.ends.capacity, self.ends.n + 1, sizeof(uint32_t))
-        words_extend(&self.begun, self.coming.data, self.coming.n)
-        words_push(&self.ends, <uint32_t> self.begun.n)
-        return 0
-
-    cdef int truncate(self, size_t n_tokens) except -1:
-        self.ends.n = n_tokens
-        self.begun.n = self.ends.data[n_tokens - 1] if n_tokens else 0
-        return 0
-
-    cdef Budgets copy(self):
-        cdef Budgets other = Budgets(self.chart, self.most)
-        words_extend(&other.begun, self.begun.data, self.begun.n)
-        words_extend(&other.ends, self.ends.data, self.ends.n)
-        return other
-
-    cdef uint32_t spend(self, uint32_t before, uint32_t after, const unsigned char* data, size_t n) except? 0xFFFFFFFF:
+    cdef uint32_t spend(self, History* history, uint32_t after, const unsigned char* data, size_t n) except? 0xFFFFFFFF:
         cdef Chart chart = self.chart
-        cdef uint32_t token = <uint32_t> self.ends.n, position = before, target, row, state, start
-        cdef size_t i, first = self.ends.data[token - 1] - n_pairs_at(chart, before) if token else 0
+        cdef uint32_t token = <uint32_t> n_tokens_of(history), before = last_entry(history).position
+        cdef uint32_t position = before, target, row, state, start
+        cdef size_t i, n_notes
+        cdef const uint32_t* notes = history_notes(history, &n_notes)
         cdef bint changed = False
         cdef dict begun = {}, kept = {}
         self.coming.n = 0
@@ -68,7 +52,7 @@ cdef class Budgets:
         if n:                                   # a special token ends all lexemes
             for i in range(n_pairs_at(chart, before)):
                 key = plain_pair(chart, before, i)
-                begun[key] = max(begun.get(key, 0), self.begun.data[first + i] if token else 0)
+                begun[key] = max(begun.get(key, 0), notes[i] if token else 0)
         for i in range(n):
             target = chart.advance(position, data[i])
             begun = self.moved(begun, position, data[i], target, token if i + 1 < n else token + 1)

@@ -3,6 +3,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from earleymask.earley._engine cimport Engine
+from earleymask.earley._history cimport Histories
 from earleymask.earley._lexer cimport Lexer
 from earleymask.earley._meter cimport Meter
 from earleymask.earley._rules cimport Rules
@@ -13,18 +14,10 @@ cdef enum:
     DEAD = 0                    # position: no sentence begins like this
     FINISHED = 1                # position: an EOS token has been accepted
     UNKNOWN = 0xFFFFFFFF        # in a table: this transition has not been computed
-    FORGOTTEN = 0xFFFFFFFF      # in a history: going back to this position computes it again from the tokens
     NO_ROW = 0xFFFFFFFF         # in a position: no lexeme ends here
     NO_TABLE = 0xFFFFFFFF       # in `table_of`: no transition of the position is remembered
     MET = 0xFFFFFFFE            # the same, but a sequence has been here: the next visit makes the table
     MAX_TABLES = 4096           # tables that a chart may have, 1 KB each; beyond this all are flushed
-
-# The accepted tokens of one matcher. The chart keeps a list of them: their positions must survive `collect`.
-cdef struct History:
-    Words tokens
-    Words positions             # positions[i]: after i tokens, one more than tokens; all but the first and last may be FORGOTTEN
-    History* next
-    bint dropped                # its matcher is gone; freed by `sweep`
 
 # A remembered mask: text tokens only, duplicates included.
 cdef struct Mask:
@@ -78,9 +71,7 @@ cdef class Chart:
     cdef bint busy                  # a call is running that may change something, maybe without the GIL
     cdef uint32_t* tables           # tables[table * 256 + byte]: the next position, DEAD or UNKNOWN
     cdef size_t n_tables, max_tables
-    cdef History* histories
-    cdef size_t n_histories         # in that list
-    cdef size_t n_dropped           # of them without a matcher
+    cdef Histories histories        # of its matchers: their positions must survive `collect`
     cdef size_t collect_at          # a collection starts when more words are kept
 
     # scratch
@@ -140,9 +131,6 @@ cdef class Chart:
     cdef int start_afresh(self) except -1
     cdef uint32_t initial(self) except? 0xFFFFFFFF nogil
     cdef int collect(self) except -1 nogil
-    # Free the histories of matchers that are gone, if these are more than half of all.
-    cdef void sweep(self) noexcept nogil
-    cdef void free_dropped(self) noexcept nogil
     # For debug builds: raise AssertionError if anything made since the last check breaks an invariant.
     cdef int check(self) except -1
     cdef bint has_variables         # a Template: its rows are sorted like the rows for which they stand
@@ -151,11 +139,8 @@ cdef class Chart:
     cdef size_t n_checked_continuations
     cdef size_t n_words(self) noexcept nogil
     cdef size_t n_bytes(self) noexcept nogil        # of everything but the histories
-    cdef size_t n_history_words(self) noexcept nogil
     cdef size_t n_words_reached(self) except? 0 nogil
 
-    # Set the positions of all histories to FORGOTTEN, except the first and the last `keep`.
-    cdef void drop_old(self, size_t keep) noexcept nogil
     # `mark_learned` marks the entries of the engine's tables to which rows, continuations and positions refer;
     # `renumber` changes these references.
     cdef void mark_learned(self, uint8_t* states, uint8_t* skeletons, uint8_t* shapes) noexcept nogil

@@ -27,6 +27,9 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from earleymask.earley._emptiness cimport pop, push
+from earleymask.earley._history cimport (
+    Block, FORGOTTEN, entries_of, history_blocks, history_free_all, history_free_dropped, history_is_sound,
+)
 from earleymask.earley._lexer cimport (
     DEAD_STATE, accepted_at, demand_at, n_accepted, n_terminals, node_at, terminal_at,
 )
@@ -100,11 +103,7 @@ cdef class Chart:
         return 0
 
     def __dealloc__(self):
-        cdef History* history
-        while self.histories != NULL:
-            history = self.histories
-            self.histories = history.next
-            history_free(history)
+        history_free_all(&self.histories)
         free(self.tables)
         free(self.items)
         free(self.stamps)
@@ -877,25 +876,16 @@ cdef class Chart:
                 + (self.row_after.n + self.popped.n + self.popped_at.n + self.popped_rows.n + self.table_of.n) * sizeof(uint32_t)
                 + self.stamps_capacity * sizeof(uint32_t) + self.n_mask_of * sizeof(Mask*) + self.sentences.n_bytes())
 
-    cdef size_t n_history_words(self) noexcept nogil:
-        cdef const History* history = self.histories
-        cdef size_t total = 0
-        while history != NULL:
-            total += history.tokens.n + history.positions.n
-            history = history.next
-        return total
-
     cdef int mark(self, uint8_t** marks) except -1 nogil:
         """Set marks[0][p], marks[1][r], marks[2][c] for positions, rows and continuations that some history reaches."""
-        cdef History* history = self.histories
+        cdef Block* block = history_blocks(&self.histories)
         cdef size_t i, k
         marks[0][DEAD] = marks[0][FINISHED] = marks[2][0] = 1
-        while history != NULL:
-            if not history.dropped:
-                for i in range(history.positions.n):
-                    if history.positions.data[i] != FORGOTTEN:
-                        marks[0][history.positions.data[i]] = 1
-            history = history.next
+        while block != NULL:
+            for i in range(block.n):
+                if entries_of(block)[i].position != FORGOTTEN:
+                    marks[0][entries_of(block)[i].position] = 1
+            block = block.link
         for i in range(FINISHED + 1, self.positions.n):
             if marks[0][i]:
                 if row_at(self, <uint32_t> i) != NO_ROW:
@@ -930,31 +920,17 @@ cdef class Chart:
             free_marks(marks)
         return total
 
-    cdef void sweep(self) noexcept nogil:
-        if 2 * self.n_dropped > self.n_histories:
-            self.free_dropped()
-
-    cdef void free_dropped(self) noexcept nogil:
-        cdef History** link = &self.histories
-        cdef History* history
-        while link[0] != NULL:
-            history = link[0]
-            if history.dropped:
-                link[0] = history.next
-                history_free(history)
-                self.n_histories -= 1
-                self.n_dropped -= 1
-            else:
-                link = &history.next
-
     cdef int collect(self) except -1 nogil:
         """Drop everything that no history reaches, and number the rest anew."""
         cdef uint8_t* marks[3]
         cdef uint32_t* maps[3]
-        cdef History* history
+        cdef Block* block
         cdef uint32_t* w
         cdef size_t i, n_popped
-        self.free_dropped()
+        history_free_dropped(&self.histories)
+        if DEBUG and not history_is_sound(&self.histories):
+            with gil:
+                expect(False, "each block of a history counts its users")
         maps[0] = maps[1] = maps[2] = NULL
         try:
             allocate_marks(self, marks)
@@ -979,12 +955,12 @@ cdef class Chart:
             rehash(self.continuations)
             rehash(self.rows)
             rehash(self.positions)
-            history = self.histories
-            while history != NULL:
-                for i in range(history.positions.n):
-                    if history.positions.data[i] != FORGOTTEN:
-                        history.positions.data[i] = maps[0][history.positions.data[i]]
-                history = history.next
+            block = history_blocks(&self.histories)
+            while block != NULL:
+                for i in range(block.n):
+                    if entries_of(block)[i].position != FORGOTTEN:
+                        entries_of(block)[i].position = maps[0][entries_of(block)[i].position]
+                block = block.link
         finally:
             free_marks(marks)
             free(maps[0])
@@ -1006,14 +982,6 @@ cdef class Chart:
         if self.collect_at < COLLECT_WORDS:
             self.collect_at = COLLECT_WORDS
         return 0
-
-    cdef void drop_old(self, size_t keep) noexcept nogil:
-        cdef History* history = self.histories
-        cdef size_t i
-        while history != NULL:
-            for i in range(1, history.positions.n - keep if history.positions.n > keep else 1):
-                history.positions.data[i] = FORGOTTEN
-            history = history.next
 
     cdef void mark_learned(self, uint8_t* states, uint8_t* skeletons, uint8_t* shapes) noexcept nogil:
         cdef size_t i, k
@@ -1130,8 +1098,3 @@ cdef void path_free(Path* path) noexcept nogil:
     free(path.positions)
     free(path.tables)
 
-
-cdef void history_free(History* history) noexcept nogil:
-    words_free(&history.tokens)
-    words_free(&history.positions)
-    free(history)

@@ -17,6 +17,7 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport free
 
 from earleymask.earley._chart cimport Chart
+from earleymask.earley._history cimport history_drop_old
 from earleymask.earley._lexer cimport DEAD_STATE, demand_at
 from earleymask.earley._masks cimport Masks
 from earleymask.earley._meter cimport Meter
@@ -57,7 +58,7 @@ cdef int forget_but(Engine engine, size_t keep) except -1:
     while True:
         for chart in charts:
             if keep != EVERYTHING:
-                chart.drop_old(keep)
+                history_drop_old(&chart.histories, keep)
             chart.collect()
         marks = Collection(engine)
         for chart in charts:

@@ -1,8 +1,9 @@
 from libc.stdint cimport uint32_t
 
 from earleymask.earley._budgets cimport Budgets
-from earleymask.earley._chart cimport Chart, History, Mask
+from earleymask.earley._chart cimport Chart, Mask
 from earleymask.earley._engine cimport Engine
+from earleymask.earley._history cimport History
 from earleymask.earley._masks cimport Masks
 from earleymask.earley._token_ids cimport TokenIds
 from earleymask.earley._walk cimport Walk
@@ -23,10 +24,9 @@ cdef class Matcher:
     cdef dict special_symbols       # token id -> symbol, of the special tokens that the grammar names
     cdef tuple eos_token_ids
     cdef TokenIds token_ids         # None if the grammar has no sets of token ids
-    cdef Budgets budgets            # None if no terminal of the grammar has one
+    cdef Budgets budgets            # shared with forks; None if no terminal of the grammar has one
     cdef int in_use                 # ALONE if a call has begun and not returned, else how many threads fork it
 
-    cdef int set_up(self) except -1
     cdef int begin(self) except -1
     cdef uint32_t position(self) noexcept nogil
     # A call has the matcher (`in_use`) and the engine's lock. `claim` takes the first, `lock` the second.

@@ -113,8 +113,8 @@ class Matcher:
         """Take back all tokens."""
 
     def fork(self: _M) -> _M:
-        """Return an independent matcher at the same place. It shares all that was learned; the copy takes a few bytes a
-        token. Several threads may fork a matcher at once."""
+        """Return an independent matcher at the same place. It shares all that was learned and the tokens so far, so a
+        fork takes the same time and memory after any number of tokens. Several threads may fork a matcher at once."""
 
     def is_accepting(self) -> bool:
         """Return whether the accepted text is a sentence: EOS is allowed, or has been accepted."""

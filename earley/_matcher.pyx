@@ -1,7 +1,7 @@
 """One sequence of tokens against a grammar: masks, accept, rollback, fork.
 
 Everything that grows is in the chart (`_chart`), which the forks of a matcher share. The matcher itself is a list of
-tokens with the position after each. A call holds the engine's lock, and releases the GIL while it works.
+tokens with the position after each (`_history`). A call holds the engine's lock, and releases the GIL while it works.
 """
 
 cimport cython
@@ -18,17 +18,20 @@ import numpy as np
 from earleymask.earley._answers cimport Answers
 from earleymask.earley._budgets cimport Budgets
 from earleymask.earley._chart cimport (
-    DEAD, FINISHED, FORGOTTEN, MASK_ANSWERS_KNOWN, MASK_KNOWN, MET, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN,
+    DEAD, FINISHED, MASK_ANSWERS_KNOWN, MASK_KNOWN, MET, MASK_NEW_PART, MASK_NEW_STATE, MASK_PARTS_KNOWN,
     MASK_UNION_KNOWN, MASK_WALKED, NO_ROW, UNKNOWN, row_at,
 )
 from earleymask.earley._forget cimport forget
+from earleymask.earley._history cimport (
+    FORGOTTEN, Block, Entry, entries_of, history_begin, history_cut, history_fork, history_position, history_push,
+    history_sweep, history_tokens, last_entry, n_tokens_of,
+)
 from earleymask.earley._masks cimport masks_of
 from earleymask.earley._meter cimport start
-from earleymask.earley._tables cimport NONE, reserve, sort_unique, words_extend, words_push
+from earleymask.earley._tables cimport NONE, sort_unique, words_extend, words_push
 from earleymask.earley._token_ids cimport has_id, token_ids_of
 from earleymask.trie._bitmask cimport mask_allow
 from earleymask.trie._build cimport DEBUG
-from earleymask.trie._memory cimport calloc
 
 from earleymask.earley.errors import LimitError, MatcherInUseError, RejectedTokenError
 from earleymask.trie.errors import VocabularyError
@@ -104,6 +107,7 @@ cdef class Matcher:
         self.chart = Chart(self.engine)
         if self.engine.max_tokens is not None:
             self.budgets = Budgets(self.chart, self.engine.max_tokens)
+            self.chart.histories.has_notes = True
         self.walk = Walk(self.chart, self.trie)
         self.engine.acquire()
         try:
@@ -111,15 +115,7 @@ cdef class Matcher:
             if self.masks.token_ids is None:
                 self.masks.token_ids = self.token_ids
             self.engine.add_chart(self.chart)
-            self.set_up()
-            try:
-                self.begin()
-            except:
-                # The history goes, so that other calls find a matcher that was never set up.
-                self.history.dropped = True
-                self.chart.n_dropped += 1
-                self.history = NULL
-                raise
+            self.begin()
         finally:
             self.engine.release()
 
@@ -127,25 +123,16 @@ cdef class Matcher:
         # There is no lock here, and forks may still use the chart: a later call of a fork frees the history.
         if self.history != NULL:
             self.history.dropped = True
-            self.chart.n_dropped += 1
-
-    cdef int set_up(self) except -1:
-        cdef History* history = <History*> calloc(1, sizeof(History))
-        if history == NULL:
-            raise MemoryError("matcher")
-        self.chart.sweep()
-        history.next = self.chart.histories
-        self.chart.histories = history
-        self.chart.n_histories += 1
-        self.history = history
-        return 0
+            self.chart.histories.n_dropped += 1
 
     cdef int begin(self) except -1:
+        cdef uint32_t position
         try:
-            words_push(&self.history.positions, self.chart.initial())
+            position = self.chart.initial()
         except LimitError as error:
             self.make_room(error)
-            words_push(&self.history.positions, self.chart.initial())
+            position = self.chart.initial()
+        self.history = history_begin(&self.chart.histories, position)
         return 0
 
     # ---- masks --------------------------------------------------------------------------------------------------
@@ -399,7 +386,7 @@ cdef class Matcher:
             return position
         start = self.trie.token_offsets[token]
         n = self.trie.token_offsets[token + 1] - start
-        return self.budgets.spend(before, position, self.trie.token_buffer + start, n)
+        return self.budgets.spend(self.history, position, self.trie.token_buffer + start, n)
 
     cdef uint32_t after(self, uint32_t position, uint32_t token) except? 0xFFFFFFFF:
         cdef uint32_t target = DEAD, named = DEAD
@@ -460,13 +447,17 @@ cdef class Matcher:
 
     cdef int push(self, uint32_t token_id, uint32_t position) except -1:
         cdef History* history = self.history
-        reserve(<void**> &history.tokens.data, &history.tokens.capacity, history.tokens.n + 1, sizeof(uint32_t))
+        cdef Block* block = history.last
+        cdef Entry* entry
         if self.budgets is not None:
-            # Reserve room in both first, so that nothing can fail after one of them has grown.
-            reserve(<void**> &history.positions.data, &history.positions.capacity, history.positions.n + 1, sizeof(uint32_t))
-            self.budgets.push()
-        words_push(&history.positions, position)
-        words_push(&history.tokens, token_id)
+            return history_push(&self.chart.histories, history, token_id, position,
+                                self.budgets.coming.data, self.budgets.coming.n)
+        if history.n != block.n or block.n == block.capacity:
+            return history_push(&self.chart.histories, history, token_id, position, NULL, 0)
+        entry = entries_of(block) + block.n     # the same, for the most frequent case
+        entry.token = token_id
+        entry.position = position
+        history.n = block.n = block.n + 1
         return 0
 
     def rollback(self, n) -> None:
@@ -481,14 +472,11 @@ cdef class Matcher:
         try:
             if not 0 <= n <= self.n_tokens:
                 raise ValueError(f"cannot take back {n} tokens: {self.n_tokens} have been accepted")
-            left = self.history.tokens.n - <size_t> n
+            left = n_tokens_of(self.history) - <size_t> n
             self.lock()                                 # from here on, no other thread can discard positions
-            is_known = self.history.positions.data[left] != FORGOTTEN
+            is_known = history_position(self.history, left) != FORGOTTEN
             if is_known:
-                self.history.tokens.n = left
-                self.history.positions.n = left + 1
-                if self.budgets is not None:
-                    self.budgets.truncate(left)
+                history_cut(&self.chart.histories, self.history, left)
             self.unlock()
             if not is_known:
                 self.go_back(left)
@@ -502,21 +490,18 @@ cdef class Matcher:
         self.lock()
         try:
             other = self.copy()
-            while other.history.positions.data[known] == FORGOTTEN:
+            history_cut(&self.chart.histories, other.history, left)
+            tokens = history_tokens(other.history, 0)
+            while last_entry(other.history).position == FORGOTTEN:
                 known -= 1
-            other.history.tokens.n = known
-            other.history.positions.n = known + 1
-            if other.budgets is not None:
-                other.budgets.truncate(known)
+                history_cut(&self.chart.histories, other.history, known)
         finally:
             self.unlock()
-        for token in self.tokens[known:left]:
+        for token in tokens[known:]:
             if not other.accept(token):
                 raise AssertionError("this is a bug in earleymask: a token that was accepted before is not accepted again")
         self.lock()
-        self.history.tokens, other.history.tokens = other.history.tokens, self.history.tokens
-        self.history.positions, other.history.positions = other.history.positions, self.history.positions
-        self.budgets, other.budgets = other.budgets, self.budgets
+        self.history, other.history = other.history, self.history
         self.unlock()
         return 0
 
@@ -525,8 +510,8 @@ cdef class Matcher:
         self.rollback(self.n_tokens)
 
     def fork(self) -> Matcher:
-        """Return an independent matcher at the same place. It shares all that was learned; the copy takes a few bytes a
-        token. Several threads may fork a matcher at once."""
+        """Return an independent matcher at the same place. It shares all that was learned and the tokens so far, so a
+        fork takes the same time and memory after any number of tokens. Several threads may fork a matcher at once."""
         self.claim(is_fork=True)
         try:
             self.lock()
@@ -547,11 +532,9 @@ cdef class Matcher:
         other.masks = self.masks
         other.special_symbols = self.special_symbols
         other.token_ids = self.token_ids
-        other.set_up()
-        words_extend(&other.history.tokens, self.history.tokens.data, self.history.tokens.n)
-        words_extend(&other.history.positions, self.history.positions.data, self.history.positions.n)
-        if self.budgets is not None:
-            other.budgets = self.budgets.copy()
+        other.budgets = self.budgets
+        history_sweep(&self.chart.histories)
+        other.history = history_fork(&self.chart.histories, self.history)
         return other
 
     def is_accepting(self) -> bool:
@@ -571,13 +554,12 @@ cdef class Matcher:
         """The number of accepted tokens."""
         if self.history == NULL:
             raise ValueError(f"this {type(self).__name__} is not set up: Matcher.__init__ was not called or has failed")
-        return self.history.tokens.n
+        return n_tokens_of(self.history)
 
     @property
     def tokens(self) -> list[int]:
         """The ids of the accepted tokens, a new list."""
-        cdef size_t i
-        return [self.history.tokens.data[i] for i in range(<size_t> self.n_tokens)]
+        return history_tokens(self.history, 0) if self.n_tokens else []
 
     def __reduce__(self):
         return rebuild, (type(self), self.grammar, self.vocabulary, self.tokens)
@@ -687,7 +669,8 @@ cdef class Matcher:
             finished = self.position() == FINISHED
             tokens = self.spelled()
             n_least = len(tokens)
-            while finished and n_least and self.history.tokens.data[n_least - 1] in self.eos_token_ids:
+            ids = history_tokens(self.history, 0)
+            while finished and n_least and ids[n_least - 1] in self.eos_token_ids:
                 n_least -= 1
             try:
                 return find_captures(self.engine, tokens, n_least)
@@ -700,10 +683,9 @@ cdef class Matcher:
     cdef list spelled(self):
         """Return the bytes of each accepted token, with the symbols of the grammar that the token may be."""
         cdef uint32_t token
-        cdef size_t i, k, start
+        cdef size_t k, start
         tokens = []
-        for i in range(self.history.tokens.n):
-            token = self.history.tokens.data[i]
+        for token in history_tokens(self.history, 0):
             start = self.trie.token_offsets[token]
             symbols = [self.special_symbols[token]] if token in self.special_symbols else []
             if self.token_ids is not None:
@@ -781,8 +763,8 @@ cdef class Matcher:
                 "continuations": self.chart.continuations.n,
                 "positions": self.chart.positions.n,
                 "tables": self.chart.n_tables,
-                "histories": self.chart.n_histories,
-                "text_bytes": (reached + self.chart.n_history_words()) * sizeof(uint32_t),
+                "histories": self.chart.histories.n,
+                "text_bytes": reached * sizeof(uint32_t) + self.chart.histories.n_bytes,
                 "walk_bytes": self.chart.n_bytes() - reached * sizeof(uint32_t),
                 "collections": self.chart.n_collections,
                 "flushes": self.chart.n_flushes,
@@ -795,7 +777,7 @@ cdef class Matcher:
     # ---- inside -------------------------------------------------------------------------------------------------
 
     cdef uint32_t position(self) noexcept nogil:
-        return self.history.positions.data[self.history.positions.n - 1]
+        return last_entry(self.history).position
 
     cdef int acquire(self) except -1:
         """Begin a call: no other one may use this matcher before `release`, and no other thread its grammar."""
@@ -843,7 +825,7 @@ cdef class Matcher:
         return 0
 
     cdef int tidy(self) except -1:
-        self.chart.sweep()
+        history_sweep(&self.chart.histories)
         if self.engine.is_full():
             forget(self.engine)
         self.masks.tidy()

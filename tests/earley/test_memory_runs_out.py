@@ -29,6 +29,7 @@ CASES = {
     "counted": ("start: (STRING NAME)*\nSTRING: /,[^,]{0,9},/\nNAME: /[a-z]{1,4}/\n%ignore / +/", "ab, ", b",a b, ba"),
     "late exits": ('start: (NAME | "bb" | ",")+\nNAME: /[a-z]([a-z],[a-z])?/', "ab,", b"ab,aabb,abb,a"),
     "boolean": ('start: (WORD ","?)+\nWORD: /[ab]+/ & ~/.*bb.*/', "ab,", b"ab,aba,b,a"),
+    "budgets": ('start: (word | ",")*\nword[max_tokens=2]: /[ab]{2,9}/\n%ignore / +/', "ab, ", b"aab, ab,baab"),
     "commit": ("start: (TEXT | tool)*\ntool[commit]: /aa/ /b/\nTEXT: /[ab,]/\n%ignore / +/", "ab,", b"ab,aab,a"),
     "lookahead": ('start: (IF | NAME | ",")+\nIF: /aa(?!\\w)/\nNAME: /(?!aa\\b)[ab]+?b/', "ab,", b"aa,ab,bb,aa"),
 }
