@@ -4,13 +4,21 @@ The last reference to a list of a million objects frees all of them at once, and
 That takes a tenth of a second, in which no other thread runs. `free` does the same from the outside to the inside: it
 takes references to the parts of an object, frees the object, which then frees no part, and continues with the parts. Of
 long lists, dicts and sets it takes some items at a time.
+
+If that takes longer than the caller can wait, a thread of its own frees the rest, and sleeps a little after each
+millisecond, so that other threads hardly wait for it.
 """
+
+from threading import Thread
+from time import sleep
 
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from cpython.set cimport PySet_Add
 
-from earleymask.earley._meter cimport let_others_run, tick, turn_is_due
+from libc.stdint cimport int64_t
+
+from earleymask.earley._meter cimport NO_LIMIT, clock, let_others_run, tick, turn_is_due
 
 cdef extern from "Python.h":
     frozenset PyFrozenSet_New(void* items)
@@ -90,13 +98,22 @@ cdef extern from *:
 cdef enum:
     PIECE = 1 << 12             # items of one list, tuple, dict or set that are freed at once: it takes less than 1 ms
 
+# Seconds for which the thread of its own sleeps after each turn: those who wait for the interpreter's lock get it.
+cdef double REST_SECONDS = 1e-4
+# The thread that frees what a call of `free` has left, or the last one that did.
+cdef object helper = None
 
-def free(list given, circular=()):
+
+def free(list given, circular=(), nanoseconds=None):
     """Empty a list, and free its items in pieces, with all to which nothing else refers.
 
     `circular`: objects in circles of references, whose references are dropped, whatever refers to them.
-    What a handler of a signal raises in the meantime is raised at the end.
+    `nanoseconds`: of processor time of this thread. Then a thread of its own frees the rest, unless one still frees
+    what an earlier call has left: so no more than one call's objects wait. None: this thread frees everything.
+
+    What a handler of a signal raises in the meantime is raised as soon as the rest has been left to that thread.
     """
+    cdef int64_t until = NO_LIMIT if nanoseconds is None else clock() + <int64_t> min(nanoseconds, 1 << 60)
     cdef Freeing freeing = Freeing()
     for one in circular:
         clear(one, &freeing.stack)
@@ -104,9 +121,26 @@ def free(list given, circular=()):
         push(&freeing.stack, one)
     one = None
     given.clear()
-    freeing.run()
+    freeing.run(until)
+    if freeing.stack.n:
+        leave_rest(freeing)
     if freeing.error is not None:
         raise freeing.error
+
+
+cdef int leave_rest(Freeing freeing) except -1:
+    """Let a thread of its own free the rest if there is none yet."""
+    global helper
+    if helper is None or not helper.is_alive():
+        helper = Thread(target=freeing.run_aside, name="earleymask frees what it loaded", daemon=True)
+        try:
+            helper.start()
+            return 0
+        except RuntimeError:                                # the system, or an interpreter that ends, has no more
+            pass
+    while freeing.stack.n:                                  # an interrupt ends `run`
+        freeing.run(NO_LIMIT)
+    return 0
 
 
 def frozen_in_pieces(items) -> frozenset:
@@ -124,7 +158,10 @@ def frozen_in_pieces(items) -> frozenset:
 cdef class Freeing:
     """What `free` still has to free."""
     cdef Stack stack            # what is to be freed, unless something else refers to it
+    cdef int64_t until          # when to leave the rest to a thread of its own, by the clock `clock`
+    cdef bint is_late           # whether that is now
     cdef object error           # what the handler of a signal has raised
+    cdef bint is_aside          # whether this runs in a thread of its own
 
     def __dealloc__(self):
         while self.stack.n:                                 # after an error only
@@ -132,10 +169,18 @@ cdef class Freeing:
             Py_XDECREF(self.stack.items[self.stack.n])
         PyMem_RawFree(self.stack.items)
 
-    cdef int run(self) except -1:
+    def run_aside(self):
+        """Free the rest in a thread of its own."""
+        self.is_aside = True
+        self.run(NO_LIMIT)
+
+    cdef int run(self, int64_t until) except -1:
+        """Free everything, or as much as can be freed until a time by the clock `clock`."""
         cdef PyObject* whole
         cdef size_t n = 0
-        while self.stack.n:
+        self.until = until
+        self.is_late = False
+        while self.stack.n and not self.is_late:
             n += 1
             if not n % 16:
                 self.rest()
@@ -206,8 +251,12 @@ cdef class Freeing:
     cdef int rest(self) except -1:
         """Let other threads run if it is time."""
         if turn_is_due():
+            self.is_late = clock() > self.until
             try:
                 let_others_run()
+                if self.is_aside:
+                    sleep(REST_SECONDS)
             except BaseException as error:
                 self.error = error
+                self.is_late = True
         return 0

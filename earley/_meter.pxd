@@ -8,7 +8,7 @@ cdef enum:
     NO_LIMIT = 0x7FFFFFFFFFFFFFFF
     STEPS = 1 << 12             # steps between two readings of the clock: some tenths of a millisecond
     TURN_NS = 1_000_000         # time between two turns of other threads: a fifth of what they wait for one by default
-    TURNS_BEFORE_WAITING = 8    # after so many turns, full garbage collections wait until the grammar is loaded
+    TURNS_BEFORE_LONG = 8       # loading that has had so many turns is long: what it has made is freed in pieces
     NEVER = 0x7FFFFFFF          # the threshold of the oldest generation while they wait
     MOST_WAITING_SECONDS = 60   # they wait no longer, even if grammars are loaded without a break
 
@@ -16,7 +16,7 @@ cdef class Meter:
     cdef int64_t left           # steps until the clock is read
     cdef int64_t started        # when the call began, in nanoseconds; 0: the clock has not been read
     cdef bint holds_lock        # whether the loops that count run with the interpreter's lock: then they `tick`
-    cdef uint32_t turns_left    # turns before full garbage collections wait; 0: they wait, or the meter counts no loading
+    cdef uint32_t turns_left    # of a loading: turns until it is long; 0: it is
     cdef str what               # what takes the time, for messages; None: the call of a matcher
     cdef int64_t most_ns        # nanoseconds that a call may take
     cdef int64_t derivations    # regex nodes that may still be computed for this byte
@@ -41,6 +41,7 @@ cpdef int keep(object one) except -1
 cpdef int keep_circular(object one) except -1
 cdef int let_others_run() except -1
 cdef bint turn_is_due() noexcept
+cdef int64_t clock() noexcept
 cdef int plan_turn() except -1
 cdef int begin_waiting() except -1
 cdef int end_waiting() except -1
@@ -51,6 +52,7 @@ cdef int leave(object around) except -1
 
 cdef class Loading:
     cdef Meter meter
+    cdef int64_t most_ns        # nanoseconds that it may take, with those in which what has been loaded is freed
     cdef object around          # the meter that `tick` looks at after the block; None: no meter
 
 

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from types import TracebackType
 from typing import Final, TypeVar
 
 from .limits import Limits
@@ -24,20 +25,36 @@ def outside(function: Callable[..., R], *arguments: object) -> R:
     """Call a function of the caller's own, or one that reads a file. The time that it sleeps or waits counts."""
 
 class Loading:
-    """`with Loading(limits, what):` begins to count the time of this thread for `tick`, until the block ends."""
+    """`with Loading(limits, what):` begins to count the time of this thread for `tick`, until the block ends.
 
-    is_long: Final[bool]
-    """Whether it has taken so long that full garbage collections wait."""
+    A `with` statement calls `__enter__` and `__exit__` without a bytecode in between at which the handler of a signal
+    could run. So each block that has begun to count ends it, whatever such a handler raises.
+    """
+
     kept: Final[list[object]]
     """What `keep` has been called with."""
     circular: Final[list[object]]
     """What `keep_circular` has been called with."""
 
-    def __init__(self, limits: Limits, what: str) -> None: ...
+    def __init__(self, limits: Limits, what: str = "loading the grammar") -> None: ...
     def __enter__(self) -> Loading:
         """Begin to count."""
 
-    def __exit__(self, *error: object) -> None:
+    def left_ns(self) -> int:
+        """Return how many nanoseconds of its time are left, with those for freeing; a negative number if none are."""
+
+    def free(self, error: BaseException | None) -> None:
+        """Free what has been loaded and is not needed any more. Called at the end of a block that took long.
+
+        `error`: what has ended the block, or None.
+        """
+
+    def end(self, error: BaseException | None) -> None:
+        """Do what remains to be done when the time is not counted any more. `error` as in `free`."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Count for the block around this one again."""
 
 class Meter:

@@ -13,8 +13,8 @@ loops that load a grammar call `tick`: it runs some bytecodes every millisecond,
 used up.
 
 A full garbage collection stops all threads while it visits all objects of the process. Loading a large grammar makes
-so many objects that it would start several. They wait until the grammar is loaded: the threshold of the oldest
-generation is raised in the meantime. Younger objects are collected, and at each turn, so that lists and dicts become
+so many objects that it would start several, the first one perhaps at once. They wait until the grammar is loaded: the
+threshold of the oldest generation is raised in the meantime. Younger objects are collected, and at each turn, so that lists and dicts become
 old while they are small: a collection visits all items of a young list at once.
 """
 
@@ -139,8 +139,6 @@ cdef int take_turn() except -1:
         (<Meter> current).look_at_clock()   # if this raises, so does the next `tick`
         if (<Meter> current).turns_left:
             (<Meter> current).turns_left -= 1
-            if (<Meter> current).turns_left == 0:
-                begin_waiting()
         elif (<Meter> current).kept is not None and gc.isenabled():
             gc.collect(1)                   # otherwise a list may have a million items when it is visited first
     return plan_turn()
@@ -180,6 +178,11 @@ cdef bint turn_is_due() noexcept:
     return now() >= next_turn
 
 
+cdef int64_t clock() noexcept:
+    """Return the processor time of this thread in nanoseconds."""
+    return spent()
+
+
 cdef int plan_turn() except -1:
     global next_turn
     next_turn = now() + TURN_NS
@@ -215,12 +218,17 @@ cdef int collect_again() except -1:
 
 
 cdef class Loading:
-    """`with Loading(limits, what):` begins to count the time of this thread for `tick`, until the block ends."""
+    """`with Loading(limits, what):` begins to count the time of this thread for `tick`, until the block ends.
 
-    def __cinit__(self, limits, str what):
+    A `with` statement calls `__enter__` and `__exit__` without a bytecode in between at which the handler of a signal
+    could run. So each block that has begun to count ends it, whatever such a handler raises.
+    """
+
+    def __cinit__(self, limits, str what="loading the grammar"):
         self.meter = Meter()
         self.meter.use(limits)
-        self.meter.most_ns = self.meter.most_ns // 11 * 10  # the rest is for freeing what has been loaded
+        self.most_ns = self.meter.most_ns
+        self.meter.most_ns = self.most_ns // 11 * 10        # the rest is for freeing what has been loaded
         self.meter.what = what
         self.meter.kept = []
         self.meter.circular = []
@@ -229,16 +237,12 @@ cdef class Loading:
     def __enter__(self):
         """Begin to count."""
         global next_turn
+        begin_waiting()
         next_turn = now() + TURN_NS
-        self.meter.turns_left = TURNS_BEFORE_WAITING
+        self.meter.turns_left = TURNS_BEFORE_LONG
         self.meter.started = spent()
         self.around = enter(self.meter)
         return self
-
-    @property
-    def is_long(self):
-        """Whether it has taken so long that full garbage collections wait."""
-        return self.meter.turns_left == 0
 
     @property
     def kept(self):
@@ -250,12 +254,29 @@ cdef class Loading:
         """What `keep_circular` has been called with."""
         return self.meter.circular
 
-    def __exit__(self, *error):
+    def left_ns(self):
+        """Return how many nanoseconds of its time are left, with those for freeing; a negative number if none are."""
+        return self.most_ns - (spent() - self.meter.started)
+
+    def free(self, error):
+        """Free what has been loaded and is not needed any more. Called at the end of a block that took long.
+
+        `error`: what has ended the block, or None.
+        """
+
+    def end(self, error):
+        """Do what remains to be done when the time is not counted any more. `error` as in `free`."""
+
+    def __exit__(self, kind, error, trace):
         """Count for the block around this one again."""
-        if self.meter.turns_left == 0:
+        try:
+            if self.meter.turns_left == 0:
+                self.free(error)
+        finally:
             end_waiting()
-        leave(self.around)
-        self.around = None
+            leave(self.around)
+            self.around = None
+        self.end(error)
 
 
 cdef object enter(Meter meter):

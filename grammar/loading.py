@@ -10,43 +10,42 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from random import Random
 from traceback import clear_frames
-from types import TracebackType
 from typing import Any, TypeVar
 
 from ..earley._large import free, frozen_in_pieces
 from ..earley._meter import Loading, keep, tick
 from ..earley.errors import LimitError
 from ..earley.limits import Limits
-from .errors import GrammarLimitError
+from .errors import GrammarError, GrammarLimitError
 
 Item = TypeVar("Item")
 Listed = TypeVar("Listed", bound=Sequence[Any])
 Ordered = TypeVar("Ordered", bound=Any)
 
 
-class loading:
+INTERRUPTED_NS = 10_000_000
+"""Nanoseconds for which what has been loaded is freed before an interrupt, such as that of Ctrl-C, goes to the caller.
+Later a thread of its own frees the rest. For the few milliseconds that most grammars take, none is begun."""
+
+
+class loading(Loading):
     """`with loading(limits):` bounds the time of the block by `limits.seconds`, and makes a GrammarLimitError of each
     LimitError."""
 
-    __slots__ = ("_before", "_timed")
+    __slots__ = ("_before",)
 
     def __init__(self, limits: Limits) -> None:
-        self._timed = Loading(limits, "loading the grammar")
-
-    def __enter__(self) -> None:
         self._before = sys.exc_info()[1]
-        self._timed.__enter__()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if self._timed.is_long:
-                if error is not None:
-                    forget_locals(error, self._before)
-                free(self._timed.kept, self._timed.circular)
-        finally:  # the handler of a signal may raise in the meantime
-            self._timed.__exit__(kind, error, trace)
+    def free(self, error: BaseException | None) -> None:
+        left = self.left_ns()
+        if error is not None:
+            forget_locals(error, self._before)
+            if not isinstance(error, (GrammarError, LimitError)):
+                left = min(left, INTERRUPTED_NS)
+        free(self.kept, self.circular, left)
+
+    def end(self, error: BaseException | None) -> None:
         if isinstance(error, LimitError) and not isinstance(error, GrammarLimitError):
             raise GrammarLimitError(str(error)).copy_limit(error) from None
 

@@ -3,7 +3,9 @@
 import gc
 import signal
 import threading
+import time
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -139,7 +141,7 @@ def test_other_threads_run_meanwhile() -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")
-def test_what_a_handler_raises_is_raised_when_all_is_freed() -> None:
+def test_what_a_handler_raises_is_raised_and_a_thread_frees_the_rest() -> None:
     class Interrupted(Exception):
         pass
 
@@ -160,7 +162,43 @@ def test_what_a_handler_raises_is_raised_when_all_is_freed() -> None:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
-    assert given == [] and watched() is None
+    assert given == [] and becomes(lambda: watched() is None)
+
+
+def becomes(condition: Callable[[], bool]) -> bool:
+    """Return whether a condition is met within a minute."""
+    until = time.monotonic() + 60
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.005)
+    return condition()
+
+
+def test_a_thread_of_its_own_frees_what_the_caller_has_no_time_for() -> None:
+    watched = []
+    for nanoseconds in (0, -1, 2_000_000, 0, 1 << 70):  # some calls find a thread that still works for an earlier one
+        parts = [Node({i: [i]}) for i in range(100_000)]
+        watched += [weakref.ref(part) for part in parts]
+        given = [parts, {"circular": Node(parts[0])}]
+        circular = Node(given[1])
+        del parts
+        free(given, [circular], nanoseconds)
+        assert given == []
+        del circular
+    assert becomes(lambda: all(one() is None for one in watched))
+
+
+def test_without_another_thread_the_caller_frees_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    assert becomes(lambda: not any(thread.name.startswith("earleymask") for thread in threading.enumerate()))
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    parts = [Node({i: [i]}) for i in range(100_000)]
+    watched = [weakref.ref(part) for part in parts]
+    given: list[object] = [parts]
+    del parts
+    free(given, (), 0)
+    assert all(one() is None for one in watched)
 
 
 def test_a_set_made_in_pieces() -> None:
