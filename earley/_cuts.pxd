@@ -37,6 +37,7 @@ cdef class Cuts:
     cdef int cut(self, uint32_t group) except -1 nogil
     cdef int open_frame(self, uint32_t group) except -1 nogil
     cdef int close_frame(self, const uint32_t* program) except -1 nogil
+    cdef bint is_idle(self, const uint32_t* program, uint32_t group, size_t begin) noexcept nogil
     cdef bint has_completer(self, const uint32_t* program, uint32_t group, size_t begin) noexcept nogil
 
 

@@ -429,6 +429,8 @@ cdef class Cuts:
         stopped = self.frames.data[self.frames.n + 3]
         items = self.items.data
         length = self.items.n - start
+        if length > 3 and self.is_idle(program, group, start + 3):
+            length = 3
         if length > 3 and not self.has_completer(program, group, start + 3):
             # Nothing in the group can be cut any more, so its items move to the group around it. Instructions met in
             # its body count as not visited all the same: another group of this kind may have to be cut from there.
@@ -465,6 +467,20 @@ cdef class Cuts:
             self.undo.n -= 1
             self.visited[self.undo.data[self.undo.n]] = 0
         return 0
+
+    cdef bint is_idle(self, const uint32_t* program, uint32_t group, size_t begin) noexcept nogil:
+        """Return whether items[begin:] are only in the body of a lookahead, so that nothing is left for them to cut."""
+        cdef const uint32_t* items = self.items.data
+        cdef size_t i = begin
+        if not groups_of(program)[<size_t> group * G_WORDS + G_LOOK]:
+            return False
+        while i < self.items.n:
+            if items[i] == T_MATCH or (items[i] == T_CUT and items[i + 1] != group):
+                return False
+            if items[i] == T_THREAD and not in_body(program, items[i + 1], group):
+                return False
+            i += item_length(items[i])
+        return True
 
     cdef bint has_completer(self, const uint32_t* program, uint32_t group, size_t begin) noexcept nogil:
         """Return whether something in items[begin:] may complete the body of `group`."""

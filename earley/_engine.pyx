@@ -66,8 +66,8 @@ cdef class Engine:
         with the question OPEN. It must not match the empty string. After a text that `Regexes.cuts` with the question
         OUTSIDE matches, too, one code point of the node `inside` must follow.
 
-        Every symbol of the grammar must derive a text without such terminals, too. So a row of which nothing is demanded
-        always leads to a sentence. Wherever such a terminal may stand, a loose one may stand (`add_loose`).
+        After each lexeme, the rest of a sentence must be possible without such terminals, too. So a row of which nothing is
+        demanded always leads to a sentence. Wherever such a terminal may stand, a loose one may stand (`add_loose`).
         """
         symbol = self.add_terminal(name, node)
         self.rules.symbols[<uint32_t> symbol].role = DEMANDING

@@ -352,9 +352,8 @@ class _Compiler:
             later = result.found_later
             read = {*self.nodes, *result.nodes} - later.loose
             productive = self.productive(reached, read)
-            separable = (
-                not productive - self.productive(reached, read.difference(later.demanding)) - set(later.demanding)
-            )
+            avoiding = self.productive(reached, read.difference(later.demanding))
+            separable = not productive - avoiding - set(later.demanding) or result.can_avoid()
             productive |= later.loose
         except UnseparableError:
             separable = False

@@ -9,9 +9,9 @@ from earleymask.grammar.model.model cimport Model
 cdef class _Splitter:
     cdef Model model
     cdef dict productions, nodes, new_nodes, later, contexts, lexemes, outs, readers, made
-    cdef object terminals, regexes, conditions, found_later, skipped, top
+    cdef object terminals, regexes, conditions, found_later, skipped, top, start
     cdef list waiting, agenda
-    cdef set contextful, kept
+    cdef set contextful, kept, unavoidable
 
     @cython.locals(result=list, key=tuple)
     cdef list lexeme(self, terminal, before)

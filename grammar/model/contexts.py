@@ -24,11 +24,11 @@ pending before it, stays as it is. Ignored text may follow such a terminal, too:
   productions, one ignored lexeme may follow a place with a pending condition; after it nothing is pending.
 - Otherwise all ignored text becomes part of the productions: a list of ignored lexemes stands before each lexeme.
 
-If several characters decide what must follow the texts of a terminal, and anything may follow some of its texts, the
-conditions are not found in advance (`cuts.FoundLater`). The terminal is then split into three: the texts that anything
+If several characters decide what must follow the texts of a terminal, the conditions are not found in advance
+(`cuts.FoundLater`). The terminal is then split into three: the texts that anything
 may follow; those that the end or a code point outside the lookaheads may follow, which is a condition; and all texts
 that demand something. For the last ones no condition is pending here, because the parser finds out what they demand. If
-some symbol derives nothing without them, the split is done again with all conditions (`compile`).
+some text could not be finished without them (`avoidance`), the split is done again with all conditions (`compile`).
 
 Cost: grammars without such terminals are not split. n conditions split a symbol into at most (n + 1)² symbols, of which
 only those that are reached are made.
@@ -43,9 +43,10 @@ from ..regex import codepoints
 from ..regex.conditions import ANYTHING, NOTHING, Conditions
 from .analysis import followers
 from .attributes import RuleAttributes
+from .avoidance import Avoidance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Collection
 
     from ...earley._regex import Regexes
     from ..regex.ast import Ranges
@@ -78,6 +79,9 @@ class Split(NamedTuple):
     explicit: bool
     """Whether productions derive the ignored text, so that the engine must not skip it."""
     found_later: Later
+    can_avoid: Callable[[], bool]
+    """Tells whether each text can be finished without demanding terminals, if some symbols of the split grammar derive
+    nothing without them."""
 
 
 class Later(NamedTuple):
@@ -128,11 +132,13 @@ class _Splitter:
         self.contextful: set[int] = set()
         self.kept = set(productions)  # symbols whose productions can stay as they are, if they need not be split
         self.top = 0  # the start symbol, if ignored text is part of the productions
+        self.start = 0  # the symbol that is split
+        self.unavoidable: set[int] = set()  # symbols for demanding terminals, without another terminal
 
     def run(self, start: int) -> Split:
         self.simplify_conditions(start)
         if not self.contexts:
-            return Split(start, self.new_nodes, False, self.found_later)
+            return Split(start, self.new_nodes, False, self.found_later, self.can_avoid)
         explicit = self.ignore_visibly(start)
         if explicit:
             start = self.top
@@ -145,7 +151,8 @@ class _Splitter:
         while self.waiting:
             lhs, symbol, before, after = self.waiting.pop()
             self.expand(lhs, symbol, before, after)
-        return Split(top, self.new_nodes, explicit, self.found_later)
+        self.start = start
+        return Split(top, self.new_nodes, explicit, self.found_later, self.can_avoid)
 
     # ---- ignored text -------------------------------------------------------------------------------------------
 
@@ -344,9 +351,12 @@ class _Splitter:
         self.found_later.covered.update([symbols[0] for _, symbols in ways if symbols])
         self.found_later.covered.difference_update(self.found_later.demanding)
         both = self.model.helper(self.model.names[terminal])
-        for way in [way for way in ways if way[0] == ANYTHING and len(way[1]) == 1]:
+        joined = [way for way in ways if way[0] == ANYTHING and len(way[1]) == 1]
+        for way in joined:
             ways.remove(way)
             self.model.produce(both, way[1])
+        if all(symbols[0] in self.found_later.demanding for _, symbols in joined):
+            self.unavoidable.add(both)
         symbol = self.like(terminal)
         self.new_nodes[symbol] = loose
         self.found_later.loose.add(symbol)
@@ -375,7 +385,7 @@ class _Splitter:
         """Tell whether `symbol` stays as it is: no condition is pending before it, and none begins in it."""
         return before == ANYTHING and symbol not in self.contextful
 
-    def outs_of(self, symbol: int, before: int, reader: tuple[int, int] | None = None) -> Iterable[int]:
+    def outs_of(self, symbol: int, before: int, reader: tuple[int, int] | None = None) -> Collection[int]:
         """Return the conditions that may be pending after `symbol`, as far as known.
 
         If more become known later, the key `reader` of `outs` is computed again.
@@ -411,6 +421,19 @@ class _Splitter:
             if found - self.outs[key]:
                 self.outs[key] |= found
                 self.agenda += self.readers.get(key, ())
+
+    def can_avoid(self) -> bool:
+        """See `Split.can_avoid`."""
+        unavoidable = self.unavoidable.union(self.found_later.demanding)
+
+        def leaf(symbol: int, before: int, avoid: bool) -> Collection[int] | None:
+            if symbol in self.nodes:
+                ways = self.lexeme(symbol, before)
+                return {after for after, symbols in ways if not avoid or unavoidable.isdisjoint(symbols)}
+            return None if (symbol, before) in self.outs else self.outs_of(symbol, before)
+
+        accepting = {after for after in self.outs[self.start, ANYTHING] if self.conditions.definition(after)[0]}
+        return Avoidance(self.productions, self.outs, leaf).always(self.start, accepting)
 
     # ---- productions --------------------------------------------------------------------------------------------
 

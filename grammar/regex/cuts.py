@@ -151,7 +151,7 @@ def within(
     if extent.first is None:
         return [Context(builder.question(start), ANYTHING, ())]
     cells, unclassed = _cells(node, in_lookaheads=True)
-    if lower is not None and not ordered and 1 < extent.furthest <= MAX_AHEAD and not _ends_looking(node):
+    if lower is not None and not ordered and 1 < extent.furthest <= MAX_AHEAD and not _ends_deciding(node, extent):
         contexts = _found_by_the_parser(node, builder, start, cells, unclassed, extent, lower)
         if contexts:
             return contexts
@@ -203,24 +203,31 @@ def _found_by_the_parser(
     later = FoundLater(builder, start, loose, inside, outside, unclassed)
     undecided = later.node(regexes.OPEN, outside)
     decided = later.node(regexes.DECIDED, outside)
-    if not inside or regexes.is_nullable(loose) or regexes.is_empty(decided):
+    settled = later.node(regexes.OUTSIDE, outside)
+    if not inside or regexes.is_nullable(loose) or (regexes.is_empty(decided) and regexes.is_empty(settled)):
         return []
     ranges = codepoints.complement(inside)
     definitions: tuple[Definition, ...] = ((True, ((ranges, ANYTHING),) if outside else ()),)
     return [
         Context(decided, ANYTHING, definitions),
-        Context(later.node(regexes.OUTSIDE, outside), 2, definitions),
+        Context(settled, 2, definitions),
         Context(undecided, ANYTHING, definitions, later),
     ]
 
 
-def _ends_looking(node: Node) -> bool:
-    """Tell whether every text of the node ends in a lookahead, as in `\\b`, so that it is never decided."""
+def _ends_deciding(node: Node, extent: Extent) -> bool:
+    """Tell whether every text of the node ends in lookaheads at one character, as in `\\b`. Then that character decides
+    about most words, and conditions are few."""
     if isinstance(node, Concat):
-        return bool(node.parts) and _ends_looking(node.parts[-1])
+        for part in reversed(node.parts):
+            if not (isinstance(part, Look) and part.ahead):
+                return part is not node.parts[-1] or _ends_deciding(part, extent)
+            if extent.reach(part.body) > 1:
+                return False
+        return False
     if isinstance(node, Union):
-        return all(_ends_looking(part) for part in node.alternatives)
-    return isinstance(node, Look) and node.ahead
+        return all(_ends_deciding(part, extent) for part in node.alternatives)
+    return isinstance(node, Look) and node.ahead and extent.reach(node.body) <= 1
 
 
 def _without_lookaheads(node: Node) -> Node:

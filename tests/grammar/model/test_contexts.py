@@ -62,6 +62,11 @@ CASES = [
     ({"start": [["x"]], "x": [["a", "x"], ["b"], ["a"]]}, [" (?!a )", "a(?= b)"], "ab "),
     ({"start": [["a(?=é.)", "x"], ["a(?!éé)", "x"]], "x": [["é", "x"], ["è"], []]}, [], "aéè"),
     ({"start": [["a*?(?!a)", "b"], ["(?>a|ab)(?!b)", "[ab]"]]}, [], "ab"),
+    # Every text of these terminals demands something.
+    ({"start": [["[ab]+(?! ?(?:ab|b)\\b)", "x"]], "x": [["=", "start"], []]}, ["[ =]"], "ab ="),
+    ({"start": [["[ab]+(?!\\w)(?! ?(?:a|ba)\\b)", "x"]], "x": [["ab", "start"], []]}, ["[ ,]+"], "ab ,"),
+    ({"start": [["x", "start"], ["x"]], "x": [["a(?! b)", "y"]], "y": [["b"], [",", "x"], []]}, [" "], "ab ,"),
+    ({"start": [["x", "start"], ["x"]], "x": [["a(?! b)", "y"]], "y": [[" "], [",", "x"]]}, [], "ab ,"),
 ]
 
 
@@ -320,6 +325,32 @@ def test_a_thousand_keywords_before_names_that_stand_side_by_side():
     for word in [*rng.sample(sorted(words), 200), "selec", "fromage", "AS", "asx", "Where"]:
         for text in (f"select {word} from t", f"select a from {word} b", f"select a from b {word}"):
             assert we_accept(grammar, text) == (names.fullmatch(word) is not None), text
+
+
+def test_a_thousand_keywords_after_names_that_demand_something_in_any_case():
+    """A comma may follow each name, so the demands that begin with a blank are found while a text is read."""
+    rng = random.Random(4)
+    words = {"as"}
+    while len(words) < 1000:
+        words.add("".join(rng.choices("aeinorst", k=rng.randint(3, 8))))
+
+    def aliases(words: list[str]) -> Grammar:
+        name = rf"[a-z]+(?!\w)(?! ?(?:{'|'.join(words)})\b)"
+        return Grammar.from_lark(f'start: NAME ("as" NAME)*\nNAME: /{name}/\n%ignore /[ ,]+/')
+
+    grammar = aliases(sorted(words))
+    assert grammar.engine.stats()["symbols"] <= aliases(["as", "in"]).engine.stats()["symbols"] < 60
+    for text, expected in [
+        ("x as y", False),
+        ("x  as y", True),
+        ("x,as y", True),
+        ("xas y", False),
+        ("as, as as", True),
+    ]:
+        assert we_accept(grammar, text) == expected, text
+    for word in [*rng.sample(sorted(words), 100), "a", "zz"]:
+        assert we_accept(grammar, f"x,as,{word}") and not we_accept(grammar, f"x,as {word} as {word}"), word
+    no_dead_ends(grammar, "as, ", 4)
 
 
 def test_names_that_do_not_end_in_a_word():
