@@ -118,9 +118,10 @@ def make_name(rng: Random, words: list[str]) -> str:
     end = rng.choice([r"\b", r"\b", r"\b", "", r"(?!\w)", "$", "(?=[ ,])", "(?!b)"])
     ahead = f"(?!(?:{alternatives}){end})"
     behind = f"(?<!{rng.choice(words)})"
-    after = rng.choice([f"(?!{rng.choice(words)}{end})", f"(?! ?{rng.choice(words)}{end})", r"(?!\w)", r"\b"])
-    roll = rng.randrange(8)
-    if roll == 0:
+    listed = f"(?! ?(?:{alternatives}){end})"
+    after = rng.choice([f"(?!{rng.choice(words)}{end})", listed, rf"(?!\w){listed}", r"(?!\w)", r"\b"])
+    roll = rng.randrange(9)
+    if roll in (0, 8):
         name = f"{body}{after}"
     elif roll == 1:
         name = f"{ahead}{body}{after}"
