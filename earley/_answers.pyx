@@ -603,12 +603,13 @@ cdef class Answers:
         which writes bits and has no marks to note.
         """
         cdef uint32_t* path_tables = self.path.tables
-        cdef uint32_t* tables = self.template.tables
+        cdef uint32_t* tables
         cdef Level* level = self.levels + self.depth - 1
         cdef uint32_t depth, target, table, base = rests.base if rests != NULL else 0
         cdef uint64_t n_visited = 0
         cdef node_t node
         self.template.enter(&self.path, start, start, position)
+        tables = self.template.tables
         while i < end:
             node = nodes[i]
             n_visited += 1
@@ -627,7 +628,11 @@ cdef class Answers:
                 self.note_marks(target, base + i)
                 self.path.positions[depth] = target
                 table = self.template.table_of.data[target]
-                path_tables[depth] = table << 8 if table < MET else self.template.enter(&self.path, start, depth, target)
+                if table < MET:
+                    path_tables[depth] = table << 8
+                else:
+                    path_tables[depth] = self.template.enter(&self.path, start, depth, target)
+                    tables = self.template.tables
             i += 1
         self.n_nodes += n_visited
         self.spend(n_visited)

@@ -70,7 +70,7 @@ cdef class Chart:
     cdef uint64_t mask_generation   # of the masks in `mask_of`
     cdef bint busy                  # a call is running that may change something, maybe without the GIL
     cdef uint32_t* tables           # tables[table * 256 + byte]: the next position, DEAD or UNKNOWN
-    cdef size_t n_tables, max_tables
+    cdef size_t n_tables, max_tables, tables_capacity
     cdef Histories histories        # of its matchers: their positions must survive `collect`
     cdef size_t collect_at          # a collection starts when more words are kept
 
@@ -116,12 +116,14 @@ cdef class Chart:
     # The same by the position's table, which the second visit makes. May flush the tables.
     cdef uint32_t advance(self, uint32_t position, uint32_t byte) except? 0xFFFFFFFF nogil
     cdef uint32_t fill(self, uint32_t position, uint32_t table, uint32_t byte) except? 0xFFFFFFFF nogil
-    # Return the table of a position, made if there is room; NO_TABLE if the tables must be flushed first.
+    # Return the table of a position, made if there is room; NO_TABLE if the tables must be flushed first. May move all
+    # tables to another address.
     cdef uint32_t table(self, uint32_t position) noexcept nogil
+    cdef bint grow_tables(self) noexcept nogil
     cdef void flush_tables(self) noexcept nogil
     # Put the position on a path, which begins at depth `start`, and return the offset of its table. May flush the
-    # others.
-    cdef uint32_t enter(self, Path* path, uint32_t start, uint32_t depth, uint32_t position) noexcept nogil
+    # others, and move all of them to another address.
+    cdef uint32_t enter(self, Path* path, uint32_t start, uint32_t depth, uint32_t position) except? 0xFFFFFFFF nogil
     # Return the position after a token that may be any of the symbols in `named`, and whose bytes lead to `spelled`
     # (maybe DEAD).
     cdef uint32_t step_named(self, uint32_t position, uint32_t spelled) except? 0xFFFFFFFF nogil

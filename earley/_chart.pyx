@@ -45,11 +45,12 @@ from earleymask.earley._tables cimport (
     sort_unique, words_extend, words_free, words_push,
 )
 from earleymask.trie._build cimport DEBUG
-from earleymask.trie._memory cimport calloc, malloc
+from earleymask.trie._memory cimport calloc, malloc, realloc
 
 from earleymask.earley.errors import LimitError
 
 cdef enum:
+    FEWEST_TABLES = 4           # tables for which there is room at first
     CHART_TABLES = 512          # tables of a chart, until a walk over the whole trie needs MAX_TABLES
     IGNORED = 0xFFFFFFFF        # in `sources`, in place of an outcome: an ignored lexeme
     # Whether a position leads to a sentence, in `sentences`.
@@ -84,10 +85,6 @@ cdef class Chart:
         self.collect_at = COLLECT_WORDS
         self.max_tables = CHART_TABLES
         self.start_afresh()
-        # Allocated but not written to: pages are used as tables are made.
-        self.tables = <uint32_t*> malloc(MAX_TABLES * 256 * sizeof(uint32_t))
-        if self.tables == NULL:
-            raise MemoryError("tables")
 
     cdef int start_afresh(self) except -1:
         """Enter into empty tables what every chart has."""
@@ -146,6 +143,8 @@ cdef class Chart:
             if table == NO_TABLE:
                 self.flush_tables()
                 table = self.table(position)
+                if table == NO_TABLE:                   # there is no memory even for one
+                    return self.step(position, byte, &same)
         target = self.tables[table * 256 + byte]
         return target if target != UNKNOWN else self.fill(position, table, byte)
 
@@ -164,7 +163,7 @@ cdef class Chart:
     cdef uint32_t table(self, uint32_t position) noexcept nogil:
         cdef uint32_t table = self.table_of.data[position]
         if table >= MET:
-            if self.n_tables == self.max_tables:
+            if self.n_tables == self.max_tables or self.n_tables == self.tables_capacity and not self.grow_tables():
                 return NO_TABLE
             table = <uint32_t> self.n_tables
             self.n_tables += 1
@@ -172,19 +171,36 @@ cdef class Chart:
             self.table_of.data[position] = table
         return table
 
+    cdef bint grow_tables(self) noexcept nogil:
+        """Make room for twice as many tables; return False if there is no memory for them."""
+        cdef size_t capacity = min(2 * self.tables_capacity + FEWEST_TABLES, self.max_tables)
+        cdef void* grown = realloc(self.tables, capacity * 256 * sizeof(uint32_t))
+        if grown == NULL:
+            return False
+        self.tables = <uint32_t*> grown
+        self.tables_capacity = capacity
+        return True
+
     cdef void flush_tables(self) noexcept nogil:
         memset(self.table_of.data, 0xFF, self.table_of.n * sizeof(uint32_t))
         self.n_tables = 0
         self.n_flushes += 1
 
-    cdef uint32_t enter(self, Path* path, uint32_t start, uint32_t depth, uint32_t position) noexcept nogil:
+    cdef uint32_t enter(self, Path* path, uint32_t start, uint32_t depth, uint32_t position) except? 0xFFFFFFFF nogil:
         cdef uint32_t table = self.table(position), d
         path.positions[depth] = position
         if table == NO_TABLE:
             self.flush_tables()
             for d in range(start, depth):               # the path needs its tables again
-                path.tables[d] = self.table(path.positions[d]) << 8
+                table = self.table(path.positions[d])
+                if table == NO_TABLE:                   # there is no memory for as many as the path has
+                    with gil:
+                        raise MemoryError("tables")
+                path.tables[d] = table << 8
             table = self.table(position)
+            if table == NO_TABLE:
+                with gil:
+                    raise MemoryError("tables")
         path.tables[depth] = table << 8
         return table << 8
 

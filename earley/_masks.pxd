@@ -8,6 +8,7 @@ from earleymask.earley._doubtful cimport Doubtful
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._tables cimport Sequences, Words
 from earleymask.earley._token_ids cimport TokenIds
+from earleymask.earley._walk cimport Walk
 from earleymask.trie._trie cimport TokenTrie
 
 cdef class Masks:
@@ -30,6 +31,7 @@ cdef class Masks:
 
     # scratch
     cdef uint32_t* scratch          # n_words + 1
+    cdef Walk walk                  # of all charts of the grammar; None until one is needed
     cdef Words ids, tokens
     cdef Words extras               # special tokens of the next mask, ascending; filled by the caller
     cdef TokenIds token_ids         # None if the grammar has no sets of token ids

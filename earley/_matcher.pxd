@@ -6,7 +6,6 @@ from earleymask.earley._engine cimport Engine
 from earleymask.earley._history cimport History
 from earleymask.earley._masks cimport Masks
 from earleymask.earley._token_ids cimport TokenIds
-from earleymask.earley._walk cimport Walk
 from earleymask.trie._trie cimport TokenTrie
 
 cdef enum:
@@ -18,7 +17,6 @@ cdef class Matcher:
     cdef Engine engine
     cdef TokenTrie trie
     cdef Chart chart                # shared with forks
-    cdef Walk walk                  # shared with forks
     cdef Masks masks                # the grammar's, over this vocabulary
     cdef History* history           # owned by the chart
     cdef dict special_symbols       # token id -> symbol, of the special tokens that the grammar names

@@ -30,6 +30,7 @@ from earleymask.earley._masks cimport masks_of
 from earleymask.earley._meter cimport start
 from earleymask.earley._tables cimport NONE, sort_unique, words_extend, words_push
 from earleymask.earley._token_ids cimport has_id, token_ids_of
+from earleymask.earley._walk cimport Walk
 from earleymask.trie._bitmask cimport mask_allow
 from earleymask.trie._build cimport DEBUG
 
@@ -108,7 +109,6 @@ cdef class Matcher:
         if self.engine.max_tokens is not None:
             self.budgets = Budgets(self.chart, self.engine.max_tokens)
             self.chart.histories.has_notes = True
-        self.walk = Walk(self.chart, self.trie)
         self.engine.acquire()
         try:
             self.masks = masks_of(self.engine, self.trie)
@@ -259,16 +259,20 @@ cdef class Matcher:
     cdef int walk_mask(self, uint32_t position, uint32_t* words) except -1:
         """Write the mask, made by the merged walk."""
         cdef size_t i, w
-        cdef uint64_t n_nodes = self.walk.n_nodes
+        cdef Walk walk = self.masks.walk
+        cdef uint64_t n_nodes
+        if walk is None:
+            walk = self.masks.walk = Walk(self.trie)
+        n_nodes = walk.n_nodes
         self.find_extras(position)
         if position != FINISHED and self.trie.n_words:
             with nogil:
                 if self.engine.rules.has_followed:      # positions that remember texts would be too many
-                    self.walk.fill(self.chart.without_memory(position), words)
+                    walk.fill(self.chart, self.chart.without_memory(position), words)
                     self.masks.look_through_words(self.chart, position, words)
                 else:
-                    self.walk.fill(position, words)
-        self.chart.n_nodes += self.walk.n_nodes - n_nodes
+                    walk.fill(self.chart, position, words)
+        self.chart.n_nodes += walk.n_nodes - n_nodes
         for i in range(self.masks.extras.n):
             mask_allow(words, self.masks.extras.data[i])
         for i in range(self.masks.extra_sets.n):
@@ -528,7 +532,6 @@ cdef class Matcher:
         cdef Matcher other = cls.__new__(cls, self.grammar, self.vocabulary)
         other.engine = self.engine      # a grammar may have made another one since
         other.chart = self.chart
-        other.walk = self.walk
         other.masks = self.masks
         other.special_symbols = self.special_symbols
         other.token_ids = self.token_ids

@@ -16,10 +16,9 @@ from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, nod
 
 
 cdef class Walk:
-    """Scratch memory and counters for walks of one chart over one trie. Needs the engine's lock."""
+    """Scratch memory and counters for walks of one grammar over one trie. Needs the engine's lock."""
 
-    def __cinit__(self, Chart chart not None, TokenTrie trie not None):
-        self.chart = chart
+    def __cinit__(self, TokenTrie trie not None):
         self.trie = trie
         path_allocate(&self.path, <size_t> trie.max_depth + 1)
         self.shifted = <uint32_t*> malloc((<size_t> trie.n_words + 1) * sizeof(uint32_t))
@@ -30,13 +29,13 @@ cdef class Walk:
         path_free(&self.path)
         free(self.shifted)
 
-    cdef int fill(self, uint32_t position, uint32_t* words) except -1 nogil:
+    cdef int fill(self, Chart chart, uint32_t position, uint32_t* words) except -1 nogil:
         cdef uint32_t n_words = self.trie.n_words, i
         cdef uint32_t* shifted = self.shifted
         memset(shifted, 0, (<size_t> n_words + 1) * sizeof(uint32_t))
         self.n_walks += 1
-        self.chart.max_tables = MAX_TABLES
-        self.descend(position)
+        chart.max_tables = MAX_TABLES
+        self.descend(chart, position)
         for i in range(n_words):
             words[i] = (shifted[i] >> 1) | (shifted[i + 1] << 31)
         for i in range(self.trie.n_duplicates):
@@ -44,7 +43,7 @@ cdef class Walk:
                 mask_allow(words, self.trie.duplicates[2 * i + 1])
         return 0
 
-    cdef int descend(self, uint32_t position) except -1 nogil:
+    cdef int descend(self, Chart chart, uint32_t position) except -1 nogil:
         cdef const node_t* nodes = self.trie.nodes
         cdef uint32_t* path_tables = self.path.tables
         cdef uint32_t* shifted = self.shifted
@@ -54,8 +53,8 @@ cdef class Walk:
         cdef node_t node
         if n == 0:
             return 0
-        self.chart.enter(&self.path, 0, 0, position)
-        tables = self.chart.tables
+        chart.enter(&self.path, 0, 0, position)
+        tables = chart.tables
         while i < n:
             node = nodes[i]
             n_visited += 1
@@ -63,15 +62,19 @@ cdef class Walk:
             # SAFETY: depth <= max_depth, and path_tables[depth - 1] was set when the walk entered the parent.
             target = tables[path_tables[depth - 1] + node_byte(node)]
             if target == UNKNOWN:
-                target = self.chart.fill(self.path.positions[depth - 1], path_tables[depth - 1] >> 8, node_byte(node))
+                target = chart.fill(self.path.positions[depth - 1], path_tables[depth - 1] >> 8, node_byte(node))
             if target == DEAD:
                 i += node_skip(node)
                 continue
             mask_allow(shifted, node_token(node))
             if node_skip(node) != 1:
                 self.path.positions[depth] = target
-                table = self.chart.table_of.data[target]
-                path_tables[depth] = table << 8 if table < MET else self.chart.enter(&self.path, 0, depth, target)
+                table = chart.table_of.data[target]
+                if table < MET:
+                    path_tables[depth] = table << 8
+                else:
+                    path_tables[depth] = chart.enter(&self.path, 0, depth, target)
+                    tables = chart.tables
             i += 1
         self.n_nodes += n_visited
         return 0
