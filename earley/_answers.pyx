@@ -30,7 +30,7 @@ from earleymask.earley._chart cimport (
     DEAD, MET, NO_TABLE, UNKNOWN, continuation_at, path_allocate, path_free, skeleton_of,
 )
 from earleymask.earley._lexer cimport DEAD_STATE, n_terminals, node_at, terminal_at
-from earleymask.earley._meter cimport spend_steps
+from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._nodes cimport K_REPEAT
 from earleymask.earley._part cimport ROOT_NODE, folded, part_key
 from earleymask.earley._parts cimport MAX_MEMBERS, parts_of, union_members
@@ -128,7 +128,7 @@ cdef class Answers:
 
     cdef int spend(self, uint64_t n) except -1 nogil:
         """Subtract n steps, each about a trie node, from the budget of the mask."""
-        if n > self.budget:
+        if exceeds(n, self.budget):
             with gil:
                 raise LimitError(f"mask: more than {BUDGET} steps")
         self.budget -= n
@@ -137,7 +137,7 @@ cdef class Answers:
     cdef int look_at_memory(self) except -1 nogil:
         """Fail if the mask has added too much memory. To be called after a part, rests or a bitmap may have been
         made."""
-        if self.parts.n_bytes() + self.bitmaps.n_bytes() > self.most_bytes:
+        if exceeds(self.parts.n_bytes() + self.bitmaps.n_bytes(), self.most_bytes):
             with gil:
                 raise LimitError(f"mask: more than {GROWTH} bytes would be remembered for it")
         return 0
@@ -225,7 +225,7 @@ cdef class Answers:
 
     cdef Level* push_level(self) except NULL nogil:
         cdef Level* level
-        if self.depth == MAX_LEVELS:
+        if exceeds(self.depth + 1, MAX_LEVELS):
             with gil:
                 raise LimitError(f"mask: more than {MAX_LEVELS} questions within one another")
         level = self.levels + self.depth

@@ -39,7 +39,7 @@ from heapq import heappop, heappush
 
 from earleymask.earley._chart cimport DEAD
 from earleymask.earley._lexer cimport DEAD_STATE, accepted_at, n_accepted, n_terminals, next_state, node_at, terminal_at
-from earleymask.earley._meter cimport spend_steps
+from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._nodes cimport R_EPSILON
 from earleymask.earley._rules cimport LOOSE, S_LAZY, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport (
@@ -280,10 +280,10 @@ cdef class Reading:
         cdef uint64_t key = <uint64_t> dot << 32 | origin
         if self.seen.get(key) == place + 1:
             return 0
-        if self.n_items - self.rows.data[place] >= self.meter.most_row_items:
+        if exceeds(self.n_items - self.rows.data[place] + 1, self.meter.most_row_items):
             with gil:
                 self.meter.exceeded("row_items", "a row of the parser has more items")
-        if self.n_items * sizeof(uint64_t) >= self.meter.most_matcher_bytes or self.n_items == NONE:
+        if exceeds((self.n_items + 1) * sizeof(uint64_t), self.meter.most_matcher_bytes) or self.n_items == NONE:
             with gil:
                 self.meter.exceeded("matcher_bytes", "the readings of the text take more memory")
         self.seen.put(key, place + 1)

@@ -33,7 +33,7 @@ from earleymask.earley._history cimport (
 from earleymask.earley._lexer cimport (
     DEAD_STATE, accepted_at, demand_at, n_accepted, n_terminals, node_at, terminal_at,
 )
-from earleymask.earley._meter cimport spend_steps
+from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._nodes cimport K_AND, R_EPSILON, nullable
 from earleymask.earley._rules cimport COVERED, LOOSE, PLAIN, S_SPECIAL
 from earleymask.earley._skeletons cimport (
@@ -127,6 +127,7 @@ cdef class Chart:
     # ---- bytes --------------------------------------------------------------------------------------------------
 
     cdef uint32_t initial(self) except? 0xFFFFFFFF nogil:
+        self.n_pairs = 0                                # an error may have left some
         self.begin_items()
         self.accepts = self.rules.symbols[self.rules.dots.data[self.rules.start]].nullable
         self.push_item(self.rules.start, 0)
@@ -418,7 +419,7 @@ cdef class Chart:
                         found = True
                         break
                     if known != SEARCHED and known != NO_SENTENCE:
-                        if self.searched.n > MAX_SEARCHED:
+                        if exceeds(self.searched.n, MAX_SEARCHED):
                             with gil:
                                 raise LimitError(f"what lookaheads demand of the text: more than {MAX_SEARCHED} positions "
                                                  "were searched for a text that meets it; simplify the lookaheads")
@@ -728,7 +729,7 @@ cdef class Chart:
                 for i in range(self.popped.data[at + 1]):
                     self.push_item(self.popped.data[at + 2 + 2 * i], self.popped.data[at + 3 + 2 * i])
             self.reduce()
-            if self.popped.n * sizeof(uint32_t) > self.meter.most_matcher_bytes:
+            if exceeds(self.popped.n * sizeof(uint32_t), self.meter.most_matcher_bytes):
                 with gil:
                     self.meter.exceeded("matcher_bytes", "what completed symbols lead to takes more memory")
             while self.popped_at.n <= continuation:
@@ -834,7 +835,7 @@ cdef class Chart:
         return 0
 
     cdef int push_item(self, uint32_t dot, uint32_t continuation) except -1 nogil:
-        if self.n_items - self.base >= self.meter.most_row_items:
+        if exceeds(self.n_items - self.base + 1, self.meter.most_row_items):
             self.make_room()
         reserve(<void**> &self.items, &self.items_capacity, self.n_items + 1, sizeof(uint64_t))
         self.items[self.n_items] = (<uint64_t> dot << 32) | continuation
@@ -844,7 +845,7 @@ cdef class Chart:
     cdef int make_room(self) except -1 nogil:
         """Drop duplicates, because the limit is on different items; fail if too many remain."""
         self.sort_items()
-        if self.n_items - self.base > self.meter.most_row_items - self.meter.most_row_items // 4:
+        if exceeds(self.n_items - self.base, self.meter.most_row_items - self.meter.most_row_items // 4):
             with gil:
                 self.meter.exceeded("row_items", "a row of the parser has more items")
         return 0

@@ -38,7 +38,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcmp, memmove, memset
 
 from earleymask.earley._characters cimport encode
-from earleymask.earley._meter cimport spend_steps
+from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._nodes cimport (
     CP_HEADER, CP_ORACLES, CP_ORDERED, CP_POINTS, CUTS_ORACLES, CUTS_PROGRAM, CUTS_QUESTION, F_NULLABLE, G_BODY,
     G_ELSE, G_LOOK, G_PARENT, G_WORDS, I_ASKS, I_OP, I_OWNER, I_WORDS, I_X, I_Y, K_CUTS, OP_ATOM, OP_BEHIND,
@@ -378,7 +378,7 @@ cdef class Cuts:
             if items[i] == T_THREAD and items[i + 1] == pc and items[i + 2] == node:
                 return 0                                    # an equal item is preferred
             i += items[i + 2] if items[i] == T_OPEN and items[i + 2] else item_length(items[i])
-        if self.items.n > MAX_ITEMS:
+        if exceeds(self.items.n, MAX_ITEMS):
             with gil:
                 raise LimitError(f"lookarounds or atomic groups of a terminal: more than {MAX_ITEMS // 3} ways to match are "
                                  "open at once; simplify them")
@@ -509,7 +509,7 @@ cdef class Cuts:
         state = (<const char*> (nodes.stack.data + base))[:(here - base) * sizeof(uint32_t)]
         if state in met:
             return met[state]
-        if len(met) > MAX_EXPLORED:
+        if exceeds(len(met), MAX_EXPLORED):
             raise LimitError(f"what may follow a terminal: more than {MAX_EXPLORED} states; simplify its lookaheads")
         row = [ends_well(self, nodes, base)]
         for point in range(n_points_of(nodes, base)):

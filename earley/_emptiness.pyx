@@ -4,7 +4,7 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from earleymask.earley._meter cimport spend_steps
+from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._nodes cimport (
     F_KNOWN_EMPTY, F_KNOWN_INHABITED, F_NULLABLE, F_SEARCH, R_EMPTY,
 )
@@ -42,7 +42,7 @@ cdef int search(Nodes nodes, uint32_t start) except -1 nogil:
         push(&pending, &n_pending, &capacity, NONE)
         visit_first(&visited, start)
         while n_pending and not inhabited:
-            if found.n > 2 * MAX_SEARCHED:
+            if exceeds(found.n, 2 * MAX_SEARCHED):
                 with gil:
                     raise LimitError(f"deciding whether a terminal can still match: more than {MAX_SEARCHED} regex "
                                      "states; simplify its lookarounds or complements")

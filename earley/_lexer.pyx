@@ -20,6 +20,7 @@ text does. If the lexeme ends before that, the demand moves on to the next one (
 from libc.stdlib cimport free
 from libc.string cimport memset
 
+from earleymask.earley._meter cimport exceeds
 from earleymask.earley._nodes cimport K_NOT, R_EMPTY, nullable
 from earleymask.earley._rules cimport COVERED, LOOSE, PLAIN
 from earleymask.earley._tables cimport (
@@ -60,7 +61,7 @@ cdef class Lexer:
                 words_push(&self.pairs, pairs[i + 1])
         if n % 2 and self.pairs.n and not matches_everything(self.regexes, pairs[n - 1]):
             words_push(&self.pairs, pairs[n - 1])
-        if before >= self.regexes.meter.most_lexer_states and self.states.find(self.pairs.data, self.pairs.n) == NONE:
+        if exceeds(<size_t> before + 1, self.regexes.meter.most_lexer_states) and self.states.find(self.pairs.data, self.pairs.n) == NONE:
             with gil:
                 self.regexes.meter.exceeded("lexer_states", "the terminals have more lexer states")
         reserve(<void**> &self.table, &self.table_capacity, (<size_t> before + 1) * 256, sizeof(uint32_t))
@@ -86,7 +87,7 @@ cdef class Lexer:
         cdef size_t i, n = sequence_length(self.states, state)
         cdef uint32_t terminal, node, target, index
         cdef ByteSet same
-        if self.n_bytes() + self.regexes.n_bytes() > self.regexes.meter.most_grammar_bytes:
+        if exceeds(self.n_bytes() + self.regexes.n_bytes(), self.regexes.meter.most_grammar_bytes):
             with gil:
                 self.regexes.meter.exceeded("grammar_bytes", "the terminals take more memory")
         self.regexes.meter.derivations = self.regexes.meter.most_derivations

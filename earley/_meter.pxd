@@ -4,6 +4,8 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from earleymask.trie._build cimport DEBUG
+
 cdef enum:
     NO_LIMIT = 0x7FFFFFFFFFFFFFFF
     STEPS = 1 << 12             # steps between two readings of the clock: some tenths of a millisecond
@@ -32,7 +34,11 @@ cdef class Meter:
     cdef int look(self) except -1 nogil
     cdef int look_at_clock(self) except -1 nogil
     cdef int exceeded(self, str limit, str what) except -1
+    cdef int fail(self) except -1 nogil
 
+
+# Whether the check of a limit that asks must fail (see `fail_checks`).
+cdef bint must_fail() noexcept nogil
 
 cpdef int tick() except -1
 cdef int take_turn() except -1
@@ -73,7 +79,14 @@ cdef inline void go_on(Meter meter, Meter call) noexcept nogil:
 
 # To be called before n steps of some nanoseconds each.
 cdef inline int spend_steps(Meter meter, uint64_t n) except -1 nogil:
+    if DEBUG and must_fail():
+        return meter.fail()
     meter.left -= <int64_t> n
     if meter.left < 0:
         return meter.look()
     return 0
+
+
+# Whether a limit is exceeded. All limits that are no times are compared here, so that tests can make each of them fail.
+cdef inline bint exceeds(uint64_t value, uint64_t most) noexcept nogil:
+    return value > most or (DEBUG and must_fail())

@@ -21,6 +21,13 @@ def keep_circular(one: object) -> int:
     """Drop all references of an object, which is in a circle, when the loading of this thread ends, and free in pieces
     what they refer to, unless something else does."""
 
+def fail_checks(after: int | None, *, lasting: bool = False) -> int:
+    """Let the next `after` checks of limits succeed and the one after them fail; with `lasting`, all later ones too.
+
+    With None, no check fails. Return how many have failed since the last call. For tests. Raises RuntimeError in a
+    release build, where nothing would ever fail.
+    """
+
 def outside(function: Callable[..., R], *arguments: object) -> R:
     """Call a function of the caller's own, or one that reads a file. The time that it sleeps or waits counts."""
 

@@ -114,6 +114,45 @@ cdef class Meter:
                          f"limits=Limits({limit}=...)", limit=limit)
 
 
+    cdef int fail(self) except -1 nogil:
+        with gil:
+            self.exceeded("seconds", "a test wants the call to take longer")
+
+
+# For tests: the checks before the one that fails (negative: none fails), how many have failed, and whether all checks
+# after it fail as well.
+cdef long long CHECKS_LEFT = -1, CHECKS_FAILED = 0
+cdef bint LASTING = False
+
+
+cdef bint must_fail() noexcept nogil:
+    global CHECKS_LEFT, CHECKS_FAILED
+    if CHECKS_LEFT < 0:
+        return False
+    if CHECKS_LEFT > 0:
+        CHECKS_LEFT -= 1
+        return False
+    if not LASTING:
+        CHECKS_LEFT = -1
+    CHECKS_FAILED += 1
+    return True
+
+
+def fail_checks(after, *, lasting=False) -> int:
+    """Let the next `after` checks of limits succeed and the one after them fail; with `lasting`, all later ones too.
+
+    With None, no check fails. Return how many have failed since the last call. For tests. Raises RuntimeError in a
+    release build, where nothing would ever fail.
+    """
+    global CHECKS_LEFT, CHECKS_FAILED, LASTING
+    if not DEBUG:
+        raise RuntimeError("checks of limits fail on demand in a debug build only: build with EARLEYMASK_DEBUG=1")
+    CHECKS_LEFT = -1 if after is None else after
+    LASTING = lasting
+    n_failed, CHECKS_FAILED = CHECKS_FAILED, 0
+    return n_failed
+
+
 cpdef int tick() except -1:
     """Let other threads and the handlers of signals run if a millisecond has passed since they did. Raise LimitError if
     what this thread loads takes longer than its limit.
@@ -121,6 +160,8 @@ cpdef int tick() except -1:
     Every loop that loads a grammar and may run for longer than a millisecond calls this, from Python or holding the
     interpreter's lock. It takes some dozens of nanoseconds.
     """
+    if DEBUG and current != NULL and must_fail():
+        return (<Meter> current).fail()
     if now() < next_turn:
         return 0
     return take_turn()

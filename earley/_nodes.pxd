@@ -146,6 +146,7 @@ cdef class Nodes:
     cdef void mark(self, uint8_t* marks) noexcept nogil
     cdef void collect(self, const uint8_t* marks, uint32_t* map_) noexcept nogil
     cdef void refer(self, size_t node, uint8_t* marks, const uint32_t* map_) noexcept nogil
+    cdef void refer_from_programs(self, uint8_t* marks, const uint32_t* map_) noexcept nogil
 
     # Make room for an ordered program of n instructions; return where it begins.
     cdef uint32_t add_code(self, size_t n) except? 0xFFFFFFFF nogil

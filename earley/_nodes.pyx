@@ -11,7 +11,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdlib cimport free
 
 from earleymask.earley._choices cimport have_ended, least_left
-from earleymask.earley._meter cimport spend_steps
+from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._multiples cimport is_multiple
 from earleymask.earley._tables cimport (
     NONE, byteset_and, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, sort_words, words_free, words_push,
@@ -88,10 +88,10 @@ cdef class Nodes:
         reserve(<void**> &self.first_edge, &self.first_edge_capacity, before + 1, sizeof(uint32_t))
         reserve(<void**> &self.depths, &self.depths_capacity, before + 1, sizeof(uint16_t))
         depth = self.depth_of(words, n)
-        if depth > MAX_DEPTH:
+        if exceeds(depth, MAX_DEPTH):
             with gil:
                 raise LimitError(f"regex: nested deeper than {MAX_DEPTH} levels; simplify the terminal")
-        if before >= self.meter.most_regex_nodes and self.nodes.find(words, n) == NONE:
+        if exceeds(<size_t> before + 1, self.meter.most_regex_nodes) and self.nodes.find(words, n) == NONE:
             with gil:
                 self.meter.exceeded("regex_nodes", "the terminals become more regex nodes")
         node = self.nodes.intern(words, n)
@@ -419,6 +419,7 @@ cdef class Nodes:
 
     cdef void mark(self, uint8_t* marks) noexcept nogil:
         cdef size_t i
+        self.refer_from_programs(marks, NULL)
         for i in range(self.nodes.n, 0, -1):            # a node refers to older nodes
             if marks[i - 1]:
                 self.refer(i - 1, marks, NULL)
@@ -434,11 +435,12 @@ cdef class Nodes:
             self.first_edge[i] = NONE
             self.refer(i, NULL, map_)                   # old and new ids ascend alike, so sorted nodes stay sorted
         rehash(self.nodes)
+        self.refer_from_programs(NULL, map_)
+        rehash(self.cut_programs)
         self.n_edges = self.stack.n = self.least_lengths.n = 0
 
     cdef void refer(self, size_t node, uint8_t* marks, const uint32_t* map_) noexcept nogil:
-        """Mark the nodes to which a node refers; or, with `map_`, give them their new ids. Nodes in programs are always
-        kept."""
+        """Mark the nodes to which a node refers; or, with `map_`, give them their new ids."""
         cdef uint32_t* p = self.nodes.words.data + self.nodes.starts[node]
         cdef size_t i, n = self.nodes.starts[node + 1] - self.nodes.starts[node]
         cdef uint32_t kind = p[0]
@@ -458,6 +460,22 @@ cdef class Nodes:
                 if p[i] == T_THREAD:
                     touch(p + i + 2, marks, map_)
                 i += item_length(p[i])
+
+    cdef void refer_from_programs(self, uint8_t* marks, const uint32_t* map_) noexcept nogil:
+        """Do the same for the nodes in all programs. Programs are never dropped: lazy symbols may add some at any time."""
+        cdef uint32_t* p
+        cdef size_t i, k, n
+        for i in range(self.n_code):
+            if self.code[i].op == OP_ATOM:
+                touch(&self.code[i].x, marks, map_)
+        for i in range(self.cut_programs.n):
+            p = self.cut_programs.words.data + self.cut_programs.starts[i]
+            n = self.cut_programs.starts[i + 1] - self.cut_programs.starts[i]
+            k = code_begins(p)
+            while k < n:
+                if p[k + I_OP] == OP_ATOM:
+                    touch(p + k + I_X, marks, map_)
+                k += I_WORDS
 
     cdef size_t n_bytes(self) noexcept nogil:
         return (self.nodes.n_bytes() + self.classes.n_bytes() + self.cut_programs.n_bytes() + self.nodes.n * <size_t> 5 + self.n_edges * sizeof(Edge)

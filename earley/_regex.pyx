@@ -26,7 +26,7 @@ from earleymask.earley._choices cimport derive_choices, make_choices
 from earleymask.earley._cuts cimport MAX_EXPLORED, end_lexeme
 from earleymask.earley._emptiness cimport search
 from earleymask.earley._escaped cimport STYLE_ASCII, STYLE_SHORTEST, derive_escaped, make_escaped
-from earleymask.earley._meter cimport spend_steps
+from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._multiples cimport derive_multiples, make_multiples
 from earleymask.earley._nodes cimport (
     F_KNOWN_EMPTY, F_KNOWN_INHABITED, F_NULLABLE, F_ORDERED, F_SEARCH, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS,
@@ -349,7 +349,7 @@ cdef class Regexes(Unions):
                         byteset_fill(&same, <uint64_t> -1)
                         target = self.derive(target, byte, &same)
                     if target not in seen:
-                        if len(seen) > MAX_EXPLORED:
+                        if exceeds(len(seen), MAX_EXPLORED):
                             raise LimitError(f"what may follow a terminal: more than {MAX_EXPLORED} states; simplify its lookaheads")
                         seen.add(target)
                         agenda.append(target)
@@ -446,7 +446,7 @@ cdef class Regexes(Unions):
             edge = self.edges[edge].next
         byteset_fill(&bytes_, <uint64_t> -1)
         target = self.work_out(node, byte, &bytes_)
-        if self.n_edges >= NONE - 1:
+        if exceeds(self.n_edges + 2, NONE):
             with gil:
                 raise LimitError("regex derivatives: the arena is full; simplify the grammar")
         reserve(<void**> &self.edges, &self.edges_capacity, self.n_edges + 1, sizeof(Edge))
@@ -466,7 +466,7 @@ cdef class Regexes(Unions):
         cdef size_t base = self.stack.n, i, n
         spend_steps(self.meter, 8)
         self.meter.derivations -= 1
-        if self.meter.derivations < 0:
+        if self.meter.derivations < 0 or exceeds(0, 0):
             with gil:
                 self.meter.exceeded("derivations", "one byte of text asks for more derivations")
         if kind == K_CHAR:

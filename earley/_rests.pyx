@@ -7,6 +7,7 @@ A rest is then walked once, however many tokens end with it.
 
 from libc.stdlib cimport free
 
+from earleymask.earley._meter cimport exceeds
 from earleymask.earley._tables cimport (
     NONE, ByteSet, byteset_add, byteset_fill, byteset_has, copy_of, lowest_bit, reserve, words_extend, words_free, words_push,
 )
@@ -66,7 +67,7 @@ cdef class Rests:
             words_extend(&self.groups, nodes, n)
             self.merge(0, n, 1)
             words_push(&self.starts, <uint32_t> self.tokens.n)
-            if self.next_place > NONE - 2 - self.n_nodes:
+            if exceeds(self.next_place + self.n_nodes, NONE - 2):
                 with gil:
                     raise LimitError("rests of tokens: more than 4,294,967,293 nodes in all; make a new vocabulary")
             rests.base = self.next_place
@@ -197,7 +198,7 @@ cdef class Rests:
 
     cdef int push_rest(self, uint32_t depth, node_t like) except -1 nogil:
         """Append a node at this depth with the byte of another node; its skip and tokens are set later."""
-        if self.n_nodes == MAX_NODES:
+        if exceeds(self.n_nodes + 1, MAX_NODES):
             with gil:
                 raise LimitError(f"rests of tokens: more than {MAX_NODES} nodes")
         reserve(<void**> &self.nodes, &self.nodes_capacity, self.n_nodes + 1, sizeof(node_t))

@@ -12,7 +12,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from earleymask.earley._meter cimport enter, leave, tick
+from earleymask.earley._meter cimport enter, exceeds, leave, tick
 from earleymask.earley._tables cimport NONE, reserve, words_free, words_push
 from earleymask.trie._memory cimport malloc
 
@@ -46,7 +46,7 @@ cdef class Rules:
         cdef uint32_t symbol = self.n_symbols
         if name is None:
             raise TypeError("a symbol needs a name, not None")
-        if symbol >= self.most_symbols:
+        if exceeds(<size_t> symbol + 1, self.most_symbols):
             raise LimitError(f"texts have added more symbols than the limit symbols={self.most_symbols} allows; load the "
                              "grammar again, or give it limits=Limits(symbols=...)", limit="symbols")
         reserve(<void**> &self.symbols, &self.symbols_capacity, symbol + 1, sizeof(Symbol))
@@ -227,10 +227,12 @@ cdef class Rules:
         return leave(around)
 
     def make_productions(self, symbol) -> None:
-        """Turn a lazy symbol into a nonterminal with its productive alternatives."""
+        """Turn a lazy symbol into a nonterminal with its productive alternatives. After an error it is lazy as before."""
         cdef list productive = []
         cdef bint nullable
         cdef tuple rhs
+        cdef size_t n_dots
+        cdef uint32_t n_productions
         for rhs in self.alternatives(symbol):
             tick()
             nullable = True
@@ -244,11 +246,19 @@ cdef class Rules:
                 if nullable and not self.symbols[<uint32_t> symbol].nullable:
                     raise ValueError(f"{self.names[symbol]!r} derives the empty string, but was not declared nullable")
                 productive.append(rhs)
-        self.symbols[<uint32_t> symbol].kind = S_NONTERMINAL
+        n_dots, n_productions = self.dots.n, self.n_productions
+        try:
+            self.symbols[<uint32_t> symbol].kind = S_NONTERMINAL
+            for rhs in productive:
+                tick()
+                self.add_production(symbol, rhs)
+        except:
+            # With some of its productions only, it would derive less.
+            self.symbols[<uint32_t> symbol].kind = S_LAZY
+            self.symbols[<uint32_t> symbol].first = self.symbols[<uint32_t> symbol].last = NONE
+            self.dots.n, self.n_productions = n_dots, n_productions
+            raise
         del self.expansions[symbol]
-        for rhs in productive:
-            tick()
-            self.add_production(symbol, rhs)
 
     def alternatives(self, symbol) -> list:
         """Return the right-hand sides of a lazy symbol; they are made once."""
@@ -298,7 +308,7 @@ cdef class Rules:
                 for symbol in reached:          # all are expanded and nothing more can be proved: these derive nothing
                     self.productive.setdefault(symbol, False)
                 return
-            if n_expanded >= MAX_LAZY_PROOF:
+            if exceeds(n_expanded + 1, MAX_LAZY_PROOF):
                 raise LimitError(f"{shortened(self.names[goal])!r}: more than {MAX_LAZY_PROOF} lazy symbols expanded to find one string")
             if n_expanded & 1 and newest:
                 deep = True

@@ -24,7 +24,7 @@ Not here: real rows and continuations (`_chart`), bytes (`_lexer`).
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from earleymask.earley._meter cimport spend_steps
+from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._rules cimport S_LAZY, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport (
     NONE, bits_add, bits_have, keep_marked, rehash, reserve, sequence, sequence_length, sort_u64, sort_words, words_extend, words_free, words_push,
@@ -198,7 +198,7 @@ cdef class Skeletons:
         cdef size_t n_reach = (n_kernel + 31) // 32
         cdef size_t size = (sizeof(Closure) + n_waiters * sizeof(Item) + n_scans * sizeof(Scan)
                             + (n_predicted * (3 + n_reach) + 1) * sizeof(uint32_t))
-        if self.closure_bytes + size > self.lexer.regexes.meter.most_grammar_bytes:
+        if exceeds(self.closure_bytes + size, self.lexer.regexes.meter.most_grammar_bytes):
             with gil:
                 self.lexer.regexes.meter.exceeded("grammar_bytes", "what may come next takes more memory")
         cdef char* block = <char*> malloc(size)
@@ -432,7 +432,7 @@ cdef class Skeletons:
             symbol = self.rules.dots.data[dot]
             spend_steps(self.lexer.regexes.meter, 2 + self.completed.n // 8)
             if symbol != NONE:
-                if self.n_keys > self.lexer.regexes.meter.most_row_items:
+                if exceeds(self.n_keys, self.lexer.regexes.meter.most_row_items):
                     with gil:
                         self.lexer.regexes.meter.exceeded("row_items", "a row of the parser has more items")
                 key = (<uint64_t> dot << 32) | ref
@@ -541,7 +541,7 @@ cdef class Skeletons:
 
 
     cdef int look(self) except -1 nogil:
-        if self.n_bytes() + self.lexer.n_bytes() + self.lexer.regexes.n_bytes() > self.lexer.regexes.meter.most_grammar_bytes:
+        if exceeds(self.n_bytes() + self.lexer.n_bytes() + self.lexer.regexes.n_bytes(), self.lexer.regexes.meter.most_grammar_bytes):
             with gil:
                 self.lexer.regexes.meter.exceeded("grammar_bytes", "the rows of the parser take more memory")
         return 0

@@ -6,7 +6,7 @@ Not here: what the words mean. `_nodes`, `_lexer`, `_skeletons` and `_chart` say
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memmove, memset
 
-from earleymask.earley._meter cimport pause
+from earleymask.earley._meter cimport exceeds, pause
 from earleymask.trie._memory cimport calloc, malloc, realloc, shrunk
 
 from earleymask.earley.errors import LimitError
@@ -94,7 +94,7 @@ cdef class Sequences:
         cdef uint32_t entry
         if self.slots[slot]:
             return self.slots[slot] - 1
-        if self.words.n + n > self.limit or self.n >= NONE - 2:
+        if exceeds(self.words.n + n, self.limit) or self.n >= NONE - 2:
             with gil:
                 raise full(self)                            # a Python object in a variable would take the GIL in every call
         # First everything that may fail, then the entry.

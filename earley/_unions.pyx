@@ -7,7 +7,7 @@ are joined into one.
 
 from libc.stdlib cimport free
 
-from earleymask.earley._meter cimport spend_steps
+from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._nodes cimport (
     F_COUNTED, K_BYTES, K_CONCAT, K_EPSILON, K_REPEAT, K_UNION, R_EMPTY, R_EPSILON, load_bytes, nullable,
 )
@@ -71,7 +71,7 @@ cdef class Unions(Nodes):
             words_push(&self.stack, self.make_bytes(&bytes_))
         if epsilon and not other_nullable:
             words_push(&self.stack, R_EPSILON)
-        if n_counted > MAX_MEMBERS and self.stack.n > base + MAX_MEMBERS:
+        if n_counted > MAX_MEMBERS and self.stack.n > base + MAX_MEMBERS or exceeds(0, 0):
             self.stack.n = base
             with gil:
                 raise LimitError(f"regex: a state with more than {MAX_MEMBERS} alternatives; simplify the counts of the terminal")

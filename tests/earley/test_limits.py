@@ -21,7 +21,7 @@ import pytest
 from earleymask import Grammar, GrammarError, LimitError, Limits, Matcher, Vocabulary
 from earleymask.earley._forget import forget_now
 from support.compare import Loaded, Pair, Skipped, load
-from support.mask_paths import SPLITS, all_strings, filled, limits, pieces_of, walked
+from support.mask_paths import SPLITS, agreed, all_strings, feed, filled, limits, pieces_of, walked
 from support.strategies import SMALL, make_small_grammar
 from support.twin import TooMuchWork, dict_trie
 
@@ -559,3 +559,18 @@ def test_forgetting_within_terminals_that_look_around(pattern: str) -> None:
             matcher.rollback(n)
             other.rollback(n)
     assert grammar.stats()["grammar_collections"] > 20
+
+
+def test_what_lazy_symbols_have_added_survives_forgetting() -> None:
+    """The terminal of such a number is added when a text reaches it. Its program refers to regex nodes, which get other
+    numbers."""
+    schema = {"type": "integer", "allOf": [{"not": {"multipleOf": p}} for p in (2, 3, 5, 7)]}
+    with limits(split_nodes=5):
+        vocabulary = all_strings("-0123", 2)
+        grammar = Grammar.from_json_schema(schema)
+        matcher, twin = Matcher(grammar, vocabulary), Matcher(Grammar.from_json_schema(schema), vocabulary)
+        for text in (b"", b"1", b"2", b"1"):
+            feed(matcher, text)
+            feed(twin, text)
+            forget_now(grammar.engine, 1)
+            assert np.array_equal(agreed(matcher), agreed(twin))
