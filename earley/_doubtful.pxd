@@ -7,7 +7,6 @@ from earleymask.earley._tables cimport Words
 from earleymask.trie._trie cimport TokenTrie
 
 cdef class Doubtful:
-    cdef Words inside               # token ids, ascending: to be tried if such a lexeme has begun
-    cdef Words outside              # and if none has begun
+    cdef Words tokens               # token ids, ascending
 
-    cdef int find(self, TokenTrie trie, Regexes regexes, uint32_t node, Words* found) except -1
+    cdef int find(self, TokenTrie trie, Regexes regexes, uint32_t node) except -1

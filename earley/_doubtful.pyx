@@ -3,8 +3,8 @@
 The text of a *followed* terminal decides what may follow it (`Engine.add_followed`). Masks are made of what all texts
 have in common, so for them one symbol stands for everything that may follow. Then a mask may hold a token in which such
 a lexeme ends and continues as its text does not allow: the end of a key, its value, and the same key again. The front
-end gives a regex that all such tokens match. They are few and short; each of them that is in a mask is tried, byte by
-byte, on the rows of the matcher, which know the text (`Masks.look_through`).
+end gives regexes that all such tokens match, see `Engine.set_doubtful`. They are few and short; each of them that is in
+a mask is tried, byte by byte, on the rows of the matcher, which know the text (`Masks.look_through`).
 """
 
 from libc.stdint cimport uint64_t
@@ -19,20 +19,19 @@ from earleymask.trie._trie cimport node_byte, node_depth, node_skip, node_t, nod
 
 
 cdef class Doubtful:
-    """The tokens of `trie` that match the engine's two regexes (`Engine.set_doubtful`)."""
+    """The tokens of `trie` that match a regex."""
 
-    def __cinit__(self, TokenTrie trie not None, Regexes regexes not None, uint32_t inside, uint32_t outside):
-        self.find(trie, regexes, inside, &self.inside)
-        self.find(trie, regexes, outside, &self.outside)
+    def __cinit__(self, TokenTrie trie not None, Regexes regexes not None, uint32_t node):
+        self.find(trie, regexes, node)
 
     def __dealloc__(self):
-        words_free(&self.inside)
-        words_free(&self.outside)
+        words_free(&self.tokens)
 
-    cdef int find(self, TokenTrie trie, Regexes regexes, uint32_t node, Words* found) except -1:
+    cdef int find(self, TokenTrie trie, Regexes regexes, uint32_t node) except -1:
         """Find the tokens by one walk over the trie, with a table of 256 states for each derivative of the regex."""
         cdef Map states = Map()                     # regex node -> state
         cdef Words nodes, tables                    # by state
+        cdef Words* found = &self.tokens
         cdef uint32_t* path = <uint32_t*> malloc((<size_t> trie.max_depth + 1) * sizeof(uint32_t))
         cdef uint32_t i = 0, k, depth, state, byte
         cdef node_t trie_node

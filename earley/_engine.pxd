@@ -7,13 +7,16 @@ from earleymask.earley._regex cimport Regexes
 from earleymask.earley._rules cimport Rules
 from earleymask.earley._skeletons cimport Skeletons
 
+cdef enum:
+    MAX_KINDS = 8               # of followed terminals: for each, tokens are tried that the other kinds need not try
+
 cdef class Engine:
     cdef readonly Regexes regexes
     cdef Rules rules
     cdef Lexer lexer                # None until `finish`
     cdef Skeletons skeletons        # None until `finish`
     cdef dict specials              # name of a special token -> symbol
-    cdef object doubtful            # makes regex nodes (inside, outside): see `set_doubtful`; None without followed terminals
+    cdef object doubtful            # makes regex nodes: see `set_doubtful`; None without followed terminals
     cdef list token_sets            # symbol, name, ranges, names, negated: see `add_token_ids`
     # Attributes of symbols, by symbol; None if no symbol has the attribute.
     cdef readonly dict captures     # nonterminal -> name, end_name, body, end, inside: see `add_capture`

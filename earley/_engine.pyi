@@ -63,19 +63,20 @@ class Engine:
         lexeme, the grammar must always lead to a sentence (`grammar/model/commits` decides that).
         """
 
-    def add_followed(self, name: str, node: int, follow: Callable[[bytes], int]) -> int:
+    def add_followed(self, name: str, node: int, follow: Callable[[bytes], int], kind: int = 0) -> int:
         """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol `follow(text)`.
 
         In a production it is the first of two symbols. The second one is used where the text is not known, so it must
         derive at least what `follow` gives for each text. Masks are made with it, and then the tokens in which the text
-        makes a difference are tried one by one, see `set_doubtful`. `follow` may add symbols, like the function of a
-        lazy symbol.
+        makes a difference are tried one by one, see `set_doubtful`. `kind` says which tokens these are. `follow` may
+        add symbols, like the function of a lazy symbol.
         """
 
-    def set_doubtful(self, make: Callable[[], tuple[int, int]]) -> None:
-        """Set which tokens are tried one by one. `make()` is called when they are first needed and returns two regex
-        nodes: `inside` is used while the lexeme of a followed terminal is under way, `outside` otherwise. They must
-        match every token in which such a lexeme ends and what follows it matters.
+    def set_doubtful(self, make: Callable[[], Sequence[int]]) -> None:
+        """Set which tokens are tried one by one. `make()` is called when they are first needed and returns regex nodes:
+        one for places where no lexeme of a followed terminal is under way, and then one for each kind of these
+        terminals, while such a lexeme is under way. They must match every token in which a lexeme of a followed
+        terminal ends and what follows it matters.
         """
 
     def add_special(self, name: str) -> int:

@@ -108,24 +108,27 @@ cdef class Engine:
         self.rules.has_commits = True
         self.rules.n_commits += 1
 
-    def add_followed(self, str name not None, node, follow) -> int:
+    def add_followed(self, str name not None, node, follow, kind=0) -> int:
         """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol `follow(text)`.
 
         In a production it is the first of two symbols. The second one is used where the text is not known, so it must
         derive at least what `follow` gives for each text. Masks are made with it, and then the tokens in which the text
-        makes a difference are tried one by one, see `set_doubtful`. `follow` may add symbols, like the function of a
-        lazy symbol.
+        makes a difference are tried one by one, see `set_doubtful`. `kind` says which tokens these are. `follow` may add
+        symbols, like the function of a lazy symbol.
         """
+        if not 0 <= kind < MAX_KINDS:
+            raise ValueError(f"a kind of followed terminals must be from 0 to {MAX_KINDS - 1}, not {kind}")
         symbol = self.add_terminal(name, node)
-        self.rules.symbols[<uint32_t> symbol].followed = True
+        self.rules.symbols[<uint32_t> symbol].followed = 1 + kind
         self.rules.followers[symbol] = follow
         self.rules.has_followed = True
         return symbol
 
     def set_doubtful(self, make) -> None:
-        """Set which tokens are tried one by one. `make()` is called when they are first needed and returns two regex
-        nodes: `inside` is used while the lexeme of a followed terminal is under way, `outside` otherwise. They must
-        match every token in which such a lexeme ends and what follows it matters.
+        """Set which tokens are tried one by one. `make()` is called when they are first needed and returns regex nodes:
+        one for places where no lexeme of a followed terminal is under way, and then one for each kind of these
+        terminals, while such a lexeme is under way. They must match every token in which a lexeme of a followed
+        terminal ends and what follows it matters.
         """
         self.open_for_changes()
         self.doubtful = make

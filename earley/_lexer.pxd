@@ -39,6 +39,8 @@ cdef class Lexer:
     cdef uint32_t with_memory(self, uint32_t state, const Symbol* symbols) except? 0xFFFFFFFF nogil
     cdef uint32_t without_memory(self, uint32_t state) except? 0xFFFFFFFF nogil
     cdef bint has_read(self, uint32_t state) noexcept nogil     # some followed terminal has read something
+    # Return the kinds of the followed terminals that have read something, one bit for each kind.
+    cdef uint32_t kinds_read(self, uint32_t state, const Symbol* symbols) noexcept nogil
     # Return the state of which `demand` is demanded, too.
     cdef uint32_t with_demand(self, uint32_t state, uint32_t demand) except? 0xFFFFFFFF nogil
     # Return the state without its demand; and with only those terminals that commit, or that do not.

@@ -150,6 +150,15 @@ cdef class Lexer:
                 return True
         return False
 
+    cdef uint32_t kinds_read(self, uint32_t state, const Symbol* symbols) noexcept nogil:
+        cdef const uint32_t* p = sequence(self.states, state)
+        cdef size_t i
+        cdef uint32_t kinds = 0
+        for i in range(1, sequence_length(self.states, state), 2):
+            if self.regexes.n_read(p[i]):
+                kinds |= <uint32_t> 1 << (symbols[p[i - 1]].followed - 1)
+        return kinds
+
     cdef uint32_t node_of(self, uint32_t state, uint32_t terminal) noexcept nogil:
         cdef const uint32_t* p = sequence(self.states, state)
         while p[0] != terminal:

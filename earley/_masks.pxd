@@ -4,9 +4,8 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from earleymask.earley._answers cimport Answers
 from earleymask.earley._chart cimport Chart, Mask
-from earleymask.earley._doubtful cimport Doubtful
-from earleymask.earley._engine cimport Engine
-from earleymask.earley._tables cimport Sequences, Words
+from earleymask.earley._engine cimport MAX_KINDS, Engine
+from earleymask.earley._tables cimport Map, Sequences, Words
 from earleymask.earley._token_ids cimport TokenIds
 from earleymask.earley._walk cimport Walk
 from earleymask.trie._trie cimport TokenTrie
@@ -17,8 +16,12 @@ cdef class Masks:
     cdef TokenTrie trie
     cdef Answers answers
     cdef Answers modest             # None if no terminal is demanding
-    cdef Doubtful doubtful          # None until it is needed, and if no terminal is followed
-    cdef dict committed             # regex node -> Doubtful: the tokens that do not match it, see `committing`
+    # The doubtful tokens of followed terminals: outside their lexemes, and inside those of each kind. NULL until they are
+    # needed. `doubtful` keeps them alive.
+    cdef const Words* doubtful_tokens[1 + MAX_KINDS]
+    cdef list doubtful
+    cdef Sequences committed        # lists of tokens, see `committing`
+    cdef Map committed_of           # regex node -> entry of `committed`: the tokens that do not match it
     cdef Sequences unions           # entries of `answers`, ascending
     cdef Mask** masks               # per union
     cdef size_t masks_capacity
@@ -56,7 +59,7 @@ cdef class Masks:
     # Return the mask without the tokens that the rows of the chart refuse because of what lookaheads demand.
     cdef Mask* without_refused(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil
     cdef Mask* without_committed(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil
-    cdef Doubtful committing(self, uint32_t node)
+    cdef uint32_t committing(self, uint32_t node) except? 0xFFFFFFFF
     cdef int try_committing(self, Chart chart, uint32_t position, const Mask* mask, uint32_t node) except -1 nogil
     cdef Mask* without_tokens(self, Mask* mask) except NULL nogil
     cdef int try_token(self, Chart chart, uint32_t position, uint32_t token) except -1 nogil
@@ -65,7 +68,8 @@ cdef class Masks:
     cdef int look_through_words(self, Chart chart, uint32_t position, uint32_t* words) except -1 nogil
     cdef int find_refused(self, Chart chart, uint32_t position, const Mask* mask) except -1 nogil
     cdef void clear_refused(self, uint32_t* words) noexcept nogil
-    cdef int find_doubtful(self) except -1
+    cdef int try_doubtful(self, Chart chart, uint32_t position, const Mask* mask, uint32_t which) except -1 nogil
+    cdef int find_doubtful(self, uint32_t which) except -1
     cdef bint is_extra(self, uint32_t token) noexcept nogil
     cdef bint leads_on(self, Chart chart, uint32_t position, uint32_t token) except? -1 nogil
     cdef Mask* new_union(self) except NULL nogil

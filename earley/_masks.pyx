@@ -27,12 +27,13 @@ from libc.string cimport memcpy, memset
 
 from earleymask.earley._answers cimport AT_ROOT, FEW, Answer, pop_number, pop_places
 from earleymask.earley._chart cimport DEAD, continuation_at, n_pairs_at, pair_row, pair_state, skeleton_of
+from earleymask.earley._doubtful cimport Doubtful
 from earleymask.earley._keys cimport Keys
 from earleymask.earley._lexer cimport DEAD_STATE, demand_at
-from earleymask.earley._nodes cimport R_EMPTY
 from earleymask.earley._parts cimport Parts
 from earleymask.earley._tables cimport (
-    NONE, copy_of, lowest_bit, reserve, sort_unique, words_extend, words_free, words_push,
+    NONE, copy_of, lowest_bit, reserve, sequence, sequence_length, sort_unique, words_extend, words_free,
+    words_push,
 )
 from earleymask.earley._token_ids cimport has_id
 from earleymask.trie._bitmask cimport mask_allow, mask_allows, mask_refuse
@@ -63,7 +64,9 @@ cdef class Masks:
         self.scratch = <uint32_t*> malloc((<size_t> trie.n_words + 1) * sizeof(uint32_t))
         if self.scratch == NULL:
             raise MemoryError("masks")
-        self.committed = {}
+        self.doubtful = []
+        self.committed = Sequences("tokens of terminals that commit")
+        self.committed_of = Map()
         self.generation = 1
         self.answers.parts.add_user(self)
 
@@ -158,7 +161,8 @@ cdef class Masks:
         self.answers = answers
         self.modest = modest
         self.mask_bytes = self.n_trimmed = 0
-        self.committed = {}                             # its regex nodes may get other numbers
+        self.committed.clear()
+        self.committed_of.clear()                       # its regex nodes may get other numbers
         self.n_flushes += 1
         return 0
 
@@ -168,6 +172,7 @@ cdef class Masks:
 
     cdef size_t n_bytes(self) noexcept:
         cdef size_t n = self.modest.n_bytes() if self.modest is not None else 0
+        n += self.committed.n_bytes() + self.committed_of.n_bytes()
         return self.mask_bytes + self.unions.n_bytes() + self.answers.n_bytes() + n
 
     # ---- masks --------------------------------------------------------------------------------------------------
@@ -232,24 +237,26 @@ cdef class Masks:
 
     cdef int try_committing(self, Chart chart, uint32_t position, const Mask* mask, uint32_t node) except -1 nogil:
         """Try the tokens of the mask in which a terminal that commits matches: those that do not match `node`."""
-        cdef const Words* doubtful
+        cdef uint32_t entry = self.committed_of.get(node)
+        cdef const uint32_t* tokens
         cdef size_t i
-        with gil:
-            doubtful = &self.committing(node).outside
-        for i in range(doubtful.n):
-            if allows(mask, doubtful.data[i]):
-                self.try_token(chart, position, doubtful.data[i])
+        if entry == NONE:
+            with gil:
+                entry = self.committing(node)
+        tokens = sequence(self.committed, entry)
+        for i in range(sequence_length(self.committed, entry)):
+            if allows(mask, tokens[i]):
+                self.try_token(chart, position, tokens[i])
         return 0
 
-    cdef Doubtful committing(self, uint32_t node):
-        """Return the tokens that do not match a node."""
-        cdef Doubtful found = self.committed.get(node)
-        if found is None:
-            # PERF: a walk for one demand visits only the beginnings of tokens that violate it. One walk for all demands of
-            # a position and `uncommitted` would visit the whole trie for each new demand, 1.3 ms for 128,000 tokens.
-            found = Doubtful(self.trie, self.answers.regexes, R_EMPTY, self.answers.regexes.make_not(node))
-            self.committed[node] = found
-        return found
+    cdef uint32_t committing(self, uint32_t node) except? 0xFFFFFFFF:
+        """Make and return the entry of `committed` with the tokens that do not match a node."""
+        # PERF: a walk for one demand visits only the beginnings of tokens that violate it. One walk for all demands of
+        # a position and `uncommitted` would visit the whole trie for each new demand, 1.3 ms for 128,000 tokens.
+        cdef Doubtful found = Doubtful(self.trie, self.answers.regexes, self.answers.regexes.make_not(node))
+        cdef uint32_t entry = self.committed.intern(found.tokens.data, found.tokens.n)
+        self.committed_of.put(node, entry)
+        return entry
 
     cdef int try_token(self, Chart chart, uint32_t position, uint32_t token) except -1 nogil:
         """Note the token in `tokens` if the rows of the chart refuse it."""
@@ -285,21 +292,32 @@ cdef class Masks:
 
     cdef int find_refused(self, Chart chart, uint32_t position, const Mask* mask) except -1 nogil:
         """Fill `tokens` with the doubtful tokens of the mask that the rows refuse."""
-        cdef const Words* doubtful
-        cdef uint32_t token
+        cdef uint32_t read, kinds = 0, kind
         cdef size_t i
-        cdef bint begun = False
-        if self.doubtful is None:
-            with gil:
-                self.find_doubtful()
-        for i in range(n_pairs_at(chart, position)):
-            begun |= self.answers.lexer.has_read(pair_state(chart, position, i))
-        doubtful = &self.doubtful.inside if begun else &self.doubtful.outside
+        cdef bint has_others = False
         self.tokens.n = 0
+        for i in range(n_pairs_at(chart, position)):
+            read = self.answers.lexer.kinds_read(pair_state(chart, position, i), self.answers.rules.symbols)
+            kinds |= read
+            has_others |= not read
+        if has_others:
+            self.try_doubtful(chart, position, mask, 0)
+        for kind in range(MAX_KINDS):
+            if kinds >> kind & 1:
+                self.try_doubtful(chart, position, mask, 1 + kind)
+        return 0
+
+    cdef int try_doubtful(self, Chart chart, uint32_t position, const Mask* mask, uint32_t which) except -1 nogil:
+        """Try those of the mask's tokens that are in one list of `doubtful_tokens`."""
+        cdef const Words* doubtful
+        cdef size_t i
+        if self.doubtful_tokens[which] == NULL:
+            with gil:
+                self.find_doubtful(which)
+        doubtful = self.doubtful_tokens[which]
         for i in range(doubtful.n):
-            token = doubtful.data[i]
-            if allows(mask, token):
-                self.try_token(chart, position, token)
+            if allows(mask, doubtful.data[i]):
+                self.try_token(chart, position, doubtful.data[i])
         return 0
 
     cdef void clear_refused(self, uint32_t* words) noexcept nogil:
@@ -307,17 +325,19 @@ cdef class Masks:
         for i in range(self.tokens.n):
             mask_refuse(words, self.tokens.data[i])
 
-    cdef int find_doubtful(self) except -1:
+    cdef int find_doubtful(self, uint32_t which) except -1:
         cdef Engine engine = self.engine()
-        cdef Keys keys
+        cdef dict known = self.answers.parts.doubtful
+        cdef Doubtful found
         if engine.doubtful is None:
             raise ValueError("a grammar with followed terminals must say which tokens are doubtful: call Engine.set_doubtful")
-        inside, outside = engine.doubtful()
-        keys = Keys(self.answers.regexes)
-        key = (keys.key(inside), keys.key(outside))
-        self.doubtful = self.answers.parts.doubtful.get(key)
-        if self.doubtful is None:
-            self.doubtful = self.answers.parts.doubtful[key] = Doubtful(self.trie, self.answers.regexes, inside, outside)
+        node = engine.doubtful()[which]
+        key = Keys(self.answers.regexes).key(node)
+        found = known.get(key)
+        if found is None:
+            found = known[key] = Doubtful(self.trie, self.answers.regexes, node)
+        self.doubtful.append(found)
+        self.doubtful_tokens[which] = &found.tokens
         return 0
 
     cdef bint is_extra(self, uint32_t token) noexcept nogil:

@@ -31,7 +31,7 @@ cdef class Parts:
     cdef uint64_t clock         # counts their calls
     cdef size_t limit           # bytes for them and the parts together
     cdef uint64_t n_dropped     # times that the parts were dropped to keep the limit
-    cdef dict doubtful          # keys of two regexes -> Doubtful
+    cdef dict doubtful          # key of a regex -> Doubtful
 
     cdef Map known              # `part_key` of a trie node and a regex -> part
     cdef Part** parts           # owned

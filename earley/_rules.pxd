@@ -21,7 +21,7 @@ cdef struct Symbol:
     uint8_t kind
     uint8_t nullable
     uint8_t ignored     # terminal: may stand between any two lexemes
-    uint8_t followed    # terminal: its text decides what may follow
+    uint8_t followed    # terminal: if its text decides what may follow, 1 and its kind, see `Engine.add_followed`; else 0
     uint8_t role        # terminal: see above
     uint8_t commits     # terminal: where it has matched, nothing else has, see `Engine.set_commit`
     uint32_t node       # terminal: its regex node

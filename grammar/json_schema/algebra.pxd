@@ -23,6 +23,7 @@ cdef class Algebra(Terms):
     cdef object _closing
     cdef public bint has_unique_items
     cdef public bint follows_items
+    cdef public bint repeats_items
     cdef public set plain_numbers
     cdef readonly dict meanings
     cdef readonly set unclear

@@ -15,7 +15,7 @@ has made ends it. Values that an earlier item has at the same place are terminal
 whose text must be read the item differs from all earlier ones.
 
 Masks are made with `loose` symbols, which forget what has been read and allow equal items. What they allow wrongly
-comes after the end of such an item: `SchemaLoader.doubtful` describes these tokens.
+comes after the end of such an item: `doubtful` describes these tokens.
 """
 
 from __future__ import annotations
@@ -121,6 +121,24 @@ class Stack:
 Place = tuple[Stack, Trace]
 
 
+class Outline:
+    """What may come first of a set of stacks.
+
+    single: kind and content of each terminal that stands for one thing, the event, and the stacks after it. several:
+    kind and content of each other terminal, and its leaves, each with the stack below.
+    """
+
+    __slots__ = ("several", "single")
+
+    def __init__(
+        self,
+        single: list[tuple[str, Any, Event | None, frozenset[Stack]]],
+        several: list[tuple[str, Any, list[tuple[Leaf, Stack]]]],
+    ) -> None:
+        self.single = single
+        self.several = several
+
+
 class FollowedItems:
     """The second loader, and what its symbols are put together to. It refers to the first loader weakly."""
 
@@ -131,6 +149,7 @@ class FollowedItems:
         self.loader.holder = ref(self)
         self.stacks: dict[tuple[int | Item, Stack | None], Stack] = {}
         self.loose: dict[frozenset[Stack], int] = {}  # symbols that forget what has been read
+        self.outlines: dict[frozenset[Stack], Outline | None] = {}
         self.trees: dict[object, Tree] = {}
 
     def first(self, loader: SchemaLoader, term: int, item: tuple[Any, ...], origin: int) -> int | None:
@@ -202,6 +221,35 @@ class FollowedItems:
             else:
                 agenda += [(self.push_all(rhs, below), trace) for rhs in self.productions(head)]
 
+    def outline(self, stacks: frozenset[Stack]) -> Outline | None:
+        """Return what may come first, if it is the same whatever has been read: None if an item within the item may
+        begin."""
+        if stacks in self.outlines:
+            return self.outlines[stacks]
+        single: dict[tuple[str, Any], tuple[Event | None, set[Stack]]] = {}
+        several: dict[tuple[str, Any], list[tuple[Leaf, Stack]]] = {}
+        agenda = list(stacks)
+        while agenda:
+            stack = agenda.pop()
+            head, below = stack.head, stack.rest()
+            assert isinstance(head, int)
+            leaf = self.leaves.get(head)
+            if isinstance(leaf, Item):
+                self.outlines[stacks] = None
+                return None
+            if leaf is None:
+                agenda += [self.push_all(rhs, below) for rhs in self.productions(head)]
+            elif leaf.kind in SINGLE:
+                event = event_of(leaf, None)
+                single.setdefault((leaf.kind, leaf.content), (event, set()))[1].add(self.behind(leaf, None, below))
+            else:
+                several.setdefault((leaf.kind, leaf.content), []).append((leaf, below))
+        found = self.outlines[stacks] = Outline(
+            [(*key, event, frozenset(belows)) for key, (event, belows) in single.items()],
+            [(*key, leaves) for key, leaves in several.items()],
+        )
+        return found
+
     def productions(self, symbol: int) -> list[tuple[int, ...]]:
         is_productive = self.engine.is_productive
         return [rhs for rhs in self.engine.work_out(symbol) if all(map(is_productive, rhs))]
@@ -217,21 +265,18 @@ class FollowedItems:
 
     def after(self, leaf: Leaf, value: Any, stack: Stack, trace: Trace, made: Made) -> tuple[Stack, Trace]:
         """Return the stack and the trace after a terminal. value: a key, or a canonical scalar."""
-        kind = leaf.kind
-        event: Event | None
-        if kind == "mark":
-            event = MARKS[leaf.content[0]]
-        elif kind == "word":
-            event = WORDS[leaf.content]
-        else:
-            event = (KEY if kind in ("key", "keys") else VALUE, leaf.content if kind == "key" else value)
-        if leaf.follow is not None:
-            stack = self.push(leaf.follow(value), stack.rest())  # in place of what may follow any text
-        return stack, trace if event is None else trace.after(event, made)
+        event = event_of(leaf, value)
+        return self.behind(leaf, value, stack), trace if event is None else trace.after(event, made)
+
+    def behind(self, leaf: Leaf, value: Any, stack: Stack) -> Stack:
+        """Return the stack after a terminal, as `after` does."""
+        if leaf.follow is None:
+            return stack
+        return self.push(leaf.follow(value), stack.rest())  # in place of what may follow any text
 
     def can_differ(self, stack: Stack, trace: Trace) -> bool:
         """Whether some completion of the items that are open differs, each from all its candidates."""
-        return trace.is_free() or self.has_completion(stack, trace, is_equal=False)
+        return trace.is_free or self.has_completion(stack, trace, is_equal=False)
 
     def can_equal(self, stack: Stack, trace: Trace) -> bool:
         """Whether some completion of the outermost item equals one of its candidates."""
@@ -249,7 +294,7 @@ class FollowedItems:
             stack, trace = resolved
             if is_equal and not trace.frames[0].candidates:
                 continue
-            if trace.is_free() or (is_equal and stack.below is None):
+            if trace.is_free or (is_equal and stack.below is None):
                 return True
             if stack.below is None or (stack, trace.frames) in met:
                 continue  # an item that ends while candidates are left differs from none of them
@@ -276,6 +321,16 @@ class FollowedItems:
         if isinstance(content, NumberSet):
             return content.is_empty()
         return bool(self.loader.questions().is_empty(content))
+
+
+def event_of(leaf: Leaf, value: Any) -> Event | None:
+    """Return what is read with a terminal. value: a key, or a canonical scalar."""
+    kind = leaf.kind
+    if kind == "mark":
+        return MARKS[leaf.content[0]]
+    if kind == "word":
+        return WORDS[leaf.content]
+    return (KEY if kind in ("key", "keys") else VALUE, leaf.content if kind == "key" else value)
 
 
 def among(content: Any, values: set[object]) -> list[Any]:
@@ -319,7 +374,7 @@ class Reading:
     `SchemaLoader.scalar`.
     """
 
-    __slots__ = ("follow", "items", "known", "loader", "made", "origin", "rest")
+    __slots__ = ("follow", "items", "known", "known_free", "loader", "made", "origin", "rest")
 
     def __init__(
         self,
@@ -335,12 +390,14 @@ class Reading:
         self.rest = rest
         self.origin = origin
         self.made: Made = {}
-        self.known: dict[frozenset[Place], int | None] = {}
+        self.known: dict[frozenset[Place], int] = {}
+        self.known_free: dict[tuple[frozenset[Stack], Trace], int] = {}
 
     def symbol(self, places: Iterable[Place]) -> int | None:
         """Return the symbol for what is left of the item and of the array; None if only equal items are left."""
         items = self.items
         found: set[Place] = set()
+        stacks: set[Stack] = set()
         for stack, trace in places:
             resolved = items.resolved(stack, trace, self.made)
             if resolved is None:
@@ -350,13 +407,25 @@ class Reading:
                 return self.end(trace)
             if self.can_end(stack, trace):
                 found.add(resolved)
+                stacks.add(stack)
         if not found:
             return None
+        if trace.is_free and all(one is trace for _, one in found):
+            return self.free_symbol(frozenset(stacks), trace)
         key = frozenset(found)
         symbol = self.known.get(key)
         if symbol is None:
-            expand = partial(self.expand, key)
+            expand = partial(self.expand, self.productions, key)
             symbol = self.known[key] = self.loader.engine.add_lazy("item", expand, witness=(self.rest,))
+        return symbol
+
+    def free_symbol(self, stacks: frozenset[Stack], trace: Trace) -> int:
+        """Return the symbol for what is left after a trace that is free. No stack may begin with the end of an item."""
+        symbol = self.known_free.get((stacks, trace))
+        if symbol is None:
+            expand = partial(self.expand, self.free_productions, stacks, trace)
+            symbol = self.loader.engine.add_lazy("item", expand, witness=(self.rest,))
+            self.known_free[stacks, trace] = symbol
         return symbol
 
     def can_end(self, stack: Stack, trace: Trace) -> bool:
@@ -366,11 +435,12 @@ class Reading:
         """Return the symbol after the item; None if it equals an earlier one."""
         return None if trace.frames[0].candidates else self.follow(trace.value())
 
-    def expand(self, places: frozenset[Place]) -> list[list[int]]:
+    def expand(self, work: Callable[..., list[list[int]]], *given: Any) -> list[list[int]]:
+        """Return the productions that one of the functions below makes for a symbol."""
         loader = self.loader
         try:
             tick()
-            return self.productions(places)
+            return work(*given)
         except LimitError as error:
             raise loader.algebra.located(error, self.origin) from None
 
@@ -395,11 +465,35 @@ class Reading:
             self.add_single(found, kind, content, after_all)
         return found
 
+    def free_productions(self, stacks: frozenset[Stack], trace: Trace) -> list[list[int]]:
+        """Return the productions after a trace that is free: nothing is compared with earlier items any more."""
+        outline = self.items.outline(stacks)
+        if outline is None:
+            return self.productions(frozenset([(stack, trace) for stack in stacks]))
+        found: list[list[int]] = []
+        for kind, content, leaves in outline.several:
+            self.add_others(found, kind, content, leaves, trace)
+        for kind, content, event, belows in outline.single:
+            terminal = self.loader.plain_leaf(kind, content)
+            if terminal is not None:
+                after = trace if event is None else trace.after(event, self.made)
+                found.append([terminal, self.symbol_after(belows, after)])
+        return found
+
+    def symbol_after(self, stacks: frozenset[Stack], trace: Trace) -> int:
+        """Return the symbol for what is left of the item and of the array, after a trace that is free."""
+        if all(type(stack.head) is int and stack.below is not None for stack in stacks):
+            return self.free_symbol(stacks, trace)
+        symbol = self.symbol([(stack, trace) for stack in stacks])
+        assert symbol is not None  # the items that are open differ from all earlier ones
+        return symbol
+
     def add_others(
         self, found: list[list[int]], kind: str, content: Any, leaves: list[tuple[Leaf, Stack]], before: Trace
     ) -> None:
         """Add a terminal for values that no earlier item has here."""
-        terminal = self.loader.followed_leaf(kind, content, partial(self.read, kind, leaves, before))
+        is_part = all(leaf.follow is None for leaf, _ in leaves)
+        terminal = self.loader.followed_leaf(kind, content, partial(self.read, kind, leaves, before), is_part)
         if terminal is not None:
             found.append([terminal, self.loose(frozenset([below for _, below in leaves]))])
 

@@ -120,6 +120,8 @@ def reread(given: Any, options: str, limits: Limits) -> ReadSchema:
 
 _FOLLOWING: WeakSet[Engine] = WeakSet()
 """Engines of grammars with a schema whose items are read (`followed_items`)."""
+_REPEATING: WeakSet[Engine] = WeakSet()
+"""Engines of grammars with a schema in which some items may have to be equal."""
 
 
 def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> int:
@@ -131,7 +133,10 @@ def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> 
     algebra.has_unique_items = True  # more tokens are doubtful then: right for the other schemas, too
     if algebra.follows_items:
         _FOLLOWING.add(engine)
+    if algebra.repeats_items:
+        _REPEATING.add(engine)
     algebra.follows_items = engine in _FOLLOWING
+    algebra.repeats_items = engine in _REPEATING
     return SchemaLoader(algebra, engine).start(algebra.place(documents.root))
 
 

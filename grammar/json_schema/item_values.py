@@ -53,7 +53,8 @@ Candidate = tuple[Tree, ...]
 
 
 class Frame(NamedTuple):
-    """An item that is being written: its open levels, and the candidates."""
+    """An item that is being written: its open levels, and the candidates. Without candidates, the levels are those at
+    which the last one was lost."""
 
     levels: tuple[Level, ...]
     candidates: tuple[Candidate, ...]
@@ -70,6 +71,8 @@ class Frame(NamedTuple):
         return found
 
     def after(self, event: Event) -> Frame:
+        if not self.candidates:
+            return self  # no earlier item equals this one any more, so its levels are not needed
         what, value = event
         levels = self.levels
         candidates: list[Candidate] = []
@@ -100,9 +103,13 @@ class Frame(NamedTuple):
 
 
 class Trace:
-    """What has been read. begins: the number of events before the item of each frame."""
+    """What has been read.
 
-    __slots__ = ("before", "begins", "event", "frames", "length")
+    begins: the number of events before the item of each frame. is_free: whether no candidate is left: whatever follows,
+    no open item equals an earlier one.
+    """
+
+    __slots__ = ("before", "begins", "event", "frames", "is_free", "length")
 
     def __init__(
         self,
@@ -115,6 +122,7 @@ class Trace:
         self.event = event
         self.frames = frames
         self.begins = begins
+        self.is_free = not any(frame.candidates for frame in frames)
         self.length: int = (0 if before is None else before.length) + (event is not None)
 
     def after(self, event: Event, made: Made) -> Trace:
@@ -122,7 +130,7 @@ class Trace:
         key = (self, event)
         trace = made.get(key)
         if trace is None:
-            frames = tuple([frame.after(event) for frame in self.frames])
+            frames = self.frames if self.is_free else tuple([frame.after(event) for frame in self.frames])
             trace = made[key] = Trace(self, event, frames, self.begins)
         return trace
 
@@ -142,10 +150,6 @@ class Trace:
         if trace is None:
             trace = made[key] = Trace(self, None, self.frames[:-1], self.begins[:-1])
         return trace
-
-    def is_free(self) -> bool:
-        """Whether no candidate is left: whatever follows, no open item equals an earlier one."""
-        return not any(frame.candidates for frame in self.frames)
 
     def wanted(self, keys: bool) -> set[object]:
         """Return the scalars, or the keys, that may come next and leave a candidate."""

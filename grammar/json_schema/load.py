@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 from weakref import ref
 
@@ -31,6 +31,7 @@ from ..regex.lower import lower, lower_shared
 from ..regex.python import parse
 from .algebra import Algebra
 from .array_rules import ArrayRules
+from .doubtful import KEYS, NUMBER_ITEMS, NUMBER_PARTS, TEXT_ITEMS, TEXT_PARTS, doubtful_tokens
 from .key_order import in_order
 from .object_rules import ObjectRules
 from .refusals import Refusals
@@ -91,6 +92,7 @@ def scanned(documents: Documents, options: Options, limits: Limits) -> tuple[Alg
     algebra.has_unique_items = bool(survey.endless)
     algebra.plain_numbers = survey.plain_numbers
     algebra.follows_items = survey.follows_items
+    algebra.repeats_items = survey.repeats_items
     found, within = heavy(survey)
     if found:
         from .rehearsal import rehearsed
@@ -183,21 +185,11 @@ class SchemaLoader:
         space = self.mark("around")
         return [[symbol], [space, symbol], [symbol, space], [space, symbol, space]]
 
-    def doubtful(self) -> tuple[int, int]:
-        """Return tokens in which a key ends and another one begins; or, if items must differ, an item."""
-        regexes = self.regexes
-        anything = regexes.repeat(regexes.byte_set(range(256)), 0)
-        if self.algebra.has_unique_items:
-            inside = regexes.concat([anything, regexes.literal(b","), anything])
-            if self.algebra.follows_items:
-                inside = regexes.union([inside, lower(_ends_array(), regexes)])
-            return inside, inside
-        inside = regexes.concat([anything, self.quote, anything, lower(_next_key(), regexes), anything])
-        outside = regexes.concat([anything, self.quote, inside])
-        if self.algebra.follows_items:
-            inside = regexes.union([inside, lower(_leaves_item(), regexes)])
-            outside = regexes.union([outside, lower(_holds_item(), regexes)])
-        return inside, outside
+    def doubtful(self) -> list[int]:
+        """Return the tokens in which the text of a followed terminal makes a difference, see `Engine.set_doubtful`."""
+        algebra = self.algebra
+        trees = doubtful_tokens(algebra.has_unique_items, algebra.follows_items, algebra.repeats_items)
+        return [lower(tree, self.regexes) for tree in trees]
 
     def why_not(self, failure: Failure) -> Finding | None:
         """Return which keywords refuse a text: see `Explainer` in `earley/explain.py`."""
@@ -298,7 +290,7 @@ class SchemaLoader:
         if self.holder() is not None:
             return self.leaf("keys", texts, partial(_with_quotes, follow))
         node = self.key_node(texts)
-        return None if self.regexes.is_empty(node) else self.engine.add_followed("key", node, follow)
+        return None if self.regexes.is_empty(node) else self.engine.add_followed("key", node, follow, KEYS)
 
     def key_node(self, texts: Texts) -> int:
         regexes = self.regexes
@@ -323,17 +315,27 @@ class SchemaLoader:
                 found.append(self.followed_leaf("numbers", numbers, lambda text: follow(exact(Decimal(text.decode())))))
         return [symbol for symbol in found if symbol is not None]
 
-    def followed_leaf(self, kind: str, content: Any, follow: Callable[[bytes], int]) -> int | None:
+    def followed_leaf(
+        self, kind: str, content: Any, follow: Callable[[bytes], int], is_part: bool = False
+    ) -> int | None:
         """Return the terminal for "texts", "numbers" or "keys", `content`, that `follow` follows; None if there are
-        none."""
+        none. is_part: whether a text or number is no item, but part of one."""
         if kind == "keys":
             return self.followed_key(content, follow)
         regexes = self.regexes
         if kind == "texts":
             node = regexes.concat([self.quote, content.node(regexes, self.style, self.own), self.quote])
-            return None if regexes.is_empty(node) else self.engine.add_followed("string", node, follow)
+            return (
+                None
+                if regexes.is_empty(node)
+                else self.engine.add_followed("string", node, follow, TEXT_PARTS if is_part else TEXT_ITEMS)
+            )
         node = self.without_exponent(content)
-        return None if regexes.is_empty(node) else self.engine.add_followed("number", node, follow)
+        return (
+            None
+            if regexes.is_empty(node)
+            else self.engine.add_followed("number", node, follow, NUMBER_PARTS if is_part else NUMBER_ITEMS)
+        )
 
     def without_exponent(self, numbers: NumberSet) -> int:
         """Return a regex node for the numbers of a set, without an exponent."""
@@ -535,31 +537,6 @@ def _nothing() -> None:
 
 def _with_quotes(follow: Callable[[bytes], int], name: str) -> int:
     return follow(json.dumps(name).encode())
-
-
-@cache
-def _next_key() -> Node:
-    return parse(r',[ \t\n\r]*"')
-
-
-@cache
-def _ends_array() -> Node:
-    """Return tokens in which an array may end, or the white space before its end begin, after an item: some items may
-    have to be equal before that."""
-    return parse(r'(?s:.*\].*|.*["}0-9][ \t\n\r]+|[-+.0-9eE]*[ \t\n\r]+)')
-
-
-@cache
-def _leaves_item() -> Node:
-    """Return tokens in which a string, a key or a number ends that has begun before, then an array or an object, and
-    after that an item or another array ends."""
-    return parse(r'(?s:.*".*[}\]].*[,\]].*|[-+.0-9eE]*[ \t\n\r]*[}\]].*[,\]].*)')
-
-
-@cache
-def _holds_item() -> Node:
-    """Return tokens in which such a string, key or number may begin, too."""
-    return parse(r'(?s:.*["0-9].*[}\]].*[,\]].*)')
 
 
 @lru_cache(maxsize=256)

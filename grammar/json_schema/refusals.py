@@ -233,7 +233,7 @@ class Refusals:
             known = UniqueItems(self.documents, algebra, survey.edges)
             survey.endless.clear()
             survey.plain_numbers.clear()
-            survey.follows_items = False
+            survey.follows_items = survey.repeats_items = False
             left = []
             for place in waiting:
                 verdict = known.verdict(place, is_negated=place in survey.negated())
@@ -251,7 +251,7 @@ class Refusals:
                         survey.plain_numbers.add(place)
                     if place in survey.negated():
                         survey.endless.add(place)  # some items may have to be equal
-                        survey.follows_items = True
+                        survey.follows_items = survey.repeats_items = True
                     elif verdict.follows_items(algebra):
                         survey.follows_items = True
                     continue

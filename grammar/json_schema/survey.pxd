@@ -32,6 +32,7 @@ cdef class Survey:
     cdef readonly set endless
     cdef readonly set plain_numbers
     cdef public bint follows_items
+    cdef public bint repeats_items
 
     @cython.locals(keywords=dict)
     cpdef bint note(self, Place place) except -1

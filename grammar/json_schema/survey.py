@@ -87,6 +87,7 @@ class Survey:
         self.endless: set[Place] = set()  # those of `unique` whose items are out of very many scalars
         self.plain_numbers: set[Place] = set()  # and those whose items are out of very many numbers
         self.follows_items = False  # whether items that may be any arrays or objects must differ
+        self.repeats_items = False  # whether some items may have to be equal
 
     def note(self, place: Place) -> bool:
         """Add a place that the check has reached. Return whether it states something."""

@@ -62,7 +62,7 @@ def all_different() -> SimpleNamespace:
     def doubtful() -> tuple[int, int]:
         anything = regexes.repeat(regexes.byte_set(range(256)), 0)
         separated = regexes.concat([anything, regexes.literal(b","), letter, anything])
-        return separated, regexes.concat([anything, letter, separated])
+        return regexes.concat([anything, letter, separated]), separated
 
     engine.set_doubtful(doubtful)
     engine.finish(start)

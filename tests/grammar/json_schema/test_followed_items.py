@@ -15,6 +15,7 @@ pytest.importorskip("jsonschema")
 from campaign.schema_checks import accepts
 from earleymask import Grammar, GrammarError, Matcher, Vocabulary
 from earleymask.grammar.json_schema import finite
+from earleymask.grammar.json_schema.followed_items import Reading
 from earleymask.grammar.json_schema.terms import canonical
 from support.mask_paths import agreed
 from support.schema_oracle import Oracle
@@ -177,11 +178,38 @@ ITEMS: tuple[Any, ...] = (
     {"type": "array", "items": {"type": "boolean"}},
     {"type": "array", "items": {"type": "object", "additionalProperties": {"type": "boolean"}}, "uniqueItems": True},
     {"type": "object", "additionalProperties": {"type": "null"}, "maxProperties": 2},
+    {"type": "object", "additionalProperties": {"type": ["string", "integer"]}},
+    {"type": "object", "properties": {"a": {"items": {"type": ["string", "integer"]}, "uniqueItems": True}}}
+    | {"additionalProperties": False},
+    {"type": "array", "items": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}}
+    | {"uniqueItems": True},
 )  # fmt: skip
 PIECES = [
     *(b'"}', b'"},', b'"}, {', b'"},{"', b'": "', b'": ', b'xy"', b'"a"', b'"a": "', b'"k": "x"', b"12", b"1}", b"1},"),
     *(b"1}, {", b"1 }", b"true", b"false]", b"true],", b"null", b"null}", b"{}", b"[]", b"{},", b"{}, {", b"[], ["),
     *(b'"]', b'"], ', b"}]", b"}] ", b'"} ', b'" }', b'", "', b"1]", b'v": 1}, {"', b"]]", b'" ', b"1\n", b"} "),
+    *(
+        b'x","x",',
+        b"1,1,",
+        b"1,2",
+        b"12,",
+        b'"x",',
+        b'": 1, "a": 1, "',
+        b'"],"a',
+        b'1], "',
+        b'":["x","x"',
+        b'["x","x",',
+    ),
+    *(
+        b':1,"a":1',
+        b'{"a":1},{"a":1},',
+        b'1},{"a":1},',
+        b'x"},{"a":"x"},',
+        b'x":1,"x":1',
+        b"[1],[1],",
+        b"],[1],",
+        b"1],[1]",
+    ),
     *(b", true", b", {", b'{"a"', b'{"a": "x"}', b', {"a": "x"}', b'x"}, {"a": "x', b", ", b"\n  "),
 ]
 CHARACTERS = [bytes([byte]) for byte in b'{}[],: "\naxykv12']
@@ -266,6 +294,28 @@ def test_equal_values_are_refused_however_they_are_written(first: str, second: s
     assert accepts(grammar, f"[{first}, {second}]") != are_equal
     negated = Grammar.from_json_schema({"type": "array", "not": {"uniqueItems": True}}, property_order="any")
     assert accepts(negated, f"[{first}, {second}]") == are_equal
+
+
+@pytest.mark.parametrize("spelled", [":1,", ": 1, ", " 1, "])
+def test_a_token_that_begins_in_a_key_after_its_quote(spelled: str) -> None:
+    """The colon and the blank after it belong to the key, so the key ends in these tokens, too."""
+    tokens = [*TOKENS, f'{spelled}"a"'.encode(), f'{spelled}"b"'.encode()]
+    vocabulary = Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens))
+    matcher = Matcher(Grammar.from_json_schema({"type": "object"}, property_order="any"), vocabulary)
+    assert all(map(matcher.accept, b'{"a":' if spelled[0] == " " else b'{"a"'))
+    assert matcher.mask()[len(TOKENS) :].tolist() == [False, True, False]
+
+
+def test_texts_within_an_item_are_not_read_for_a_mask_if_no_token_ends_the_item(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever such a text is, the item differs from all before it, so nothing is refused before the item has ended."""
+    grammar = Grammar.from_json_schema({"items": {"type": "object"}, "uniqueItems": True})
+    tokens = [bytes([byte]) for byte in range(256)] + [b'",', b'", "', b'"}', b'": "x", "a']
+    matcher = Matcher(grammar, Vocabulary.from_tokens([*tokens, b""], eos_token_id=len(tokens)))
+    assert all(map(matcher.accept, b'[{"a": 1}, {"a": "x'))
+    monkeypatch.delattr(Reading, "read")
+    assert matcher.mask()[256:-1].tolist() == [True, True, True, False]
 
 
 def test_items_that_repeat_keep_the_order_of_the_schema() -> None:

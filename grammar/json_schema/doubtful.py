@@ -1,0 +1,64 @@
+"""The tokens that are tried one by one because they may end a text that decides what follows it.
+
+Keys that an object must not repeat, items that must differ, and the texts and numbers within items that must differ are
+followed terminals (`Engine.add_followed`). A mask is made as if their texts did not matter. A token can be wrong in it
+only if such a lexeme ends in the token, and then as much follows as it takes for the text to matter:
+
+- After an item, the next item may be refused, so a comma follows.
+- After a key, the same key may be refused, so a comma and a quote follow.
+- After a part of an item that no earlier item has at this place, the item differs from all of them. So nothing is
+  refused before the item has ended and a comma follows.
+
+If some items must be equal (a negated `uniqueItems`), the end of the array may be refused, too.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ..regex.python import parse
+
+if TYPE_CHECKING:
+    from ..regex.ast import Node
+
+KEYS, TEXT_ITEMS, NUMBER_ITEMS, TEXT_PARTS, NUMBER_PARTS = range(5)
+"""The kinds of followed terminals: keys; items, also those of arrays within items; and other texts and numbers within
+items."""
+
+_SPACE = r"[ \t\n\r]*"
+_TEXT_ENDS = r'.*"'
+_NUMBER_ENDS = r"[-+.0-9eE]*" + _SPACE
+_KEY_ENDS = r"(?:.*:|[ \t\n\r])"  # the colon belongs to the key, and white space after it
+_TEXT = r'.*".*"'
+_NUMBER = r".*[0-9]" + _SPACE
+"""What a token has from its beginning to the end of a text or number that is whole in it, and white space."""
+_COMMA = r".*,.*"
+_NEXT_KEY = rf'.*,{_SPACE}".*'
+_NEXT_ITEM = r".*[}\]].*,.*"
+_NEXT_ITEM_HERE = r"[}\]].*,.*"
+_REPEATED = r'.*\].*|.*["}0-9][ \t\n\r]+|[-+.0-9eE]*[ \t\n\r]+'
+"""Tokens in which an array may end, or the white space before its end begin."""
+
+
+@cache
+def doubtful_tokens(has_unique_items: bool, follows_items: bool, repeats_items: bool) -> list[Node]:
+    """Return the doubtful tokens outside of followed terminals, and then within those of each kind.
+
+    has_unique_items: whether items must differ. follows_items: whether some of these may have parts. repeats_items:
+    whether some items may have to be equal.
+    """
+    outside = [_TEXT + (_COMMA if has_unique_items else _NEXT_KEY)]
+    if has_unique_items:
+        outside.append(_NUMBER + ",.*")
+    if follows_items:
+        outside += [_TEXT + _NEXT_ITEM, _NUMBER + _NEXT_ITEM_HERE]
+    # Another such lexeme may be whole in the token, after the end of the one that is under way.
+    key = [_KEY_ENDS + one for one in (_NEXT_KEY, _NEXT_ITEM, *outside)]
+    text_part = [_TEXT_ENDS + one for one in (_NEXT_ITEM, *outside)]
+    number_part = [_NUMBER_ENDS + _NEXT_ITEM_HERE, *[rf"{_NUMBER_ENDS}[,}}\]]{one}" for one in outside]]
+    text_item, number_item = [_TEXT_ENDS + _COMMA, *text_part], [_NUMBER_ENDS + ",.*", *number_part]
+    found = [outside, key, text_item, number_item, text_part, number_part]
+    if repeats_items:
+        found = [[*one, _REPEATED] for one in found]
+    return [parse(f"(?s:{'|'.join(one)})") for one in found]
