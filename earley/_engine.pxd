@@ -3,6 +3,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 
 from earleymask.earley._lexer cimport Lexer
+from earleymask.earley._locks cimport Lock
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._rules cimport Rules
 from earleymask.earley._skeletons cimport Skeletons
@@ -33,8 +34,7 @@ cdef class Engine:
     cdef size_t collect_bytes, collect_states, collect_nodes    # a collection starts when as many have been learned
     cdef uint64_t n_collections     # times that `_forget` has dropped what no matcher needs
     cdef uint32_t n_looks           # calls of `is_full`
-    cdef void* lock                 # a PyThread lock: the thread that holds it may read and change everything here
-    cdef unsigned long owner        # thread that holds the lock; 0: no thread
+    cdef Lock lock                  # the thread that holds it may read and change everything here
 
     # Front ends call these for every symbol and production; compiled ones call them in C.
     cpdef uint32_t add_terminal(self, str name, node, bint ignored=*) except? 0xFFFFFFFF

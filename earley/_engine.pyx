@@ -6,8 +6,7 @@ all of them, under one lock.
 """
 
 from cpython.pythread cimport (
-    NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_get_thread_ident,
-    PyThread_release_lock, PyThread_type_lock,
+    NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_get_thread_ident, PyThread_release_lock,
 )
 
 from libc.stdint cimport uint32_t
@@ -15,10 +14,13 @@ from libc.stdint cimport uint32_t
 from operator import index
 from weakref import ref
 
+from earleymask.earley._locks cimport ENGINE, Lock
 from earleymask.earley._meter cimport Meter, start
 from earleymask.earley._nodes cimport R_EMPTY
 from earleymask.earley._rules cimport COVERED, DEMANDING, LOOSE, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport NONE
+
+from earleymask.earley.errors import MatcherInUseError
 
 MAX_TOKEN_ID = 0xFFFFFFFF
 
@@ -40,13 +42,7 @@ cdef class Engine:
         self.masks = {}
         self.charts = []
         self.prune_charts_at = 8
-        self.lock = <void*> PyThread_allocate_lock()
-        if self.lock == NULL:
-            raise MemoryError("lock")
-
-    def __dealloc__(self):
-        if self.lock != NULL:
-            PyThread_free_lock(<PyThread_type_lock> self.lock)
+        self.lock = Lock(self, ENGINE)
 
     cpdef uint32_t add_terminal(self, str name, node, bint ignored=False) except? 0xFFFFFFFF:
         """Add a terminal that matches `node`, possibly the empty string; an `ignored` one may also stand between
@@ -321,26 +317,34 @@ cdef class Engine:
 
     cdef int acquire(self) except -1:
         cdef unsigned long thread = <unsigned long> PyThread_get_thread_ident()
-        if not PyThread_acquire_lock(<PyThread_type_lock> self.lock, NOWAIT_LOCK):
-            if self.owner == thread:
+        if not PyThread_acquire_lock(self.lock.handle, NOWAIT_LOCK):
+            if self.lock.is_lost:
+                raise MatcherInUseError(
+                    "another thread used this grammar when the process was forked, and its call took longer than the fork "
+                    "could wait. This process has only half of what the call has changed: load the grammar again")
+            if self.lock.owner == thread:
                 # A finalizer, or the function of a lazy symbol, calls a matcher: waiting would never end.
                 raise RuntimeError("a call of a matcher was interrupted by another one of the same grammar in its own thread")
             with nogil:
-                PyThread_acquire_lock(<PyThread_type_lock> self.lock, WAIT_LOCK)
-        self.owner = thread
+                PyThread_acquire_lock(self.lock.handle, WAIT_LOCK)
+        self.lock.owner = thread
         start(self.regexes.meter)
         return 0
 
     cdef bint try_acquire(self) except -1:
         """Take the lock if no thread has it; return whether it was taken."""
-        if not PyThread_acquire_lock(<PyThread_type_lock> self.lock, NOWAIT_LOCK):
+        if not PyThread_acquire_lock(self.lock.handle, NOWAIT_LOCK):
             return False
-        self.owner = <unsigned long> PyThread_get_thread_ident()
+        self.lock.owner = <unsigned long> PyThread_get_thread_ident()
         return True
 
     cdef void release(self) noexcept:
-        self.owner = 0
-        PyThread_release_lock(<PyThread_type_lock> self.lock)
+        self.lock.owner = 0
+        PyThread_release_lock(self.lock.handle)
+
+    def _lose(self):
+        """Return what was half changed when the process was forked. (`Lock`)"""
+        return [chart() for chart in self.charts]
 
     # ---- forgetting ---------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ cdef class Matcher:
     cdef TokenIds token_ids         # None if the grammar has no sets of token ids
     cdef Budgets budgets            # shared with forks; None if no terminal of the grammar has one
     cdef int in_use                 # ALONE if a call has begun and not returned, else how many threads fork it
+    cdef size_t used_in             # `n_forks` at that time
 
     cdef int begin(self) except -1
     cdef uint32_t position(self) noexcept nogil

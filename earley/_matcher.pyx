@@ -26,6 +26,7 @@ from earleymask.earley._history cimport (
     FORGOTTEN, Block, Entry, entries_of, history_begin, history_cut, history_fork, history_position, history_push,
     history_sweep, history_tokens, last_entry, n_tokens_of,
 )
+from earleymask.earley._locks cimport n_forks
 from earleymask.earley._masks cimport masks_of
 from earleymask.earley._meter cimport start
 from earleymask.earley._tables cimport NONE, sort_unique, words_extend, words_push
@@ -800,6 +801,9 @@ cdef class Matcher:
         # SAFETY: this thread has the GIL, so no other one comes between the test and the assignment.
         if self.history == NULL:
             raise ValueError(f"this {type(self).__name__} is not set up: Matcher.__init__ was not called or has failed")
+        if self.in_use and self.used_in != n_forks:     # by threads that have not come along into this child
+            self.in_use = 0
+        self.used_in = n_forks
         if self.in_use == ALONE or self.in_use and not is_fork:
             raise MatcherInUseError(
                 f"another call of this {type(self).__name__} has not returned: one thread at a time may use a matcher. "

@@ -51,6 +51,7 @@ cdef int64_t clock() noexcept
 cdef int plan_turn() except -1
 cdef int begin_waiting() except -1
 cdef int end_waiting() except -1
+cdef int forget_loadings() except -1
 cdef int collect_again() except -1
 cdef object enter(Meter meter)
 cdef int leave(object around) except -1

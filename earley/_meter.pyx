@@ -54,6 +54,7 @@ cdef extern from *:
     #endif
     static EARLEYMASK_OF_THREAD long long earleymask_next_turn = 0;
     static EARLEYMASK_OF_THREAD PyObject *earleymask_current = NULL;
+    static EARLEYMASK_OF_THREAD size_t earleymask_own_waiting = 0;
     """
     # Nanoseconds of a monotonic clock, never 0.
     int64_t now "earleymask_now"() noexcept nogil
@@ -62,6 +63,8 @@ cdef extern from *:
     # Of this thread: when its next turn is due by `now`, and the meter of what it loads (owned; NULL: nothing).
     int64_t next_turn "earleymask_next_turn"
     PyObject* current "earleymask_current"
+    # Of this thread: its part of `n_waiting`.
+    size_t own_waiting "earleymask_own_waiting"
 
 
 # Loadings for which full garbage collections wait, since when, and the thresholds of the collector before.
@@ -234,8 +237,9 @@ cdef int plan_turn() except -1:
 
 cdef int begin_waiting() except -1:
     """Let full garbage collections wait until `end_waiting` is called as often as this."""
-    global n_waiting, waiting_since, thresholds
+    global n_waiting, own_waiting, waiting_since, thresholds
     n_waiting += 1
+    own_waiting += 1
     if n_waiting == 1:
         waiting_since = now()
         thresholds = gc.get_threshold()
@@ -244,10 +248,21 @@ cdef int begin_waiting() except -1:
 
 
 cdef int end_waiting() except -1:
-    global n_waiting
+    global n_waiting, own_waiting
     n_waiting -= 1
+    own_waiting -= 1
     if n_waiting == 0:
         collect_again()
+    return 0
+
+
+cdef int forget_loadings() except -1:
+    """In the child of a fork: do not count the loadings of other threads, which have not come along."""
+    global n_waiting
+    if n_waiting > own_waiting:
+        n_waiting = own_waiting
+        if n_waiting == 0:
+            collect_again()
     return 0
 
 

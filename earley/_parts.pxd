@@ -6,6 +6,7 @@ from earleymask.earley._automaton cimport Automaton
 from earleymask.earley._builder cimport Builder
 from earleymask.earley._families cimport Families
 from earleymask.earley._late_exits cimport LateExits
+from earleymask.earley._locks cimport Lock
 from earleymask.earley._part cimport Exits, Part
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._rests cimport Rests, RestTrie
@@ -24,7 +25,8 @@ cdef class Parts:
     cdef Families families
     cdef Builder builder
     cdef LateExits late_exits
-    cdef void* lock             # a PyThread lock: whatever changes something here is done by one thread at a time
+    cdef object __weakref__
+    cdef Lock lock              # whatever changes something here is done by one thread at a time
 
     # Who remembers something about this vocabulary, and how much they may. Changed with the GIL.
     cdef list users             # weak references to the `Masks` over it

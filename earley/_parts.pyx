@@ -35,12 +35,10 @@ import weakref
 from libc.stdlib cimport free
 from libc.string cimport memcmp
 
-from cpython.pythread cimport (
-    WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock,
-    PyThread_type_lock,
-)
+from cpython.pythread cimport WAIT_LOCK, PyThread_acquire_lock, PyThread_release_lock
 
 from earleymask.earley._families cimport Family, is_wide
+from earleymask.earley._locks cimport PARTS, Lock
 from earleymask.earley._meter cimport NO_LIMIT, go_on
 from earleymask.earley._nodes cimport K_UNION
 from earleymask.earley._part cimport free_part, new_part, part_key, part_size
@@ -78,9 +76,7 @@ cdef class Parts:
         self.late_exits = LateExits(self.quotient, self.automaton, self.rests)
         self.known = Map()
         self.bounds = Map()
-        self.lock = <void*> PyThread_allocate_lock()
-        if self.lock == NULL:
-            raise MemoryError("parts")
+        self.lock = Lock(self, PARTS)
         reserve(<void**> &self.parts, &self.parts_capacity, 1, sizeof(Part*))
         self.parts[NOTHING] = new_part()
         self.parts[NOTHING].live_made = True
@@ -93,16 +89,19 @@ cdef class Parts:
         free(self.parts)
         words_free(&self.ours)
         words_free(&self.theirs)
-        if self.lock != NULL:
-            PyThread_free_lock(<PyThread_type_lock> self.lock)
 
     # ---- under the lock -----------------------------------------------------------------------------------------
 
     cdef void acquire(self) noexcept nogil:
-        PyThread_acquire_lock(<PyThread_type_lock> self.lock, WAIT_LOCK)
+        PyThread_acquire_lock(self.lock.handle, WAIT_LOCK)
 
     cdef void release(self) noexcept nogil:
-        PyThread_release_lock(<PyThread_type_lock> self.lock)
+        PyThread_release_lock(self.lock.handle)
+
+    def _lose(self):
+        """Put empty parts in the place of these, which were half changed when the process was forked. (`Lock`)"""
+        if self.trie.learned is self:
+            self.trie.learned = Parts(self.trie, before=self)
 
     cdef Part* part(self, uint32_t trie_node, Regexes regexes, uint32_t node, Words* adopted) except NULL nogil:
         self.acquire()

@@ -6,12 +6,14 @@ caller keeps no state. `Histories` finds the remembered matcher that is nearest 
 
 from __future__ import annotations
 
+import os
 import threading
 from array import array
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import index as as_index
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 
@@ -52,6 +54,7 @@ class Constraint:
         self._histories = Histories(Matcher(self.grammar, self.vocabulary))
         # Guards `_histories` only: no other thread has the matcher that was taken out, so its mask needs no lock.
         self._lock = threading.Lock()
+        _known.add(self)
 
     def mask(self, tokens: TokenIds = ()) -> npt.NDArray[np.bool_]:
         """Return which tokens may come next: a new array of shape `(vocabulary.size,)`, True where allowed.
@@ -107,11 +110,29 @@ class Constraint:
             why = "has no bytes, so no grammar allows it"
         return RejectedTokenError(f"token {token_id} at index {index} {why}", index=index, token_id=token_id)
 
+    def _renew(self) -> None:
+        """Make it usable in a forked child, where a thread that changed the histories would never end doing so."""
+        if self._lock.locked():
+            self._histories = Histories(self._histories.root)
+        self._lock = threading.Lock()
+
     def __reduce__(self) -> tuple[object, ...]:
         return Constraint, (self.grammar, self.vocabulary)
 
     def __repr__(self) -> str:
         return f"Constraint({self.grammar!r}, {self.vocabulary!r})"
+
+
+_known: WeakSet[Constraint] = WeakSet()
+
+
+def _renew_all() -> None:
+    for constraint in list(_known):
+        constraint._renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_all)
 
 
 def as_token_ids(tokens: TokenIds) -> npt.NDArray[np.integer[Any]]:

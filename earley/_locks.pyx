@@ -1,0 +1,120 @@
+"""Locks, and what becomes of them when a process is forked.
+
+`os.fork` copies the memory of a process but only the thread that calls it. A lock that another thread holds at that
+moment would stay taken in the child, and what it guards may be half changed. So a fork takes all locks first, which
+waits for the calls that are running, and gives them back in the parent. The child gets new ones.
+
+A call may take longer than anybody should wait. After `MOST_SECONDS` the fork happens nevertheless. In the child, what
+such a lock guards is then *lost*: it is never used again, nor freed, because it may be in any state. `guarded` is told
+so.
+"""
+
+import os
+import time
+import weakref
+
+from cpython.pythread cimport (
+    NOWAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_get_thread_ident,
+    PyThread_release_lock,
+)
+
+from earleymask.earley._meter cimport forget_loadings
+
+cdef extern from "pythread.h":
+    int PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds, int intr_flag) nogil
+
+MOST_SECONDS = 5.0      # for all locks together; calls under the default limits end earlier
+
+cdef object known = weakref.WeakSet()   # all locks
+cdef dict held = {}                     # thread -> locks that it has taken for a fork
+cdef list lost = []                     # what must not be freed
+cdef size_t n_made = 0
+n_forks = 0
+
+
+cdef class Lock:
+    """A lock of rank ENGINE or PARTS. If it is lost in a child, `guarded._lose()` returns what must not be freed."""
+
+    def __cinit__(self, guarded, size_t rank):
+        global n_made
+        self.guarded = weakref.ref(guarded)
+        self.rank = rank
+        self.number = n_made
+        n_made += 1
+        self.handle = PyThread_allocate_lock()
+        if self.handle == NULL:
+            raise MemoryError("lock")
+        known.add(self)
+
+    def __dealloc__(self):
+        if self.handle != NULL:
+            PyThread_free_lock(self.handle)
+
+
+def order(Lock lock not None):
+    return lock.rank, lock.number
+
+
+def take_all() -> None:
+    """Take all locks that there are, before this thread forks the process."""
+    cdef Lock lock
+    cdef unsigned long thread = <unsigned long> PyThread_get_thread_ident()
+    cdef long long left
+    cdef bint is_taken
+    cdef list mine = []
+    deadline = time.monotonic() + MOST_SECONDS
+    held[thread] = mine
+    tried = set()
+    while True:
+        # Other threads may make locks while this one waits.
+        new = sorted([lock for lock in known if lock not in tried], key=order)
+        if not new:
+            return
+        for lock in new:
+            tried.add(lock)
+            is_taken = PyThread_acquire_lock(lock.handle, NOWAIT_LOCK)
+            if not is_taken and lock.owner != thread and not lock.is_lost:
+                left = <long long> (max(deadline - time.monotonic(), 0) * 1e6)
+                with nogil:
+                    is_taken = PyThread_acquire_lock_timed(lock.handle, left, 0) == 1
+            if is_taken:
+                lock.owner = thread
+                mine.append(lock)
+
+
+def give_all_back() -> None:
+    """Release the locks that this thread has taken for a fork, in the parent."""
+    cdef Lock lock
+    for lock in held.pop(<unsigned long> PyThread_get_thread_ident(), ()):
+        lock.owner = 0
+        PyThread_release_lock(lock.handle)
+
+
+def renew_all() -> None:
+    """Make the locks usable in the child, and find out which of them are lost."""
+    global n_forks
+    cdef Lock lock
+    cdef PyThread_type_lock fresh
+    cdef unsigned long thread = <unsigned long> PyThread_get_thread_ident()
+    n_forks += 1
+    mine = held.get(thread, ())
+    held.clear()
+    for lock in mine:
+        lock.owner = 0
+        PyThread_release_lock(lock.handle)
+        fresh = PyThread_allocate_lock()
+        if fresh != NULL:       # the old one may count threads that wait for it and do not exist here, so it is not freed
+            lock.handle = fresh
+    for lock in list(known):
+        if PyThread_acquire_lock(lock.handle, NOWAIT_LOCK):
+            PyThread_release_lock(lock.handle)
+        elif lock.owner != thread and not lock.is_lost:
+            lock.is_lost = True
+            guarded = lock.guarded()
+            if guarded is not None:
+                lost.append((lock, guarded, guarded._lose()))
+    forget_loadings()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=take_all, after_in_parent=give_all_back, after_in_child=renew_all)
