@@ -17,6 +17,7 @@ cdef class Regexes(Unions):
     cdef uint32_t work_out(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
     cdef uint32_t derive_read(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
     cdef int empty(self, uint32_t node) except -1 nogil
+    cdef uint32_t next_derivative(self, uint32_t node, ByteSet* seen, ByteSet* same) except? 0xFFFFFFFF
 
     # The constructors and questions that front ends call, typed for those that are compiled.
     cpdef uint32_t literal(self, bytes data, uint32_t rest=*) except? 0xFFFFFFFF

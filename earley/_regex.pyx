@@ -384,34 +384,38 @@ cdef class Regexes(Unions):
         cdef ByteSet seen, same
         found = {}
         byteset_fill(&seen, 0)
-        for byte in range(256):
-            if byteset_has(&seen, byte):
-                continue
-            byteset_fill(&same, <uint64_t> -1)
-            target = self.derive(start, byte, &same)
-            byteset_or(&seen, &same)
-            if target != R_EMPTY and not self.empty(target):
-                found[target] = found.get(target, b"") + bytes([other for other in range(256) if byteset_has(&same, other)])
-        return found
+        while True:
+            target = self.next_derivative(start, &seen, &same)
+            if target == R_EMPTY:
+                return found
+            found[target] = found.get(target, b"") + bytes([byte for byte in range(256) if byteset_has(&same, byte)])
 
     def first_bytes(self, node) -> int:
         """Return the set of the bytes with which the node's texts may begin, as an integer with a bit for each."""
-        cdef uint32_t start = self.known(node), byte, target
+        cdef uint32_t start = self.known(node), i
         cdef ByteSet seen, same, found
         byteset_fill(&seen, 0)
         byteset_fill(&found, 0)
-        for byte in range(256):
-            if byteset_has(&seen, byte):
-                continue
-            byteset_fill(&same, <uint64_t> -1)
-            target = self.derive(start, byte, &same)
-            byteset_or(&seen, &same)
-            if target != R_EMPTY and not self.empty(target):
-                byteset_or(&found, &same)
+        while self.next_derivative(start, &seen, &same) != R_EMPTY:
+            byteset_or(&found, &same)
         number = 0
-        for byte in range(4):
-            number |= (<object> found.w[byte]) << (64 * byte)
+        for i in range(4):
+            number |= (<object> found.w[i]) << (64 * i)
         return number
+
+    cdef uint32_t next_derivative(self, uint32_t node, ByteSet* seen, ByteSet* same) except? 0xFFFFFFFF:
+        """Return a derivative of the node by bytes that are not in `seen`, and set `same` to these bytes. Return R_EMPTY
+        if no other byte leads to a text. Bytes that were looked at are added to `seen`."""
+        cdef uint32_t byte, target
+        for byte in range(256):
+            if byteset_has(seen, byte):
+                continue
+            byteset_fill(same, <uint64_t> -1)
+            target = self.derive(node, byte, same)
+            byteset_or(seen, same)
+            if target != R_EMPTY and not self.empty(target):
+                return target
+        return R_EMPTY
 
     cdef int empty(self, uint32_t node) except -1 nogil:
         cdef uint8_t flags = self.flags[node]

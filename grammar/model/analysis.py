@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from ...earley._meter import tick
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from .model import Model, Symbols
 
 
@@ -42,6 +44,24 @@ def nullable_symbols(model: Model, terminals: set[int]) -> set[int]:
                 nullable.add(entry[1])
                 agenda.append(entry[1])
     return nullable
+
+
+def users_of(symbols: Iterable[int], productions: Iterable[tuple[int, list[Symbols]]]) -> set[int]:
+    """Return `symbols` and all left-hand sides that derive something with one of them."""
+    users: dict[int, list[int]] = {}
+    for lhs, alternatives in productions:
+        tick()
+        for rhs in alternatives:
+            for part in rhs:
+                users.setdefault(part, []).append(lhs)
+    agenda = list(symbols)
+    found = set(agenda)
+    for symbol in agenda:  # grows while it is read
+        for lhs in users.get(symbol, ()):
+            if lhs not in found:
+                found.add(lhs)
+                agenda.append(lhs)
+    return found
 
 
 def cycles(model: Model, nullable: set[int]) -> list[list[int]]:

@@ -34,6 +34,7 @@ from ...earley._meter import tick
 from ...earley._regex import Regexes
 from ...earley.ending import shortest_ending
 from ...earley.errors import LimitError
+from .analysis import users_of
 from .model import SPECIAL
 
 if TYPE_CHECKING:
@@ -149,20 +150,8 @@ class _Checker:
 
     def leading(self) -> set[int]:
         """Return the symbols that derive something with a head."""
-        users: dict[int, list[int]] = {}
-        for lhs in self.reached:
-            tick()
-            for rhs in self.model.productions[lhs]:
-                for part in rhs:
-                    users.setdefault(part, []).append(lhs)
-        found = set(self.heads)
-        agenda = list(self.heads)
-        for symbol in agenda:  # grows while it is read
-            for lhs in users.get(symbol, ()):
-                if lhs not in found:
-                    found.add(lhs)
-                    agenda.append(lhs)
-        return found
+        productions = self.model.productions
+        return users_of(self.heads, [(lhs, productions[lhs]) for lhs in self.reached])
 
     def closed(self, leading: set[int]) -> set[int]:
         """Return rules with `commit` in which no other such rule may stand, and the symbols within them."""

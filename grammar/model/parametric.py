@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...earley._engine import Engine
 from ...earley.errors import LimitError
-from .analysis import nullable_symbols
+from .analysis import nullable_symbols, users_of
 from .model import HELPER
 
 if TYPE_CHECKING:
@@ -107,14 +107,15 @@ class _Builder:
         self.names = model.names
         self.productions = {symbol: model.productions[symbol] for symbol in reached}
         self.nullable = nullable_symbols(model, nullable_terminals)  # correct for symbols that are not lazy
-        self.lazy = self.users(set(parameters.calls) | set(parameters.conditions) | parameters.rules, self.productions)
-        helpers = {
-            symbol: rhs
+        called = set(parameters.calls) | set(parameters.conditions) | parameters.rules
+        self.lazy = users_of(called, self.productions.items())
+        helpers = [
+            (symbol, rhs)
             for symbol, rhs in self.productions.items()
             if model.kinds[symbol] == HELPER and symbol not in parameters.calls
-        }
+        ]
         varying = {symbol for symbol, call in parameters.calls.items() if not call.is_constant}
-        self.with_value = self.users(varying | set(parameters.conditions), helpers) | parameters.rules
+        self.with_value = users_of(varying | set(parameters.conditions), helpers) | parameters.rules
         for symbol, alternatives in self.productions.items():
             if symbol not in self.with_value and symbol not in parameters.calls:
                 if not self.with_value.isdisjoint([part for rhs in alternatives for part in rhs]):
@@ -123,22 +124,6 @@ class _Builder:
         self.made: dict[Key, int] = {}
         self.empty: dict[Key, bool] = {}  # whether they derive the empty string, as far as known
         self.checked: set[Key] = set()  # keys that begin with few others, see `check_beginnings`
-
-    def users(self, symbols: set[int], productions: dict[int, list[Symbols]]) -> set[int]:
-        """Return `symbols` and all symbols that reach one of them by `productions`."""
-        waiting: dict[int, list[int]] = {}
-        for lhs, alternatives in productions.items():
-            for rhs in alternatives:
-                for part in rhs:
-                    waiting.setdefault(part, []).append(lhs)
-        found = set(symbols)
-        agenda = list(symbols)
-        for symbol in agenda:  # grows while it is read
-            for lhs in waiting.get(symbol, ()):
-                if lhs not in found:
-                    found.add(lhs)
-                    agenda.append(lhs)
-        return found
 
     def build(self, start: int, add: Callable[[Engine, int], int]) -> int:
         for symbol in self.productions:

@@ -6,7 +6,7 @@ neither. With a small vocabulary the engine would never use remembered parts; th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import product
@@ -142,3 +142,22 @@ def agree_along(grammar: str | Grammar, vocabulary: Vocabulary, texts: Iterable[
             feed(matcher, text[i : i + 1])
             agreed(matcher)
         assert matcher.stats()["masks_walked"] == 0  # else the walk was compared with itself
+
+
+def written_by_masks(
+    matcher: Matcher, tokens: Sequence[bytes], most: int, choose: Callable[[npt.NDArray[np.bool_], int, bytes], int]
+) -> bytes | None:
+    """Return a text of at most `most` tokens, which all ways to make a mask allow; None if it does not end by then.
+
+    choose: returns the next token for a mask, the number of tokens and the text. The token after `tokens` is EOS.
+    """
+    written = b""
+    for n in range(most):
+        mask = agreed(matcher)
+        assert mask.any(), written
+        token = choose(mask, n, written)
+        assert matcher.accept(token)
+        if token == len(tokens):
+            return written
+        written += tokens[token]
+    return None

@@ -10,6 +10,8 @@ from itertools import product
 from random import Random
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from earleymask import Grammar, LimitError, Matcher, Vocabulary
@@ -17,7 +19,7 @@ from earleymask.earley._regex import Regexes
 from earleymask.grammar.json.number_spellings import ANY, PLAIN, WHOLE, _as_decimals, _computed, number_tree
 from earleymask.grammar.json.numbers import NumberSet, number_set
 from earleymask.grammar.regex.lower import lower_shared
-from support.mask_paths import agreed
+from support.mask_paths import written_by_masks
 
 DIGITS = 3
 LENGTH = 3
@@ -168,24 +170,18 @@ def test_what_masks_write_is_valid(schema: dict[str, Any], spellings: str) -> No
     rng = Random(f"multiples {spellings}")
     for _ in range(3):
         matcher = Matcher(grammar, WORDS)
-        written = b""
-        for n in range(200):
-            mask = agreed(matcher)
-            allowed = mask.nonzero()[0].tolist()
-            assert allowed, written
+
+        def choose(mask: npt.NDArray[np.bool_], n: int, written: bytes, matcher: Matcher = matcher) -> int:
             if n < 6:
                 for token in rng.sample(range(256, len(TOKENS)), 10):
                     fork = matcher.fork()
                     assert fork.accept(token) == mask[token], (written, TOKENS[token])
+            allowed = mask.nonzero()[0].tolist()
             ending = [token for token in allowed if token == len(TOKENS) or TOKENS[token] in (b"}", b"]")]
-            token = rng.choice(ending if ending and n > 3 else allowed)
-            assert matcher.accept(token)
-            if token == len(TOKENS):
-                break
-            written += TOKENS[token]
-        else:
-            continue
-        assert oracle.accepts(written.decode()), written
+            return int(rng.choice(ending if ending and n > 3 else allowed))
+
+        written = written_by_masks(matcher, TOKENS, 200, choose)
+        assert written is None or oracle.accepts(written.decode()), written
 
 
 @pytest.mark.parametrize("spellings", ["plain", "all"])

@@ -6,6 +6,8 @@ import json
 from functools import cache
 from random import Random
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from earleymask import Grammar, GrammarError, Matcher, Vocabulary
@@ -14,7 +16,7 @@ from earleymask.grammar.regex import ecma
 from earleymask.grammar.regex.ast import EcmaPattern
 from earleymask.grammar.regex.lower import lower
 from earleymask.grammar.regex.python import MAX_NESTING
-from support.mask_paths import agreed
+from support.mask_paths import agreed, written_by_masks
 
 VALID = [
     "", "a", "|", "^$", "a|", r"(a)", r"(?:a|b)*?", r"(?=a)b", r"(?!a)", r"(?<=a+)b", r"(?<!a)b", r"[]", r"[^]",
@@ -170,26 +172,19 @@ def test_what_masks_write_is_valid(schema: dict[str, object]) -> None:
     grammar = Grammar.from_json_schema(schema)
     rng = Random(1)
     likely = [number for number, token in enumerate(TOKENS) if number >= 256 or chr(number) in '()[]\\{}|?*+^$-az19",']
-    n_ended = 0
-    for _ in range(4):
-        matcher = Matcher(grammar, WORDS)
-        written = b""
-        for n in range(120):
-            mask = agreed(matcher)
-            allowed = mask.nonzero()[0].tolist()
-            assert allowed, written
-            closing = [number for number in (len(TOKENS), 34, 41, 93, 125, 97, 36, 62) if mask[number]]
-            token = rng.choice((n > 12 and closing) or [one for one in likely if mask[one]] or allowed)
-            if n > 12 and closing:
-                token = closing[0] if rng.random() < 0.8 else token
-            assert matcher.accept(token)
-            if token == len(TOKENS):
-                document = json.loads(written)
-                n_ended += 1
-                assert all(map(is_valid, document if isinstance(document, dict) else [document])), written
-                break
-            written += TOKENS[token]
-    assert n_ended
+
+    def choose(mask: npt.NDArray[np.bool_], n: int, written: bytes) -> int:
+        closing = [number for number in (len(TOKENS), 34, 41, 93, 125, 97, 36, 62) if mask[number]]
+        if n > 12 and closing:
+            return closing[0] if rng.random() < 0.8 else rng.choice(closing)
+        return int(rng.choice([one for one in likely if mask[one]] or mask.nonzero()[0].tolist()))
+
+    texts = [written_by_masks(Matcher(grammar, WORDS), TOKENS, 120, choose) for _ in range(4)]
+    ended = [text for text in texts if text is not None]
+    assert ended
+    for text in ended:
+        document = json.loads(text)
+        assert all(map(is_valid, document if isinstance(document, dict) else [document])), text
 
 
 def test_groups_are_nested_as_deep_as_they_can_be_closed() -> None:
