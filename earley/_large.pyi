@@ -1,7 +1,9 @@
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 def free(given: list[object], circular: Sequence[object] = (), nanoseconds: int | None = None) -> None:
     """Empty a list, and free its items in pieces, with all to which nothing else refers.
@@ -15,6 +17,25 @@ def free(given: list[object], circular: Sequence[object] = (), nanoseconds: int 
 
 def frozen_in_pieces(items: Iterable[Item]) -> frozenset[Item]:
     """Return the set of many items."""
+
+def untrack(items: Sequence[object]) -> int:
+    """Tell the garbage collector not to visit a tuple or a list, which it would do all at once. The items must refer to
+    nothing that could refer to it, such as numbers and texts."""
+
+class Table(Generic[Key, Value]):
+    """Values by key, as in a dict, but it grows in pieces: Python enlarges a dict of a million items at once.
+
+    The first keys are in one dict, the others in many small ones. No value is None.
+    """
+
+    def __len__(self) -> int:
+        """Return len(self)."""
+
+    def __setitem__(self, key: Key, value: Value) -> None:
+        """Set self[key] to value."""
+
+    def get(self, key: Key) -> Value | None:
+        """Return the value of a key; None if there is none."""
 
 class Freeing:
     """What `free` still has to free."""

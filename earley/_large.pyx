@@ -1,4 +1,4 @@
-"""Free large structures of Python objects in pieces, so that other threads can run in between.
+"""Free large structures of Python objects in pieces, so that other threads can run in between; tables that grow so.
 
 The last reference to a list of a million objects frees all of them at once, and everything that only they refer to.
 That takes a tenth of a second, in which no other thread runs. `free` does the same from the outside to the inside: it
@@ -16,12 +16,13 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from cpython.set cimport PySet_Add
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from earleymask.earley._meter cimport NO_LIMIT, clock, let_others_run, tick, turn_is_due
 
 cdef extern from "Python.h":
     frozenset PyFrozenSet_New(void* items)
+    void PyObject_GC_UnTrack(object one)
 
 cdef extern from *:
     """
@@ -97,6 +98,8 @@ cdef extern from *:
 
 cdef enum:
     PIECE = 1 << 12             # items of one list, tuple, dict or set that are freed at once: it takes less than 1 ms
+    MOST_AT_FIRST = 1 << 15     # items of the first dict of a table: to enlarge one of so many takes about 1 ms
+    N_PARTS = 61                # other dicts of a table
 
 # Seconds for which the thread of its own sleeps after each turn: those who wait for the interpreter's lock get it.
 cdef double REST_SECONDS = 1e-4
@@ -153,6 +156,46 @@ def frozen_in_pieces(items) -> frozenset:
         if not n % PIECE:
             tick()
     return found
+
+
+cpdef int untrack(items) except -1:
+    """Tell the garbage collector not to visit a tuple or a list, which it would do all at once. The items must refer to
+    nothing that could refer to it, such as numbers and texts."""
+    PyObject_GC_UnTrack(items)
+    return 0
+
+
+cdef class Table:
+    """Values by key, as in a dict, but it grows in pieces: Python enlarges a dict of a million items at once.
+
+    The first keys are in one dict, the others in many small ones. No value is None.
+    """
+
+    def __cinit__(self):
+        self.first = {}
+
+    def __len__(self):
+        return len(self.first) + (0 if self.others is None else sum([len(part) for part in self.others]))
+
+    cpdef get(self, key):
+        """Return the value of a key; None if there is none."""
+        value = self.first.get(key)
+        if value is None and self.others is not None:
+            value = self.part(key).get(key)
+        return value
+
+    def __setitem__(self, key, value not None):
+        if self.others is None or key in self.first:
+            self.first[key] = value
+            if self.others is None and len(self.first) == MOST_AT_FIRST:
+                self.others = [{} for _ in range(N_PARTS)]
+        else:
+            self.part(key)[key] = value
+
+    cdef dict part(self, key):
+        """Return the one of the other dicts that has this key, if any has."""
+        cdef uint64_t code = <uint64_t> <int64_t> hash(key)
+        return <dict> self.others[<Py_ssize_t> ((code ^ code >> 11 ^ code >> 32) % N_PARTS)]
 
 
 cdef class Freeing:

@@ -12,6 +12,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdlib cimport free
 from libc.string cimport memset
 
+from earleymask.earley._large cimport untrack
 from earleymask.earley._meter cimport enter, exceeds, leave, tick
 from earleymask.earley._tables cimport NONE, reserve, words_free, words_push
 from earleymask.trie._memory cimport malloc
@@ -71,6 +72,8 @@ cdef class Rules:
         cdef uint32_t production = self.n_productions, start = <uint32_t> self.dots.n
         cdef Symbol* left
         rhs = tuple(rhs)                                    # code of the caller runs now, not below
+        if len(<tuple> rhs) > 0xFFF:
+            untrack(rhs)
         left = self.symbols + self.checked(lhs)
         if left.kind != S_NONTERMINAL:
             raise ValueError(f"{self.names[lhs]!r} is no nonterminal, so it cannot have productions")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from random import Random
 from traceback import clear_frames
 from typing import Any, TypeVar
@@ -88,7 +89,9 @@ def distinct(items: Sequence[Item]) -> list[Item]:
     keep(met)
     keep(found)
     for piece in pieces(items):
-        for item in piece:
+        for index, item in enumerate(piece):
+            if not index & 0xFF:
+                tick()  # the sets grow at about the same time
             hash_ = hash(item)
             known = met[(hash_ ^ hash_ >> 11 ^ hash_ >> 32) % N_SETS]
             if item not in known:
@@ -109,7 +112,7 @@ def in_order(items: Collection[Ordered]) -> list[Ordered]:
     Frazer and McKellar 1970)."""
     if len(items) <= PIECE:
         return sorted(items)
-    given = list(items)
+    given = items if isinstance(items, list) else [item for piece in _pieces_of(items) for item in piece]
     keep(given)
     pivots = sorted(Random().sample(given, 255))  # of its own: the caller's random numbers stay as they are
     ranges: list[list[Ordered]] = [[] for _ in range(256)]
@@ -117,4 +120,16 @@ def in_order(items: Collection[Ordered]) -> list[Ordered]:
     for piece in pieces(given):
         for item in piece:
             ranges[bisect_right(pivots, item)].append(item)
-    return [item for part in ranges for item in in_order(part)]
+    found: list[Ordered] = []
+    for part in ranges:
+        found += in_order(part)
+        tick()
+    return found
+
+
+def _pieces_of(items: Collection[Item]) -> Iterator[list[Item]]:
+    """Yield a set or a dict's keys in pieces, with a `tick` before each."""
+    left = iter(items)
+    while piece := list(islice(left, PIECE)):
+        tick()
+        yield piece

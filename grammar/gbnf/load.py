@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...earley._large import Table
 from ...earley._meter import keep_circular, tick
 from ...trie.errors import shortened
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError, together
@@ -59,7 +60,7 @@ class GbnfLoader:
         self.definitions: dict[str, Definition] = {}
         self.terminals: dict[str, Node] = {}  # rules that are terminals
         self.symbols: dict[str, int] = {}  # by name of rule
-        self.written: dict[str, int] = {}  # terminals and special tokens, by their text in the grammar
+        self.written: Table[str, int] = Table()  # terminals and special tokens, by their text in the grammar
         self.pending: list[Definition] = []  # rules that have a symbol and no productions yet
         keep_circular(self)
 

@@ -32,7 +32,7 @@ _TELLS_TRAILING_COMMAS = sys.version_info >= (3, 13)
 def loads(
     text: str,
     *,
-    object_pairs_hook: Callable[[list[tuple[str, Any]]], Any],
+    object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] = dict,
     parse_float: Callable[[str], Any] | None = None,
     parse_constant: Callable[[str], Any] | None = None,
 ) -> Any:

@@ -25,6 +25,7 @@ from ..regex.ast import Node, Repeat
 from ..regex.choices import node_of
 from ..regex.lower import lower
 from ..regex.python import parse
+from .reader import loads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -174,7 +175,8 @@ def own_spellings(text: str) -> Own:
     if "\\" in text:
         for quoted in quoted_strings(text):
             if "\\" in quoted:
-                found.setdefault(json.loads(quoted, strict=False), set()).add(quoted[1:-1])
+                word = loads(quoted) if len(quoted) > PIECE else json.loads(quoted, strict=False)
+                found.setdefault(word, set()).add(quoted[1:-1])
     return {word: tuple(sorted(texts)) for word, texts in found.items()}
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...earley._meter import keep, tick
 from ..errors import GrammarError, together
+from ..loading import PIECE, pieces
 from .documents import push
 from .keywords import (
     ANY,
@@ -221,8 +222,12 @@ def _check_name(name: Any, resource: Resource, path: Path) -> None:
 def check_value(value: Any, resource: Resource, path: Path) -> None:
     """Raise GrammarError unless a constant is made of JSON values."""
     kind = type(value)
-    if kind in _PLAIN or (kind is list and _PLAIN.issuperset(map(type, value))):
+    if kind in _PLAIN:
         return
+    if kind is list:
+        parts = [value] if len(value) <= PIECE else pieces(value)
+        if all(_PLAIN.issuperset(map(type, part)) for part in parts):
+            return
     stack = [(value, path)]
     while stack:
         tick()

@@ -270,7 +270,12 @@ def constants(algebra: Meaning, values: list[Any], is_number: bool = False) -> V
             numbers.append(value)
     found: tuple[NumberSet, ...] = ()
     if numbers and algebra.is_plain:
-        own = [(exact(value), spelling) for value in numbers if (spelling := own_spelling(value))]
+        own = []
+        for value in numbers:
+            tick()
+            spelling = own_spelling(value)
+            if spelling:
+                own.append((exact(value), spelling))
         found = (listed(numbers, IN_ALL_SPELLINGS if is_number else DUMPED, own),)
     elif numbers:
         found = (listed(numbers),)

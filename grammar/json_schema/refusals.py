@@ -18,7 +18,7 @@ from ..json.formats import NARROWED as NARROWED_FORMATS
 from ..json.formats import FormatRefusal
 from ..json.number_spellings import number_tree
 from ..json.numbers import INTEGERS, listed
-from ..loading import pieces
+from ..loading import PIECE, pieces
 from ..regex.lower import lower
 from .check import MAX_ERRORS, check_schema, in_order
 from .own_values import format_tree, numbers_of
@@ -164,7 +164,7 @@ class Refusals:
 
     def why_no_constants(self, values: list[Any]) -> str:
         """Return why some of the values cannot be written; nothing if all can."""
-        stack = list(values)
+        stack = values[:] if len(values) <= PIECE else [value for piece in pieces(values) for value in piece]
         words: list[str] = []
         keep(stack)
         keep(words)

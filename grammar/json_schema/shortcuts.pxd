@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.earley._meter cimport tick
 from earleymask.grammar.json_schema.tree cimport Place
 from earleymask.grammar.json_schema.text_sets cimport Texts
 from earleymask.grammar.json_schema.terms cimport Terms

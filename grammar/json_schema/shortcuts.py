@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...earley._meter import tick
 from ..json.numbers import AS_DECIMALS
 from .constants import scalars_of
 from .keywords import APPLICATORS, SAYS_NOTHING
@@ -90,6 +91,7 @@ def have_scalar(algebra: Meaning, values: Values) -> bool:
 
 
 def _has_value(algebra: Meaning, place: Place, depth: int) -> bool:
+    tick()
     if place.schema is True or place.schema is False:
         return place.schema is True
     schema = algebra.keywords(place)

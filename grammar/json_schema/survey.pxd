@@ -38,6 +38,7 @@ cdef class Survey:
     cpdef bint note(self, Place place) except -1
     @cython.locals(place=Place, found=list, target=Place)
     cpdef read_applicators(self)
+    @cython.locals(found=list, names=list, index=Py_ssize_t)
     cpdef list branches(self, Place place, keyword)
     @cython.locals(edges=dict, done=set, open_=dict, stack=list, target=Place, met=dict)
     cpdef list find_circles(self)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 from ..json.formats import NARROWED as NARROWED_FORMATS
 from ..json.numbers import exact
 from .constants import are_constants, have_own_constants
@@ -61,6 +61,7 @@ class Survey:
     """
 
     def __init__(self, documents: Documents, dropped: dict[Place, dict[str, str]]) -> None:
+        keep(self)
         self.documents = documents
         self.dropped = dropped
         self.applying: list[Place] = []  # with keywords in `IN_PLACE`
@@ -120,10 +121,20 @@ class Survey:
         documents = self.documents
         value = place.keywords[keyword]
         if keyword in _BRANCHES:
-            return [documents.grandchild(place, keyword, index).written for index in range(len(value))]
+            found = []
+            for index in range(len(value)):
+                if not ~index & 0xFF:
+                    tick()
+                found.append(documents.grandchild(place, keyword, index).written)
+            return found
         if keyword in _BY_NAME:
             names = [name for name, one in value.items() if type(one) is not list]
-            return [documents.grandchild(place, keyword, name).written for name in names]
+            found = []
+            for index, name in enumerate(names):
+                if not ~index & 0xFF:
+                    tick()
+                found.append(documents.grandchild(place, keyword, name).written)
+            return found
         return [documents.child(place, keyword).written]
 
     def find_circles(self) -> list[GrammarError]:
@@ -188,7 +199,11 @@ class Survey:
         """Note what a keyword in `_COUNTED` says."""
         value = place.keywords[keyword]
         if keyword == "enum" or keyword == "const":
-            n_lists = sum([isinstance(one, list) for one in (value if keyword == "enum" else [value])])
+            n_lists = 0
+            for index, one in enumerate(value if keyword == "enum" else [value]):
+                n_lists += isinstance(one, list)
+                if not ~index & 0xFFF:
+                    tick()
             if n_lists:
                 self.with_lists[place] = n_lists
         elif keyword == "pattern":

@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import log2
 from typing import TYPE_CHECKING
 
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 from ..json.number_spellings import n_remainders
 from .survey import n_sides
 from .tree import is_reference
@@ -45,6 +45,7 @@ class Weights:
     """The weights of the places of a survey."""
 
     def __init__(self, survey: Survey) -> None:
+        keep(self)
         self.survey = survey
         self.choices: dict[Place, float] = {}
         for place in survey.edges:
@@ -181,6 +182,7 @@ class Above:
     """The places that hold a place or refer to it, and the places that hold those or refer to them, and so on."""
 
     def __init__(self, survey: Survey) -> None:
+        keep(self)
         self.survey = survey
         self.holders: dict[Place, Place | None] = {}  # the innermost place around a place
         self.referring: dict[Place, list[Place]] = {}  # the places that refer to one

@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.earley._large cimport Table, untrack
 from earleymask.earley._meter cimport tick
 from earleymask.grammar.lark.scope cimport Elsewhere, Scope
 from earleymask.grammar.lark.templates cimport Templates
@@ -26,7 +27,7 @@ cdef class LarkLoader:
     cdef readonly Scope scope
     cdef readonly dict symbols
     cdef readonly dict environment
-    cdef readonly dict literals
+    cdef readonly Table literals
     cdef readonly Templates templates
     cdef readonly dict extended
     cdef public bint has_value

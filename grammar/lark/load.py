@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...earley._large import Table, untrack
 from ...earley._meter import keep, keep_circular, tick
 from ...earley.limits import DEFAULT, Limits
 from ...trie.errors import shortened
@@ -103,7 +104,7 @@ class LarkLoader:
         self.scope: Scope = self.top  # the scope of the text that is being read
         self.symbols = self.top.symbols  # those of `scope`
         self.environment: Environment | None = None  # the arguments of the template that is being read, if any
-        self.literals: dict[str, int] = {}  # symbols, by literal as written or by special token
+        self.literals: Table[str, int] = Table()  # symbols, by literal as written or by special token
         # For what Lark does not have: symbols, by what they stand for; whether a rule with a value is being read; the
         # grammars within this one and around it, if there are any.
         self.extended: dict[object, int] = {}
@@ -359,9 +360,11 @@ class LarkLoader:
         symbols: list[int] = []
         self.append(tree, symbols)
         tick()
+        found = tuple(symbols)
         if len(symbols) > PIECE:
             keep(symbols)
-        return tuple(symbols)
+            untrack(found)
+        return found
 
     def append(self, tree: Node, symbols: list[int]) -> None:
         """Append to `symbols` what `tree` becomes. Frequent kinds come first."""

@@ -302,7 +302,7 @@ class _Finder:
             return True
         if isinstance(tree, (RuleName, TerminalName)):
             return self.top.symbols.get(tree.name, -1) in self.nullable
-        return self.loader.literals.get(literal_key(tree) or "", -1) in self.nullable
+        return self.loader.literals.get(literal_key(tree) or "") in self.nullable
 
 
 def is_endless(node: Node) -> bool:

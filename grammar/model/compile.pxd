@@ -11,7 +11,7 @@ from earleymask.grammar.regex.ast cimport Literal, Node
 from earleymask.grammar.regex.lower cimport lower
 
 
-@cython.locals(seen=set, order=list, rhs=tuple)
+@cython.locals(seen=bytearray, order=list, rhs=tuple)
 cpdef list reachable(list productions, start)
 
 
@@ -25,7 +25,7 @@ cdef class _Compiler:
     cdef dict ignored
     cdef object found_later
 
-    @cython.locals(model=Model, productions=list, alternatives=list, reached=list, nodes=dict, productive=set, tree=Node)
+    @cython.locals(model=Model, productions=list, alternatives=list, reached=list, nodes=dict, productive=bytearray, tree=Node)
     cdef run(self, start)
     @cython.locals(model=Model)
     cdef lower(self, symbol, Node tree)
@@ -33,9 +33,9 @@ cdef class _Compiler:
     @cython.locals(tree=Node, symbol=Py_ssize_t, kind=int)
     cdef lower_ignored(self)
     cdef bint is_empty(self, symbol, node) except -1
-    @cython.locals(productive=set, waiting=dict, agenda=list, rhs=tuple, missing=list, entry=list)
-    cdef set productive(self, list reached, set terminals)
-    @cython.locals(engine=Engine, ids=dict, rhs=tuple)
+    @cython.locals(productive=bytearray, waiting=list, agenda=list, rhs=tuple, missing=list, entries=list, entry=list)
+    cdef bytearray productive(self, list reached, terminals)
+    @cython.locals(engine=Engine, ids=list, rhs=tuple)
     cdef build(self, start, list reached, dict ignored)
     cdef finish(self, Engine engine, start, dict ignored)
     @cython.locals(model=Model, kind=int)

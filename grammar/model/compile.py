@@ -52,26 +52,32 @@ def compile_model(model: Model, start: int) -> Engine:
 
 def reachable(productions: list[list[Symbols]], start: int) -> list[int]:
     """Return the symbols that occur in what `start` derives, `start` first."""
-    seen = {start}
+    seen = bytearray(len(productions))  # by symbol, whether it is in `order`
+    seen[start] = 1
     order = [start]
     for symbol in order:  # grows while it is read
         for rhs in productions[symbol]:
             tick()
             for index, part in enumerate(rhs):
-                if part not in seen:
-                    seen.add(part)
+                if not seen[part]:
+                    seen[part] = 1
                     order.append(part)
                 if not ~index & 0xFFF:
                     tick()
     return order
 
 
-def with_only(productive: set[int], alternatives: list[Symbols]) -> list[Symbols]:
+def with_only(productive: bytearray, alternatives: list[Symbols]) -> list[Symbols]:
     """Return the alternatives without those that have an unproductive symbol."""
     found: list[Symbols] = []
     for rhs in alternatives:
         tick()
-        if productive.issuperset(rhs):
+        for index, part in enumerate(rhs):
+            if not productive[part]:
+                break
+            if not ~index & 0xFFF:
+                tick()
+        else:
             found.append(rhs)
     return found
 
@@ -112,19 +118,19 @@ class _Compiler:
             tree = model.trees[symbol]
             if tree is not None:
                 nodes[symbol] = self.lower(symbol, tree)
-        productive = self.productive(reached, {symbol for symbol in nodes if not self.is_empty(symbol, nodes[symbol])})
-        if start not in productive:
+        productive = self.productive(reached, [symbol for symbol in nodes if not self.is_empty(symbol, nodes[symbol])])
+        if not productive[start]:
             raise self.no_sentence(start, productive)
-        if len(productive) < len(reached):
+        if productive.count(1) < len(reached):
             for symbol in reached:
-                if symbol not in productive:
+                if not productive[symbol]:
                     self.warn_unproductive(symbol)
                     productions[symbol] = []
                 elif productions[symbol]:
                     productions[symbol] = with_only(productive, productions[symbol])
             before = reached
             reached = reachable(productions, start)
-            self.warn_unreachable(before, productive.intersection(reached))
+            self.warn_unreachable(before, reached)
         self.lower_ignored()
         if model.attributes:
             from .attributes import check_captures  # few grammars have any
@@ -217,46 +223,58 @@ class _Compiler:
 
     # ---- productive symbols -------------------------------------------------------------------------------------
 
-    def productive(self, reached: Iterable[int], terminals: set[int]) -> set[int]:
-        """Return those of the reached symbols that derive some text. `terminals` are those that match some text."""
-        productive = set(terminals)
-        waiting: dict[int, list[list[int]]] = {}  # by symbol: its productions, each [n missing symbols, left-hand side]
+    def productive(self, reached: list[int], terminals: Iterable[int]) -> bytearray:
+        """Return, by symbol, whether it is a reached one that derives some text. `terminals`: those that match some."""
+        n_symbols = len(self.productions)
+        productive = bytearray(n_symbols)
+        # By symbol: the productions that wait for it, each [n missing symbols, left-hand side].
+        waiting: list[list[list[int]] | None] = [None] * n_symbols
         keep(waiting)
         agenda = []
+        for symbol in terminals:
+            productive[symbol] = 1
         for lhs in reached:
             if not lhs & 0xFF:
                 tick()
             if self.model.kinds[lhs] == SPECIAL:
-                productive.add(lhs)
+                productive[lhs] = 1
         for lhs in reached:
             for rhs in self.productions[lhs]:
                 tick()
                 if len(rhs) > PIECE:
-                    missing = [part for piece in pieces(rhs) for part in piece if part not in productive]
+                    missing = [part for piece in pieces(rhs) for part in piece if not productive[part]]
                 else:
-                    missing = [part for part in rhs if part not in productive]
+                    missing = [part for part in rhs if not productive[part]]
                 if missing:
                     entry = [len(missing), lhs]
                     for part in missing:
-                        waiting.setdefault(part, []).append(entry)
+                        entries = waiting[part]
+                        if entries is None:
+                            waiting[part] = [entry]
+                        else:
+                            entries.append(entry)
                         if len(missing) > PIECE:
                             tick()
-                elif lhs not in productive:
-                    productive.add(lhs)
+                elif not productive[lhs]:
+                    productive[lhs] = 1
                     agenda.append(lhs)
                     break
         for symbol in agenda:  # grows while it is read
             tick()
-            for i, entry in enumerate(waiting.pop(symbol, ())):
+            entries = waiting[symbol]
+            if entries is None:
+                continue
+            waiting[symbol] = None
+            for i, entry in enumerate(entries):
                 if not i & 0xFF:
                     tick()
                 entry[0] -= 1
-                if not entry[0] and entry[1] not in productive:
-                    productive.add(entry[1])
+                if not entry[0] and not productive[entry[1]]:
+                    productive[entry[1]] = 1
                     agenda.append(entry[1])
         return productive
 
-    def no_sentence(self, start: int, productive: set[int]) -> GrammarError:
+    def no_sentence(self, start: int, productive: bytearray) -> GrammarError:
         """Return the error about an empty language.
 
         It names a cause: the search goes from the start symbol down to an unproductive symbol that all depends on.
@@ -270,7 +288,7 @@ class _Compiler:
                 cause = f"{_KIND_NAMES[model.kinds[symbol]]} `{model.names[symbol]}` matches nothing"
                 break
             tick()
-            missing = [part for rhs in self.productions[symbol] for part in rhs if part not in productive]
+            missing = [part for rhs in self.productions[symbol] for part in rhs if not productive[part]]
             fresh = [part for part in missing if part not in seen]
             if not fresh:
                 again = self.user_name(path[path.index(missing[0]) :])
@@ -296,11 +314,15 @@ class _Compiler:
                 model.origins[symbol],
             )
 
-    def warn_unreachable(self, before: Iterable[int], reached: set[int]) -> None:
+    def warn_unreachable(self, before: list[int], reached: list[int]) -> None:
+        """Warn of the rules that were reached before, still have productions, and are not reached now."""
         model = self.model
+        is_reached = bytearray(len(self.productions))
+        for symbol in reached:
+            is_reached[symbol] = 1
         for symbol in before:
             tick()
-            if model.kinds[symbol] == RULE and symbol not in reached and self.productions[symbol]:
+            if model.kinds[symbol] == RULE and not is_reached[symbol] and self.productions[symbol]:
                 model.warn(
                     f"rule `{model.names[symbol]}` is used only in alternatives that were dropped",
                     model.origins[symbol],
@@ -353,8 +375,10 @@ class _Compiler:
             read = {*self.nodes, *result.nodes} - later.loose
             productive = self.productive(reached, read)
             avoiding = self.productive(reached, read.difference(later.demanding))
-            separable = not productive - avoiding - set(later.demanding) or result.can_avoid()
-            productive |= later.loose
+            needed = (symbol for symbol, is_in in enumerate(productive) if is_in and not avoiding[symbol])
+            separable = all(symbol in later.demanding for symbol in needed) or result.can_avoid()
+            for symbol in later.loose:
+                productive[symbol] = 1
         except UnseparableError:
             separable = False
         except LimitError as error:
@@ -363,7 +387,7 @@ class _Compiler:
             return self.with_exact_contexts(start)
         self.nodes.update(result.nodes)
         self.found_later = later
-        if result.start not in productive:
+        if not productive[result.start]:
             raise model.error(
                 "the grammar has no sentence: what must follow a terminal never follows it",
                 start,
@@ -389,7 +413,7 @@ class _Compiler:
 
     def build(self, start: int, reached: list[int], ignored: dict[int, int]) -> Engine:
         engine = Engine(self.regexes)
-        ids: dict[int, int] = {}
+        ids = [0] * len(self.productions)  # by symbol
         for symbol in reached:
             tick()
             ids[symbol] = self.add_symbol(engine, symbol)

@@ -17,7 +17,7 @@ from ...earley._engine import Engine
 from ...earley._meter import keep, tick
 from ...earley._regex import Regexes
 from ..errors import GrammarError, too_long
-from ..loading import in_order, pieces
+from ..loading import distinct, in_order, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,7 +38,7 @@ def read(choices: Iterable[str], limits: Limits) -> list[str]:
     """
     if isinstance(choices, (str, bytes)):
         raise TypeError(f"choices must be a list of strings, not one {type(choices).__name__}; put it into a list")
-    found: set[str] = set()
+    found: list[str] = []
     keep(found)
     total = 0
     for index, choice in enumerate(choices):
@@ -49,10 +49,10 @@ def read(choices: Iterable[str], limits: Limits) -> list[str]:
         total += len(choice) + 1
         if total > limits.source_characters:
             raise too_long(total, limits)
-        found.add(choice)
+        found.append(choice)
     if not found:
         raise GrammarError("there are no choices", hint="give at least one; it may be the empty string")
-    return in_order(found)
+    return in_order(distinct(found))
 
 
 def load(choices: list[str]) -> Engine:

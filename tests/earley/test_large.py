@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from earleymask.earley._large import free, frozen_in_pieces
+from earleymask.earley._large import Table, free, frozen_in_pieces, untrack
 
 MANY = 20_000
 
@@ -208,3 +208,39 @@ def test_a_set_made_in_pieces() -> None:
         assert type(found) is frozenset and found == frozenset(items)
     with pytest.raises(TypeError):
         frozen_in_pieces([[]])  # type: ignore[list-item]
+
+
+def test_a_table_is_like_a_dict() -> None:
+    table: Table[object, int] = Table()
+    expected: dict[object, int] = {}
+    for i in range(100_000):  # many more than the first dict holds
+        key = (f"k{i * 7919 % 60_000}", i % 3, -i % 60_000)[i % 3]
+        table[key] = expected[key] = i + 1
+        if not i % 10_007:
+            assert len(table) == len(expected)
+    assert len(table) == len(expected)
+    for key, value in expected.items():
+        assert table.get(key) == value
+    assert table.get("missing") is None
+    with pytest.raises(TypeError):
+        table[[]] = 1
+    inner = Node()
+    watched = weakref.ref(inner)
+    given = [{"a": Table()} for _ in range(3)]
+    given[0]["a"][inner] = 1
+    del inner
+    free(given)  # type: ignore[arg-type]
+    assert watched() is None
+
+
+def test_the_collector_does_not_visit_what_is_untracked() -> None:
+    numbers = tuple(range(1000, 6000))
+    listed = list(numbers)
+    for items in (numbers, listed):
+        untrack(items)
+        untrack(items)
+        assert not gc.is_tracked(items)
+    given: list[object] = [numbers, listed]
+    del numbers, listed
+    free(given)
+    assert given == []

@@ -1,0 +1,12 @@
+# Large structures of Python objects: see `_large.pyx`.
+
+
+cdef class Table:
+    cdef dict first             # the first keys
+    cdef list others            # dicts of the other keys, by hash; None: there are none
+
+    cpdef get(self, key)
+    cdef dict part(self, key)
+
+
+cpdef int untrack(items) except -1
