@@ -339,8 +339,12 @@ class _Parser:
         if negative:
             self.at += 1
         pairs: list[tuple[int, int]] = []
+        is_kept = False
         while True:
             at = self.at
+            if len(pairs) > PIECE and not is_kept:
+                keep(pairs)
+                is_kept = True
             tick()
             if at >= self.end:
                 raise self.source.error("this class of characters does not end", start, "write \\] for a bracket in it")
@@ -358,8 +362,6 @@ class _Parser:
                     )
             pairs.append((first, last))
         self.at += 1
-        if len(pairs) > PIECE:
-            keep(pairs)
         if not pairs:
             raise self.source.error(
                 "this class of characters is empty", start, 'write "" for the empty text or `.` for any character'

@@ -439,7 +439,11 @@ class _Parser:
             from .posix import refuse_single_brackets  # rare
 
             refuse_single_brackets(pattern, start, self.offset)
+        is_kept = False
         while True:
+            if len(pairs) > PIECE and not is_kept:
+                keep(pairs)
+                is_kept = True
             item = self.at
             if not item & 0x3F:
                 tick()
@@ -466,8 +470,6 @@ class _Parser:
             if first < 0 or last < first:
                 raise self.error(f"bad character range {pattern[item : self.at]}", item)
             pairs.append((first, last))
-        if len(pairs) > PIECE:
-            keep(pairs)
         ranges = codepoints.normalize(pairs)
         if self.flags & IGNORECASE:
             ranges = codepoints.fold(ranges, self.flags & ASCII != 0)
