@@ -10,6 +10,7 @@ fast. `GrammarLogitsProcessor` and `model_vocabulary` are for `transformers`; th
 
 from typing import TYPE_CHECKING, Any
 
+from . import interpreters as _interpreters  # noqa: F401  # first, for it may refuse to be imported
 from .bitmask import apply_bitmask, fill_bitmasks
 from .constraint import Constraint
 from .earley import Limits, Matcher

@@ -99,3 +99,40 @@ def test_other_names_are_not_there() -> None:
     with pytest.raises(AttributeError, match="module 'earleymask' has no attribute 'LogitsProcessor'"):
         earleymask.LogitsProcessor  # noqa: B018
     assert not hasattr(earleymask, "Grammars")
+
+
+INTERPRETER = """
+import sys
+try:
+    import _interpreters as interpreters
+    made, run = interpreters.create("legacy"), interpreters.exec
+except ImportError:
+    import _xxsubinterpreters as interpreters
+    made, run = interpreters.create(), interpreters.run_string
+{before}
+run(made, '''
+import sys, warnings
+sys.path[:] = {path!r}
+warnings.simplefilter("ignore")
+for _ in range(2):
+    try:
+        import earleymask
+    except ImportError as error:
+        print(error, flush=True)
+''')
+{after}
+"""
+REFUSAL = (
+    "earleymask does not support interpreters of their own (sub-interpreters): import it in the main interpreter, "
+    "or in a process of its own; with mod_wsgi, set WSGIApplicationGroup %{GLOBAL}\n"
+)
+USE = "import earleymask; print(earleymask.Constraint('start: /ab/').mask().sum())"
+
+
+@pytest.mark.parametrize("before", ["", USE], ids=["first", "after the main interpreter"])
+def test_other_interpreters_refuse_in_one_sentence(before: str) -> None:
+    """In the main interpreter, earleymask works afterwards, too."""
+    program = INTERPRETER.format(before=before, after=USE, path=sys.path)
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert child.returncode == 0, child.stderr
+    assert child.stdout == ("1\n" if before else "") + 2 * REFUSAL + "1\n"
