@@ -18,4 +18,5 @@ cdef class Budgets:
     cdef uint32_t spend(self, History* history, uint32_t after, const unsigned char* data, size_t n) except? 0xFFFFFFFF
     cdef object moved(self, dict begun, uint32_t position, uint32_t byte, uint32_t target, uint32_t fresh)
     cdef uint32_t spent_state(self, uint32_t state, uint32_t n_tokens) except? 0xFFFFFFFF
+    cdef bint is_loose(self, uint32_t terminal)
     cdef uint32_t spent_node(self, uint32_t terminal, uint32_t node, uint32_t n_tokens) except? 0xFFFFFFFF

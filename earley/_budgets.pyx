@@ -13,11 +13,14 @@ the token is replaced by another one, which the rest of the engine treats like a
   that text. For it r is restricted to texts no longer than the shortest such end, as soon as r has such texts: then
   only the end can be written.
 
+A text that may end a lexeme may demand something of the text after it that cannot follow (`_chart`). If nothing could
+follow at all after the lexeme has ended, it goes on, and the same is tried after each later token.
+
 Pairs whose lexemes began at different places may be equal, because rows recur. The latest beginning counts: a sequence
 is allowed if some reading of it keeps to the budgets.
 """
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 
 from earleymask.earley._chart cimport FINISHED, NO_ROW, n_pairs_at, pair_row, pair_state, row_at, skeleton_of
 from earleymask.earley._history cimport history_notes, last_entry, n_tokens_of
@@ -25,6 +28,7 @@ from earleymask.earley._lexer cimport DEAD_STATE, demand_at, n_terminals, next_s
 from earleymask.earley._meter cimport spend_steps
 from earleymask.earley._nodes cimport R_EMPTY, nullable
 from earleymask.earley._regex cimport Regexes
+from earleymask.earley._rules cimport COVERED, DEMANDING, LOOSE
 from earleymask.earley._skeletons cimport start_state_of
 from earleymask.earley._tables cimport NONE, words_free, words_push
 
@@ -45,7 +49,7 @@ cdef class Budgets:
         cdef size_t i, n_notes
         cdef const uint32_t* notes = history_notes(history, &n_notes)
         cdef bint changed = False
-        cdef dict begun = {}, kept = {}
+        cdef dict begun = {}, kept = {}, whole = {}
         self.coming.n = 0
         if after == FINISHED:
             return after
@@ -60,6 +64,7 @@ cdef class Budgets:
         for i in range(n_pairs_at(chart, after)):
             row, state = pair_row(chart, after, i), pair_state(chart, after, i)
             start = begun.get(plain_pair(chart, after, i), token + 1)
+            whole[pair(chart, after, i)] = start
             target = self.spent_state(state, token + 1 - start)
             changed |= target != state
             if target != DEAD_STATE:
@@ -69,7 +74,11 @@ cdef class Budgets:
             chart.n_pairs = 0
             for key in kept:
                 chart.push_pair(<uint32_t> (<uint64_t> key >> 32), <uint32_t> <uint64_t> key)
-            after = chart.intern_position(row_at(chart, after))
+            target = chart.intern_position(row_at(chart, after))
+            if not chart.rules.has_demanding or chart.leads_to_sentence(target):
+                after = target
+            else:
+                kept = whole
         for i in range(n_pairs_at(chart, after)):
             words_push(&self.coming, kept[pair(chart, after, i)])
         return after
@@ -88,12 +97,14 @@ cdef class Budgets:
             if state != DEAD_STATE:
                 moved = (<uint64_t> row << 32) | chart.lexer.without_demand(state)
                 found[moved] = max(found.get(moved, 0), begun.get(plain_pair(chart, position, i), fresh))
-        if chart.rules.has_commits:             # lexemes begin at several rows, and in states with a part of the terminals
+        # Lexemes begin at several rows, and those that commit in states with a part of the terminals.
+        if chart.rules.has_commits or chart.rules.has_demanding:
             for i in range(n_pairs_at(chart, target)):
                 row, state = pair_row(chart, target, i), chart.lexer.without_demand(pair_state(chart, target, i))
                 moved = (<uint64_t> row << 32) | state
                 start = start_state_of(chart.skeletons, skeleton_of(chart, row))
-                if (moved not in found or state == chart.lexer.part_of(start, chart.rules.symbols, False)
+                if (moved not in found or state == start
+                        or state == chart.lexer.part_of(start, chart.rules.symbols, False)
                         or state == chart.lexer.part_of(start, chart.rules.symbols, True)):
                     found[moved] = fresh
             return found
@@ -107,20 +118,27 @@ cdef class Budgets:
     cdef uint32_t spent_state(self, uint32_t state, uint32_t n_tokens) except? 0xFFFFFFFF:
         """Return the rest of a lexer state after this number of tokens."""
         cdef uint32_t terminal, node, rest
+        cdef uint8_t role
         cdef size_t i
         cdef bint changed = False
-        cdef list pairs = []
+        cdef list pairs = [], rests = []        # `rests`: for those terminals for which a loose one may stand
         cdef Words words
         for i in range(n_terminals(self.chart.lexer, state)):
             terminal = terminal_at(self.chart.lexer, state, i)
             node = node_at(self.chart.lexer, state, i)
+            role = self.chart.rules.symbols[terminal].role
             rest = node
-            if terminal in self.most:
+            if terminal in self.most and role != LOOSE:
                 rest = self.spent_node(terminal, node, n_tokens)
+                if role == DEMANDING or role == COVERED:
+                    rests.append(rest)
             changed |= rest != node
             pairs.append((terminal, rest))
         if not changed:
             return state
+        if rests:
+            rest = self.chart.lexer.regexes.union(rests)
+            pairs = [(terminal, rest if self.is_loose(terminal) else node) for terminal, node in pairs]
         words.data = NULL
         words.n = words.capacity = 0
         try:
@@ -133,6 +151,10 @@ cdef class Budgets:
         finally:
             words_free(&words)
 
+    cdef bint is_loose(self, uint32_t terminal):
+        """Return whether the terminal stands in masks for some that have a budget."""
+        return terminal in self.most and self.chart.rules.symbols[terminal].role == LOOSE
+
     cdef uint32_t spent_node(self, uint32_t terminal, uint32_t node, uint32_t n_tokens) except? 0xFFFFFFFF:
         """Return the node that a terminal has still to match after this number of tokens."""
         cdef Regexes regexes = self.chart.lexer.regexes
@@ -143,6 +165,8 @@ cdef class Budgets:
         regexes.meter.derivations = regexes.meter.most_derivations
         if nullable(regexes, node):
             return R_EMPTY
+        if n_ending and self.chart.rules.symbols[terminal].role == DEMANDING:
+            return node                         # without its end it would be no node of which `Cuts.demand` knows
         byte = regexes.byte_set(range(256))
         if n_ending:
             rest = regexes.intersection([node, regexes.repeat(byte, 0, n_ending)])

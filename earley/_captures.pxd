@@ -17,6 +17,7 @@ cdef struct Scanner:
 
 cdef class Reading:
     cdef Engine engine
+    cdef bint ends_here         # the text is complete
     cdef Rules rules
     cdef Lexer lexer
     cdef Meter meter
@@ -54,6 +55,7 @@ cdef class Reading:
     cdef int find_committed(self) except -1 nogil
     cdef int start_committed(self, uint32_t place) except -1 nogil
     cdef int scan_byte(self, uint32_t place, uint32_t byte) except -1 nogil
+    cdef bint may_end(self, uint32_t terminal, uint32_t state, uint32_t place) except -1 nogil
     cdef int scan_named(self, uint32_t place) except -1 nogil
     cdef int add_lexeme(self, uint32_t terminal, uint32_t begin, uint32_t stand, uint32_t place) except -1 nogil
     cdef int add(self, uint32_t dot, uint32_t origin, uint32_t place) except -1 nogil

@@ -25,6 +25,8 @@ consist of itself alone.
 Terminals that commit end readings (`_chart`). Positions say where one may begin; if its text stands there, only lexemes
 of such terminals may cover that place.
 
+What a lookahead demands of the text after its lexeme is compared with that text when the lexeme ends.
+
 A text that is no sentence yet is read as the beginning of a sentence: captured rules that are complete in it are
 reported. A lexeme that can continue at the end of the text is taken to continue.
 
@@ -38,10 +40,12 @@ from libc.stdlib cimport free
 from heapq import heappop, heappush
 
 from earleymask.earley._chart cimport DEAD
-from earleymask.earley._lexer cimport DEAD_STATE, accepted_at, n_accepted, n_terminals, next_state, node_at, terminal_at
+from earleymask.earley._lexer cimport (
+    DEAD_STATE, accepted_at, matches_everything, n_accepted, n_terminals, next_state, node_at, terminal_at,
+)
 from earleymask.earley._meter cimport exceeds, spend_steps
-from earleymask.earley._nodes cimport R_EPSILON
-from earleymask.earley._rules cimport LOOSE, S_LAZY, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
+from earleymask.earley._nodes cimport R_EPSILON, nullable
+from earleymask.earley._rules cimport DEMANDING, LOOSE, S_LAZY, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport (
     NONE, ByteSet, reserve, sequence, sequence_length, sort_u64, sort_unique, words_extend, words_free, words_push,
 )
@@ -63,20 +67,27 @@ def find_captures(Engine engine not None, list tokens not None, size_t n_least):
     cdef Reading reading
     cdef size_t n
     for n in range(n_least, len(tokens) + 1):
-        reading = Reading(engine, tokens[:n])
+        reading = Reading(engine, tokens[:n], True)
         with nogil:
             reading.read()
-        if n == <size_t> len(tokens) or reading.rows_at_end():
+        if reading.rows_at_end():
             return reading.report()
+    if engine.rules.has_demanding:
+        reading = Reading(engine, tokens)
+        with nogil:
+            reading.read()
+    return reading.report()
 
 
 cdef class Reading:
-    """All readings of one text. Must not be used after an error."""
+    """All readings of one text, which ends here if it `ends`; else lookaheads may ask for the text to come. Must not be
+    used after an error."""
 
-    def __cinit__(self, Engine engine not None, list tokens not None):
+    def __cinit__(self, Engine engine not None, list tokens not None, bint ends=False):
         cdef uint32_t place = 0
         cdef unsigned char byte     # a plain char would be negative beyond ASCII
         self.engine = engine
+        self.ends_here = ends
         self.rules = engine.rules
         self.lexer = engine.lexer
         self.meter = engine.regexes.meter
@@ -222,7 +233,7 @@ cdef class Reading:
             n += 1
             for k in range(n_accepted(self.lexer, scanner.state)):
                 terminal = accepted_at(self.lexer, scanner.state, k)
-                if self.rules.symbols[terminal].role == LOOSE:
+                if self.rules.symbols[terminal].role == DEMANDING and not self.may_end(terminal, scanner.state, place):
                     continue
                 self.add_lexeme(terminal, scanner.begin, scanner.stand, place)
                 if self.rules.symbols[terminal].ignored:
@@ -230,6 +241,20 @@ cdef class Reading:
                                  sequence_length(self.stands, scanner.stand))
         self.n_scanners = n
         return 0
+
+    cdef bint may_end(self, uint32_t terminal, uint32_t state, uint32_t place) except -1 nogil:
+        """Return whether the text from `place` on is what a lexeme demands that ends there in a lexer state."""
+        cdef uint32_t i, byte, node
+        cdef ByteSet same
+        self.meter.derivations = self.meter.most_derivations
+        node = self.lexer.regexes.cutter.demand(
+            self.lexer.regexes, self.lexer.node_of(state, terminal), self.rules.symbols[terminal].inside)
+        for i in range(place, <uint32_t> self.steps.n):
+            byte = self.steps.data[i] & ~<uint32_t> NAMED
+            if byte == NO_BYTE or self.lexer.regexes.empty(node) or matches_everything(self.lexer.regexes, node):
+                return nullable(self.lexer.regexes, node)
+            node = self.lexer.regexes.derive(node, byte, &same)
+        return nullable(self.lexer.regexes, node) or not (self.ends_here or self.lexer.regexes.empty(node))
 
     cdef int scan_named(self, uint32_t place) except -1 nogil:
         cdef uint32_t before, symbol
@@ -360,7 +385,7 @@ cdef class Reading:
             row = sequence(self.stands, stand)[i]
             for k in range(self.rows.data[row], self.rows.data[row + 1]):
                 symbol = self.rules.dots.data[self.items[k] >> 32]
-                if symbol != NONE and self.rules.symbols[symbol].kind == S_TERMINAL:
+                if symbol != NONE and self.rules.symbols[symbol].kind == S_TERMINAL and self.rules.symbols[symbol].role != LOOSE:
                     words_push(&self.arrivals, symbol)
         self.rows.n -= 1
         words_extend(&self.arrivals, self.rules.ignored.data, self.rules.ignored.n)
@@ -386,7 +411,7 @@ cdef class Reading:
     def report(self) -> list:
         """Return names and texts of the captures of the best reading."""
         cdef uint32_t place
-        roots = [(self.rules.start + 1, 0, place) for place in self.rows_at_end()]
+        roots = [(self.rules.start + 1, 0, place) for place in self.rows_at_end() if self.ends_here]
         if roots:
             self.explore(roots)
             best = {}
@@ -419,6 +444,10 @@ cdef class Reading:
             for k in range(n_terminals(self.lexer, scanner.state)):
                 symbol = terminal_at(self.lexer, scanner.state, k)
                 if node_at(self.lexer, scanner.state, k) == R_EPSILON:
+                    continue
+                # Ignored text that may go on is taken to end, in productions as elsewhere.
+                if (self.engine.ignored_text is not None and symbol in self.engine.ignored_text
+                        and nullable(self.lexer.regexes, node_at(self.lexer, scanner.state, k))):
                     continue
                 if self.rules.symbols[symbol].ignored:
                     stands.add(scanner.stand)

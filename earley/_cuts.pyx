@@ -41,7 +41,7 @@ from earleymask.earley._characters cimport encode
 from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._nodes cimport (
     CP_HEADER, CP_ORACLES, CP_ORDERED, CP_POINTS, CUTS_ORACLES, CUTS_PROGRAM, CUTS_QUESTION, F_NULLABLE, G_BODY,
-    G_ELSE, G_LOOK, G_PARENT, G_WORDS, I_ASKS, I_OP, I_OWNER, I_WORDS, I_X, I_Y, K_CUTS, OP_ATOM, OP_BEHIND,
+    G_ELSE, G_LOOK, G_PARENT, G_WORDS, I_ASKS, I_OP, I_OWNER, I_WORDS, I_X, I_Y, K_AND, K_CUTS, OP_ATOM, OP_BEHIND,
     OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, Q_DECIDED, Q_FOLLOWING, Q_MIXED, Q_OPEN, Q_OUTSIDE, R_EMPTY, R_EPSILON,
     T_CLOSE, T_CUT, T_MATCH, T_OPEN, T_THREAD, Nodes,
     code_begins, cut_program, groups_begin, item_length, items_begin, nullable,
@@ -144,9 +144,14 @@ cdef class Cuts:
         return result
 
     cdef uint32_t demand(self, Unions nodes, uint32_t node, uint32_t inside) except? 0xFFFFFFFF nogil:
-        cdef size_t base = nodes.stack.n
+        cdef size_t base = nodes.stack.n, k
+        cdef const uint32_t* p = sequence(nodes.nodes, node)
         cdef uint32_t result
         cdef bint fine
+        for k in range(1, sequence_length(nodes.nodes, node) if p[0] == K_AND else 0):
+            if sequence(nodes.nodes, p[k])[0] == K_CUTS:    # the other part is from a budget, see `_budgets`
+                node = p[k]
+                break
         words_extend(&nodes.stack, sequence(nodes.nodes, node), sequence_length(nodes.nodes, node))
         end_lexeme(self, nodes, base)
         fine = outside(self, nodes, base) == 1

@@ -28,6 +28,7 @@ cdef class Lexer:
     cdef Words pairs, moved     # scratch
     cdef Words begun            # per state: `with_memory` of it, NONE if not known yet
     cdef Words plain            # per state: `without_memory` of it, NONE if not known yet
+    cdef Words loose, modest    # per state: `for_masks` of it, NONE if not known yet
 
     # Return the state of these (terminal, node) pairs, sorted by terminal, and of the demand after them if n is odd;
     # pairs whose node matches nothing are dropped.
@@ -74,6 +75,10 @@ cdef inline uint32_t node_at(Lexer lexer, uint32_t state, size_t i) noexcept nog
 cdef inline uint32_t demand_at(Lexer lexer, uint32_t state) noexcept nogil:
     cdef size_t n = sequence_length(lexer.states, state)
     return sequence(lexer.states, state)[n - 1] if n % 2 else NONE
+
+
+# Return whether this is the node that every text matches, as a demand that is met becomes.
+cdef bint matches_everything(Regexes regexes, uint32_t node) noexcept nogil
 
 
 # The terminals that a state accepts, in ascending order.

@@ -49,6 +49,8 @@ cdef class Lexer:
         words_free(&self.moved)
         words_free(&self.begun)
         words_free(&self.plain)
+        words_free(&self.loose)
+        words_free(&self.modest)
 
     cdef uint32_t state(self, const uint32_t* pairs, size_t n) except? 0xFFFFFFFF nogil:
         cdef size_t i
@@ -197,15 +199,21 @@ cdef class Lexer:
 
     cdef uint32_t for_masks(self, uint32_t state, const Symbol* symbols, bint modest) except? 0xFFFFFFFF nogil:
         cdef const uint32_t* p
+        cdef Words* known = &self.modest if modest else &self.loose
         cdef size_t i, n = 2 * n_terminals(self, state)
+        cdef uint32_t made
         if modest and demand_at(self, state) != NONE:
             return DEAD_STATE
+        if state < known.n and known.data[state] != NONE:
+            return known.data[state]
         self.moved.n = 0
         for i in range(0, n, 2):
             p = sequence(self.states, state) + i
             if symbols[p[0]].role == PLAIN or symbols[p[0]].role == (COVERED if modest else LOOSE):
                 words_extend(&self.moved, p, 2)
-        return self.state(self.moved.data, self.moved.n)
+        made = self.state(self.moved.data, self.moved.n)
+        note(known, state, made)
+        return made
 
     cdef bint is_read(self, uint32_t state, const Symbol* symbols) noexcept nogil:
         cdef size_t i
@@ -220,7 +228,7 @@ cdef class Lexer:
         """Drop the states that are not marked, and all transitions. `nodes`: new ids of regex nodes."""
         cdef size_t i, k
         keep_marked(self.states, marks, map_)
-        self.n_transitions = self.accepted.n = self.begun.n = self.plain.n = 0
+        self.n_transitions = self.accepted.n = self.begun.n = self.plain.n = self.loose.n = self.modest.n = 0
         for i in range(self.states.n):
             if demand_at(self, <uint32_t> i) != NONE:
                 k = self.states.starts[i + 1] - 1
@@ -240,7 +248,8 @@ cdef class Lexer:
 
     cdef size_t n_bytes(self) noexcept nogil:
         return (self.states.n_bytes() + <size_t> self.states.n * 1024 + self.n_transitions * sizeof(Transition)
-                + (self.accepted.n + self.begun.n + self.plain.n) * sizeof(uint32_t) + self.states.n * sizeof(size_t))
+                + (self.accepted.n + self.begun.n + self.plain.n + self.loose.n + self.modest.n) * sizeof(uint32_t)
+                + self.states.n * sizeof(size_t))
 
 
 cdef bint matches_everything(Regexes regexes, uint32_t node) noexcept nogil:

@@ -183,8 +183,10 @@ class _Compiler:
                 message = f"terminal `{model.names[symbol]}` exceeds {limit}={getattr(model.limits, limit)}"
                 raise model.reporter.limit_error(message, model.origins[symbol]).set_limit(limit)
         contexts: list[Context] = []
-        # Captures and budgets read along a text in ways of their own, which know nothing of demands.
-        lazily = model.kinds[symbol] == TERMINAL and not model.attributes and model.parameters is None
+        # Captures read a text in a way of their own. In it, a token with bytes that may also be a symbol would be both
+        # the end of the text and more text.
+        lazily = model.kinds[symbol] == TERMINAL and model.parameters is None
+        lazily = lazily and not (model.attributes and model.token_sets)
         node = self.lower_part(symbol, tree, contexts, lazily)
         if contexts:
             self.contexts[symbol] = contexts

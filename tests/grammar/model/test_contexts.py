@@ -353,6 +353,106 @@ def test_a_thousand_keywords_after_names_that_demand_something_in_any_case():
     no_dead_ends(grammar, "as, ", 4)
 
 
+NAMES = [
+    r"(?!(?:ab|aba|b)\b)[ab]+",
+    r"(?!(?:ab|ba))[ab]+",
+    r"[ab]+(?! ?(?:ab|b)\b)",
+    r"a[ab]*(?!\w)(?! a)",
+    r"(?!aab\b)[ab]{1,3}",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_budgets_beside_demands_found_by_the_parser(name):
+    """A mask has the tokens that `accept` takes, and there is no dead end, wherever a budget ends."""
+    tokens = Vocabulary.from_tokens([*strings_of("ab ,", 3), b"</s>"], eos_token_id=84)
+    assert tokens.size == 85
+    for rest in ("", "x: n y | y", "x: n x | n", 'x: "b" n | n "ba"'):
+        for most in (1, 2):
+            text = (
+                f'start: n x ("," start)?\n{rest or "x: n?"}\nn[max_tokens={most}]: /{name}/\ny: /{name}/\n%ignore " "'
+            )
+            grammar = Grammar.from_lark(text)
+            rng = random.Random(most)
+            for _ in range(3):
+                matcher = Matcher(grammar, tokens)
+                for _ in range(7):
+                    mask = matcher.mask()
+                    assert mask.any(), (text, matcher.tokens)
+                    assert [matcher.fork().accept(token) for token in range(84)] == mask[:84].tolist(), (
+                        text,
+                        matcher.tokens,
+                    )
+                    allowed = mask[:84].nonzero()[0].tolist()
+                    if allowed:
+                        assert matcher.accept(rng.choice(allowed))
+
+
+def strings_of(alphabet: str, longest: int) -> list[bytes]:
+    return [text.encode() for text in strings(alphabet, longest) if text]
+
+
+def test_a_budget_ends_a_name_where_it_may_end():
+    """`sel` is a name unless `ect` and the end of a word follow. So it ends there, or goes on until it is another name;
+    `x` has to end."""
+    texts = [b"x", b"e", b"sel", b"ect", b",", b"</s>"]
+    tokens = Vocabulary.from_tokens(texts, eos_token_id=5)
+    grammar = Grammar.from_lark('start: n "e"? ","\nn[max_tokens=1]: /(?!(?:select|from)\\b)[a-z]{1,6}/')
+    for first, expected in [(0, [b"e", b","]), (2, [b"x", b"e", b","])]:
+        matcher = Matcher(grammar, tokens)
+        assert matcher.accept(first)
+        assert [texts[token] for token in matcher.mask().nonzero()[0]] == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_captures_beside_demands_found_by_the_parser(name):
+    """In a grammar without ambiguity, the captures of a sentence are the only ones that the definition allows."""
+    grammar = Grammar.from_lark(f"start: n (/,/ n)*\nn[capture]: /{name}/")
+    definition = Definition({"start": [[name], [name, "x"]], "x": [[",", name], [",", name, "x"]]}, [])
+    accepted = 0
+    for text in strings("ab,", 6):
+        if not definition.accepts(text):
+            continue
+        accepted += 1
+        matcher = Matcher(grammar, BYTES)
+        assert all(matcher.accept(byte) for byte in text.encode()), text
+        assert matcher.captures() == [("n", part.encode()) for part in text.split(",")], text
+    assert accepted > 20
+
+
+def test_captures_of_names_side_by_side():
+    """The first name of the reading that is reported is the longest that leaves a reading."""
+    names = r"(?!(?:ab|aba)\b)[ab]+", r"(?!(?:b|ba)\b)[ab]+"
+    grammar = Grammar.from_lark(f'start: a b\na[capture]: /{names[0]}/\nb[capture]: /{names[1]}/\n%ignore " "')
+    definition = Definition({"start": [[*names]]}, [" "])
+    accepted = 0
+    for text in strings("ab ", 6):
+        if not definition.accepts(text):
+            continue
+        accepted += 1
+        begin, end = len(text) - len(text.lstrip(" ")), len(text.rstrip(" "))
+        found = []
+        for place in range(begin + 1, end):
+            next_ = place + len(text[place:]) - len(text[place:].lstrip(" "))
+            if definition.lexeme(names[0], text, begin, place) and definition.lexeme(names[1], text, next_, end):
+                found = [("a", text[begin:place].encode()), ("b", text[next_:end].encode())]
+        matcher = Matcher(grammar, BYTES)
+        assert all(matcher.accept(byte) for byte in text.encode()), text
+        assert matcher.captures() == found, text
+    assert accepted > 100
+
+
+@pytest.mark.parametrize("attribute", ["max_tokens=20", "capture", "temperature=0.5"])
+def test_attributes_beside_a_thousand_keywords(attribute):
+    words = [f"w{i:03}x" for i in range(1000)]
+    grammar = Grammar.from_lark(
+        f'start: x NAME?\nx[{attribute}]: NAME\nNAME: /(?!(?:{"|".join(words)})\\b)[a-z_][a-z_0-9]*/i\n%ignore " "'
+    )
+    assert grammar.engine.stats()["symbols"] < 40
+    for text in ("w000x", "w999x", "a w500x", "w000", "w000xy", "w00 x"):
+        assert we_accept(grammar, text) == (not set(text.split()) & set(words)), text
+
+
 def test_names_that_do_not_end_in_a_word():
     """A lookbehind by words longer than the shortest name is refused; the hint says how to write it."""
     with pytest.raises(GrammarError, match="lookbehind may look at the text before the terminal") as caught:
