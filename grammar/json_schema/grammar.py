@@ -33,7 +33,7 @@ class ReadSchema:
         self.options = check(options)
         self.given = given if isinstance(given, str) else None
         try:
-            self.schema = read(given)
+            self.schema = read(given, limits)
             if isinstance(given, (bytes, bytearray)):
                 self.given = bytes(given).decode("utf-8")
             if is_new and self.options.strict and type(self.schema) is dict and may_wrap(self.schema):
@@ -128,7 +128,7 @@ def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> 
     """Return the symbol for the documents of a schema, in the engine of another grammar."""
     options, registry = read_options(written_options)
     own = own_spellings(schema if isinstance(schema, str) else "")
-    documents = Documents(read(schema), registry=registry, own=own, draft=options.draft_number)
+    documents = Documents(read(schema, limits), registry=registry, own=own, draft=options.draft_number)
     algebra, _ = scanned(documents, options, limits)
     algebra.has_unique_items = True  # more tokens are doubtful then: right for the other schemas, too
     if algebra.follows_items:

@@ -5,6 +5,6 @@ cimport cython
 from earleymask.earley._meter cimport tick
 
 
-@cython.locals(result=list, stack=list, depth=Py_ssize_t, index=Py_ssize_t)
-cpdef copied(given, str what=*)
-cdef _copy(value)
+@cython.locals(result=list, stack=list, depth=Py_ssize_t, index=Py_ssize_t, left=Py_ssize_t)
+cpdef copied(given, str what=*, limits=*)
+cdef _copy(value, Py_ssize_t most)

@@ -9,11 +9,12 @@ reach it. Copying takes some microseconds for 700 bytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from ...earley._meter import keep, tick
+from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError, GrammarLimitError
 from ..json.reader import loads
 from ..loading import PIECE, pieces
@@ -22,14 +23,14 @@ MAX_DEPTH = 500
 """Objects and lists within one another that a schema may have. Python's reader and writer of JSON fail soon after."""
 
 
-def read(given: Any) -> Any:
+def read(given: Any, limits: Limits = DEFAULT) -> Any:
     """Return the schema that the user gave: a dict of JSON values, or True or False.
 
     Raises GrammarError if a text is not JSON, with line and column, or if no schema can be made of a model; TypeError
     for a value of any other type.
     """
     if isinstance(given, Mapping):
-        return copied(given)
+        return copied(given, limits=limits)
     if given is True or given is False:
         return given
     if isinstance(given, str):
@@ -170,49 +171,81 @@ def second_place(text: str, key: str) -> int:
     raise AssertionError("no key stands twice")
 
 
-def copied(given: Any, what: str = "the schema") -> Any:
-    """Return a copy of mappings and sequences as plain dicts and lists. Other values are shared."""
+def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> Any:
+    """Return a copy of mappings and sequences as plain dicts and lists. Other values are shared.
+
+    The copy may be as large as a text of JSON may be. Dicts that share parts, or a list that never ends, may be larger
+    than the memory.
+    """
     result = [given]
     stack: list[tuple[Any, int]] = [(result, 0)]  # copies whose values are not copied yet, and how deep they are
     keep(result)
     keep(stack)
+    left = limits.source_characters + 2  # of the JSON text of what is copied, without white space; 2 for `result`
     while stack:
         made, depth = stack.pop()
         if depth > MAX_DEPTH:
             raise GrammarLimitError(f"{what} is nested more than {MAX_DEPTH} deep, or holds itself")
         depth += 1
         tick()
+        left -= max(len(made), 1) + 1  # brackets and commas
         if type(made) is dict:
             for index, (name, item) in enumerate(made.items()):
                 if not index & 0xFF:
                     tick()
-                copy = _copy(item)
+                if type(name) is str:
+                    left -= 3 + len(name)
+                copy = _copy(item, left)
                 if copy is not None:
                     made[name] = copy  # the keys remain the same
                     stack.append((copy, depth))
+                else:
+                    left -= len(item) + 2 if type(item) is str else 1
         else:
             for index, item in enumerate(made):
                 if not index & 0xFF:
                     tick()
-                copy = _copy(item)
+                copy = _copy(item, left)
                 if copy is not None:
                     made[index] = copy
                     stack.append((copy, depth))
+                else:
+                    left -= len(item) + 2 if type(item) is str else 1
+        if left < 0:
+            error = GrammarLimitError(
+                f"{what} has more than {limits.source_characters} characters when it is written as JSON",
+                hint="simplify it, or make it smaller if parts of it are shared: each use of a part counts",
+            )
+            raise error.set_limit("source_characters")
     return result[0]
 
 
-def _copy(value: Any) -> Any:
-    """Return a copy of a mapping or sequence; None for another value."""
+def _copy(value: Any, most: int) -> Any:
+    """Return a copy of a mapping or sequence; None for another value. Its items beyond `most` need not be there."""
     kind = type(value)
     if kind is str or kind is int or kind is bool or kind is float or value is None:
         return None
-    if kind is dict or isinstance(value, Mapping):
+    if kind is dict:
         return dict(value)
-    if kind is list or isinstance(value, (list, tuple)):
+    if isinstance(value, Mapping):
+        return {name: value[name] for name in _first(value, most)}
+    if kind is list or kind is tuple:
         if len(value) <= PIECE:
             return list(value)
         copy: list[Any] = []
         for piece in pieces(value):
             copy += piece
         return copy
+    if isinstance(value, (list, tuple)):
+        return list(_first(value, most))
     return None
+
+
+def _first(values: Iterable[Any], most: int) -> Iterator[Any]:
+    """Yield the values, but hardly more than `most` of them: an object of the caller's own may have no last one."""
+    for index, value in enumerate(values):
+        if not index & 0xFF:
+            tick()
+            if index > most:
+                return
+        yield value

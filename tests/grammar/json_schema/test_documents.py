@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import pickle
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from enum import Enum, IntEnum
+from itertools import count
 from typing import Any, Literal
 
 import jsonschema
@@ -20,6 +21,7 @@ from referencing.jsonschema import DRAFT202012
 
 import earleymask
 from campaign import schema_suite
+from earleymask import Grammar, Limits
 from earleymask.grammar.errors import GrammarError, GrammarLimitError
 from earleymask.grammar.json_schema.check import check_schema
 from earleymask.grammar.json_schema.documents import Documents
@@ -99,6 +101,50 @@ def test_a_dict_that_holds_itself_is_refused() -> None:
     given["not"]["not"] = given
     with pytest.raises(GrammarLimitError, match="holds itself"):
         read(given)
+
+
+def test_as_much_is_copied_as_a_text_may_have() -> None:
+    given = {"enum": ["abc", 1, [], {}, ("x", [2])], "": {}}
+    n = len(json.dumps(given, separators=(",", ":")))
+    assert read(given, Limits(source_characters=n)) == json.loads(json.dumps(given))
+    with pytest.raises(GrammarLimitError, match=f"more than {n - 1} characters when it is written as JSON") as caught:
+        read(given, Limits(source_characters=n - 1))
+    assert caught.value.limit == "source_characters"
+
+
+class Endless(dict[str, Any]):
+    """A mapping of the caller's own."""
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, count())
+
+    def __getitem__(self, name: str) -> Any:
+        return 1
+
+    keys = __iter__  # type: ignore[assignment]
+
+
+class EndlessList(list[Any]):
+    def __iter__(self) -> Iterator[int]:
+        return count()
+
+
+def shared(n: int) -> Any:
+    """Make lists of which each has the next one twice: 2ⁿ when they are walked."""
+    made: Any = []
+    for _ in range(n):
+        made = [made, made]
+    return made
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"enum": shared(60)}, {"enum": EndlessList()}, {"properties": Endless()}, Endless(), {"not": {"a": Endless()}}],
+)
+def test_schemas_without_an_end_are_refused(given: Any) -> None:
+    with pytest.raises(GrammarLimitError, match="characters when it is written") as caught:
+        Grammar.from_json_schema(given, limits=Limits(source_characters=100_000))
+    assert caught.value.limit == "source_characters" and "limits=Limits(source_characters=...)" in str(caught.value)
 
 
 def test_other_values_are_no_schemas() -> None:
