@@ -1,4 +1,4 @@
-"""Measure how long loading a grammar holds the interpreter's lock at a time, and how exactly `Limits.seconds` holds.
+"""Measure how long loading a grammar holds the interpreter's lock at a time, and how well `Limits.load_seconds` holds.
 
     python -m bench.pauses [NAME ...] [--seconds 2] [--repeat 3]
 
@@ -242,7 +242,7 @@ CASES: dict[str, Callable[[], Load]] = {
     "schema text: 20 MB": lambda: (
         lambda text: (
             lambda limits: earleymask.Grammar.from_json_schema(
-                text, limits=earleymask.Limits(source_characters=1 << 25, seconds=limits.seconds)
+                text, limits=earleymask.Limits(source_characters=1 << 25, load_seconds=limits.load_seconds)
             )
         )
     )(text_of({"properties": {w: {"type": "string", "description": "what it is"} for w in words(300_000)}})),
@@ -354,7 +354,7 @@ CASES: dict[str, Callable[[], Load]] = {
 
 def warm_up() -> None:
     """Load small grammars of each kind, with errors and without."""
-    limits = earleymask.Limits(seconds=10)
+    limits = earleymask.Limits(load_seconds=10)
     for load in (
         lark('start: A "b"~2..3 [c] | %json {"enum": ["a"]}\nc: /(?!x)[a-z]+/\nA: "a" & ~"b"\n%ignore " "'),
         lark("start: )"),
@@ -377,7 +377,7 @@ def warm_up() -> None:
 def one(name: str, seconds: float) -> dict[str, Any]:
     """Load one grammar in this process."""
     load = CASES[name]()
-    limits = earleymask.Limits(seconds=seconds)
+    limits = earleymask.Limits(load_seconds=seconds)
     warm_up()
     found: object = None  # the grammar or the error is discarded after the measurement
     ticker = Ticker()

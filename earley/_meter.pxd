@@ -34,6 +34,7 @@ cdef class Meter:
     cdef int look(self) except -1 nogil
     cdef int look_at_clock(self) except -1 nogil
     cdef int exceeded(self, str limit, str what) except -1
+    cdef int exceed_time(self) except -1
     cdef int fail(self) except -1 nogil
 
 

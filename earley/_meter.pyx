@@ -84,7 +84,7 @@ cdef class Meter:
 
     cdef int use(self, object limits) except -1:
         self.limits = limits
-        self.most_ns = <int64_t> min(limits.seconds * 1e9, 9e18)
+        self.most_ns = nanoseconds(limits.seconds)
         self.most_derivations = limits.derivations
         self.derivations = limits.derivations
         self.most_symbols = min(limits.symbols, 0xFFFFFFF0)
@@ -108,7 +108,7 @@ cdef class Meter:
             self.started = time
         elif time - self.started > self.most_ns:
             with gil:
-                self.exceeded("seconds", f"{self.what} takes longer" if self.what else "the call takes longer")
+                self.exceed_time()
         return 0
 
     cdef int exceeded(self, str limit, str what) except -1:
@@ -117,9 +117,18 @@ cdef class Meter:
                          f"limits=Limits({limit}=...)", limit=limit)
 
 
+    cdef int exceed_time(self) except -1:
+        if self.what:
+            return self.exceeded("load_seconds", f"{self.what} takes longer")
+        return self.exceeded("seconds", "the call takes longer")
+
     cdef int fail(self) except -1 nogil:
         with gil:
-            self.exceeded("seconds", "a test wants the call to take longer")
+            self.exceed_time()
+
+
+cdef int64_t nanoseconds(double seconds) noexcept:
+    return <int64_t> min(seconds * 1e9, 9e18)
 
 
 # For tests: the checks before the one that fails (negative: none fails), how many have failed, and whether all checks
@@ -283,7 +292,7 @@ cdef class Loading:
     def __cinit__(self, limits, str what="loading the grammar"):
         self.meter = Meter()
         self.meter.use(limits)
-        self.most_ns = self.meter.most_ns
+        self.most_ns = nanoseconds(limits.load_seconds)
         self.meter.most_ns = self.most_ns // 11 * 10        # the rest is for freeing what has been loaded
         self.meter.what = what
         self.meter.kept = []

@@ -39,8 +39,9 @@ class Limits:
         grammar_bytes: memory for what all matchers of a grammar have learned about it, masks excluded.
         matcher_bytes: memory for each table of a matcher and its forks, such as those of rows, continuations and
             positions.
-        seconds: time that one call of a matcher may take, or loading a grammar from the call to its end. It is
-            processor time of the calling thread, so waiting for other threads or the interpreter's lock does not count.
+        load_seconds: time that loading a grammar may take, from the call to its end.
+        seconds: time that one call of a matcher may take. Both are processor time of the calling thread, so waiting for
+            other threads or the interpreter's lock does not count.
     """
 
     source_characters: int = 1 << 23
@@ -58,17 +59,23 @@ class Limits:
     row_items: int = 1 << 17
     grammar_bytes: int = 512 * MiB
     matcher_bytes: int = 512 * MiB
-    seconds: float = 30.0
+    load_seconds: float = 2.0
+    seconds: float = 1.0
 
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            kinds = (int, float) if field.name == "seconds" else (int,)
+            kinds = (int, float) if field.name in ("load_seconds", "seconds") else (int,)
             if isinstance(value, bool) or not isinstance(value, kinds):
                 raise TypeError(f"limits: {field.name} must be a number, not {value!r}")
             most = _MOST.get(field.name, 1 << 62)
             if not 0 < value <= most:
                 raise ValueError(f"limits: {field.name} must be above 0 and at most {most}, not {value!r}")
+
+    @classmethod
+    def trusted(cls) -> Limits:
+        """Return limits for grammars of your own that are large: 30 seconds for a load and for a call of a matcher."""
+        return cls(load_seconds=30.0, seconds=30.0)
 
     def __repr__(self) -> str:
         """Show what differs from the default: all fields would fill five lines of `help` for each function that takes

@@ -30,8 +30,8 @@ Later a thread of its own frees the rest. For the few milliseconds that most gra
 
 
 class loading(Loading):
-    """`with loading(limits):` bounds the time of the block by `limits.seconds`, and makes a GrammarLimitError of each
-    LimitError."""
+    """`with loading(limits):` bounds the time of the block by `limits.load_seconds`, and makes a GrammarLimitError of
+    each LimitError."""
 
     __slots__ = ("_before",)
 

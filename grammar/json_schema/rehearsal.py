@@ -235,7 +235,7 @@ def rehearsed(algebra: Algebra, within: set[Place] | None, loader_of: type[Schem
             rehearsal.run()
             break
         except LimitError as error:
-            more = [] if algebra.options.strict or error.limit == "seconds" else rehearsal.left_out()
+            more = [] if algebra.options.strict or error.limit in ("load_seconds", "seconds") else rehearsal.left_out()
             if not more:
                 raise
             told = (error.message if isinstance(error, GrammarLimitError) else str(error)).replace("\n", "; ")

@@ -355,7 +355,12 @@ class Trials:
         options = self.algebra.options
         # The text begins within an object or array, so its indents are not those of a whole document.
         self.options = options if options.indent is None else options._replace(indent=None, whitespace="any")
-        self.limits = replace(self.algebra.limits, seconds=min(self.algebra.limits.seconds, MAX_SECONDS))
+        given = self.algebra.limits
+        self.limits = replace(
+            given,
+            load_seconds=min(given.load_seconds, MAX_SECONDS),
+            seconds=min(given.seconds, MAX_SECONDS),
+        )
         self.assertions: dict[tuple[Place, str], Keyword] = {}
         self.structure: dict[tuple[Place, str], Keyword] = {}
         self.context_of: dict[tuple[Place, str], Context] = {}
@@ -438,7 +443,7 @@ class Trials:
             with Loading(self.limits, "the search for what is refused"):
                 return self.is_refused(kept, options)
         except (GrammarError, LimitError) as error:
-            if getattr(error, "limit", "") == "seconds":
+            if getattr(error, "limit", "") in ("load_seconds", "seconds"):
                 raise GaveUp from None
             return False
 

@@ -17,7 +17,8 @@ def accepts(grammar: Grammar | None, text: str) -> bool:
     if grammar is None:
         return False
     data = text.encode()
-    return Matcher(grammar, BYTES).validate([*data, EOS]) == len(data) + 1
+    matcher = Matcher(grammar, BYTES)
+    return all(matcher.accept(token) for token in [*data, EOS])
 
 
 def strings(alphabet: str, longest: int) -> list[str]:
