@@ -14,7 +14,7 @@ from libc.stdint cimport uint32_t
 from operator import index
 from weakref import ref
 
-from earleymask.earley._locks cimport ENGINE, Lock
+from earleymask.earley._locks cimport ENGINE, Lock, forking, let_fork
 from earleymask.earley._meter cimport Meter, start
 from earleymask.earley._nodes cimport R_EMPTY
 from earleymask.earley._rules cimport COVERED, DEMANDING, LOOSE, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
@@ -317,6 +317,8 @@ cdef class Engine:
 
     cdef int acquire(self) except -1:
         cdef unsigned long thread = <unsigned long> PyThread_get_thread_ident()
+        if forking and forking != thread:
+            let_fork()
         if not PyThread_acquire_lock(self.lock.handle, NOWAIT_LOCK):
             if self.lock.is_lost:
                 raise MatcherInUseError(

@@ -14,5 +14,10 @@ cdef class Lock:
     cdef size_t rank, number    # the order in which one thread takes several locks
     cdef bint is_lost           # a thread held it when this process was forked, so it stays taken
 
+# The thread that forks the process, or 0. Other threads call `let_fork` before they take a lock, so that it need not
+# wait for calls that begin after it.
+cdef unsigned long forking
+cdef int let_fork() except -1
+
 # How often this process is the child of a fork, from its first ancestor on.
 cdef size_t n_forks

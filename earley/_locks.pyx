@@ -2,7 +2,8 @@
 
 `os.fork` copies the memory of a process but only the thread that calls it. A lock that another thread holds at that
 moment would stay taken in the child, and what it guards may be half changed. So a fork takes all locks first, which
-waits for the calls that are running, and gives them back in the parent. The child gets new ones.
+waits for the calls that are running, and gives them back in the parent. The child gets new ones. Calls that other threads
+begin in the meantime wait until the process has been forked.
 
 A call may take longer than anybody should wait. After `MOST_SECONDS` the fork happens nevertheless. In the child, what
 such a lock guards is then *lost*: it is never used again, nor freed, because it may be in any state. `guarded` is told
@@ -14,7 +15,7 @@ import time
 import weakref
 
 from cpython.pythread cimport (
-    NOWAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_get_thread_ident,
+    NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_get_thread_ident,
     PyThread_release_lock,
 )
 
@@ -29,6 +30,10 @@ cdef object known = weakref.WeakSet()   # all locks
 cdef dict held = {}                     # thread -> locks that it has taken for a fork
 cdef list lost = []                     # what must not be freed
 cdef size_t n_made = 0
+cdef PyThread_type_lock gate = PyThread_allocate_lock()     # taken while a thread forks
+if gate == NULL:
+    raise MemoryError("lock")
+forking = 0
 n_forks = 0
 
 
@@ -51,19 +56,39 @@ cdef class Lock:
             PyThread_free_lock(self.handle)
 
 
+cdef int let_fork() except -1:
+    """Wait until the process has been forked."""
+    with nogil:
+        PyThread_acquire_lock(gate, WAIT_LOCK)
+        PyThread_release_lock(gate)
+    return 0
+
+
+cdef bint take(PyThread_type_lock lock, double deadline) except -1:
+    """Take a lock if it is to be had until then."""
+    cdef bint is_taken = PyThread_acquire_lock(lock, NOWAIT_LOCK)
+    cdef long long left
+    if not is_taken:
+        left = <long long> (max(deadline - time.monotonic(), 0) * 1e6)
+        with nogil:
+            is_taken = PyThread_acquire_lock_timed(lock, left, 0) == 1
+    return is_taken
+
+
 def order(Lock lock not None):
     return lock.rank, lock.number
 
 
 def take_all() -> None:
     """Take all locks that there are, before this thread forks the process."""
+    global forking
     cdef Lock lock
     cdef unsigned long thread = <unsigned long> PyThread_get_thread_ident()
-    cdef long long left
-    cdef bint is_taken
     cdef list mine = []
-    deadline = time.monotonic() + MOST_SECONDS
+    cdef double deadline = time.monotonic() + MOST_SECONDS
     held[thread] = mine
+    if take(gate, deadline):
+        forking = thread
     tried = set()
     while True:
         # Other threads may make locks while this one waits.
@@ -72,31 +97,37 @@ def take_all() -> None:
             return
         for lock in new:
             tried.add(lock)
-            is_taken = PyThread_acquire_lock(lock.handle, NOWAIT_LOCK)
-            if not is_taken and lock.owner != thread and not lock.is_lost:
-                left = <long long> (max(deadline - time.monotonic(), 0) * 1e6)
-                with nogil:
-                    is_taken = PyThread_acquire_lock_timed(lock.handle, left, 0) == 1
-            if is_taken:
+            if lock.owner != thread and not lock.is_lost and take(lock.handle, deadline):
                 lock.owner = thread
                 mine.append(lock)
 
 
 def give_all_back() -> None:
     """Release the locks that this thread has taken for a fork, in the parent."""
+    global forking
     cdef Lock lock
-    for lock in held.pop(<unsigned long> PyThread_get_thread_ident(), ()):
+    cdef unsigned long thread = <unsigned long> PyThread_get_thread_ident()
+    for lock in held.pop(thread, ()):
         lock.owner = 0
         PyThread_release_lock(lock.handle)
+    if forking == thread:
+        forking = 0
+        PyThread_release_lock(gate)
 
 
 def renew_all() -> None:
     """Make the locks usable in the child, and find out which of them are lost."""
-    global n_forks
+    global n_forks, forking, gate
     cdef Lock lock
     cdef PyThread_type_lock fresh
     cdef unsigned long thread = <unsigned long> PyThread_get_thread_ident()
     n_forks += 1
+    forking = 0
+    fresh = PyThread_allocate_lock()
+    if fresh != NULL:
+        gate = fresh
+    else:
+        PyThread_release_lock(gate)
     mine = held.get(thread, ())
     held.clear()
     for lock in mine:
