@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from earleymask.earley import LimitError
+from earleymask.earley import LimitError, Limits
 from earleymask.grammar import Grammar, GrammarError
 from support.lark_oracle import lark_loads
 
@@ -230,7 +230,7 @@ def test_no_more_errors_are_looked_for_than_told() -> None:
     text = 'start: "x"\n' + "a:\n" * 100_000
     began = time.monotonic()
     with pytest.raises(GrammarError, match="`a` is defined more than once") as caught:
-        Grammar.from_lark(text)
+        Grammar.from_lark(text, limits=Limits.trusted())  # when the time is up, fewer errors are told
     assert len(caught.value.errors) == 100
     assert time.monotonic() - began < 20
 
