@@ -14,6 +14,7 @@ This file is the one place for compiler directives and flags. Environment variab
     EARLEYMASK_ANNOTATE=1         write Cython's annotated HTML beside the C files under `build/cython-*/`
 """
 
+import gc
 import importlib.util
 import multiprocessing
 import os
@@ -71,23 +72,48 @@ PYTHON_DIRECTIVES = {
 SHARED = f"{PACKAGE}.trie._earleymask_shared"
 # `EARLEYMASK_DEBUG` is read by `trie/_build.pxd`. A release leaves `assert` statements out, as `python -O` does.
 MACROS = [("EARLEYMASK_DEBUG", "1")] if DEBUG else [("EARLEYMASK_DEBUG", "0"), ("CYTHON_WITHOUT_ASSERTIONS", "1")]
-# How much the C compiler optimises: the core, whose loops are C; what calls it seldom, and the modules of `grammar/` in
-# which first masks spend the most time; the other modules of `grammar/`, which mostly call the interpreter, and what of
-# the core few requests need. gcc 12 compiles twice as fast with -Og as with -O1; the flags after it win back half of
-# what first masks lose by it.
+# How much the C compiler optimises. HOT: the modules of the core in which masks and accepts spend their time. WARM: the
+# others of the core, and the modules of `grammar/` in which first masks spend the most. COLD: what of the core few
+# requests need, and the other modules of `grammar/`, which mostly call the interpreter. gcc 12 needs 1.7 times as long
+# for -O2 as for -O1, and half as long for -Og. The flags after -O1 win back most of what masks lose by it, those after
+# -Og half of what first masks lose.
 HOT_FLAGS = WARM_FLAGS = COLD_FLAGS = ["-O1"] if DEBUG else ["-O3"]
 if not (DEBUG or FULL):
     HOT_FLAGS = ["-O2"]
-    WARM_FLAGS = ["-O1"]
+    WARM_FLAGS = ["-O1", "-finline-small-functions", "-findirect-inlining", "-fpartial-inlining", "-fstrict-aliasing"]
     COLD_FLAGS = ["-Og", "-fguess-branch-probability", "-freorder-blocks", "-finline-functions-called-once"]
-WARM_MODULES = {
-    "earley": ("_cuts", "_engine", "_token_ids"),
-    "grammar.json_schema": ("check", "object_sets", "shortcuts", "terms", "value_sets"),
-    "grammar.lark": ("expressions", "load", "scan", "tree"),
-    "grammar.model": ("compile",),
-}
-WARM = {f"{PACKAGE}.{folder}.{name}" for folder, names in WARM_MODULES.items() for name in names}
-COLD_CORE = {f"{PACKAGE}.earley.{name}" for name in ("_budgets", "_captures", "_explain", "_forget", "_prepare")}
+
+
+def full_names(names: dict[str, str]) -> set[str]:
+    """Return the full names of modules; `names` has those of each folder, separated by blanks."""
+    return {f"{PACKAGE}.{folder}.{name}" for folder, chosen in names.items() for name in chosen.split()}
+
+
+HOT = full_names(
+    {
+        "earley": "_automaton _bitmaps _chart _history _lexer _masks _matcher _records _regex _rests _skeletons _tables"
+        " _walk",
+        "trie": "_build _memory _quotient _trie",
+    }
+)
+COLD = full_names({"earley": "_budgets _captures _explain _forget _prepare"})
+WARM = full_names(
+    {
+        "grammar.json_schema": "check shortcuts terms",
+        "grammar.lark": "expressions load scan tree",
+        "grammar.model": "compile",
+    }
+)
+
+
+def flags(module: str) -> list[str]:
+    """Return the optimisation flags for a module."""
+    if module in HOT:
+        return HOT_FLAGS
+    is_cold = module in COLD or (module.startswith(f"{PACKAGE}.grammar.") and module not in WARM)
+    return COLD_FLAGS if is_cold else WARM_FLAGS
+
+
 # Added after the flags of the Python that builds. `-g0`: debug information makes extensions five times as large. `-w`:
 # the warnings are about Cython's C, which nobody edits.
 UNIX_FLAGS = ["-g", "-fno-omit-frame-pointer", "-w"] if DEBUG else ["-g0", "-fomit-frame-pointer", "-w"]
@@ -98,8 +124,8 @@ MSVC_FLAGS = ["/Od", "/Zi"] if DEBUG else ["/O2"]
 # Processes that translate and compile.
 N_JOBS = min(os.cpu_count() or 1, 8)
 # What a build was made with; where it differs from what an earlier one left behind, everything is made anew.
-FLAGS = HOT_FLAGS, sorted(WARM), WARM_FLAGS, sorted(COLD_CORE), COLD_FLAGS, UNIX_FLAGS, MSVC_FLAGS
-RECIPE = repr((VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, SHARED, MACROS, FLAGS))
+LEVELS = HOT_FLAGS, sorted(HOT), WARM_FLAGS, sorted(WARM), COLD_FLAGS, sorted(COLD)
+RECIPE = repr((VARIANT, CYTHON_DIRECTIVES, PYTHON_DIRECTIVES, SHARED, MACROS, LEVELS, UNIX_FLAGS, MSVC_FLAGS))
 
 
 def extensions() -> list[Extension]:
@@ -161,6 +187,9 @@ def translate(modules: list[Extension]) -> None:
     python = [module for module in modules if "".join(module.sources).endswith(".py")]
     core = [module for module in modules if module not in python]
     translated = []
+    # Collections took a third of Cython's time and freed next to nothing. A process translates some fifty modules and
+    # ends, with half a gigabyte.
+    gc.disable()
     os.chdir(LAYOUT)
     try:
         for chosen, directives in ((core, CYTHON_DIRECTIVES), (python, PYTHON_DIRECTIVES)):
@@ -178,6 +207,7 @@ def translate(modules: list[Extension]) -> None:
             )
     finally:
         os.chdir(ROOT)
+        gc.enable()
     recipe.write_text(RECIPE)
     # Cython answers with new objects; setuptools has noted its own things on ours.
     by_name = {module.name: module for module in translated}
@@ -224,10 +254,8 @@ class BuildExtensions(build_ext):
         self.force = self.force or not recipe.exists() or recipe.read_text() != RECIPE
         translate(self.extensions)
         for module in self.extensions:
-            is_cold = module.name in COLD_CORE or module.name.startswith(f"{PACKAGE}.grammar.")
-            flags = WARM_FLAGS if module.name in WARM else COLD_FLAGS if is_cold else HOT_FLAGS
             msvc = self.compiler.compiler_type == "msvc"
-            module.extra_compile_args = MSVC_FLAGS if msvc else [*flags, *UNIX_FLAGS]
+            module.extra_compile_args = MSVC_FLAGS if msvc else [*flags(module.name), *UNIX_FLAGS]
             module.extra_link_args = SANITIZERS
         self.remove_stale()
         super().build_extensions()

@@ -4,7 +4,6 @@ cimport cython
 
 from earleymask.earley._meter cimport tick
 from earleymask.grammar.regex.ast cimport Behind, Chars, Concat, Literal, Node, Repeat, Union
-from earleymask.grammar.regex.lookbehind cimport Emptiness
 
 
 cdef class Program:
@@ -12,7 +11,7 @@ cdef class Program:
     cdef readonly bytearray ops
     cdef readonly list first
     cdef readonly list second
-    cdef readonly Emptiness emptiness
+    cdef readonly object emptiness
     cdef dict compiled
     cdef readonly int match
 

@@ -55,9 +55,8 @@ CIRCLES_OF_TYPES = [
     "grammar.json_schema.algebra grammar.json_schema.object_sets grammar.json_schema.value_sets",
     # The loader makes rules, rehearses, looks for what is impossible and for what refuses a text. Rules call it back in
     # C; the others are given the class of loaders, or a function, to make one.
-    """grammar.json_schema.array_rules grammar.json_schema.followed_items grammar.json_schema.load
-    grammar.json_schema.object_rules grammar.json_schema.rehearsal grammar.json_schema.why_empty
-    grammar.json_schema.why_not""",
+    """grammar.json_schema.followed_items grammar.json_schema.load grammar.json_schema.object_rules
+    grammar.json_schema.rehearsal grammar.json_schema.why_empty grammar.json_schema.why_not""",
 ]
 # Frameworks that only adapters may know.
 FRAMEWORKS = {"torch", "transformers", "vllm", "sglang", "llama_cpp"}

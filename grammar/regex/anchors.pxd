@@ -1,1 +1,0 @@
-# anchors.py is compiled as it stands, without types: first masks of JSON Schemas spend their time in it.
