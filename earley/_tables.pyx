@@ -172,7 +172,8 @@ cdef void keep_marked(Sequences table, const uint8_t* marks, uint32_t* map_) noe
         end = table.starts[i + 1]
         map_[i] = NONE
         if marks[i]:
-            memmove(table.words.data + n_words, table.words.data + start, (end - start) * sizeof(uint32_t))
+            if start < end:                                 # a table of empty sequences has no words
+                memmove(table.words.data + n_words, table.words.data + start, (end - start) * sizeof(uint32_t))
             table.starts[n] = n_words
             n_words += end - start
             map_[i] = <uint32_t> n
