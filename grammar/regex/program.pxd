@@ -4,6 +4,7 @@ cimport cython
 
 from earleymask.earley._meter cimport tick
 from earleymask.grammar.regex.ast cimport Behind, Chars, Concat, Literal, Node, Repeat, Union
+from earleymask.grammar.regex.lookbehind cimport Emptiness
 
 
 cdef class Program:
@@ -11,7 +12,7 @@ cdef class Program:
     cdef readonly bytearray ops
     cdef readonly list first
     cdef readonly list second
-    cdef readonly object emptiness
+    cdef readonly Emptiness emptiness
     cdef dict compiled
     cdef readonly int match
 
