@@ -30,7 +30,7 @@ from earleymask.earley._nodes cimport R_EMPTY, nullable
 from earleymask.earley._regex cimport Regexes
 from earleymask.earley._rules cimport COVERED, DEMANDING, LOOSE
 from earleymask.earley._skeletons cimport start_state_of
-from earleymask.earley._tables cimport NONE, words_free, words_push
+from earleymask.earley._tables cimport NONE, ByteSet, words_free, words_push
 
 
 cdef class Budgets:
@@ -88,8 +88,10 @@ cdef class Budgets:
         `fresh`."""
         cdef Chart chart = self.chart
         cdef uint32_t row, state, start
-        cdef size_t i
+        cdef size_t i, k
         cdef dict found = {}
+        cdef set arrived = None
+        cdef ByteSet same
         spend_steps(chart.meter, 100 * (2 + 2 * n_pairs_at(chart, position)))
         for i in range(n_pairs_at(chart, position)):
             row = pair_row(chart, position, i)
@@ -103,10 +105,16 @@ cdef class Budgets:
                 row, state = pair_row(chart, target, i), chart.lexer.without_demand(pair_state(chart, target, i))
                 moved = (<uint64_t> row << 32) | state
                 start = start_state_of(chart.skeletons, skeleton_of(chart, row))
-                if (moved not in found or state == start
-                        or state == chart.lexer.part_of(start, chart.rules.symbols, False)
-                        or state == chart.lexer.part_of(start, chart.rules.symbols, True)):
+                if moved not in found:
                     found[moved] = fresh
+                elif (state == start or state == chart.lexer.part_of(start, chart.rules.symbols, False)
+                        or state == chart.lexer.part_of(start, chart.rules.symbols, True)):
+                    # A lexeme begins here, or one that goes on is in the state in which it began.
+                    if arrived is None:
+                        chart.step_unchecked(position, byte, &same)
+                        arrived = {chart.arrived.data[k] for k in range(chart.arrived.n)}
+                    if row in arrived:
+                        found[moved] = fresh
             return found
         row = row_at(chart, target)
         if row != NO_ROW:

@@ -86,6 +86,7 @@ cdef class Chart:
     cdef Words pops, frame, made, words, vector, sources, waiting
     cdef Words obliged              # as `sources`, each preceded by what is demanded of the text after it
     cdef Words begun                # rows at which lexemes begin, each with what is demanded of them (or NONE), for `commit`
+    cdef Words arrived              # rows at which lexemes begin after the last `step_unchecked`
     cdef uint32_t barrier           # what the last `commit` demanded of lexemes that do not commit, or NONE
     cdef Words searched             # positions, by `leads_to_sentence`
     cdef Map sentences              # position of which only demands are known -> whether it leads to a sentence

@@ -122,6 +122,7 @@ cdef class Chart:
         words_free(&self.sources)
         words_free(&self.obliged)
         words_free(&self.begun)
+        words_free(&self.arrived)
         words_free(&self.searched)
 
     # ---- bytes --------------------------------------------------------------------------------------------------
@@ -219,7 +220,7 @@ cdef class Chart:
         self.n_steps += 1
         spend_steps(self.meter, 8 + 16 * n)
         byteset_fill(same, <uint64_t> -1)
-        self.n_pairs = self.sources.n = self.obliged.n = 0
+        self.n_pairs = self.sources.n = self.obliged.n = self.arrived.n = 0
         self.barrier = NONE
         for i in range(n):
             row = pair_row(self, position, i)
@@ -290,6 +291,7 @@ cdef class Chart:
                 if self.obliged.data[i] == demand:
                     words_extend(&self.sources, self.obliged.data + i + 1, 2)
             row = self.next_row()
+            words_push(&self.arrived, row)
             state = self.start_state(row)
             if demand != NONE:
                 state = self.lexer.with_demand(state, demand)
@@ -440,6 +442,8 @@ cdef class Chart:
     cdef uint32_t position_of(self, uint32_t row) except? 0xFFFFFFFF nogil:
         """Return the position of `row` and the live pairs gathered so far."""
         cdef uint32_t state
+        self.arrived.n = 0
+        words_push(&self.arrived, row)
         if self.rules.has_commits:
             self.begun.n = 0
             words_push(&self.begun, row)

@@ -404,6 +404,18 @@ def test_a_budget_ends_a_name_where_it_may_end():
         assert [texts[token] for token in matcher.mask().nonzero()[0]] == expected
 
 
+@pytest.mark.parametrize("name", ["[xyz]+", r"(?!(?:xy|xz)\b)[xyz]+", r"[xyz]+(?! ?(?:xy|xz)\b)"])
+def test_a_lexeme_whose_state_recurs_has_spent_its_budget_all_the_same(name):
+    """After each `ab`, the lexeme is in the state in which it began. The names do not matter for it."""
+    texts = [b"ab", b"c", b" ", b"x", b"</s>"]
+    tokens = Vocabulary.from_tokens(texts, eos_token_id=4)
+    grammar = Grammar.from_lark(f"start: n / / NAME NAME?\nn[max_tokens=2]: /(?:ab)*c{{1,3}}/\nNAME: /{name}/")
+    for taken, expected in [([0], [b"ab", b"c"]), ([0, 0, 1], [b" "]), ([0, 1], [b" "]), ([1], [b"c", b" "])]:
+        matcher = Matcher(grammar, tokens)
+        assert all(matcher.accept(token) for token in taken)
+        assert [texts[token] for token in matcher.mask().nonzero()[0]] == expected, taken
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_captures_beside_demands_found_by_the_parser(name):
     """In a grammar without ambiguity, the captures of a sentence are the only ones that the definition allows."""
