@@ -5,7 +5,7 @@ followed terminals (`Engine.add_followed`). A mask is made as if their texts did
 only if such a lexeme ends in the token, and then as much follows as it takes for the text to matter:
 
 - After an item, the next item may be refused, so a comma follows.
-- After a key, the same key may be refused, so a comma and a quote follow.
+- After a key, the same key may be refused, so a comma and a quote follow. If no other key is left, the comma is.
 - After a part of an item that no earlier item has at this place, the item differs from all of them. So nothing is
   refused before the item has ended and a comma follows.
 
@@ -34,7 +34,7 @@ _TEXT = r'.*".*"'
 _NUMBER = r".*[0-9]" + _SPACE
 """What a token has from its beginning to the end of a text or number that is whole in it, and white space."""
 _COMMA = r".*,.*"
-_NEXT_KEY = rf'.*,{_SPACE}".*'
+_NEXT_KEY = rf'.*,{_SPACE}(?:".*)?'
 _NEXT_ITEM = r".*[}\]].*,.*"
 _NEXT_ITEM_HERE = r"[}\]].*,.*"
 _REPEATED = r'.*\].*|.*["}0-9][ \t\n\r]+|[-+.0-9eE]*[ \t\n\r]+'

@@ -236,6 +236,24 @@ def any_array(rng: Random) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize("in_array", [False, True])
+def test_a_comma_does_not_follow_when_no_key_is_left(in_array: bool) -> None:
+    """A token that ends a key, and after it has the comma for the next key, is refused if that key was the last one."""
+    tokens = [b'{"', b'a"', b'b"', b":1,", b":1, ", b':1,"b":1,', b":1}", b': 1, "', b"[", b"]", b""]
+    vocabulary = Vocabulary.from_tokens(tokens, eos_token_id=10)
+    schema: dict[str, Any] = {"patternProperties": {"^[ab]$": {"const": 1}}, "additionalProperties": False}
+    schema["type"] = "object"
+    begin = [0, 1]
+    if in_array:
+        schema = {"type": "array", "items": schema, "uniqueItems": True}
+        begin = [8, 0, 1]
+    grammar = Grammar.from_json_schema(schema)
+    for taken, expected in [(begin, [3, 4, 6, 7]), ([*begin, 7, 2], [6])]:
+        matcher = Matcher(grammar, vocabulary)
+        assert all(matcher.accept(token) for token in taken)
+        assert agreed(matcher).nonzero()[0].tolist() == expected, taken
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_walks_through_masks_end_in_arrays_of_different_items(seed: int) -> None:
     rng = Random(f"walks over items {seed}")
