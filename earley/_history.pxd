@@ -33,8 +33,8 @@ cdef struct History:
     uint32_t n                  # at least 1
     bint dropped                # its matcher is gone; freed by `history_sweep`
 
-# All histories of one chart. A thread needs the GIL to read or change them, and if a call uses the chart
-# (`Chart.busy`), it must be its own. So counts of users need no atomic instructions.
+# All histories of one chart. A thread needs the GIL to read or change them. While a call uses the chart (`Chart.busy`),
+# only this call changes them, except for `dropped` and `n_dropped`. So counts of users need no atomic instructions.
 cdef struct Histories:
     History* first
     size_t n                    # in that list
@@ -74,8 +74,11 @@ cdef uint32_t history_position(History* history, size_t n_tokens) noexcept nogil
 cdef void history_cut(Histories* histories, History* history, size_t n_tokens) noexcept nogil
 # Return the notes on the last token, and how many there are.
 cdef const uint32_t* history_notes(History* history, size_t* n) noexcept nogil
-# Return the ids of the tokens after the first `n_first`.
-cdef list history_tokens(History* history, size_t n_first)
+# Return the ids of all tokens, if nothing else can change the history in the meantime: to make the list may start a
+# garbage collection, and so run any code.
+cdef list history_tokens(History* history)
+# Write these ids into a list of as many items. This runs no other code.
+cdef int history_write_tokens(History* history, list tokens) except -1
 
 # Free the histories of matchers that are gone, if these are more than half of all.
 cdef void history_sweep(Histories* histories) noexcept nogil

@@ -178,18 +178,23 @@ cdef const uint32_t* history_notes(History* history, size_t* n) noexcept nogil:
     return block.notes.data + start
 
 
-cdef list history_tokens(History* history, size_t n_first):
-    cdef size_t n = n_tokens_of(history) - n_first, i
-    cdef list tokens = [0] * n
+cdef list history_tokens(History* history):
+    cdef list tokens = [0] * n_tokens_of(history)
+    history_write_tokens(history, tokens)
+    return tokens
+
+
+cdef int history_write_tokens(History* history, list tokens) except -1:
+    cdef size_t i
     cdef Block* block = history.last
     cdef Entry* entry = last_entry(history)
-    for i in range(n, 0, -1):
+    for i in range(n_tokens_of(history), 0, -1):
         tokens[i - 1] = entry.token
         if entry == entries_of(block) and i > 1:
             entry = entries_of(block.before) + (block.start - block.before.start)
             block = block.before
         entry -= 1
-    return tokens
+    return 0
 
 
 cdef void history_sweep(Histories* histories) noexcept nogil:

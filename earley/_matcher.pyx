@@ -24,7 +24,7 @@ from earleymask.earley._chart cimport (
 from earleymask.earley._forget cimport forget
 from earleymask.earley._history cimport (
     FORGOTTEN, Block, Entry, entries_of, history_begin, history_cut, history_fork, history_position, history_push,
-    history_sweep, history_tokens, last_entry, n_tokens_of,
+    history_sweep, history_tokens, history_write_tokens, last_entry, n_tokens_of,
 )
 from earleymask.earley._locks cimport n_forks
 from earleymask.earley._masks cimport masks_of
@@ -496,7 +496,7 @@ cdef class Matcher:
         try:
             other = self.copy()
             history_cut(&self.chart.histories, other.history, left)
-            tokens = history_tokens(other.history, 0)
+            tokens = history_tokens(other.history)
             while last_entry(other.history).position == FORGOTTEN:
                 known -= 1
                 history_cut(&self.chart.histories, other.history, known)
@@ -563,7 +563,12 @@ cdef class Matcher:
     @property
     def tokens(self) -> list[int]:
         """The ids of the accepted tokens, a new list."""
-        return history_tokens(self.history, 0) if self.n_tokens else []
+        cdef list tokens = [0] * self.n_tokens
+        # To make the list may start a garbage collection, and so run code that accepts or takes back tokens.
+        while <size_t> len(tokens) != n_tokens_of(self.history):
+            tokens = [0] * n_tokens_of(self.history)
+        history_write_tokens(self.history, tokens)
+        return tokens
 
     def __reduce__(self):
         return rebuild, (type(self), self.grammar, self.vocabulary, self.tokens)
@@ -673,7 +678,7 @@ cdef class Matcher:
             finished = self.position() == FINISHED
             tokens = self.spelled()
             n_least = len(tokens)
-            ids = history_tokens(self.history, 0)
+            ids = history_tokens(self.history)
             while finished and n_least and ids[n_least - 1] in self.eos_token_ids:
                 n_least -= 1
             try:
@@ -689,7 +694,7 @@ cdef class Matcher:
         cdef uint32_t token
         cdef size_t k, start
         tokens = []
-        for token in history_tokens(self.history, 0):
+        for token in history_tokens(self.history):
             start = self.trie.token_offsets[token]
             symbols = [self.special_symbols[token]] if token in self.special_symbols else []
             if self.token_ids is not None:
@@ -723,8 +728,12 @@ cdef class Matcher:
         said = f"after {n:,} token{'' if n == 1 else 's'}"
         if self.is_finished():
             said += ", finished"
-        elif not self.chart.busy and self.chart.is_accepting(self.position()):
-            said += ", may end"
+        elif self.engine.try_acquire():         # without waiting, for this is called by debuggers, too
+            try:
+                if self.chart.is_accepting(self.position()):
+                    said += ", may end"
+            finally:
+                self.engine.release()
         return f"<{type(self).__name__} {said}: {self.grammar!r}, {self.vocabulary!r}>"
 
     def stats(self) -> dict[str, int]:

@@ -6,6 +6,7 @@ model of a matcher is a plain list of tokens.
 
 from __future__ import annotations
 
+import gc
 import threading
 from random import Random
 
@@ -171,6 +172,35 @@ def test_a_long_history_is_taken_back() -> None:
     assert fork.tokens == tokens
     fork.reset()
     assert fork.tokens == [] and matcher.n_tokens == 11
+
+
+class TakesBack:
+    """Garbage that takes back all tokens of a matcher when it is collected."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        self.matcher = matcher
+        self.itself = self
+
+    def __del__(self) -> None:
+        self.matcher.reset()
+
+
+def test_tokens_are_taken_back_while_they_are_read() -> None:
+    """The new list starts a garbage collection, which may run any code."""
+    matcher = Matcher(Grammar.from_lark(GRAMMARS["letters"]), WORDS)
+    for _ in range(20):
+        assert all(map(matcher.accept, [0] * 1_000))
+        gc.collect()
+        gc.disable()
+        try:
+            TakesBack(matcher)
+            young: list[list[int]] = [[] for _ in range(10_000)]  # a collection is due
+        finally:
+            gc.enable()
+        tokens = matcher.tokens
+        assert tokens in ([], [0] * 1_000) and len(young) == 10_000
+        gc.collect()
+        assert matcher.tokens == []
 
 
 @pytest.mark.parametrize("name", ["letters", "budgets"])
