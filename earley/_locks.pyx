@@ -12,7 +12,7 @@ so.
 
 import os
 import time
-import weakref
+from weakref import ref
 
 from cpython.pythread cimport (
     NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_get_thread_ident,
@@ -26,7 +26,7 @@ cdef extern from "pythread.h":
 
 MOST_SECONDS = 5.0      # for all locks together; calls under the default limits end earlier
 
-cdef object known = weakref.WeakSet()   # all locks
+cdef set known = set()                  # weak references to all locks
 cdef dict held = {}                     # thread -> locks that it has taken for a fork
 cdef list lost = []                     # what must not be freed
 cdef size_t n_made = 0
@@ -42,14 +42,14 @@ cdef class Lock:
 
     def __cinit__(self, guarded, size_t rank):
         global n_made
-        self.guarded = weakref.ref(guarded)
+        self.guarded = ref(guarded)
         self.rank = rank
         self.number = n_made
         n_made += 1
         self.handle = PyThread_allocate_lock()
         if self.handle == NULL:
             raise MemoryError("lock")
-        known.add(self)
+        known.add(ref(self, known.discard))
 
     def __dealloc__(self):
         if self.handle != NULL:
@@ -64,8 +64,13 @@ cdef int let_fork() except -1:
     return 0
 
 
+cdef list living():
+    """Return all locks. Other threads may make and drop some whenever Python code runs, so the set is copied first."""
+    return [lock for lock in [reference() for reference in list(known)] if lock is not None]
+
+
 cdef bint take(PyThread_type_lock lock, double deadline) except -1:
-    """Take a lock if it is to be had until then."""
+    """Take a lock if no other thread has it, or gives it back before the deadline; return whether it was taken."""
     cdef bint is_taken = PyThread_acquire_lock(lock, NOWAIT_LOCK)
     cdef long long left
     if not is_taken:
@@ -92,7 +97,7 @@ def take_all() -> None:
     tried = set()
     while True:
         # Other threads may make locks while this one waits.
-        new = sorted([lock for lock in known if lock not in tried], key=order)
+        new = sorted([lock for lock in living() if lock not in tried], key=order)
         if not new:
             return
         for lock in new:
@@ -136,7 +141,7 @@ def renew_all() -> None:
         fresh = PyThread_allocate_lock()
         if fresh != NULL:       # the old one may count threads that wait for it and do not exist here, so it is not freed
             lock.handle = fresh
-    for lock in list(known):
+    for lock in living():
         if PyThread_acquire_lock(lock.handle, NOWAIT_LOCK):
             PyThread_release_lock(lock.handle)
         elif lock.owner != thread and not lock.is_lost:

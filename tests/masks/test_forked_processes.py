@@ -172,6 +172,29 @@ def test_forks_while_threads_work() -> None:
     run(WORKING.replace("{rounds}", str(effort(25, 400))))
 
 
+def test_grammars_come_and_go_while_the_process_is_forked() -> None:
+    """No error is reported while the locks of many grammars are taken, although other threads make more of them."""
+    run("""
+sys.setswitchinterval(1e-5)
+reported = []
+sys.unraisablehook = reported.append
+living = [Grammar.from_lark('start: "a"').engine for _ in range(300)]
+ended = False
+
+def load():
+    while not ended:
+        Grammar.from_lark('start: "a"').engine
+
+thread = threading.Thread(target=load, daemon=True)
+thread.start()
+for _ in range(100):
+    fork(lambda: None)
+ended = True
+thread.join()
+assert not reported, reported
+""")
+
+
 def test_what_a_long_call_held_is_lost_in_the_child() -> None:
     """The child says so, and can use everything else and load the grammar again. In the parent, nothing has changed."""
     run(LOST.replace("{length}", "3_000"))
