@@ -181,14 +181,13 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
     stack: list[tuple[Any, int]] = [(result, 0)]  # copies whose values are not copied yet, and how deep they are
     keep(result)
     keep(stack)
-    left = limits.source_characters + 2  # of the JSON text of what is copied, without white space; 2 for `result`
+    left = limits.source_characters  # of the JSON text of what is copied, without white space
     while stack:
         made, depth = stack.pop()
         if depth > MAX_DEPTH:
             raise GrammarLimitError(f"{what} is nested more than {MAX_DEPTH} deep, or holds itself")
         depth += 1
         tick()
-        left -= max(len(made), 1) + 1  # brackets and commas
         if type(made) is dict:
             for index, (name, item) in enumerate(made.items()):
                 if not index & 0xFF:
@@ -199,6 +198,9 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
                 if copy is not None:
                     made[name] = copy  # the keys remain the same
                     stack.append((copy, depth))
+                    left -= max(len(copy), 1) + 1  # brackets and commas
+                    if left < 0:
+                        break  # the same large part may be copied for each of many items
                 else:
                     left -= len(item) + 2 if type(item) is str else 1
         else:
@@ -209,6 +211,9 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
                 if copy is not None:
                     made[index] = copy
                     stack.append((copy, depth))
+                    left -= max(len(copy), 1) + 1
+                    if left < 0:
+                        break
                 else:
                     left -= len(item) + 2 if type(item) is str else 1
         if left < 0:

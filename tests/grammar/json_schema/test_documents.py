@@ -147,6 +147,24 @@ def test_schemas_without_an_end_are_refused(given: Any) -> None:
     assert caught.value.limit == "source_characters" and "limits=Limits(source_characters=...)" in str(caught.value)
 
 
+class Counted(dict[str, Any]):
+    """Counts how many of its values are copied."""
+
+    copied = 0
+
+    def __getitem__(self, name: str) -> Any:
+        Counted.copied += 1
+        return super().__getitem__(name)
+
+
+def test_hardly_more_is_copied_than_a_schema_may_have() -> None:
+    """Also if each item of one list is the same large part."""
+    part = Counted.fromkeys(map(str, range(1_000)), 1)
+    with pytest.raises(GrammarLimitError, match="characters when it is written"):
+        read({"enum": [part] * 1_000}, Limits(source_characters=10_000))
+    assert Counted.copied <= 11_000
+
+
 def test_other_values_are_no_schemas() -> None:
     with pytest.raises(TypeError, match="not float"):
         read(1.5)
