@@ -55,6 +55,7 @@ CYTHON_DIRECTIVES = {
     "boundscheck": DEBUG,
     "initializedcheck": DEBUG,
     "overflowcheck": False,
+    "auto_pickle": False,
     "emit_code_comments": DEBUG,
 }
 # For .py files, which must mean what the interpreter means by them: `parts[-1]` is the last part, an annotation is a

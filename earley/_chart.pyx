@@ -1044,21 +1044,21 @@ cdef class Chart:
         for i in range(<uint32_t> self.n_checked_rows, self.rows.n):
             words = words_of(self.rows, i)
             expect(words[0] < self.skeletons.skeletons.n, "a row has a skeleton")
-            expect(all(c < self.continuations.n for c in words[1:]), "a row refers to continuations")
+            expect(max(words[1:], default=-1) < <object> self.continuations.n, "a row refers to continuations")
             expect(len(set(words[1:])) == len(words) - 1, "a row names each continuation once")
             skeleton = words_of(self.skeletons.skeletons, words[0])
             expect(list(dict.fromkeys(skeleton[2::2])) == list(range(len(words) - 1)), "names count up as they appear")
             items = [(dot, words[1 + name]) for dot, name in zip(skeleton[1::2], skeleton[2::2])]
             expect(len(items) == len(set(items)), "no item of a row is repeated")
             expect(items == sorted(items) or self.has_variables, "the items of a row are sorted")
-            expect(all(self.rules.dots.data[<uint32_t> dot] != NONE for dot, _ in items), "the items of a row are incomplete")
+            expect(all([self.rules.dots.data[<uint32_t> dot] != NONE for dot, _ in items]), "the items of a row are incomplete")
             expect(skeleton[0] or len(items) > 0, "a row is not empty")
         for i in range(<uint32_t> max(self.n_checked, FINISHED + 1), self.positions.n):
             words = words_of(self.positions, i)
             pairs = list(zip(words[1::2], words[2::2]))
             expect(words[0] == <object> (<uint32_t> NO_ROW) or words[0] < self.rows.n, "a position is at a row or at none")
             expect(pairs == sorted(set(pairs)), "the pairs of a position are sorted")
-            expect(all(row < self.rows.n and 0 < state < self.lexer.states.n for row, state in pairs), "pairs are alive")
+            expect(all([row < self.rows.n and 0 < state < self.lexer.states.n for row, state in pairs]), "pairs are alive")
         self.n_checked, self.n_checked_rows = self.positions.n, self.rows.n
         self.n_checked_continuations = self.continuations.n
         return 0

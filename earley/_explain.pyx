@@ -151,7 +151,7 @@ cdef class Explorer:
         found = {}
         for symbol, node, begin, item in self.lexemes():
             if self.engine.rules.symbols[<uint32_t> symbol].kind == S_TERMINAL:
-                if not any(not allowed.isdisjoint(members) for members in self.derivatives(node).values()):
+                if all([allowed.isdisjoint(members) for members in self.derivatives(node).values()]):
                     continue
             found[symbol, begin, None if item is None else self.reading.context_of(item)] = True
         return list(found)

@@ -97,8 +97,8 @@ cdef class Matcher:
             return
         if not self.eos_token_ids:
             raise VocabularyError("the vocabulary has no EOS token, so no sequence could end; make it with eos_token_id=")
-        named = [*self.engine.special_names, *(name for each in self.engine.token_sets for name in each[3])]
-        if not all(name in vocabulary.special_tokens for name in named):
+        named = [*self.engine.special_names, *[name for each in self.engine.token_sets for name in each[3]]]
+        if not vocabulary.special_tokens.keys() >= set(named):
             from earleymask.trie.special_names import unknown
 
             raise unknown(named, vocabulary)

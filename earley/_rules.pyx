@@ -337,9 +337,13 @@ cdef class Rules:
             agenda = [symbol]
             while agenda:
                 symbol = agenda.pop()
-                if symbol not in self.productive and any(self.is_proved(rhs) for rhs in self.ways(symbol)):
-                    self.productive[symbol] = True
-                    agenda += waiting_for[symbol]
+                if symbol in self.productive:
+                    continue
+                for rhs in self.ways(symbol):
+                    if self.is_proved(rhs):
+                        self.productive[symbol] = True
+                        agenda += waiting_for[symbol]
+                        break
 
     def is_proved(self, rhs) -> bool:
         """Return whether every symbol of a right-hand side is known to derive a string."""

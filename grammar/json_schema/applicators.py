@@ -162,7 +162,7 @@ def dependency(
         then = objects(algebra, ObjectShape(named, (), frozenset(demanded)))
     else:
         then = algebra.place(algebra.documents.grandchild(place, keyword, name))
-    if kinds_of(around) == TYPES["object"] and all(name in shape.required for shape in around.objects):
+    if kinds_of(around) == TYPES["object"] and all([name in shape.required for shape in around.objects]):
         return then
     return algebra.union_of([objects(algebra, ObjectShape(((name, FALSE),))), then])
 

@@ -210,7 +210,7 @@ def _check_dependencies(value: dict[Any, Any], resource: Resource, path: Path) -
     """Raise GrammarError unless names have schemas or lists of names."""
     for name, names in value.items():
         _check_name(name, resource, path)
-        if type(names) is list and not all(isinstance(other, str) for other in names):
+        if type(names) is list and not all([isinstance(other, str) for other in names]):
             raise at((path, name), resource, "a dependency must be a schema or a list of strings", names)
 
 
@@ -226,14 +226,14 @@ def check_value(value: Any, resource: Resource, path: Path) -> None:
         return
     if kind is list:
         parts = [value] if len(value) <= PIECE else pieces(value)
-        if all(_PLAIN.issuperset(map(type, part)) for part in parts):
+        if all([_PLAIN.issuperset(map(type, part)) for part in parts]):
             return
     stack = [(value, path)]
     while stack:
         tick()
         value, path = stack.pop()
         if type(value) is list:
-            stack.extend((item, (path, index)) for index, item in enumerate(value))
+            stack += [(item, (path, index)) for index, item in enumerate(value)]
         elif type(value) is dict:
             for name, item in value.items():
                 _check_name(name, resource, path)

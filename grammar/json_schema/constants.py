@@ -57,7 +57,10 @@ def in_one(branches: list[Any], known: dict[str, int]) -> list[Any] | None:
 
 def are_constants(branches: list[Any]) -> bool:
     """Whether all branches are nothing but scalars, in any draft."""
-    return all(scalars_of(branch, None) is not None for branch in branches)
+    for branch in branches:
+        if scalars_of(branch, None) is None:
+            return False
+    return True
 
 
 def scalars_of(schema: Any, known: dict[str, int] | None) -> list[Any] | None:

@@ -561,7 +561,7 @@ def marks(options: Options, level: int | None = None) -> dict[str, Node]:
     gap = first = ""
     comma, colon = ",", ":"
     if options.separators is not None:
-        comma, colon = (_exactly(separator) for separator in options.separators)
+        comma, colon = [_exactly(separator) for separator in options.separators]
     elif whitespace == "spaced":
         comma, colon = ", ", ": "
     elif level is not None:

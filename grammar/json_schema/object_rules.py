@@ -98,7 +98,7 @@ class ObjectRules:
         self.known: dict[State, int] = {}
         self.names = [one for piece in pieces(shape.named) for one in piece if one[1] != FALSE]
         self.origin = origin  # see `SchemaLoader.scalar`
-        self.n_ordered = sum(value != FALSE for _, value in shape.named[:n_ordered])
+        self.n_ordered = sum([value != FALSE for _, value in shape.named[:n_ordered]])
         # (In time linear in the number of names: a sum of powers of two is not.)
         required = ["1" if name in shape.required else "0" for piece in pieces(self.names[::-1]) for name, _ in piece]
         self.required = int("".join(required) or "0", 2)

@@ -222,7 +222,7 @@ class Refusals:
         from .algebra import Algebra
         from .unique import NO_DOUBT, Cause, UniqueItems
 
-        if self.errors and any(not CONSTANTS.isdisjoint(keywords) for keywords in self.dropped.values()):
+        if self.errors and any([not CONSTANTS.isdisjoint(keywords) for keywords in self.dropped.values()]):
             return
         survey = self.survey
         waiting = survey.unique

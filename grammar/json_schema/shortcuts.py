@@ -104,9 +104,10 @@ def _has_value(algebra: Meaning, place: Place, depth: int) -> bool:
             return False
         if "$ref" in schema:
             return _has_value(algebra, algebra.documents.target(place, "$ref"), depth + 1)
-        n = len(schema["anyOf"])
-        documents = algebra.documents
-        return any(_has_value(algebra, documents.grandchild(place, "anyOf", index), depth + 1) for index in range(n))
+        for index in range(len(schema["anyOf"])):
+            if _has_value(algebra, algebra.documents.grandchild(place, "anyOf", index), depth + 1):
+                return True
+        return False
     kind = schema.get("type", "null")
     if "const" in schema or "enum" in schema:
         values = scalars_of(schema, place.resource.keywords)
@@ -157,6 +158,6 @@ def _is_near_place(algebra: Meaning, place: Place) -> bool:
         branches = schema[keyword]
         if keyword not in ("anyOf", "oneOf") or len(branches) > MAX_NEAR:
             return False
-        if not all(isinstance(one, bool) or APPLICATORS.isdisjoint(one) for one in branches):
+        if not all([isinstance(one, bool) or APPLICATORS.isdisjoint(one) for one in branches]):
             return False
     return True

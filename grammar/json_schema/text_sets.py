@@ -274,7 +274,7 @@ def within(tree: Node, least: int, most: int | None, depth: int) -> Node | None:
         if len(found) < 2 and len(tree.parts) > 1:
             return found[0] if found else None
         return tree if found == tree.parts else And(found) if found else None
-    if isinstance(tree, Union) and all(isinstance(one, And) for one in tree.alternatives):
+    if isinstance(tree, Union) and all([isinstance(one, And) for one in tree.alternatives]):
         parts = [within(one, least, most, depth - 1) for one in tree.alternatives]
         if None in parts:
             return None

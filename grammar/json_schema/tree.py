@@ -172,7 +172,7 @@ def pointer_of(path: Path, resource: Resource) -> str:
     while path:
         path, token = path
         tokens.append(str(token).replace("~", "~0").replace("/", "~1"))
-    pointer = "".join(f"/{token}" for token in reversed(tokens))
+    pointer = "".join([f"/{token}" for token in reversed(tokens)])
     uri = resource.document.uri
     return f"{uri}#{pointer}" if uri else pointer
 

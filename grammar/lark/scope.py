@@ -174,14 +174,16 @@ class Scope:
                     child._hand_down(inner)
                 return
 
-    def _within(self, name: str) -> Iterator[tuple[Scope, str]]:
-        """Yield the imported texts whose prefix the mangled `name` has, each with the name that remains."""
+    def _within(self, name: str) -> list[tuple[Scope, str]]:
+        """Return the imported texts whose prefix the mangled `name` has, each with the name that remains."""
         underscore = "_" if name[0] == "_" else ""
         rest = name[len(underscore) :]
+        found = []
         for module, child in self.children.items():
             prefix = module.lstrip(".").replace(".", "__") + "__"
             if rest.startswith(prefix):
-                yield child, underscore + rest[len(prefix) :]
+                found.append((child, underscore + rest[len(prefix) :]))
+        return found
 
     def names(self) -> Iterator[str]:
         """Return the names that can be used here, for hints."""
@@ -249,7 +251,7 @@ class Scope:
         chain: list[Scope] = [self]
         while chain[-1].parent is not None:
             chain.append(chain[-1].parent)
-        if any(scope.module is module for scope in chain):
+        if module in [scope.module for scope in chain]:
             names = [scope.module.name or "the grammar" for scope in reversed(chain)]
             raise self.error(
                 f"`{module.name}` imports itself: {' -> '.join([*names, module.name or ''])}",

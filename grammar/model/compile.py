@@ -165,7 +165,7 @@ class _Compiler:
                     "write what follows into the rules",
                 )
             if model.parameters is not None:
-                head = next(symbol for symbol in reached if symbol in model.commits)
+                head = next(filter(model.commits.__contains__, reached))
                 raise refuse_beside(model, head, "a rule with a value", "write out the alternatives of that rule")
         check_commits(model, reached, self.nodes, self.regexes)
 
@@ -377,8 +377,8 @@ class _Compiler:
             read = {*self.nodes, *result.nodes} - later.loose
             productive = self.productive(reached, read)
             avoiding = self.productive(reached, read.difference(later.demanding))
-            needed = (symbol for symbol, is_in in enumerate(productive) if is_in and not avoiding[symbol])
-            separable = all(symbol in later.demanding for symbol in needed) or result.can_avoid()
+            needed = {symbol for symbol, is_in in enumerate(productive) if is_in and not avoiding[symbol]}
+            separable = needed <= later.demanding.keys() or result.can_avoid()
             for symbol in later.loose:
                 productive[symbol] = 1
         except UnseparableError:

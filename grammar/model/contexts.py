@@ -355,7 +355,7 @@ class _Splitter:
         for way in joined:
             ways.remove(way)
             self.model.produce(both, way[1])
-        if all(symbols[0] in self.found_later.demanding for _, symbols in joined):
+        if {symbols[0] for _, symbols in joined} <= self.found_later.demanding.keys():
             self.unavoidable.add(both)
         symbol = self.like(terminal)
         self.new_nodes[symbol] = loose

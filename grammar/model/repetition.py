@@ -110,7 +110,7 @@ def _exactly(model: Model, unit: Symbols, count: int) -> Symbols:
     """Return the symbols for `unit` exactly `count` times."""
     if len(unit) * count <= MAX_INLINE:
         return unit * count
-    return tuple(_power(model, unit, bit) for bit in range(count.bit_length() - 1, -1, -1) if count >> bit & 1)
+    return tuple([_power(model, unit, bit) for bit in range(count.bit_length() - 1, -1, -1) if count >> bit & 1])
 
 
 def _power(model: Model, unit: Symbols, exponent: int) -> int:

@@ -121,8 +121,9 @@ class FoundLater:
         """Return the language of the terminal if only the end of the text and these cells of `outside` can follow; None
         if it depends on which of them does."""
         regexes = self.builder.regexes
-        if any(cell != self.unclassed for cell in cells) and not regexes.is_empty(self.node(regexes.MIXED, cells)):
-            return None
+        for cell in cells:
+            if cell != self.unclassed and not regexes.is_empty(self.node(regexes.MIXED, cells)):
+                return None
         return regexes.union([self.node(regexes.DECIDED, cells), self.node(regexes.OUTSIDE, cells)])
 
 
@@ -226,7 +227,7 @@ def _ends_deciding(node: Node, extent: Extent) -> bool:
                 return False
         return False
     if isinstance(node, Union):
-        return all(_ends_deciding(part, extent) for part in node.alternatives)
+        return all([_ends_deciding(part, extent) for part in node.alternatives])
     return isinstance(node, Look) and node.ahead and extent.reach(node.body) <= 1
 
 
@@ -497,7 +498,7 @@ def lookaheads_outside(node: Node, looks: Looks) -> Node:
 
 
 def _same(parts: list[Node], others: tuple[Node, ...]) -> bool:
-    return all(part is other for part, other in zip(parts, others, strict=True))
+    return all([part is other for part, other in zip(parts, others, strict=True)])
 
 
 def _first_beyond(body: Node) -> Look | None:
@@ -536,7 +537,7 @@ def _endings(node: Node) -> list[tuple[list[Node], list[Node]]]:
     for part in reversed(node.parts):
         longer: list[tuple[list[Node], list[Node]]] = []
         for before, after in ways:
-            if any(widths(each)[1] for each in before):
+            if any([widths(each)[1] for each in before]):
                 longer.append(([part, *before], after))
             else:  # parts without width can change places
                 longer += [([*first, *before], [*looks, *after]) for first, looks in _endings(part)]

@@ -199,7 +199,7 @@ class _Elimination:
             if isinstance(node, Concat):
                 known = self.tails_asking(node.parts)[0]
             elif isinstance(node, Union):
-                known = any(self.asks(part) for part in node.alternatives)
+                known = any(map(self.asks, node.alternatives))
             else:
                 assert isinstance(node, Repeat)
                 known = node.maximum != 0 and self.asks(node.body)
@@ -215,7 +215,7 @@ class _Elimination:
             else:
                 assert isinstance(node, (Concat, Union))
                 parts = node.parts if isinstance(node, Concat) else node.alternatives
-                node = next(part for part in parts if self.asks(part))
+                node = next(filter(self.asks, parts))
         return node
 
     def tails_asking(self, parts: tuple[Node, ...]) -> list[bool]:
