@@ -109,12 +109,12 @@ class Emptiness:
         if isinstance(node, Atomic):
             return self.can_be_empty(node.body)
         if isinstance(node, Concat):
-            for part in node.parts:  # noqa: SIM110 (plain loops compile to C calls)
+            for part in node.parts:  # (plain loops compile to C calls)
                 if not self.can_be_empty(part):
                     return False
             return True
         assert isinstance(node, Union)
-        for part in node.alternatives:  # noqa: SIM110
+        for part in node.alternatives:
             if self.can_be_empty(part):
                 return True
         return False

@@ -659,7 +659,7 @@ def _is_special(char: str) -> bool:
 
 
 def _all_in(text: str, allowed: str) -> bool:
-    for char in text:  # noqa: SIM110 (a generator costs more than the loop)
+    for char in text:  # (a generator costs more than the loop)
         if char not in allowed:
             return False
     return True
