@@ -31,10 +31,10 @@ from earleymask.earley._history cimport (
     Block, FORGOTTEN, entries_of, history_blocks, history_free_all, history_free_dropped, history_is_sound,
 )
 from earleymask.earley._lexer cimport (
-    DEAD_STATE, accepted_at, demand_at, n_accepted, n_terminals, node_at, terminal_at,
+    DEAD_STATE, accepted_at, demand_at, n_accepted, n_terminals, next_state, node_at, terminal_at,
 )
 from earleymask.earley._meter cimport exceeds, spend_steps
-from earleymask.earley._nodes cimport K_AND, R_EPSILON, nullable
+from earleymask.earley._nodes cimport F_SEARCH, K_AND, R_EMPTY, R_EPSILON, nullable
 from earleymask.earley._rules cimport COVERED, LOOSE, PLAIN, S_SPECIAL
 from earleymask.earley._skeletons cimport (
     NEW, Closure, O_ACCEPTS, O_HEADER, O_N_ARGUMENTS, O_N_ITEMS, O_N_POPS, O_N_RECIPES, O_SKELETON, ROOT_SHAPE, accepts_at,
@@ -562,19 +562,51 @@ cdef class Chart:
             return False
         return accepts_at(self.skeletons, skeleton_of(self, row))
 
-    cdef set terminals_at(self, uint32_t position):
-        """Return the terminals whose lexemes may begin or continue at a position."""
-        cdef uint32_t state, terminal
+    cdef set terminals_at(self, uint32_t position, among=None):
+        """Return the terminals whose lexemes may begin or continue at a position, or those of them that are `among`
+        these."""
+        cdef uint32_t row, state, terminal
         cdef size_t i, k
         found = set()
         for i in range(n_pairs_at(self, position)):
+            row = pair_row(self, position, i)
             state = pair_state(self, position, i)
             for k in range(n_terminals(self.lexer, state)):
                 # If nothing of a lexeme is left, it has ended here; another pair has what may follow it.
                 terminal = terminal_at(self.lexer, state, k)
-                if node_at(self.lexer, state, k) != R_EPSILON and self.rules.symbols[terminal].role != LOOSE:
+                if node_at(self.lexer, state, k) == R_EPSILON or self.rules.symbols[terminal].role == LOOSE:
+                    continue
+                if terminal not in found and (among is None or terminal in among) and self.goes_on(row, state, terminal):
                     found.add(terminal)
         return found
+
+    cdef bint goes_on(self, uint32_t row, uint32_t state, uint32_t terminal) except -1:
+        """Return whether a sentence goes on with at least one byte of this terminal of a live pair, in spite of what is
+        demanded of the text."""
+        cdef uint32_t demand = demand_at(self.lexer, state), node, byte, target
+        cdef ByteSet seen, same
+        byteset_fill(&seen, 0)
+        if demand == NONE and self.rules.symbols[terminal].role in (PLAIN, COVERED):
+            node = self.lexer.node_of(state, terminal)
+            if not nullable(self.lexer.regexes, node) or not self.lexer.regexes.flags[node] & F_SEARCH:
+                return True
+            return self.lexer.regexes.next_derivative(node, &seen, &same) != R_EMPTY
+        state = self.lexer.alone(state, terminal)
+        for byte in range(256):
+            if byteset_has(&seen, byte):
+                continue
+            if self.rules.has_demanding:
+                self.n_pairs = 0
+                self.push_pair(row, state)
+                if self.step(self.intern_position(NO_ROW), byte, &same) != DEAD:
+                    return True
+            else:                                       # the demand is of a terminal that commits
+                target = next_state(self.lexer, state, byte)
+                same = self.lexer.transitions[self.lexer.transition(state, byte)].bytes
+                if target != DEAD_STATE and self.lexer.may_end(target):
+                    return True
+            byteset_or(&seen, &same)
+        return False
 
     # ---- rows ---------------------------------------------------------------------------------------------------
 

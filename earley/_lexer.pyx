@@ -185,6 +185,22 @@ cdef class Lexer:
         words_extend(&self.moved, sequence(self.states, state), 2 * n_terminals(self, state))
         return self.state(self.moved.data, self.moved.n)
 
+    cdef uint32_t alone(self, uint32_t state, uint32_t terminal) except? 0xFFFFFFFF nogil:
+        self.moved.n = 0
+        words_push(&self.moved, terminal)
+        words_push(&self.moved, self.node_of(state, terminal))
+        if demand_at(self, state) != NONE:
+            words_push(&self.moved, demand_at(self, state))
+        return self.state(self.moved.data, self.moved.n)
+
+    cdef bint may_end(self, uint32_t state) except -1 nogil:
+        cdef const uint32_t* p = sequence(self.states, state)
+        cdef uint32_t demand = demand_at(self, state), texts
+        if demand == NONE:
+            return True
+        texts = self.regexes.make_concat(p[1], self.regexes.make_not(R_EMPTY))
+        return not self.regexes.empty(self.regexes.both(texts, demand))
+
     cdef uint32_t part_of(self, uint32_t state, const Symbol* symbols, bint commits) except? 0xFFFFFFFF nogil:
         cdef const uint32_t* p
         cdef size_t i, n = 2 * n_terminals(self, state)

@@ -656,10 +656,10 @@ cdef class Matcher:
             return None
         self.acquire()
         try:
-            found = self.chart.terminals_at(self.position())
+            found = self.chart.terminals_at(self.position(), temperatures)
         finally:
             self.release()
-        return max([temperatures[terminal] for terminal in found if terminal in temperatures], default=None)
+        return max([temperatures[terminal] for terminal in found], default=None)
 
     def captures(self) -> list[tuple[str, bytes]]:
         """Return what rules with the attribute `capture` have matched so far: names and texts, in the order in which
