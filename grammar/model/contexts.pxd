@@ -16,8 +16,6 @@ cdef class _Splitter:
     @cython.locals(result=list, key=tuple)
     cdef list lexeme(self, terminal, before)
     cdef join_demanding(self, terminal, loose, list ways)
-    @cython.locals(users=dict, alternatives=list, rhs=tuple, found=set, agenda=list)
-    cdef set find_contextful(self)
     cdef bint is_unsplit(self, symbol, before) except -1
     @cython.locals(key=tuple)
     cdef outs_of(self, symbol, before, tuple reader=*)

@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...earley.errors import LimitError
 from ..regex import codepoints
 from ..regex.conditions import ANYTHING, NOTHING, Conditions
-from .analysis import followers
+from .analysis import followers, users_of
 from .attributes import RuleAttributes
 from .avoidance import Avoidance
 
@@ -129,7 +129,7 @@ class _Splitter:
         self.readers: dict[tuple[int, int], set[tuple[int, int]]] = {}  # by key of `outs`: keys that depend on it
         self.made: dict[object, int] = {}  # symbols of the model, by what they stand for
         self.waiting: list[tuple[int, int, int, int]] = []  # new symbols without productions, for `expand`
-        self.contextful: set[int] = set()
+        self.contextful: set[int] = set()  # symbols that derive a terminal with a condition
         self.kept = set(productions)  # symbols whose productions can stay as they are, if they need not be split
         self.top = 0  # the start symbol, if ignored text is part of the productions
         self.start = 0  # the symbol that is split
@@ -142,7 +142,7 @@ class _Splitter:
         explicit = self.ignore_visibly(start)
         if explicit:
             start = self.top
-        self.contextful = self.find_contextful()
+        self.contextful = users_of(self.contexts, self.productions.items())
         self.find_outs(start)
         top = self.model.rule(self.model.names[start], self.model.origins[start])
         for after in sorted(self.outs_of(start, ANYTHING)):
@@ -364,22 +364,6 @@ class _Splitter:
         ways.append((ANYTHING, (both,)))
 
     # ---- which conditions a symbol leaves -----------------------------------------------------------------------
-
-    def find_contextful(self) -> set[int]:
-        """Return the symbols that derive a terminal with a condition."""
-        users: dict[int, list[int]] = {}
-        for lhs, alternatives in self.productions.items():
-            for rhs in alternatives:
-                for part in rhs:
-                    users.setdefault(part, []).append(lhs)
-        found = set(self.contexts)
-        agenda = list(found)
-        while agenda:
-            for lhs in users.get(agenda.pop(), ()):
-                if lhs not in found:
-                    found.add(lhs)
-                    agenda.append(lhs)
-        return found
 
     def is_unsplit(self, symbol: int, before: int) -> bool:
         """Tell whether `symbol` stays as it is: no condition is pending before it, and none begins in it."""
