@@ -43,9 +43,8 @@ PLAIN_NUMBERS = (
     "and all others are finite in double precision"
 )
 PLAIN_EXPONENTS = "; beside an exponent, which has at most 3 digits, at most {shift} digits stand before the point"
-COMPUTED = (
-    "; where remainders are computed, an exponent has at most 3 digits, and there is none if constants are excluded"
-)
+MORE_DIGITS = ", unless multiples are computed"
+COMPUTED = f"{MORE_DIGITS}; then an exponent has at most 3 digits, and there is none if constants are excluded"
 PLAIN_INDENT = "an indent has blanks or tabs, not both"
 _BESIDE = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
 """Keywords that say nothing without another one, and that one."""
@@ -81,9 +80,11 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
     if options.closed:
         narrow(Reason.CLOSED, "closed=True: no members and items are written that the schema does not speak of")
     strings, numbers = options.style, options.number_style
+    has_multiples = any(["multipleOf" in place.keywords for place in algebra.documents.reached])
     plain = [PLAIN_STRINGS] * strings.dumped
     if numbers.plain:
-        plain.append(PLAIN_NUMBERS + PLAIN_EXPONENTS.format(shift=numbers.shift) * numbers.exponents)
+        exponents = PLAIN_EXPONENTS.format(shift=numbers.shift) + MORE_DIGITS * has_multiples
+        plain.append(PLAIN_NUMBERS + exponents * numbers.exponents)
     if options.spellings == "plain" and options.whitespace == "flexible" and options.indent is None:
         plain.append(PLAIN_INDENT)
     if plain:
@@ -100,7 +101,10 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
     elif not numbers.exponents:
         narrow(Reason.NUMBER_EXPONENTS, "number_exponents=False: no number has an exponent")
 
-    negated = _negated(algebra, everything) if numbers.exponents or strings.surrogates else frozenset()
+    negated_numbers: Set[Place] = frozenset()
+    negated_texts: Set[Place] = frozenset()
+    if numbers.exponents or strings.surrogates:
+        negated_numbers, negated_texts = _negated(algebra, everything)
     left_out: set[Path] = set()
     for place, twin in zip(algebra.documents.reached, everything.reached, strict=True):
         schema, resource, path = place.schema, place.resource, place.path
@@ -151,7 +155,9 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
                     status, why, reason = IGNORED, format_name(schema[keyword]), Reason.NO_EFFECT
                 elif not why and schema[keyword] in NARROWED_FORMATS:
                     status, why, reason = NARROWED, NARROWED_FORMATS[schema[keyword]], Reason.FORMAT
-                elif not why and strings.surrogates and twin in negated:  # no text of a format has a lone surrogate
+                elif (
+                    not why and strings.surrogates and twin in negated_texts
+                ):  # no text of a format has a lone surrogate
                     status, why, reason = NARROWED, NO_SURROGATES, Reason.SURROGATES
             elif weakened and keyword in _FAILS and _is_weakened(everything, weakened, twin, keyword):
                 status, reason = WIDENED, Reason.STRICT
@@ -161,11 +167,11 @@ def report(algebra: Algebra) -> tuple[Row, ...]:
             elif keyword == "uniqueItems":
                 if place in algebra.plain_numbers:
                     status, why, reason = NARROWED, TOLD_APART, Reason.DIFFERING_NUMBERS
-            elif numbers.exponents and _is_about_numbers(keyword, place, numbers, twin in negated):
+            elif numbers.exponents and _is_about_numbers(keyword, place, numbers, twin in negated_numbers):
                 status, reason = NARROWED, Reason.NUMBER_DIGITS
                 why = (
                     f"number_digits={options.number_digits}, number_shift={options.number_shift}: beside an exponent "
-                    f"no more digits are written{COMPUTED if keyword == 'multipleOf' else ''}"
+                    f"no more digits are written{COMPUTED if has_multiples else ''}"
                 )
             if status == EXACT and why:
                 reason = Reason.ASSERTS_NOTHING
@@ -220,15 +226,19 @@ def _white_space(options: Options) -> str:
     return found if options.separators is None else f"{found}, separators={options.separators!r}"
 
 
-def _negated(algebra: Algebra, twins: Documents) -> Set[Place]:
-    """Return the places among `twins` whose negation may be needed."""
+def _negated(algebra: Algebra, twins: Documents) -> tuple[Set[Place], Set[Place]]:
+    """Return the places among `twins` whose negation may be needed, of numbers and of strings. A negation beside a
+    `type` that has none of them is not needed."""
     pairs = zip(algebra.documents.reached, twins.reached, strict=True)
     survey = Survey(twins, {twin: dict(algebra.dropped[place]) for place, twin in pairs if place in algebra.dropped})
     for twin in twins.reached:
         survey.note(twin)
     survey.read_applicators()
     survey.read_statements()
-    return survey.negated()
+    style = algebra.options.number_style
+    digits = {"integer"} if style.plain or not style.fractions else set()
+    numbers = survey.negated_beside({"string", "boolean", "null"} | digits)
+    return numbers, survey.negated_beside({"integer", "number", "boolean", "null"})
 
 
 def _is_about_numbers(keyword: str, place: Place, style: NumberStyle, is_negated: bool) -> bool:

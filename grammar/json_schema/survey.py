@@ -298,32 +298,54 @@ class Survey:
     def negated(self) -> set[Place]:
         """Return the places whose negation may be needed."""
         if self._negated is None:
-            self._negated = found = set()
-            documents = self.documents
-            dynamic: list[Place] = []  # what dynamic references may mean, as far as that is known
-            if documents.is_dynamic:
-                for resource in documents.resources():
-                    for name in resource.dynamic:
-                        schema, path = resource.anchors[name]
-                        dynamic.append(documents.place(schema, resource, path))
             if self.with_contains and self.unique:
                 beside = self.beside(self.unique)
+                is_dynamic = bool(self.dynamic())
                 for place in self.with_contains:
-                    if place in beside or dynamic:
-                        self.negations.append([documents.child(place, "contains").written])
-            for branches in self.negations:
-                stack = list(branches)
-                while stack:
-                    tick()
-                    place = stack.pop()
-                    if type(place.schema) is not dict or place in found:
-                        continue
-                    found.add(place)
-                    stack += self.targets.get(place, ())
-                    stack += documents.children(place)
-                    if "$dynamicRef" in place.schema or "$recursiveRef" in place.schema:
-                        stack += dynamic
+                    if place in beside or is_dynamic:
+                        self.negations.append([self.documents.child(place, "contains").written])
+            self._negated = self.within(self.negations)
         return self._negated
+
+    def negated_beside(self, others: set[str]) -> set[Place]:
+        """Return the places whose negation may be needed of values that have not one of the types `others`."""
+        self.negated()
+        left_out: set[Place] = set()
+        for place in self.applying:
+            types = place.keywords.get("type")
+            if types is not None and others.issuperset([types] if isinstance(types, str) else types):
+                for keyword in ("not", "if", "oneOf"):
+                    if keyword in place.keywords:
+                        left_out.update(self.branches(place, keyword))
+        return self.within([[one for one in branches if one not in left_out] for branches in self.negations])
+
+    def dynamic(self) -> list[Place]:
+        """Return what dynamic references may mean, as far as that is known."""
+        documents = self.documents
+        found = []
+        for resource in documents.resources() if documents.is_dynamic else ():
+            for name in resource.dynamic:
+                schema, path = resource.anchors[name]
+                found.append(documents.place(schema, resource, path))
+        return found
+
+    def within(self, branches: list[list[Place]]) -> set[Place]:
+        """Return these places, and all that they apply."""
+        documents = self.documents
+        dynamic = self.dynamic()
+        found: set[Place] = set()
+        stack = [place for places in branches for place in places]
+        while stack:
+            tick()
+            place = stack.pop()
+            if type(place.schema) is not dict or place in found:
+                continue
+            found.add(place)
+            stack += self.targets.get(place, ())
+            stack += documents.children(place)
+            if "$dynamicRef" in place.schema or "$recursiveRef" in place.schema:
+                stack += dynamic
+        return found
 
     def beside(self, places: list[Place]) -> set[Place]:
         """Return the places that may apply to the same value as one of the given places."""

@@ -168,6 +168,8 @@ DRAFT_4 = {"$schema": "http://json-schema.org/draft-04/schema#"}
         ({"not": {"const": 5}}, {"/not/const"}, "0." + 30 * "0" + "1e31"),
         ({"not": {"format": "date"}}, {"/not/format"}, r'"\ud800"'),
         ({"if": {"format": "date"}, "then": {"const": "2020-02-02"}}, {"/if/format"}, r'"\ud800"'),
+        ({"type": "number", "not": {"minimum": 3, "format": "date"}}, {"/not/minimum"}, "0." + 30 * "0" + "1e31"),
+        ({"type": ["null", "string"], "not": {"format": "date"}}, {"/not/format"}, r'"\ud800"'),
     ],
 )
 def test_what_is_valid_and_not_written_has_its_row(schema: Any, narrowed: set[str], not_written: str) -> None:
@@ -201,6 +203,21 @@ MANY_ZEROS = "0." + 30 * "0"
         ({"not": {"$ref": "#/$defs/a"}, "$defs": {"a": {"const": 5}}}, {"/$defs/a/const"}, MANY_ZEROS + "6e31"),
         ({"multipleOf": 123457, "not": {"const": 246914}}, {"/multipleOf", "/not/const"}, "370371e0"),
         (DRAFT_4 | {"not": {"type": "integer"}}, set(), "1e400"),
+        ({"type": "integer", "not": {"const": 5}}, set(), "6e0"),
+        ({"type": ["integer", "null"], "if": {"const": 5}, "then": False}, set(), "6e0"),
+        ({"type": ["string", "boolean"], "not": {"const": 5}}, set(), '"\\ud800"'),
+        ({"type": ["number", "null"], "not": {"const": 5}}, {"/not/const"}, MANY_ZEROS + "6e31"),
+        ({"type": "array", "not": {"items": {"const": 5}}}, {"/not/items/const"}, f"[{MANY_ZEROS}6e31]"),
+        (
+            {"type": "integer", "not": {"const": 5}, "$defs": {"a": {"not": {"$ref": "#/not"}}}},
+            set(),
+            "6e0",
+        ),
+        (
+            {"items": {"not": {"$ref": "#/not"}}, "type": ["integer", "array"], "not": {"const": 5}},
+            {"/not/const"},
+            f"[{MANY_ZEROS}6e31]",
+        ),
     ],
 )
 def test_numbers_that_plain_spellings_leave_out_have_their_row(
@@ -216,6 +233,20 @@ def test_numbers_that_plain_spellings_leave_out_have_their_row(
     without = Grammar.from_json_schema(schema, number_exponents=False)  # one row about the document says all
     assert not [row for row in without.report if row.pointer and row.status == "narrowed"]
     assert "number_exponents=False: no number has an exponent" in [row.why for row in without.report if not row.pointer]
+
+
+def test_rows_about_digits_say_that_computed_multiples_may_have_more() -> None:
+    """Each row beside a `multipleOf` whose multiples are computed: more digits than it counts are written."""
+    longest = "123457" + 20 * "0" + "e0"
+    for schema in ({"multipleOf": 123457, "minimum": 1}, {"multipleOf": 123457, "not": {"multipleOf": 7}}):
+        grammar = Grammar.from_json_schema(schema)
+        found = [row for row in grammar.report if row.reason is Reason.NUMBER_DIGITS]
+        assert len(found) == 2 and all("unless multiples are computed" in row.why for row in found)
+        assert Oracle(schema).accepts(longest) and accepts(grammar, longest)
+        assert accepts(grammar, "123457e099") and not accepts(grammar, "123457e0000")
+        assert any("unless multiples are computed" in row.why for row in grammar.report if not row.pointer)
+    alone = Grammar.from_json_schema({"minimum": 1}).report
+    assert not any("computed" in row.why for row in alone)
 
 
 def test_negated_numbers_of_a_keyword_that_is_left_out_have_no_row() -> None:
