@@ -24,6 +24,7 @@ cdef class Algebra(Terms):
     cdef public bint has_unique_items
     cdef public bint follows_items
     cdef public bint repeats_items
+    cdef public bint limits_keys
     cdef public set plain_numbers
     cdef readonly dict meanings
     cdef readonly set unclear

@@ -130,7 +130,7 @@ def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> 
     own = own_spellings(schema if isinstance(schema, str) else "")
     documents = Documents(read(schema, limits), registry=registry, own=own, draft=options.draft_number)
     algebra, _ = scanned(documents, options, limits)
-    algebra.has_unique_items = True  # more tokens are doubtful then: right for the other schemas, too
+    algebra.has_unique_items = algebra.limits_keys = True  # more tokens are doubtful then: right for other schemas, too
     if algebra.follows_items:
         _FOLLOWING.add(engine)
     if algebra.repeats_items:

@@ -93,6 +93,7 @@ def scanned(documents: Documents, options: Options, limits: Limits) -> tuple[Alg
     algebra.plain_numbers = survey.plain_numbers
     algebra.follows_items = survey.follows_items
     algebra.repeats_items = survey.repeats_items
+    algebra.limits_keys = survey.limits_keys
     found, within = heavy(survey)
     if found:
         from .rehearsal import rehearsed
@@ -188,7 +189,9 @@ class SchemaLoader:
     def doubtful(self) -> list[int]:
         """Return the tokens in which the text of a followed terminal makes a difference, see `Engine.set_doubtful`."""
         algebra = self.algebra
-        trees = doubtful_tokens(algebra.has_unique_items, algebra.follows_items, algebra.repeats_items)
+        trees = doubtful_tokens(
+            algebra.has_unique_items, algebra.follows_items, algebra.repeats_items, algebra.limits_keys
+        )
         return [lower(tree, self.regexes) for tree in trees]
 
     def why_not(self, failure: Failure) -> Finding | None:

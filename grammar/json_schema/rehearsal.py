@@ -244,7 +244,8 @@ def rehearsed(algebra: Algebra, within: set[Place] | None, loader_of: type[Schem
                 dropped.setdefault(place.written, {})[keyword] = told
             left = Algebra(algebra.documents, algebra.options, dropped, algebra.limits)
             left.has_unique_items, left.plain_numbers = algebra.has_unique_items, algebra.plain_numbers
-            left.follows_items = algebra.follows_items
+            left.follows_items, left.repeats_items = algebra.follows_items, algebra.repeats_items
+            left.limits_keys = algebra.limits_keys
             algebra = left
             rehearsal = Rehearsal(algebra, within, loader_of)
     return rehearsal

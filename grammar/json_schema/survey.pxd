@@ -33,6 +33,7 @@ cdef class Survey:
     cdef readonly set plain_numbers
     cdef public bint follows_items
     cdef public bint repeats_items
+    cdef readonly bint limits_keys
 
     @cython.locals(keywords=dict)
     cpdef bint note(self, Place place) except -1

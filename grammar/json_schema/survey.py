@@ -89,12 +89,16 @@ class Survey:
         self.plain_numbers: set[Place] = set()  # and those whose items are out of very many numbers
         self.follows_items = False  # whether items that may be any arrays or objects must differ
         self.repeats_items = False  # whether some items may have to be equal
+        # Whether the keys that an object may have beside the named ones may be few.
+        self.limits_keys = False
 
     def note(self, place: Place) -> bool:
         """Add a place that the check has reached. Return whether it states something."""
         keywords = place.keywords
         if not IN_PLACE.isdisjoint(keywords):
             self.applying.append(place)
+        if not _KEYS.isdisjoint(keywords):
+            self.limits_keys = True
         if STATED.isdisjoint(keywords):
             return False
         self.stating.append(place)

@@ -254,6 +254,43 @@ def test_a_comma_does_not_follow_when_no_key_is_left(in_array: bool) -> None:
         assert agreed(matcher).nonzero()[0].tolist() == expected, taken
 
 
+ONES = {"additionalProperties": {"const": 1}}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        ONES,
+        ONES | {"properties": {"a": {"const": 1}}},
+        ONES | {"maxProperties": 2},
+        ONES | {"minProperties": 2, "required": ["b"]},
+        ONES | {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        ONES | {"anyOf": [{"properties": {"a": {"const": 1}}, "additionalProperties": False}, {"required": ["b"]}]},
+        ONES | {"propertyNames": {"maxLength": 1, "pattern": "[ab]"}},
+        ONES | {"not": {"propertyNames": {"enum": ["a"]}}},
+        {"allOf": [ONES, {"patternProperties": {"[^ab]|..": False}}]},
+        {"propertyNames": {"pattern": "^[ab]$"}, "patternProperties": {"a": {"const": 1}}},
+        {"unevaluatedProperties": False, "anyOf": [{"patternProperties": {"^a$": {"const": 1}}}, {"required": ["b"]}]},
+    ],
+)
+def test_masks_of_objects_hold_no_comma_too_many(schema: dict[str, Any]) -> None:
+    """After each text of a few tokens, the mask is what trying every token says, if keys may run out or not."""
+    tokens = [b'{"', b'a"', b'b"', b":1,", b':1,"', b':1,"b":1,', b":1}", b",", b'"', b""]
+    vocabulary = Vocabulary.from_tokens(tokens, eos_token_id=9)
+    matcher = Matcher(Grammar.from_json_schema(schema | {"type": "object"}), vocabulary)
+
+    def walk(depth: int) -> int:
+        n = 1
+        for token in agreed(matcher).nonzero()[0].tolist():
+            if token != 9 and depth:
+                assert matcher.accept(token)
+                n += walk(depth - 1)
+                matcher.rollback(1)
+        return n
+
+    assert walk(6) > 3
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_walks_through_masks_end_in_arrays_of_different_items(seed: int) -> None:
     rng = Random(f"walks over items {seed}")
