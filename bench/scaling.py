@@ -1,4 +1,9 @@
-"""Measure how warm masks grow with the vocabulary: 32, 64, 128 and 256 thousand ids of a union of real vocabularies.
+"""Measure how times grow.
+
+    python -m bench.scaling      with the size of clumsy grammars (`bench.growth`)
+
+`bench.latency` uses this module to measure how warm masks grow with the vocabulary: 32, 64, 128 and 256 thousand ids of
+a union of real vocabularies.
 
 A warm mask may grow like its bitmask, eightfold over these sizes. With each size, the same tokens are followed, those
 into which the smallest vocabulary cuts a text: once, then again with a new matcher of the same grammar. The report has
@@ -11,6 +16,7 @@ import time
 from collections.abc import Sequence
 from typing import TypedDict
 
+from . import growth
 from .engines import Earleymask, n_words
 from .harness import vocabularies
 from .harness.figures import Record, distribution
@@ -56,3 +62,7 @@ def work(job: Job) -> Record:
 def middle(results: Sequence[Record]) -> Record:
     """Return the result whose warm median is the median of those of all processes."""
     return sorted(results, key=lambda result: float(result["warm_us"]["median"]))[(len(results) - 1) // 2]
+
+
+if __name__ == "__main__":
+    growth.main()

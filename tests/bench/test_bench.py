@@ -5,18 +5,20 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import lark
 import numpy as np
 import pytest
 
+import earleymask
 from support.effort import EXHAUSTIVE, effort
 from support.paths import ROOT
 
 sys.path.append(str(ROOT))  # `bench` removes it again, for the root would hide the installed package
 
-from bench import instruction_work, instructions, latency, long_output, recurring, scaling, ways
+from bench import clumsy, growth, instruction_work, instructions, latency, long_output, recurring, scaling, ways
 from bench.engines import Earleymask, Row, Session, engines, grammar_file
 from bench.harness import checks, figures, measure, pool, vocabularies
 from bench.reports import pages, steps, tables, targets
@@ -275,6 +277,33 @@ def a_quantile_of_few_is_left_out(record: figures.Record) -> None:
 def test_the_middle_of_several_processes() -> None:
     results = [{"warm_us": {"median": median}} for median in (3.0, 1.0, 2.0)]
     assert scaling.middle(results)["warm_us"]["median"] == 2.0
+
+
+@pytest.mark.parametrize("name", clumsy.FAMILIES)
+def test_texts_of_clumsy_grammars_are_sentences(name: str) -> None:
+    family = clumsy.FAMILIES[name]
+    assert all(size < larger for size, larger in pairwise(family.sizes))
+    case = family.make(family.sizes[0])
+    try:
+        grammar = case.load(earleymask.Limits.trusted())
+    except earleymask.LimitError:
+        return  # the table says so
+    matcher = earleymask.Matcher(grammar, earleymask.Vocabulary.bytes())
+    for byte in case.text.encode():
+        assert matcher.accept(byte)
+    assert matcher.is_accepting() or "between letters" in name
+
+
+def test_the_exponent_of_growth_is_that_of_the_last_doubling() -> None:
+    assert growth.exponent([10, 20, 40], [1.0, 5.0, 40.0]) == 3.0
+    assert growth.exponent([10, 20, 40], [10.0, 20.0, None]) == 1.0
+    assert growth.exponent([10, 20], [0.1, 0.2]) is None  # too small to say
+    one = {"load": 1.0, "first mask": 2.0, "text": 3.0, "longest call": 2.5, "memory": 4.0, "limit": ""}
+    other = one | {"load": 11.0, "text": 5.0}
+    assert growth.least([other, one, one | {"limit": "LimitError seconds"}]) == one
+    assert growth.rows("a", [1, 2], [one, other])[1] == "| a | 2 | 11.00 | 2.00 | 5.00 | 2.50 | 4.0 | 2.0 |"
+    failed = {"load": 1.0, "memory": 4.0, "limit": "LimitError seconds"}
+    assert growth.rows("a", [1, 2], [one, failed])[1] == "| a | 2 | 1.00 |  |  |  | 4.0 | LimitError seconds |"
 
 
 def test_a_report_names_no_folder_of_whoever_made_it() -> None:
