@@ -158,6 +158,7 @@ cdef class Nodes:
     cdef uint8_t flags_of(self, const uint32_t* words, size_t n) noexcept nogil
     cdef uint32_t make_bytes(self, const ByteSet* s) except? 0xFFFFFFFF nogil
     cdef uint32_t make_concat(self, uint32_t first, uint32_t rest) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_pair(self, uint32_t first, uint32_t rest) except? 0xFFFFFFFF nogil
     cdef uint32_t make_and(self, size_t base) except? 0xFFFFFFFF nogil
     cdef uint32_t both(self, uint32_t node, uint32_t other) except? 0xFFFFFFFF nogil
     cdef uint32_t make_sorted(self, uint32_t kind, size_t base) except? 0xFFFFFFFF nogil

@@ -14,7 +14,8 @@ from earleymask.earley._choices cimport have_ended, least_left
 from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._multiples cimport is_multiple
 from earleymask.earley._tables cimport (
-    NONE, byteset_and, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, sort_words, words_free, words_push,
+    NONE, byteset_and, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, sort_words, words_extend, words_free,
+    words_push,
 )
 
 from earleymask.earley.errors import LimitError
@@ -225,7 +226,6 @@ cdef class Nodes:
         return self.make(words, 9)
 
     cdef uint32_t make_concat(self, uint32_t first, uint32_t rest) except? 0xFFFFFFFF nogil:
-        cdef uint32_t words[3]
         cdef size_t base = self.stack.n
         cdef const uint32_t* p
         if first == R_EMPTY or rest == R_EMPTY:
@@ -240,16 +240,36 @@ cdef class Nodes:
             words_push(&self.stack, p[1])
             first = p[2]
             p = sequence(self.nodes, first)
+        rest = self.make_pair(first, rest)
+        while self.stack.n > base:
+            self.stack.n -= 1
+            rest = self.make_pair(self.stack.data[self.stack.n], rest)
+        return rest
+
+    cdef uint32_t make_pair(self, uint32_t first, uint32_t rest) except? 0xFFFFFFFF nogil:
+        """Return the concatenation of two nodes, of which the first is none. Two repetitions of one body become one:
+        r{a,b} r{c,d} is r{a+c,b+d}. So a hundred `[a-z]*` in a row have one state, and a hundred `a?` one count."""
+        cdef uint32_t words[3]
+        cdef const uint32_t* p = sequence(self.nodes, first)
+        cdef const uint32_t* q
+        cdef uint32_t tail = R_EPSILON
+        cdef uint64_t most
+        if p[0] == K_REPEAT:
+            q = sequence(self.nodes, rest)
+            if q[0] == K_CONCAT:
+                tail = q[2]
+                q = sequence(self.nodes, q[1])
+            if q[0] == K_REPEAT and q[1] == p[1]:
+                most = NONE if p[3] == NONE or q[3] == NONE else <uint64_t> p[3] + q[3]
+                if <uint64_t> p[2] + q[2] < NONE and (most < NONE or p[3] == NONE or q[3] == NONE):
+                    first = self.make_repeat(p[1], p[2] + q[2], <uint32_t> most)
+                    if tail == R_EPSILON:
+                        return first
+                    rest = tail
         words[0] = K_CONCAT
         words[1] = first
         words[2] = rest
-        rest = self.make(words, 3)
-        while self.stack.n > base:
-            self.stack.n -= 1
-            words[1] = self.stack.data[self.stack.n]
-            words[2] = rest
-            rest = self.make(words, 3)
-        return rest
+        return self.make(words, 3)
 
     cdef uint32_t make_and(self, size_t base) except? 0xFFFFFFFF nogil:
         """Return the intersection of stack[base:], at least one node, and remove them from the stack."""
@@ -371,17 +391,31 @@ cdef class Nodes:
     cdef uint32_t make_repeat(self, uint32_t body, uint32_t minimum, uint32_t maximum) except? 0xFFFFFFFF nogil:
         cdef uint32_t words[4]
         cdef const uint32_t* p
+        cdef size_t base = self.stack.n
+        cdef uint64_t least, most
         if maximum == 0 or body == R_EPSILON:
             return R_EPSILON
         if body == R_EMPTY:
             return R_EPSILON if minimum == 0 else R_EMPTY
+        p = sequence(self.nodes, body)
+        if p[0] == K_UNION and p[1] == R_EPSILON:           # (r|){n,m} is r{0,m}; members ascend
+            words_extend(&self.stack, p + 2, sequence_length(self.nodes, body) - 2)
+            body = self.make_sorted(K_UNION, base)
+            minimum = 0
         if nullable(self, body):
             minimum = 0
         if minimum == 1 and maximum == 1:
             return body
         p = sequence(self.nodes, body)
-        if p[0] == K_REPEAT and p[2] == 0 and p[3] == NONE:
-            return body                                     # (r*){n,m} with m > 0 is r*
+        if p[0] == K_REPEAT:
+            # (r{a,b}){n,m} is r{na,mb} if the most of n turns and the least of n + 1 turns are next to each other; then
+            # those of more turns are, too.
+            if minimum == maximum or p[2] <= 1 or (minimum and p[3] == NONE) or \
+                    (p[3] != NONE and <uint64_t> minimum * p[3] + 1 >= (<uint64_t> minimum + 1) * p[2]):
+                least = <uint64_t> minimum * p[2]
+                most = 0 if maximum == NONE or p[3] == NONE else <uint64_t> maximum * p[3]
+                if least < NONE and most < NONE:
+                    return self.make_repeat(p[1], <uint32_t> least, <uint32_t> most if most else NONE)
         words[0] = K_REPEAT
         words[1] = body
         words[2] = minimum

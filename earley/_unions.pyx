@@ -12,7 +12,7 @@ from earleymask.earley._nodes cimport (
     F_COUNTED, K_BYTES, K_CONCAT, K_EPSILON, K_REPEAT, K_UNION, R_EMPTY, R_EPSILON, load_bytes, nullable,
 )
 from earleymask.earley._tables cimport (
-    NONE, byteset_fill, byteset_or, reserve, sequence, sequence_length, sort_u64, words_free, words_push,
+    NONE, byteset_fill, byteset_or, reserve, sequence, sequence_length, sort_u64, sort_words, words_free, words_push,
 )
 
 from earleymask.earley.errors import LimitError
@@ -20,6 +20,8 @@ from earleymask.earley.errors import LimitError
 cdef enum:
     MAX_MEMBERS = 1 << 12       # the most members of a union with counts; each takes time at every character
     CHANGED = 0x80000000        # `merge_counts`: the member's bounds were widened
+    DROPPED = 0x80000000        # `absorb`: the member is part of another one
+    MAX_SKIPPED = 1 << 16       # parts that `absorb` skips for one union; members that it does not reach are kept
 
 
 cdef class Unions(Nodes):
@@ -31,7 +33,7 @@ cdef class Unions(Nodes):
     cdef uint32_t make_union(self, size_t base) except? 0xFFFFFFFF nogil:
         """Return the union of stack[base:], and remove these nodes from the stack."""
         cdef ByteSet bytes_, other
-        cdef bint epsilon = False, other_nullable = False, any_bytes = False
+        cdef bint epsilon = False, other_nullable = False, any_bytes = False, can_absorb = False
         cdef size_t i, n = base, end = self.stack.n, j, n_counted = 0
         cdef uint32_t node
         cdef const uint32_t* p
@@ -62,11 +64,14 @@ cdef class Unions(Nodes):
             else:
                 other_nullable |= nullable(self, node)
                 n_counted += self.flags[node] & F_COUNTED != 0
+                can_absorb |= p[0] == K_CONCAT and nullable(self, p[1])
                 self.stack.data[n] = node
                 n += 1
         self.stack.n = n
         if n_counted > 1:
             self.merge_counts(base)
+        if can_absorb and self.stack.n > base + 1:
+            self.absorb(base)
         if any_bytes:
             words_push(&self.stack, self.make_bytes(&bytes_))
         if epsilon and not other_nullable:
@@ -76,6 +81,54 @@ cdef class Unions(Nodes):
             with gil:
                 raise LimitError(f"regex: a state with more than {MAX_MEMBERS} alternatives; simplify the counts of the terminal")
         return self.make_sorted(K_UNION, base)
+
+    cdef int absorb(self, size_t base) except -1 nogil:
+        """Drop the union's members stack[base:] that another member is after it has skipped parts that may be empty.
+
+        (x* y* z | y* z | z) is x* y* z. Without this, each set of places in a sequence of such parts would be a state.
+        """
+        cdef uint32_t* data = self.stack.data
+        cdef size_t i, n, low, high, middle, room = MAX_SKIPPED
+        cdef uint32_t node
+        cdef const uint32_t* p
+        sort_words(data + base, self.stack.n - base)
+        n = base + 1
+        for i in range(base + 1, self.stack.n):
+            if data[i] != data[n - 1]:
+                data[n] = data[i]
+                n += 1
+        i = n
+        while i > base + 1 and room:                        # what a node refers to is older, so it is a lower number
+            i -= 1
+            if data[i] & DROPPED:
+                continue
+            node = data[i]
+            p = sequence(self.nodes, node)
+            while p[0] == K_CONCAT and nullable(self, p[1]) and room:
+                room -= 1
+                node = p[2]
+                if node < data[base] & ~<uint32_t> DROPPED:
+                    break
+                low, high = base, i
+                while low < high:
+                    middle = (low + high) // 2
+                    if data[middle] & ~<uint32_t> DROPPED < node:
+                        low = middle + 1
+                    else:
+                        high = middle
+                if low < i and data[low] & ~<uint32_t> DROPPED == node:
+                    if data[low] & DROPPED:
+                        break                               # the places beyond it have been looked at
+                    data[low] |= DROPPED
+                p = sequence(self.nodes, node)
+        spend_steps(self.meter, (MAX_SKIPPED - room) // 4)
+        low = base
+        for i in range(base, n):
+            if not data[i] & DROPPED:
+                data[low] = data[i]
+                low += 1
+        self.stack.n = low
+        return 0
 
     cdef int merge_counts(self, size_t base) except -1 nogil:
         """Join the union's members stack[base:] that are equal except for one count, if the counts join up.

@@ -24,6 +24,7 @@ cdef class Model:
     cdef readonly dict commits
     cdef object _n_more_warnings
     cdef readonly dict helpers
+    cdef readonly dict repeats
     cdef readonly list warnings
 
     cpdef terminal(self, str name, Node tree, origin)

@@ -60,6 +60,7 @@ class Model:
         "origins",
         "parameters",
         "productions",
+        "repeats",
         "reporter",
         "token_sets",
         "trees",
@@ -83,6 +84,7 @@ class Model:
         self.token_sets: dict[int, tuple[Any, Any, bool]] = {}  # by symbol: ranges, names, whether they are excluded
         self.makers: dict[int, Any] = {}  # by symbol: what adds it to the engine, see `made`
         self.helpers: dict[Any, int] = {}  # by what they stand for: symbols that `repetition` made
+        self.repeats: dict[Symbols, Any] = {}  # by symbols in a production that stand for a repetition: `Repeated`
         self.parameters: Any = None  # of rules that have values: see `parametric`
         self.attributes: dict[int, Any] = {}  # by symbol: captures, budgets, temperatures, see `attributes`
         self.commits: dict[int, int] = {}  # by terminal that commits: the rule that begins with it, or the terminal

@@ -9,6 +9,9 @@ Helpers are kept by what they stand for, so a repetition that occurs twice in a 
   several options in a row would make exponentially many. The parser advances over a nullable symbol at once (Aycock and
   Horspool 2002).
 - Counts: see `counted`.
+- What repeats a repetition is one repetition, if that has the same sequences of symbols (`merged`): `[x*]` is `x*`, and
+  `((x~0..9)~0..9)` is `x~0..81`. A text then has one derivation in place of very many, and captures stay the same,
+  because they depend on the sequences alone.
 """
 
 from __future__ import annotations
@@ -16,12 +19,18 @@ from __future__ import annotations
 from .model import Model, Symbols
 
 Alternatives = tuple[Symbols, ...]
+Repeated = tuple[Alternatives, int, "int | None"]
+"""What is repeated, how often at least, and how often at most; None: without end."""
 
 MAX_INLINE = 6
 """A count is written out if that makes at most this many symbols. Beyond it, powers of two are used."""
 
 MAX_CHAIN = 8
 """Up to this many optional repetitions become a chain of rules, one for each. Beyond it, powers of two are used."""
+
+MAX_COUNT = 1 << 60
+"""The greatest count that counts within counts become. A greater upper bound is dropped, because no text has so many
+bytes. If the lower bound would be greater, the counts stay as they are written."""
 
 
 def group(model: Model, alternatives: Alternatives) -> Symbols:
@@ -40,8 +49,6 @@ def one(model: Model, symbols: Symbols) -> Symbols:
 
 def optional(model: Model, alternatives: Alternatives) -> Symbols:
     """Return the symbols for `x?` and `[x]`."""
-    if alternatives == ((),):
-        return ()
     return (_helper(model, "optional", alternatives, ((), *alternatives)),)
 
 
@@ -50,27 +57,31 @@ def star(model: Model, alternatives: Alternatives) -> Symbols:
     key = ("star", alternatives)
     known = model.helpers.get(key)
     if known is None:
-        if not any(alternatives):
-            return ()
         known = model.helpers[key] = model.helper("(star)")
-        repeat_into(model, known, alternatives, nullable=True)
+        _repeat(model, known, alternatives, nullable=True)
     return (known,)
 
 
 def plus(model: Model, alternatives: Alternatives) -> Symbols:
     """Return the symbols for `x+`."""
-    if () in alternatives:
-        return star(model, alternatives)
     key = ("plus", alternatives)
     known = model.helpers.get(key)
     if known is None:
         known = model.helpers[key] = model.helper("(plus)")
-        repeat_into(model, known, alternatives, nullable=False)
+        _repeat(model, known, alternatives, nullable=False)
     return (known,)
 
 
 def repeat_into(model: Model, lhs: int, alternatives: Alternatives, nullable: bool) -> None:
     """Let `lhs`, which has no productions yet, derive one or more of `alternatives`; if `nullable`, also none."""
+    alternatives, minimum, maximum = merged(model, alternatives, 0 if nullable else 1, None)
+    if maximum is None and minimum <= 1:
+        _repeat(model, lhs, alternatives, not minimum)
+    else:
+        model.produce(lhs, counted(model, alternatives, minimum, maximum))
+
+
+def _repeat(model: Model, lhs: int, alternatives: Alternatives, nullable: bool) -> None:
     if nullable:
         model.produce(lhs, ())
     elif len(alternatives) > 1:  # one group, so that they are predicted once
@@ -94,16 +105,80 @@ def counted(model: Model, alternatives: Alternatives, minimum: int, maximum: int
     number of repetitions is derived in one way, so an unambiguous body stays unambiguous. All alternatives share the
     powers, and the calls of `t` are tail calls. For small m a chain, `t(m): | x t(m - 1)`, has fewer items.
     """
+    alternatives, minimum, maximum = merged(model, alternatives, minimum, maximum)
+    found = _counted(model, alternatives, minimum, maximum)
+    if found and not minimum == maximum == 1:
+        model.repeats[found] = (alternatives, minimum, maximum)
+    return found
+
+
+def _counted(model: Model, alternatives: Alternatives, minimum: int, maximum: int | None) -> Symbols:
+    if not any(alternatives):
+        return ()
     if maximum is None and minimum <= 1:
         return plus(model, alternatives) if minimum else star(model, alternatives)
     if minimum == 0 and maximum == 1:
         return optional(model, alternatives)
     unit = group(model, alternatives)
-    if not unit:
-        return ()
     if maximum is None:
         return (*_exactly(model, unit, minimum), *star(model, (unit,)))
     return (*_exactly(model, unit, minimum), *_up_to(model, unit, maximum - minimum))
+
+
+def merged(
+    model: Model, alternatives: Alternatives, minimum: int, maximum: int | None
+) -> tuple[Alternatives, int, int | None]:
+    """Return alternatives and bounds that repeat to the same sequences of symbols, without repetitions of repetitions
+    where that is possible.
+
+    (x{a,b}){n,m} is x{na,mb} if no count between is missing: if n turns have at most one less than n + 1 turns have at
+    least. More turns then leave no gap either.
+    """
+    repeats = model.repeats
+    while maximum != 0:
+        if () in alternatives:
+            alternatives = tuple([rhs for rhs in alternatives if rhs])
+            minimum = 0
+        if len(alternatives) != 1:
+            break
+        inner = repeats.get(alternatives[0])
+        if inner is None:
+            break
+        body, least, most = inner
+        if not (
+            minimum == maximum
+            or least <= 1
+            or (most is None and minimum > 0)
+            or (most is not None and minimum * most + 1 >= (minimum + 1) * least)
+        ):
+            break
+        if minimum * least > MAX_COUNT:
+            break
+        alternatives = body
+        minimum *= least
+        maximum = None if maximum is None or most is None or maximum * most > MAX_COUNT else maximum * most
+    if maximum is None and minimum <= 1 and len(alternatives) > 1:
+        alternatives, minimum = _without_inner(repeats, alternatives, minimum)
+    return alternatives, minimum, maximum
+
+
+def _without_inner(
+    repeats: dict[Symbols, Repeated], alternatives: Alternatives, minimum: int
+) -> tuple[Alternatives, int]:
+    """Return what repeats to the same sequences without end: for an alternative that is repeated itself, its body."""
+    found: dict[Symbols, bool] = {}
+    waiting = list(reversed(alternatives))
+    while waiting:
+        rhs = waiting.pop()
+        inner = repeats.get(rhs)
+        if not rhs:
+            minimum = 0
+        elif inner is None or inner[1] > 1:
+            found[rhs] = True
+        else:
+            minimum = min(minimum, inner[1])
+            waiting += reversed(inner[0])
+    return tuple(found), minimum
 
 
 def _exactly(model: Model, unit: Symbols, count: int) -> Symbols:

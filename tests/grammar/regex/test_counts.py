@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import random
 import re
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -14,6 +16,8 @@ from earleymask.earley.errors import LimitError
 from earleymask.grammar.errors import RegexSyntaxError
 from earleymask.grammar.regex import parse_regex, whole_text
 from earleymask.grammar.regex.lower import lower
+from support.effort import effort
+from support.naive_regexes import NaiveRegexes
 
 
 def lowered(pattern: str) -> tuple[Regexes, int]:
@@ -35,6 +39,16 @@ def lowered(pattern: str) -> tuple[Regexes, int]:
         "(?:a|aa){1,2}b|(?:a|aa){2,5}b|(?:a|aa){4}",
         "(?:a|b*){1,3}c?",
         "(?:a{1,2}){2,}",
+        "(?:a{2,3}){0,2}",
+        "(?:a{2,3}){2,3}",
+        "(?:a{2,}){0,2}b",
+        "(?:(?:a{0,2}){1,2}b?){0,2}",
+        "(?:a|){2,3}b?",
+        "a?a?a{2,3}a*b?",
+        "a{1,2}a{2}b*a?b?",
+        "a*b*a*b*c?",
+        "(?:a?b?){3}a?",
+        "(?:a*b|a?b?c?)(?:a*b?c*)?",
     ],
 )
 def test_ambiguous_counts(pattern):
@@ -67,6 +81,54 @@ def test_large_counts_take_bounded_space(pattern, n, accepted):
     assert regexes.matches(root, b"a" * n) == accepted
     # A few nodes for each byte read, for any number of ways to count.
     assert regexes.n_nodes < 40 * n + 100
+
+
+def random_pattern(rng: random.Random, depth: int) -> str:
+    kind = rng.random()
+    if depth == 0 or kind < 0.2:
+        return rng.choice(["a", "b", "[ab]", "ab", "a|b"])
+    if kind < 0.5:
+        return "".join(f"(?:{random_pattern(rng, depth - 1)})" for _ in range(rng.randint(2, 4)))
+    if kind < 0.6:
+        return f"{random_pattern(rng, depth - 1)}|{random_pattern(rng, depth - 1)}"
+    least = rng.randint(0, 3)
+    count = rng.choice(["*", "+", "?", "?", f"{{{least},{least + rng.randint(0, 3)}}}", f"{{{least},}}"])
+    return f"(?:{random_pattern(rng, depth - 1)}){count}"
+
+
+@pytest.mark.parametrize("seed", range(effort(150, 5000)))
+def test_random_repetitions_of_repetitions(seed: int) -> None:
+    """All short texts of random sequences, choices and counts within each other are judged as by naive derivatives."""
+    tree = whole_text(parse_regex(random_pattern(random.Random(seed), 4)))
+    regexes, naive = Regexes(), NaiveRegexes()
+    root, expected = lower(tree, regexes), lower(tree, naive)
+    for n in range(7):
+        for letters in itertools.product("ab", repeat=n):
+            word = "".join(letters).encode()
+            assert regexes.matches(root, word) == naive.matches(expected, word), word
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        lambda n: "a?" * n,
+        lambda n: "[a-z]*" * n,
+        lambda n: "[a-z]?[0-9a]?" * n,
+        lambda n: "".join(f"[{chr(97 + i % 20)}-z]*" for i in range(n)),
+        lambda n: "(?:a?b?c*)" * n,
+        lambda n: "(?:" * (n // 20) + "a{0,5}" + "){0,5}" * (n // 20),
+        lambda n: "(?:" * (n // 10) + "ab?|c{0,3}" + ")*" * (n // 10),
+    ],
+)
+def test_sequences_and_nests_have_few_states(pattern: Callable[[int], str]) -> None:
+    """Parts that may be skipped add to a state only what cannot be reached by skipping: a state is one place."""
+    n_states = []
+    for n in (50, 100, 200):
+        regexes, root = lowered(pattern(n))
+        before = regexes.n_nodes
+        assert regexes.matches(root, b"acaab" * 7 if "c" in pattern(n) else b"a" * 35)
+        n_states.append(regexes.n_nodes - before)
+    assert n_states[2] <= 1.1 * n_states[1] + 20 <= 1.3 * n_states[0] + 60, n_states
 
 
 @pytest.mark.parametrize("pattern", ["(a|aa){100000}", "(a|aa){1,100000}", "(a|aa|b){100000}"])
