@@ -52,6 +52,10 @@ MAX_WORK = 1 << 12
 """A rehearsal computes fewer states if this number, divided by the product of an object's clauses and names, is
 smaller than MAX_REHEARSED."""
 
+MODULUS = (1 << 64) - 59
+"""A prime by which sets of bits are divided before they are hashed. Python's hash of a number is its remainder by
+2^61 - 1, so the bits 0 and 61 would have equal hashes."""
+
 
 class State:
     """What the members so far have led to.
@@ -86,7 +90,7 @@ class State:
         )
 
     def __hash__(self) -> int:
-        return hash((self.passed, self.size, self.missing, self.others, self.clauses))
+        return hash((self.passed % MODULUS, self.size, self.missing % MODULUS, self.others, self.clauses))
 
 
 class ObjectRules:
