@@ -13,7 +13,7 @@ from earleymask.earley._escaped cimport make_escaped
 from earleymask.earley._multiples cimport M_WORDS
 from earleymask.earley._nodes cimport (
     CUTS_ORACLES, CUTS_PROGRAM, E_BODY, E_HIGH, E_PHASE, E_STYLE, E_VALUE, F_NULLABLE, F_ORDERED, I_OP, I_WORDS,
-    I_X, K_AND, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_DIVISORS, K_EMPTY, K_EPSILON, K_ESCAPED, K_LIST,
+    I_X, K_AND, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_DIVISORS, K_EMPTY, K_EPSILON, K_ESCAPED, K_LIST, K_MARKED,
     K_MULTIPLES, K_NOT,
     K_ORDERED, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, R_EMPTY, R_EPSILON, T_THREAD, Instruction,
     code_begins, cut_program, item_length, items_begin, kind_of, nullable,
@@ -86,7 +86,7 @@ cdef class Automaton:
                 p = sequence(other.nodes, node)
             if other.depths[node] > 1:
                 words_push(&self.agenda, node)
-        elif p[0] == K_UNION or p[0] == K_AND:
+        elif p[0] == K_UNION or p[0] == K_AND or p[0] == K_MARKED:
             for i in range(1, n):
                 part = p[i]
                 if other.depths[part] > 1 and not is_adopted(adopted, part):
@@ -149,9 +149,14 @@ cdef class Automaton:
             return self.regexes.make(self.regexes.stack.data + base, n)
         if kind == K_CUTS:
             return self.adopt_cuts(other, node, adopted)
-        for i in range(1, n):                           # K_UNION, K_AND
+        if kind == K_MARKED:
+            words_push(&self.regexes.stack, kind)
+        for i in range(1, n):                           # K_MARKED, K_UNION, K_AND
             mine = self.adopt(other, sequence(other.nodes, node)[i], adopted)
             words_push(&self.regexes.stack, mine)
+        if kind == K_MARKED:
+            self.regexes.stack.n = base
+            return self.regexes.make(self.regexes.stack.data + base, n)
         return self.regexes.make_union(base) if kind == K_UNION else self.regexes.make_and(base)
 
     cdef uint32_t adopt_cuts(self, Regexes other, uint32_t node, Words* adopted) except? 0xFFFFFFFF nogil:

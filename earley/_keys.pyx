@@ -9,7 +9,7 @@ from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free
 
 from earleymask.earley._nodes cimport (
-    CUTS_ORACLES, I_OP, I_WORDS, I_X, K_AND, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_ESCAPED, K_MULTIPLES, K_NOT, K_ORDERED,
+    CUTS_ORACLES, I_OP, I_WORDS, I_X, K_AND, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS, K_ESCAPED, K_MARKED, K_MULTIPLES, K_NOT, K_ORDERED,
     K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_JUMP, OP_SPLIT, T_CUT, T_OPEN, T_THREAD, Instruction, code_begins,
     cut_program, item_length, items_begin,
 )
@@ -50,6 +50,9 @@ cdef class Keys:
             h = mixed(h, total)
         elif p[0] == K_NOT:
             h = mixed(h, self.key(p[1]))
+        elif p[0] == K_MARKED:
+            for i in range(1, n):
+                h = mixed(h, self.key(p[i]))
         elif p[0] == K_ESCAPED or p[0] == K_CHOICES or p[0] == K_MULTIPLES:
             h = mixed(h, self.key(p[1]))
             for i in range(2, n):

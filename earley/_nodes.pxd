@@ -24,6 +24,7 @@ cdef enum:
     K_READ          # body, n, bytes, four in a word      the body; remembers the n bytes read so far, see `_lexer`
     K_LIST          # n, n + 1 places of bytes, bytes     no language: the list that K_CHOICES nodes share, see `_choices`
     K_CHOICES       # list, first, end, depth             texts of a K_LIST node, of which `depth` bytes have been read
+    K_MARKED        # body, MAX_MARKS nodes               the body, in which the bytes below MAX_MARKS stand for these, see `Regexes.marked`
     K_DIVISORS      # see `_multiples`                    no language: what K_MULTIPLES nodes of one set of numbers share
     K_MULTIPLES     # divisors, see `_multiples`          numbers of such a set, of which some characters have been read
 
@@ -44,6 +45,7 @@ cdef enum:                          # words of a K_CUTS, of a K_ESCAPED and of a
     READ_BODY = 1
     READ_LENGTH = 2
     READ_BYTES = 3
+    MAX_MARKS = 8                   # of a K_MARKED node
 
 cdef enum:                          # questions of a K_CUTS node beside numbers of followings, see `Regexes.cuts`
     Q_DECIDED = 0x40000000          # the text matches, whatever follows it

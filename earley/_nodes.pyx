@@ -119,7 +119,7 @@ cdef class Nodes:
             return depth if depth > rest else rest
         if kind == K_NOT or kind == K_REPEAT or kind == K_ESCAPED or kind == K_READ:
             return self.depths[words[1]] + 1
-        if kind == K_UNION or kind == K_AND:
+        if kind == K_UNION or kind == K_AND or kind == K_MARKED:
             for i in range(1, n):
                 if self.depths[words[i]] > depth:
                     depth = self.depths[words[i]]
@@ -166,6 +166,8 @@ cdef class Nodes:
             return flags[words[READ_BODY]] & (F_NULLABLE | F_INHERITED)
         if kind == K_CHOICES:
             return F_NULLABLE if have_ended(self, words) else 0
+        if kind == K_MARKED:
+            return flags[words[1]] & F_NULLABLE
         if kind == K_MULTIPLES:                             # is made only if it matches something
             return F_NULLABLE if is_multiple(self, words) else 0
         if kind == K_ESCAPED:                               # is made only if it matches something: nothing to search
@@ -195,7 +197,7 @@ cdef class Nodes:
                         length = min(length, other) if p[0] == K_UNION else min(length + other, <uint32_t> MAX_LENGTH)
                 elif p[0] == K_REPEAT:
                     length = <uint32_t> min(<uint64_t> p[2] * self.least_length(p[1], room - 1), MAX_LENGTH)
-                elif p[0] == K_ESCAPED or p[0] == K_READ:
+                elif p[0] == K_ESCAPED or p[0] == K_READ or p[0] == K_MARKED:
                     length = self.least_length(p[1], room - 1)
                 elif p[0] == K_CHOICES:
                     length = min(least_left(self, p), <uint32_t> MAX_LENGTH)
@@ -478,7 +480,7 @@ cdef class Nodes:
         cdef uint32_t* p = self.nodes.words.data + self.nodes.starts[node]
         cdef size_t i, n = self.nodes.starts[node + 1] - self.nodes.starts[node]
         cdef uint32_t kind = p[0]
-        if kind == K_CONCAT or kind == K_UNION or kind == K_AND:
+        if kind == K_CONCAT or kind == K_UNION or kind == K_AND or kind == K_MARKED:
             for i in range(1, n):
                 touch(p + i, marks, map_)
         elif kind == K_NOT or kind == K_REPEAT or kind == K_ESCAPED or kind == K_READ or kind == K_CHOICES or kind == K_MULTIPLES:

@@ -15,6 +15,8 @@ cdef class Regexes(Unions):
 
     cdef uint32_t derive(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
     cdef uint32_t work_out(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
+    cdef uint32_t make_marked(self, uint32_t body, const uint32_t* marks) except? 0xFFFFFFFF nogil
+    cdef uint32_t derive_marked(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
     cdef uint32_t derive_read(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil
     cdef int empty(self, uint32_t node) except -1 nogil
     cdef uint32_t next_derivative(self, uint32_t node, ByteSet* seen, ByteSet* same) except? 0xFFFFFFFF

@@ -43,6 +43,12 @@ class Regexes:
         """Match exactly one of these texts: different bytes objects, sorted. A long list stays a list; it does not
         become a trie of literals."""
 
+    def marked(self, texts: list[bytes], marks: list[int]) -> int:
+        """Match what `choices(texts)` matches, but that the byte i stands for any text of the node marks[i].
+
+        There may be eight marks. None of them is nullable, an intersection, a complement or a program.
+        """
+
     def multiples(self, words: list[int]) -> int:
         """Match the numbers that the words of a K_DIVISORS node describe, see `_multiples`. They must be right: they
         are not checked."""

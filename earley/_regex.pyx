@@ -13,13 +13,14 @@ This departs from the textbook:
 - A terminal with lazy quantifiers is one K_ORDERED leaf (`_threads`), one with lookarounds or atomic groups one K_CUTS
   leaf (`_cuts`).
 - The spellings of a text within a JSON string are a node over the regex of the text (`_escaped`).
-- A long list of texts stays a list (`_choices`).
+- A long list of texts stays a list (`_choices`). In a K_MARKED node, some bytes of such a list stand for nodes: the
+  white space around the commas of constants may vary.
 - Multiples of numbers with very many remainders are one leaf that computes (`_multiples`).
 
 Not here: regex syntax (`earleymask.grammar`), sets of terminals (`_lexer`).
 """
 
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from earleymask.earley._characters cimport derive_char, derive_tail, push_range
 from earleymask.earley._choices cimport derive_choices, make_choices
@@ -30,7 +31,7 @@ from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._multiples cimport derive_multiples, make_multiples
 from earleymask.earley._nodes cimport (
     F_KNOWN_EMPTY, F_KNOWN_INHABITED, F_NULLABLE, F_ORDERED, F_SEARCH, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS,
-    K_EPSILON, K_ESCAPED, K_MULTIPLES, K_NOT, K_ORDERED, K_READ, K_REPEAT, K_TAIL, K_UNION, OP_ATOM, OP_BEHIND, OP_COMMIT,
+    K_EPSILON, K_ESCAPED, K_MARKED, K_MULTIPLES, K_NOT, K_ORDERED, K_READ, K_REPEAT, K_TAIL, K_UNION, MAX_MARKS, OP_ATOM, OP_BEHIND, OP_COMMIT,
     OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, READ_BODY, READ_BYTES, READ_LENGTH, R_EMPTY, R_EPSILON, Edge,
     Instruction, kind_of, load_bytes, nullable, Q_DECIDED, Q_MIXED, Q_OPEN, Q_OUTSIDE,
 )
@@ -189,6 +190,21 @@ cdef class Regexes(Unions):
             if not <bytes?> texts[i - 1] < <bytes?> texts[i]:
                 raise ValueError(f"choices: {texts[i]!r} must come after {texts[i - 1]!r}: texts are sorted and differ")
         return make_choices(self, texts)
+
+    def marked(self, list texts not None, list marks not None) -> int:
+        """Match what `choices(texts)` matches, but that the byte i stands for any text of the node marks[i].
+
+        There may be eight marks. None of them is nullable, an intersection, a complement or a program.
+        """
+        cdef uint32_t nodes[MAX_MARKS]
+        cdef uint32_t i
+        if len(marks) > MAX_MARKS:
+            raise ValueError(f"{len(marks)} marks, at most {MAX_MARKS}")
+        for i in range(MAX_MARKS):
+            nodes[i] = self.known(marks[i]) if i < <uint32_t> len(marks) else R_EMPTY
+            if self.flags[nodes[i]] & (F_NULLABLE | F_SEARCH):
+                raise ValueError(f"mark {i} is nullable, or needs a search")
+        return self.make_marked(self.choices(texts), nodes)
 
     def multiples(self, list words not None) -> int:
         """Match the numbers that the words of a K_DIVISORS node describe, see `_multiples`. They must be right: they
@@ -487,6 +503,8 @@ cdef class Regexes(Unions):
             return self.derive_read(node, byte, same)
         if kind == K_CHOICES:
             return derive_choices(self, node, byte, same)
+        if kind == K_MARKED:
+            return self.derive_marked(node, byte, same)
         if kind == K_MULTIPLES:
             return derive_multiples(self, node, byte, same)
         if kind == K_NOT:
@@ -523,6 +541,37 @@ cdef class Regexes(Unions):
         if kind == K_UNION:
             return self.make_union(base)
         return self.make_and(base)
+
+    cdef uint32_t make_marked(self, uint32_t body, const uint32_t* marks) except? 0xFFFFFFFF nogil:
+        cdef uint32_t words[2 + MAX_MARKS]
+        if body == R_EMPTY or body == R_EPSILON:
+            return body
+        words[0] = K_MARKED
+        words[1] = body
+        memcpy(words + 2, marks, MAX_MARKS * sizeof(uint32_t))
+        return self.make(words, 2 + MAX_MARKS)
+
+    cdef uint32_t derive_marked(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
+        """Derive a K_MARKED node: its body by the byte, and each mark with which the body continues."""
+        cdef uint32_t marks[MAX_MARKS]
+        cdef uint32_t body = sequence(self.nodes, node)[1], mark, rest, part
+        cdef size_t base = self.stack.n
+        cdef ByteSet other
+        memcpy(marks, sequence(self.nodes, node) + 2, sizeof(marks))
+        byteset_fill(&other, 0)
+        if byte < MAX_MARKS:
+            byteset_add(&other, byte)
+            byteset_and(same, &other)
+        else:
+            part = self.make_marked(self.derive(body, byte, same), marks)
+            words_push(&self.stack, part)
+        for mark in range(MAX_MARKS):
+            rest = self.derive(body, mark, &other)
+            if rest != R_EMPTY:
+                part = self.derive(marks[mark], byte, same)
+                part = self.make_concat(part, self.make_marked(rest, marks))
+                words_push(&self.stack, part)
+        return self.make_union(base)
 
     cdef uint32_t derive_read(self, uint32_t node, uint32_t byte, ByteSet* same) except? 0xFFFFFFFF nogil:
         """Derive a node that remembers what it has read: derive its body, and remember one byte more."""

@@ -60,6 +60,9 @@ cdef class SchemaLoader:
     @cython.locals(algebra=Algebra)
     cpdef value(self, term)
     cdef scalar(self, values, origin)
+    cdef bint lists(self, term) except -1
+    @cython.locals(algebra=Algebra, regexes=Regexes, found=list, texts=list, others=list)
+    cpdef expand_list(self, term)
     @cython.locals(algebra=Algebra, found=list, inner=SchemaLoader)
     cpdef expand(self, term)
     cpdef scalars(self, values, origin)

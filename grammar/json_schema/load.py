@@ -32,8 +32,10 @@ from ..regex.python import parse
 from .algebra import Algebra
 from .array_rules import ArrayRules
 from .doubtful import KEYS, NUMBER_ITEMS, NUMBER_PARTS, TEXT_ITEMS, TEXT_PARTS, doubtful_tokens
+from .enumerations import MARKS, constants_of, spelled_values
 from .key_order import in_order
 from .object_rules import ObjectRules
+from .own_values import constants
 from .refusals import Refusals
 from .shapes import FALSE, TRUE, ArrayShape, ObjectShape, Values, is_nothing
 from .shortcuts import have_scalar, is_shallow, is_something, is_structured, plain_scalars
@@ -446,6 +448,11 @@ class SchemaLoader:
         algebra = self.algebra
         symbol: int | None
         values = plain_scalars(algebra, term)
+        if values is None and self.lists(term):
+            witness = () if is_something(algebra, term) else None
+            symbol = self.engine.add_lazy("value", partial(self.expand_list, term), witness=witness)
+            symbols[term] = symbol
+            return symbol
         if values is None and term != TRUE and not is_structured(algebra, term) and is_shallow(algebra, term):
             values = algebra.values(term)
         if values is not None and not values.arrays and not values.objects:
@@ -469,6 +476,33 @@ class SchemaLoader:
                 "scalar", partial(self.scalars, values, origin), witness=witness
             )
         return symbol
+
+    def lists(self, term: int) -> bool:
+        """Whether the arrays and objects of a term become one terminal, see `enumerations`."""
+        options = self.options
+        if not self.style.dumped or not self.algebra.is_plain or options.indent is not None or options.closed:
+            return False
+        return constants_of(self.algebra, term) is not None and self.holder() is None
+
+    def expand_list(self, term: int) -> list[list[int]]:
+        """Return the productions of a long enumeration."""
+        algebra = self.algebra
+        regexes = self.regexes
+        try:
+            texts, others = spelled_values(
+                constants_of(algebra, term) or [], self.own, self.options.property_order == "any"
+            )
+            found = []
+            if texts:
+                node = regexes.marked(texts, [lower(self.marks[name], regexes) for name in MARKS])
+                found.append([self.engine.add_terminal("value", node)])
+            if others:
+                symbol = self.value(algebra.meaning(constants(algebra, others)))
+                if symbol is not None:
+                    found.append([symbol])
+        except LimitError as error:
+            raise algebra.located(error, term) from None
+        return found
 
     def expand(self, term: int) -> list[list[int]]:
         """Return the productions of a value."""
