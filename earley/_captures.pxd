@@ -60,6 +60,7 @@ cdef class Reading:
     cdef int add_lexeme(self, uint32_t terminal, uint32_t begin, uint32_t stand, uint32_t place) except -1 nogil
     cdef int add(self, uint32_t dot, uint32_t origin, uint32_t place) except -1 nogil
     cdef uint32_t dot_after(self, uint64_t item, uint32_t row, uint32_t begin, uint32_t place) except? 0xFFFFFFFF nogil
+    cdef size_t n_bytes(self) noexcept nogil
     cdef int close(self, uint32_t place) except -1 nogil
     cdef int predict(self, uint32_t symbol, uint32_t place) except -1 nogil
     cdef int stand(self, uint32_t place) except -1 nogil

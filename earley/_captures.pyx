@@ -102,8 +102,6 @@ cdef class Reading:
         self.dots_after = set()
         self.seen = Map()
         self.stands = Sequences("places of a text", 1 << 27)
-        self.stands.limit = min(self.stands.limit, self.meter.most_matcher_bytes // sizeof(uint32_t))
-        self.stands.limited_by = "matcher_bytes"
         for spelled, symbols in tokens:
             for byte in <bytes> spelled:
                 words_push(&self.steps, byte)
@@ -308,7 +306,7 @@ cdef class Reading:
         if exceeds(self.n_items - self.rows.data[place] + 1, self.meter.most_row_items):
             with gil:
                 self.meter.exceeded("row_items", "a row of the parser has more items")
-        if exceeds((self.n_items + 1) * sizeof(uint64_t), self.meter.most_matcher_bytes) or self.n_items == NONE:
+        if self.n_items % 256 == 0 and exceeds(self.n_bytes(), self.meter.most_matcher_bytes) or self.n_items == NONE:
             with gil:
                 self.meter.exceeded("matcher_bytes", "the readings of the text take more memory")
         self.seen.put(key, place + 1)
@@ -316,6 +314,10 @@ cdef class Reading:
         self.items[self.n_items] = key
         self.n_items += 1
         return 0
+
+    cdef size_t n_bytes(self) noexcept nogil:
+        return (self.items_capacity * sizeof(uint64_t) + self.seen.n_bytes() + self.stands.n_bytes()
+                + (self.steps.n + self.rows.n + self.stand_at.n + self.lexemes.n + self.lexeme_starts.n) * sizeof(uint32_t))
 
     cdef int close(self, uint32_t place) except -1 nogil:
         """Complete and predict until the row at `place` does not grow any more."""

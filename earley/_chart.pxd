@@ -143,6 +143,8 @@ cdef class Chart:
     cdef size_t n_checked_continuations
     cdef size_t n_words(self) noexcept nogil
     cdef size_t n_bytes(self) noexcept nogil        # of everything but the histories
+    cdef bint has_room(self) noexcept nogil
+    cdef int look(self) except -1 nogil             # fails if the matcher and its forks take too much memory
     cdef size_t n_words_reached(self) except? 0 nogil
 
     # `mark_learned` marks the entries of the engine's tables to which rows, continuations and positions refer;

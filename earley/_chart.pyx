@@ -52,6 +52,10 @@ from earleymask.earley.errors import LimitError
 cdef enum:
     FEWEST_TABLES = 4           # tables for which there is room at first
     CHART_TABLES = 512          # tables of a chart, until a walk over the whole trie needs MAX_TABLES
+    FEW_STEPS = 16              # steps after which a chart looks at its memory
+    MANY_PAIRS = 64             # live pairs of a position for which it looks at every step
+    MANY_ITEMS = 256            # items of a row for which it looks, too
+    MANY_WORDS = 1 << 12        # words of `popped` after which it looks
     IGNORED = 0xFFFFFFFF        # in `sources`, in place of an outcome: an ignored lexeme
     # Whether a position leads to a sentence, in `sentences`.
     NO_SENTENCE = 0
@@ -79,8 +83,6 @@ cdef class Chart:
         self.rows = Sequences("parser rows", 1 << 27)
         self.positions = Sequences("positions", 1 << 27)
         self.ends = Sequences("ends of lexemes", 1 << 27)
-        for table in (self.continuations, self.rows, self.positions, self.ends):
-            bound(table, self.meter.most_matcher_bytes)
         self.sentences = Map()
         self.collect_at = COLLECT_WORDS
         self.max_tables = CHART_TABLES
@@ -219,6 +221,8 @@ cdef class Chart:
         cdef bint checked = self.rules.has_demanding and not self.has_variables
         self.n_steps += 1
         spend_steps(self.meter, 8 + 16 * n)
+        if n >= MANY_PAIRS or self.n_steps % FEW_STEPS == 0:
+            self.look()
         byteset_fill(same, <uint64_t> -1)
         self.n_pairs = self.sources.n = self.obliged.n = self.arrived.n = 0
         self.barrier = NONE
@@ -765,9 +769,8 @@ cdef class Chart:
                 for i in range(self.popped.data[at + 1]):
                     self.push_item(self.popped.data[at + 2 + 2 * i], self.popped.data[at + 3 + 2 * i])
             self.reduce()
-            if exceeds(self.popped.n * sizeof(uint32_t), self.meter.most_matcher_bytes):
-                with gil:
-                    self.meter.exceeded("matcher_bytes", "what completed symbols lead to takes more memory")
+            if (self.popped.n ^ (self.popped.n + 2 + 2 * (self.n_items - base))) >= MANY_WORDS:
+                self.look()                             # once in so many words
             while self.popped_at.n <= continuation:
                 words_push(&self.popped_at, NONE)
             at = <uint32_t> self.popped.n
@@ -891,6 +894,8 @@ cdef class Chart:
         cdef size_t i
         cdef uint32_t continuation, skeleton
         self.reduce()
+        if self.n_items >= MANY_ITEMS:
+            self.look()
         self.new_epoch()
         self.words.n = self.vector.n = 0
         words_push(&self.words, self.accepts)
@@ -923,11 +928,21 @@ cdef class Chart:
         return (self.continuations.words.n + self.rows.words.n + self.positions.words.n + self.ends.words.n
                 + self.popped.n)
 
+    cdef bint has_room(self) noexcept nogil:
+        return not exceeds(self.n_bytes() + self.histories.n_bytes, self.meter.most_matcher_bytes)
+
+    cdef int look(self) except -1 nogil:
+        if not self.has_room():
+            with gil:
+                self.meter.exceeded("matcher_bytes", "the matcher and its forks take more memory")
+        return 0
+
     cdef size_t n_bytes(self) noexcept nogil:
         return (self.continuations.n_bytes() + self.rows.n_bytes() + self.positions.n_bytes() + self.ends.n_bytes()
                 + self.n_tables * <size_t> 1024
                 + (self.row_after.n + self.popped.n + self.popped_at.n + self.popped_rows.n + self.table_of.n) * sizeof(uint32_t)
-                + self.stamps_capacity * sizeof(uint32_t) + self.n_mask_of * sizeof(Mask*) + self.sentences.n_bytes())
+                + (self.stamps_capacity + self.locals_capacity) * sizeof(uint32_t) + self.n_mask_of * sizeof(Mask*)
+                + (self.items_capacity + self.pairs_capacity) * sizeof(uint64_t) + self.sentences.n_bytes())
 
     cdef int mark(self, uint8_t** marks) except -1 nogil:
         """Set marks[0][p], marks[1][r], marks[2][c] for positions, rows and continuations that some history reaches."""
@@ -1021,8 +1036,10 @@ cdef class Chart:
             free(maps[2])
         self.table_of.n = self.positions.n
         self.ends.clear()
+        rehash(self.ends)
         n_popped = self.popped.n
-        self.row_after.n = self.popped.n = self.popped_at.n = self.popped_rows.n = self.n_mask_of = 0
+        words_free(&self.popped)
+        self.row_after.n = self.popped_at.n = self.popped_rows.n = self.n_mask_of = 0
         self.sentences.clear()
         self.n_checked = self.n_checked_rows = self.n_checked_continuations = 0
         self.flush_tables()
@@ -1094,12 +1111,6 @@ cdef class Chart:
         self.n_checked, self.n_checked_rows = self.positions.n, self.rows.n
         self.n_checked_continuations = self.continuations.n
         return 0
-
-
-cdef int bound(Sequences table, size_t n_bytes) except -1:
-    table.limit = min(table.limit, n_bytes // sizeof(uint32_t))
-    table.limited_by = "matcher_bytes"
-    return 0
 
 
 cdef list words_of(Sequences table, uint32_t entry):

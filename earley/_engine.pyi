@@ -103,12 +103,14 @@ class Engine:
         *,
         nullable: bool = False,
         witness: Iterable[int] | None = None,
+        size: int = 0,
     ) -> int:
         """Add a nonterminal whose productions `expand()` makes when the parser first predicts it.
 
         `expand` returns right-hand sides, of symbols that exist or of terminals and lazy symbols that it adds.
         `nullable` says whether the symbol derives the empty string. Alternatives with unproductive symbols are dropped.
         `witness`: symbols that all derive a string exactly if this one does, if they are known without its productions.
+        `size`: bytes that `expand` holds, beyond the few hundred that each symbol counts for.
         """
 
     def add_capture(
@@ -203,7 +205,8 @@ class Engine:
     def stats(self) -> dict[str, int]:
         """Return how much has been learned about the grammar over all its vocabularies: numbers of things, and bytes.
 
-        `grammar_bytes`: regexes, lexer states and skeletons. `grammar_collections`: how often those that no living
-        matcher needed were dropped. `mask_bytes`: answers and masks; one bound covers them and all else that is
-        remembered for their vocabulary (`Vocabulary.stats`).
+        `grammar_bytes`: regexes, lexer states, skeletons and added symbols, without those of the grammar itself.
+        `grammar_collections`: how often those that no living matcher needed were dropped. `mask_bytes`: answers and
+        masks; one bound covers them and all else that is remembered for their vocabulary
+        (`Vocabulary.stats`).
         """

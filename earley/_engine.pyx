@@ -163,14 +163,15 @@ cdef class Engine:
         self.open_for_changes()
         return self.rules.add_symbol(name, S_NONTERMINAL)
 
-    def add_lazy(self, str name not None, expand, *, nullable=False, witness=None) -> int:
+    def add_lazy(self, str name not None, expand, *, nullable=False, witness=None, size=0) -> int:
         """Add a nonterminal whose productions `expand()` makes when the parser first predicts it.
 
         `expand` returns right-hand sides, of symbols that exist or of terminals and lazy symbols that it adds.
         `nullable` says whether the symbol derives the empty string. Alternatives with unproductive symbols are dropped.
         `witness`: symbols that all derive a string exactly if this one does, if they are known without its productions.
+        `size`: bytes that `expand` holds, beyond the few hundred that each symbol counts for.
         """
-        return self.rules.add_lazy(name, nullable, expand, witness)
+        return self.rules.add_lazy(name, nullable, expand, witness, size)
 
     def add_capture(self, symbol, name, *, end_name=None, body=None, end=None, bint inside=True) -> None:
         """Let `Matcher.captures` report texts of the nonterminal as `name`, if that is not None.
@@ -242,8 +243,8 @@ cdef class Engine:
         self.regexes.meter.holds_lock = False
         self.n_base_nodes = self.regexes.nodes.n
         self.n_base_symbols = self.rules.n_symbols
-        self.rules.most_symbols = max(self.n_base_symbols, self.regexes.meter.most_symbols)
-        self.set_marks()
+        self.n_base_bytes = self.n_learned_bytes()
+        self.allow()
 
     def set_limits(self, limits not None) -> None:
         """Set the `Limits` for matchers from now on."""
@@ -251,10 +252,16 @@ cdef class Engine:
         try:
             self.regexes.meter.use(limits)
             if self.lexer is not None:
-                self.rules.most_symbols = max(self.n_base_symbols, self.regexes.meter.most_symbols)
-                self.set_marks()
+                self.allow()
         finally:
             self.release()
+
+    cdef int allow(self) except -1:
+        """Let the grammar itself not count where a limit bounds what is learned about it."""
+        self.rules.most_symbols = max(self.n_base_symbols, self.regexes.meter.most_symbols)
+        self.regexes.meter.most_grammar_bytes = self.n_base_bytes + self.regexes.meter.limits.grammar_bytes
+        self.set_marks()
+        return 0
 
     cpdef open_for_changes(self):
         if self.lexer is not None:
@@ -288,9 +295,10 @@ cdef class Engine:
     def stats(self) -> dict[str, int]:
         """Return how much has been learned about the grammar over all its vocabularies: numbers of things, and bytes.
 
-        `grammar_bytes`: regexes, lexer states and skeletons. `grammar_collections`: how often those that no living
-        matcher needed were dropped. `mask_bytes`: answers and masks; one bound covers them and all else that is
-        remembered for their vocabulary (`Vocabulary.stats`).
+        `grammar_bytes`: regexes, lexer states, skeletons and added symbols, without those of the grammar itself.
+        `grammar_collections`: how often those that no living matcher needed were dropped. `mask_bytes`: answers and
+        masks; one bound covers them and all else that is remembered for their vocabulary
+        (`Vocabulary.stats`).
         """
         self.acquire()
         try:
@@ -305,8 +313,8 @@ cdef class Engine:
                 "outcomes": self.skeletons.n_outcomes if self.skeletons is not None else 0,
                 "shapes": self.skeletons.shapes.n if self.skeletons is not None else 0,
                 "grammar_collections": self.n_collections,
-                "grammar_bytes": (self.regexes.n_bytes() + self.lexer.n_bytes() + self.skeletons.n_bytes()
-                                  if self.skeletons is not None else self.regexes.n_bytes()),
+                "grammar_bytes": (max(self.n_learned_bytes(), self.n_base_bytes) - self.n_base_bytes
+                                  if self.skeletons is not None else 0),
             }
             for masks in self.masks.values():
                 for name, value in masks.stats().items():
@@ -358,7 +366,7 @@ cdef class Engine:
         return 0
 
     cdef size_t n_learned_bytes(self) noexcept nogil:
-        return self.regexes.n_bytes() + self.lexer.n_bytes() + self.skeletons.n_bytes()
+        return self.skeletons.n_learned_bytes()
 
     cdef bint is_full(self) noexcept nogil:
         """Return whether so much has been learned that a collection is due. The memory is summed at every 16th call
@@ -372,7 +380,8 @@ cdef class Engine:
         """Set when the next collection is due: at three quarters of a limit, or an eighth of it above what is in
         use."""
         cdef Meter meter = self.regexes.meter
-        self.collect_bytes = max(meter.most_grammar_bytes // 4 * 3, self.n_learned_bytes() + meter.most_grammar_bytes // 8 + 1)
+        cdef size_t most = meter.most_grammar_bytes - self.n_base_bytes
+        self.collect_bytes = max(self.n_base_bytes + most // 4 * 3, self.n_learned_bytes() + most // 8 + 1)
         self.collect_states = max(meter.most_lexer_states // 4 * 3, self.lexer.states.n + meter.most_lexer_states // 8 + 1)
         self.collect_nodes = max(meter.most_regex_nodes // 4 * 3, self.regexes.nodes.n + meter.most_regex_nodes // 8 + 1)
         return 0

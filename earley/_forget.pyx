@@ -87,7 +87,7 @@ cdef bint has_room(Engine engine, Collection marks, list charts) except -1:
     """Return whether the marked things take at most half of each limit."""
     cdef Meter meter = engine.regexes.meter
     cdef Chart chart
-    cdef size_t i, n_states = 0, n_nodes = 0, n_words = 0
+    cdef size_t i, n_states = 0, n_nodes = 0, n_words = 0, n_bytes
     for i in range(engine.lexer.states.n):
         n_states += marks.states[i]
     for i in range(engine.regexes.nodes.n):
@@ -98,10 +98,12 @@ cdef bint has_room(Engine engine, Collection marks, list charts) except -1:
         if marks.skeletons[i]:
             n_words += 4 + engine.skeletons.skeletons.starts[i + 1] - engine.skeletons.skeletons.starts[i]
     for chart in charts:
-        if chart.n_words() * sizeof(uint32_t) > meter.most_matcher_bytes // 2:
+        # Without their positions, histories are no smaller.
+        if chart.n_bytes() > (meter.most_matcher_bytes - min(meter.most_matcher_bytes, chart.histories.n_bytes)) // 2:
             return False
+    n_bytes = n_words * sizeof(uint32_t) + n_states * STATE_BYTES + engine.rules.n_bytes()
     return (n_states <= meter.most_lexer_states // 2 and n_nodes <= meter.most_regex_nodes // 2
-            and n_words * sizeof(uint32_t) + n_states * STATE_BYTES <= meter.most_grammar_bytes // 2)
+            and n_bytes <= engine.n_base_bytes + (meter.most_grammar_bytes - engine.n_base_bytes) // 2)
 
 
 cdef class Collection:

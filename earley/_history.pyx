@@ -169,6 +169,8 @@ cdef void history_cut(Histories* histories, History* history, size_t n_tokens) n
         block.n_users += 1
         release(histories, history.last)
         history.last = block
+    if block.n_users == 1:
+        block.n = history.n                     # only this history had the entries after this one
 
 
 cdef const uint32_t* history_notes(History* history, size_t* n) noexcept nogil:

@@ -89,9 +89,8 @@ cdef class Lexer:
         cdef size_t i, n = sequence_length(self.states, state)
         cdef uint32_t terminal, node, target, index
         cdef ByteSet same
-        if exceeds(self.n_bytes() + self.regexes.n_bytes(), self.regexes.meter.most_grammar_bytes):
-            with gil:
-                self.regexes.meter.exceeded("grammar_bytes", "the terminals take more memory")
+        self.regexes.meter.lexer_bytes = self.n_bytes()
+        self.regexes.look()
         self.regexes.meter.derivations = self.regexes.meter.most_derivations
         byteset_fill(&same, <uint64_t> -1)
         self.moved.n = 0                # not self.pairs: `state` uses that
@@ -258,6 +257,7 @@ cdef class Lexer:
             self.accepted_starts[i + 1] = self.accepted.n
         memset(self.table, 0xFF, <size_t> self.states.n * 256 * sizeof(uint32_t))
         rehash(self.states)
+        self.regexes.meter.lexer_bytes = self.n_bytes()
 
     cdef bint half_full(self) noexcept nogil:
         return self.states.n >= self.regexes.meter.most_lexer_states // 2

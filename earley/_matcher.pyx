@@ -132,6 +132,8 @@ cdef class Matcher:
             position = self.chart.initial()
         except LimitError as error:
             self.make_room(error)
+            position = UNKNOWN
+        if position == UNKNOWN:
             position = self.chart.initial()
         self.history = history_begin(&self.chart.histories, position)
         return 0
@@ -160,6 +162,7 @@ cdef class Matcher:
     def walk_bitmask(self, row) -> None:
         """Do the same as `fill_bitmask` by a walk over the whole trie: slow, the reference for tests."""
         cdef Py_buffer buffer
+        cdef bint is_done = False
         open_row(row, &buffer, self.trie.n_words, self.trie.n_tokens)
         try:
             memset(buffer.buf, 0, buffer.len)
@@ -168,8 +171,10 @@ cdef class Matcher:
                 self.tidy()
                 try:
                     self.walk_mask(self.position(), <uint32_t*> buffer.buf)
+                    is_done = True
                 except LimitError as error:
                     self.make_room(error)
+                if not is_done:
                     memset(buffer.buf, 0, buffer.len)
                     self.walk_mask(self.position(), <uint32_t*> buffer.buf)
                 if DEBUG:
@@ -208,7 +213,8 @@ cdef class Matcher:
                 try:
                     mask = self.find_mask(self.position())
                 except LimitError as error:
-                    self.make_room(error)
+                    self.make_room(error)           # the error refers to what the call has made: it is dropped here
+                if mask == NULL:
                     mask = self.find_mask(self.position())
             if mask.bits != NULL:
                 memcpy(words, mask.bits, n_bytes)
@@ -224,7 +230,7 @@ cdef class Matcher:
     cdef Mask* find_mask(self, uint32_t position) except NULL:
         cdef Masks masks = self.masks
         cdef Answers answers = masks.answers
-        cdef Mask* mask
+        cdef Mask* mask = NULL
         cdef uint64_t n_answered = answers.n_answered, n_made = masks.n_unions_made, n_built = answers.parts.n_built
         cdef uint64_t n_rests = answers.parts.rests.n_made, n_nodes = answers.n_nodes
         cdef uint32_t n_states = answers.lexer.states.n
@@ -246,6 +252,8 @@ cdef class Matcher:
         except LimitError as error:
             if error.limit == "seconds":
                 raise
+            mask = NULL
+        if mask == NULL:
             # Too much work, or too much to remember: the work of the walk is bounded, and it remembers no answers.
             words = np.zeros(self.trie.n_words + 1, dtype=np.uint32)
             self.walk_mask(position, &words[0])
@@ -318,7 +326,7 @@ cdef class Matcher:
             return False
         if self.budgets is None:
             position = self.looked_up(token)
-            if position != DEAD:
+            if position != DEAD and (not self.needs_block() or self.chart.has_room()):
                 self.push(token, position)
                 return True
         self.acquire()
@@ -328,6 +336,8 @@ cdef class Matcher:
                 position = self.following(token)
             except LimitError as error:
                 self.make_room(error)
+                position = UNKNOWN
+            if position == UNKNOWN:
                 position = self.following(token)
             if position == DEAD:
                 return False
@@ -387,6 +397,8 @@ cdef class Matcher:
     cdef uint32_t following(self, uint32_t token) except? 0xFFFFFFFF:
         cdef uint32_t before = self.position(), position = self.after(before, token)
         cdef size_t start, n
+        if position != DEAD and self.needs_block():
+            self.chart.look()
         if self.budgets is None or position == DEAD:
             return position
         start = self.trie.token_offsets[token]
@@ -449,6 +461,10 @@ cdef class Matcher:
             if position == DEAD or position == UNKNOWN:
                 return DEAD
         return position
+
+    cdef bint needs_block(self) noexcept nogil:
+        """Return whether the next token takes more than what has been allocated."""
+        return self.history.n != self.history.last.n or self.history.n == self.history.last.capacity
 
     cdef int push(self, uint32_t token_id, uint32_t position) except -1:
         cdef History* history = self.history
@@ -538,6 +554,12 @@ cdef class Matcher:
         other.token_ids = self.token_ids
         other.budgets = self.budgets
         history_sweep(&self.chart.histories)
+        if not self.chart.has_room():
+            try:
+                self.chart.look()
+            except LimitError as error:
+                self.make_room(error)
+            self.chart.look()
         other.history = history_fork(&self.chart.histories, self.history)
         return other
 
@@ -584,7 +606,7 @@ cdef class Matcher:
                 return self.force()
             except LimitError as error:
                 self.make_room(error)
-                return self.force()
+            return self.force()
         finally:
             self.release()
 
@@ -685,7 +707,7 @@ cdef class Matcher:
                 return find_captures(self.engine, tokens, n_least)
             except LimitError as error:
                 self.make_room(error)
-                return find_captures(self.engine, tokens, n_least)
+            return find_captures(self.engine, tokens, n_least)
         finally:
             self.release()
 

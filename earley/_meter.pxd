@@ -23,24 +23,37 @@ cdef class Meter:
     cdef int64_t most_ns        # nanoseconds that a call may take
     cdef int64_t derivations    # regex nodes that may still be computed for this byte
     cdef list kept, circular    # of a loading: see `keep`
+    cdef int64_t most_taken     # bytes that `take` may count; NO_LIMIT: it counts for the meter around this one
+    cdef uint32_t n_entered     # calls of `enter` without their `leave`
+    cdef PyObject* around       # what `bearer` was before the first of them,
+    cdef int64_t taken_around   # and what `take` had counted for it
     cdef readonly object limits
     # Fields of `limits`, for loops without the GIL:
     cdef int64_t most_derivations
     cdef uint32_t most_symbols
     cdef uint32_t most_lexer_states, most_regex_nodes, most_row_items
-    cdef size_t most_grammar_bytes, most_matcher_bytes
+    cdef size_t most_grammar_bytes      # with those of the grammar itself, once its engine is finished
+    cdef size_t most_matcher_bytes
+    # Bytes learned about the grammar, as they were when last counted:
+    cdef size_t regex_bytes, lexer_bytes, skeleton_bytes, rule_bytes
 
     cdef int use(self, object limits) except -1
     cdef int look(self) except -1 nogil
     cdef int look_at_clock(self) except -1 nogil
     cdef int exceeded(self, str limit, str what) except -1
     cdef int exceed_time(self) except -1
+    cdef int exceed_bytes(self) except -1
     cdef int fail(self) except -1 nogil
 
 
 # Whether the check of a limit that asks must fail (see `fail_checks`).
 cdef bint must_fail() noexcept nogil
 
+# Count bytes that this thread is about to take for what it loads, or gives back (if negative), before it does so. Raises
+# LimitError, and counts nothing, if that is more than it may take. `take_here` and `give_back` need no lock.
+cpdef int take(int64_t n_bytes) except -1
+cdef int take_here(size_t n_bytes) except -1 nogil
+cdef void give_back(size_t n_bytes) noexcept nogil
 cpdef int tick() except -1
 cdef int take_turn() except -1
 cdef int pause() except -1 nogil
@@ -62,6 +75,10 @@ cdef class Loading:
     cdef Meter meter
     cdef int64_t most_ns        # nanoseconds that it may take, with those in which what has been loaded is freed
     cdef object around          # the meter that `tick` looks at after the block; None: no meter
+
+
+cdef inline size_t learned_bytes(Meter meter) noexcept nogil:
+    return meter.regex_bytes + meter.lexer_bytes + meter.skeleton_bytes + meter.rule_bytes
 
 
 # To be called at the beginning of a call.

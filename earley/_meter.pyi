@@ -6,6 +6,13 @@ from .limits import Limits
 
 R = TypeVar("R")
 
+def take(n_bytes: int) -> int:
+    """Count so many bytes that what this thread loads is about to take, or gives back if the number is negative.
+
+    Raise LimitError, and count nothing, if that is more than `Limits.load_bytes` allows. The tables of the core that
+    grow count themselves. The loaders estimate the size of objects of Python.
+    """
+
 def tick() -> int:
     """Let other threads and the handlers of signals run if a millisecond has passed since they did. Raise LimitError if
     what this thread loads takes longer than its limit.
@@ -38,6 +45,7 @@ class Loading:
     could run. So each block that has begun to count ends it, whatever such a handler raises.
     """
 
+    taken: Final[int]
     kept: Final[list[object]]
     """What `keep` has been called with."""
     circular: Final[list[object]]

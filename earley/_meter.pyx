@@ -55,6 +55,9 @@ cdef extern from *:
     static EARLEYMASK_OF_THREAD long long earleymask_next_turn = 0;
     static EARLEYMASK_OF_THREAD PyObject *earleymask_current = NULL;
     static EARLEYMASK_OF_THREAD size_t earleymask_own_waiting = 0;
+    static EARLEYMASK_OF_THREAD long long earleymask_taken = 0;
+    static EARLEYMASK_OF_THREAD long long earleymask_most_taken = -1;
+    static EARLEYMASK_OF_THREAD PyObject *earleymask_bearer = NULL;
     """
     # Nanoseconds of a monotonic clock, never 0.
     int64_t now "earleymask_now"() noexcept nogil
@@ -65,6 +68,11 @@ cdef extern from *:
     PyObject* current "earleymask_current"
     # Of this thread: its part of `n_waiting`.
     size_t own_waiting "earleymask_own_waiting"
+    # Of this thread: the meter for which `take` counts (borrowed; NULL: none), the bytes that it has counted, and the most
+    # that it may count (-1: there is no such meter).
+    PyObject* bearer "earleymask_bearer"
+    int64_t taken_bytes "earleymask_taken"
+    int64_t most_taken_bytes "earleymask_most_taken"
 
 
 # Loadings for which full garbage collections wait, since when, and the thresholds of the collector before.
@@ -81,6 +89,7 @@ cdef class Meter:
         start(self)
         self.most_ns = self.derivations = NO_LIMIT      # until its grammar is finished
         self.holds_lock = True
+        self.most_taken = NO_LIMIT
 
     cdef int use(self, object limits) except -1:
         self.limits = limits
@@ -91,7 +100,7 @@ cdef class Meter:
         self.most_lexer_states = min(limits.lexer_states, 0xFFFFFFF0)
         self.most_regex_nodes = min(limits.regex_nodes, 0xFFFFFFF0)
         self.most_row_items = min(limits.row_items, 0xFFFFFFF0)
-        self.most_grammar_bytes = limits.grammar_bytes
+        self.most_grammar_bytes = NO_LIMIT              # until the grammar is finished: see `Engine.allow`
         self.most_matcher_bytes = limits.matcher_bytes
         return 0
 
@@ -121,6 +130,11 @@ cdef class Meter:
         if self.what:
             return self.exceeded("load_seconds", f"{self.what} takes longer")
         return self.exceeded("seconds", "the call takes longer")
+
+    cdef int exceed_bytes(self) except -1:
+        if self.what:
+            return self.exceeded("load_bytes", f"{self.what} takes more memory")
+        return self.exceeded("grammar_bytes", "what the text adds to the grammar takes more memory")
 
     cdef int fail(self) except -1 nogil:
         with gil:
@@ -163,6 +177,35 @@ def fail_checks(after, *, lasting=False) -> int:
     LASTING = lasting
     n_failed, CHECKS_FAILED = CHECKS_FAILED, 0
     return n_failed
+
+
+cpdef int take(int64_t n_bytes) except -1:
+    """Count so many bytes that what this thread loads is about to take, or gives back if the number is negative.
+
+    Raise LimitError, and count nothing, if that is more than `Limits.load_bytes` allows. The tables of the core that
+    grow count themselves. The loaders estimate the size of objects of Python.
+    """
+    if n_bytes >= 0:
+        return take_here(n_bytes)
+    give_back(-n_bytes)
+    return 0
+
+
+cdef int take_here(size_t n_bytes) except -1 nogil:
+    global taken_bytes
+    if most_taken_bytes < 0:
+        return 0
+    if exceeds(taken_bytes + n_bytes, most_taken_bytes):
+        with gil:
+            return (<Meter> bearer).exceed_bytes()
+    taken_bytes += n_bytes
+    return 0
+
+
+cdef void give_back(size_t n_bytes) noexcept nogil:
+    global taken_bytes
+    if most_taken_bytes >= 0:                       # what was taken before the loading may be given back in it
+        taken_bytes = max(taken_bytes - <int64_t> n_bytes, 0)
 
 
 cpdef int tick() except -1:
@@ -295,6 +338,7 @@ cdef class Loading:
         self.most_ns = nanoseconds(limits.load_seconds)
         self.meter.most_ns = self.most_ns // 11 * 10        # the rest is for freeing what has been loaded
         self.meter.what = what
+        self.meter.most_taken = limits.load_bytes
         self.meter.kept = []
         self.meter.circular = []
         self.around = None
@@ -313,6 +357,11 @@ cdef class Loading:
     def kept(self):
         """What `keep` has been called with."""
         return self.meter.kept
+
+    @property
+    def taken(self):
+        """Bytes that `take` has counted. To be read within the block, and not within another one in it."""
+        return taken_bytes
 
     @property
     def circular(self):
@@ -346,18 +395,30 @@ cdef class Loading:
 
 cdef object enter(Meter meter):
     """Let `tick` look at this meter in this thread. Return what `leave` needs afterwards."""
-    global current
+    global current, bearer, taken_bytes, most_taken_bytes
     around = None if current == NULL else <object> current
     Py_INCREF(meter)
     Py_XDECREF(current)
     current = <PyObject*> meter
+    meter.n_entered += 1
+    if meter.n_entered == 1 and meter.most_taken != NO_LIMIT:
+        meter.around = bearer
+        meter.taken_around = taken_bytes
+        bearer = current
+        taken_bytes = 0
+        most_taken_bytes = meter.most_taken
     return around
 
 
 cdef int leave(object around) except -1:
     """Let `tick` look at the meter that it looked at before; `around` is what `enter` has returned."""
-    global current
+    global current, bearer, taken_bytes, most_taken_bytes
     cdef PyObject* meter = current
+    (<Meter> meter).n_entered -= 1
+    if (<Meter> meter).n_entered == 0 and bearer == meter:
+        bearer = (<Meter> meter).around
+        taken_bytes += (<Meter> meter).taken_around     # what is loaded within a loading is part of it
+        most_taken_bytes = (<Meter> bearer).most_taken if bearer != NULL else -1
     current = NULL
     if around is not None:
         Py_INCREF(around)

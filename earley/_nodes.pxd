@@ -143,6 +143,7 @@ cdef class Nodes:
     cdef uint32_t least_length(self, uint32_t node, uint32_t room) except? 0xFFFFFFFF nogil
     cdef uint32_t note_length(self, uint32_t node, uint32_t length) except? 0xFFFFFFFF nogil
     cdef size_t n_bytes(self) noexcept nogil
+    cdef int look(self) except -1 nogil     # fails if what was learned about the grammar takes too much memory
     # `mark` marks the nodes to which marked nodes refer; `collect` drops all others and all edges, and numbers the rest
     # anew.
     cdef void mark(self, uint8_t* marks) noexcept nogil

@@ -11,7 +11,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdlib cimport free
 
 from earleymask.earley._choices cimport have_ended, least_left
-from earleymask.earley._meter cimport exceeds, spend_steps
+from earleymask.earley._meter cimport exceeds, learned_bytes, spend_steps
 from earleymask.earley._multiples cimport is_multiple
 from earleymask.earley._tables cimport (
     NONE, byteset_and, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, sort_words, words_extend, words_free,
@@ -100,7 +100,16 @@ cdef class Nodes:
             self.depths[node] = depth
             self.flags[node] = self.flags_of(words, n)
             self.first_edge[node] = NONE
+            if node % 256 == 0:
+                self.look()
         return node
+
+    cdef int look(self) except -1 nogil:
+        self.meter.regex_bytes = self.n_bytes()
+        if exceeds(learned_bytes(self.meter), self.meter.most_grammar_bytes):
+            with gil:
+                self.meter.exceeded("grammar_bytes", "the terminals take more memory")
+        return 0
 
     cdef uint16_t depth_of(self, const uint32_t* words, size_t n) noexcept nogil:
         """Return how deep `derive` recurses into the node with these words.

@@ -46,6 +46,7 @@ cdef class Rules:
     cdef Words dots
     cdef Words ignored              # ignored terminals, ascending
     cdef readonly list names        # of the symbols
+    cdef size_t held_bytes          # what the functions of lazy symbols hold, as far as the front end has told it
     cdef dict expansions            # lazy symbol -> callable that makes its productions
     cdef dict witnesses             # lazy symbol -> [sequence of symbols]: it derives a string exactly if all of them do
     cdef dict productive            # lazy symbol -> whether it derives a string; missing: not known
@@ -62,6 +63,7 @@ cdef class Rules:
     cdef uint32_t start             # dotted rule "-> . start"
     cdef uint32_t mark              # dotted rule of marks (`_template`), before a symbol that nothing scans
 
+    cdef size_t n_bytes(self) noexcept nogil
     cdef uint32_t add_symbol(self, str name, uint8_t kind, bint nullable=*, uint32_t node=*,
                              bint ignored=*) except? 0xFFFFFFFF
     cdef uint32_t add_production(self, lhs, rhs) except? 0xFFFFFFFF

@@ -13,12 +13,17 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from earleymask.earley._large cimport untrack
-from earleymask.earley._meter cimport enter, exceeds, leave, tick
+from earleymask.earley._meter cimport NO_LIMIT, enter, exceeds, learned_bytes, leave, take_here, tick
 from earleymask.earley._tables cimport NONE, reserve, words_free, words_push
 from earleymask.trie._memory cimport malloc
 
 from earleymask.earley.errors import LimitError
 from earleymask.trie.errors import shortened
+
+cdef enum:
+    # Estimates, with what the front end keeps of them:
+    SYMBOL_BYTES = 500
+    PRODUCTION_BYTES = 100
 
 MAX_LAZY_PROOF = 10_000     # lazy symbols that may be expanded to prove one productive; beyond this the call fails
 
@@ -50,6 +55,7 @@ cdef class Rules:
         if exceeds(<size_t> symbol + 1, self.most_symbols):
             raise LimitError(f"texts have added more symbols than the limit symbols={self.most_symbols} allows; load the "
                              "grammar again, or give it limits=Limits(symbols=...)", limit="symbols")
+        take_here(SYMBOL_BYTES)
         reserve(<void**> &self.symbols, &self.symbols_capacity, symbol + 1, sizeof(Symbol))
         self.symbols[symbol] = Symbol(kind, nullable, ignored, False, PLAIN, False, node, NONE, NONE, NONE, NONE)
         self.n_symbols += 1
@@ -58,8 +64,14 @@ cdef class Rules:
             words_push(&self.ignored, symbol)
         return symbol
 
-    def add_lazy(self, str name, bint nullable, expand, witness) -> int:
+    cdef size_t n_bytes(self) noexcept nogil:
+        return (self.held_bytes + self.n_symbols * <size_t> SYMBOL_BYTES + self.n_productions * sizeof(Production)
+                + self.dots.n * sizeof(uint32_t))
+
+    def add_lazy(self, str name, bint nullable, expand, witness, size_t size) -> int:
+        take_here(size)
         symbol = self.add_symbol(name, S_LAZY, nullable)
+        self.held_bytes += size
         self.expansions[symbol] = expand
         if witness is not None:
             if witness:
@@ -71,6 +83,7 @@ cdef class Rules:
     cdef uint32_t add_production(self, lhs, rhs) except? 0xFFFFFFFF:
         cdef uint32_t production = self.n_productions, start = <uint32_t> self.dots.n
         cdef Symbol* left
+        take_here(PRODUCTION_BYTES)
         rhs = tuple(rhs)                                    # code of the caller runs now, not below
         if len(<tuple> rhs) > 0xFFF:
             untrack(rhs)
@@ -220,8 +233,14 @@ cdef class Rules:
         return 0
 
     cdef object begin(self):
+        cdef Meter meter = self.meter
+        cdef size_t learned
+        meter.rule_bytes = self.n_bytes()
+        learned = learned_bytes(meter)
         self.n_expanding += 1
-        self.meter.holds_lock = True
+        meter.holds_lock = True
+        if meter.most_grammar_bytes < NO_LIMIT:         # the grammar is finished
+            meter.most_taken = max(meter.most_grammar_bytes, learned) - learned
         return enter(self.meter)
 
     cdef int end(self, object around) except -1:

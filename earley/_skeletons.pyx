@@ -198,7 +198,7 @@ cdef class Skeletons:
         cdef size_t n_reach = (n_kernel + 31) // 32
         cdef size_t size = (sizeof(Closure) + n_waiters * sizeof(Item) + n_scans * sizeof(Scan)
                             + (n_predicted * (3 + n_reach) + 1) * sizeof(uint32_t))
-        if exceeds(self.closure_bytes + size, self.lexer.regexes.meter.most_grammar_bytes):
+        if exceeds(self.n_learned_bytes() + size, self.lexer.regexes.meter.most_grammar_bytes):
             with gil:
                 self.lexer.regexes.meter.exceeded("grammar_bytes", "what may come next takes more memory")
         cdef char* block = <char*> malloc(size)
@@ -539,9 +539,13 @@ cdef class Skeletons:
         return (self.skeletons.n_bytes() + self.shapes.n_bytes() + self.transitions.n_bytes() + self.closure_bytes
                 + (self.outcomes.n + self.shape_origins.n + self.shape_outcomes.n) * sizeof(uint32_t))
 
+    cdef size_t n_learned_bytes(self) noexcept nogil:
+        return self.n_bytes() + self.lexer.n_bytes() + self.lexer.regexes.n_bytes() + self.rules.n_bytes()
 
     cdef int look(self) except -1 nogil:
-        if exceeds(self.n_bytes() + self.lexer.n_bytes() + self.lexer.regexes.n_bytes(), self.lexer.regexes.meter.most_grammar_bytes):
+        self.lexer.regexes.meter.skeleton_bytes = self.n_bytes()
+        self.lexer.regexes.meter.rule_bytes = self.rules.n_bytes()
+        if exceeds(self.n_learned_bytes(), self.lexer.regexes.meter.most_grammar_bytes):
             with gil:
                 self.lexer.regexes.meter.exceeded("grammar_bytes", "the rows of the parser take more memory")
         return 0
@@ -576,6 +580,8 @@ cdef class Skeletons:
         self.transitions.clear()
         self.outcomes.n = self.n_base_outcomes
         self.closure_bytes = self.n_closures = self.n_outcomes = 0
+        self.lexer.regexes.meter.skeleton_bytes = self.n_bytes()
+        self.lexer.regexes.meter.rule_bytes = self.rules.n_bytes()
         return 0
 
 

@@ -105,7 +105,6 @@ cdef class Sequences:
     cdef readonly uint32_t n        # entries
     cdef str what                   # names the table in a LimitError
     cdef size_t limit               # words that it may hold
-    cdef str limited_by             # the field of `Limits` that sets the limit, or ""
 
     # Return the id of this content, which is entered if it is new. `data` must not point into this table.
     cdef uint32_t intern(self, const uint32_t* data, size_t n) except? 0xFFFFFFFF nogil

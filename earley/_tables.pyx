@@ -6,7 +6,7 @@ Not here: what the words mean. `_nodes`, `_lexer`, `_skeletons` and `_chart` say
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memmove, memset
 
-from earleymask.earley._meter cimport exceeds, pause
+from earleymask.earley._meter cimport exceeds, give_back, pause, take_here
 from earleymask.trie._memory cimport calloc, malloc, realloc, shrunk
 
 from earleymask.earley.errors import LimitError
@@ -26,6 +26,7 @@ cdef int reserve(void** memory, size_t* capacity, size_t needed, size_t item_siz
     if new_capacity > (<size_t> -1) // 2 // item_size:
         with gil:
             raise MemoryError(f"{new_capacity} items of {item_size} bytes")
+    take_here((new_capacity - capacity[0]) * item_size)
     grown = realloc(memory[0], new_capacity * item_size)
     if grown == NULL:
         with gil:
@@ -45,6 +46,7 @@ cdef int words_extend(Words* words, const uint32_t* data, size_t n) except -1 no
 
 
 cdef void words_free(Words* words) noexcept nogil:
+    give_back(words.capacity * sizeof(uint32_t))
     free(words.data)
     words.data = NULL
     words.n = words.capacity = 0
@@ -61,9 +63,7 @@ cdef inline uint32_t hash_words(const uint32_t* data, size_t n) noexcept nogil:
 
 
 cdef object full(Sequences table):
-    way_out = f", or give it limits=Limits({table.limited_by}=...)" if table.limited_by else ""
-    return LimitError(f"{table.what}: more than {4 * table.limit} bytes of memory; simplify the grammar{way_out}",
-                      limit=table.limited_by)
+    return LimitError(f"{table.what}: more than {4 * table.limit} bytes of memory; simplify the grammar")
 
 
 cdef class Sequences:
@@ -71,7 +71,6 @@ cdef class Sequences:
 
     def __cinit__(self, str what, size_t limit=1 << 28):
         self.what = what
-        self.limited_by = ""
         self.limit = limit
         reserve(<void**> &self.starts, &self.starts_capacity, 16, sizeof(size_t))
         self.starts[0] = 0
@@ -137,6 +136,7 @@ cdef inline size_t find_slot(Sequences table, uint32_t h, const uint32_t* data, 
 
 
 cdef void sequences_free(Sequences table) noexcept nogil:
+    give_back(table.starts_capacity * sizeof(size_t) + (table.hashes_capacity + table.n_slots) * sizeof(uint32_t))
     words_free(&table.words)
     free(table.starts)
     free(table.hashes)
@@ -145,6 +145,7 @@ cdef void sequences_free(Sequences table) noexcept nogil:
 
 cdef int sequences_rehash(Sequences table) except -1 nogil:
     cdef size_t n_slots = table.n_slots * 4, slot
+    take_here((n_slots - table.n_slots) * sizeof(uint32_t))
     cdef uint32_t* slots = <uint32_t*> calloc(n_slots, sizeof(uint32_t))
     cdef uint32_t entry
     if slots == NULL:
@@ -215,6 +216,7 @@ cdef class Map:
         map_allocate(self, 64)
 
     def __dealloc__(self):
+        give_back((self.n_slots - 64) * sizeof(Slot))
         free(self.slots)
 
     cdef uint32_t get(self, uint64_t key) noexcept nogil:
@@ -231,6 +233,7 @@ cdef class Map:
         if self.n * 2 >= self.n_slots:
             before = self.slots
             n_slots = self.n_slots
+            take_here(3 * n_slots * sizeof(Slot))
             map_allocate(self, n_slots * 4)
             for i in range(n_slots):
                 if before[i].value != NONE:

@@ -36,9 +36,10 @@ class Limits:
             bytes of texts.
         derivations: regex nodes computed for one byte of text.
         row_items: different items of one row of the parser: ways in which the text may continue.
-        grammar_bytes: memory for what all matchers of a grammar have learned about it, masks excluded.
-        matcher_bytes: memory for each table of a matcher and its forks, such as those of rows, continuations and
-            positions.
+        load_bytes: memory that loading a grammar may take. Objects of Python count by estimates.
+        grammar_bytes: memory for what all matchers of a grammar have learned about it, and for symbols that texts have
+            added; the grammar itself and masks do not count.
+        matcher_bytes: memory of a matcher and its forks together: their tokens, rows, continuations and positions.
         load_seconds: time that loading a grammar may take, from the call to its end.
         seconds: time that one call of a matcher may take. Both are processor time of the calling thread, so waiting for
             other threads or the interpreter's lock does not count.
@@ -57,8 +58,9 @@ class Limits:
     regex_nodes: int = 1 << 22
     derivations: int = 1 << 22
     row_items: int = 1 << 17
-    grammar_bytes: int = 512 * MiB
-    matcher_bytes: int = 512 * MiB
+    load_bytes: int = 256 * MiB
+    grammar_bytes: int = 64 * MiB
+    matcher_bytes: int = 64 * MiB
     load_seconds: float = 2.0
     seconds: float = 1.0
 
@@ -74,8 +76,11 @@ class Limits:
 
     @classmethod
     def trusted(cls) -> Limits:
-        """Return limits for grammars of your own that are large: 30 seconds for a load and for a call of a matcher."""
-        return cls(load_seconds=30.0, seconds=30.0)
+        """Return limits for grammars of your own that are large: 30 seconds and 4 GiB for a load, 30 seconds for a call
+        of a matcher, 512 MiB for what is learned about a grammar, and as much for a matcher with its forks."""
+        return cls(
+            load_bytes=4096 * MiB, grammar_bytes=512 * MiB, matcher_bytes=512 * MiB, load_seconds=30.0, seconds=30.0
+        )
 
     def __repr__(self) -> str:
         """Show what differs from the default: all fields would fill five lines of `help` for each function that takes

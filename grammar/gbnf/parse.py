@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import re
 
-from ...earley._meter import keep, tick
+from ...earley._meter import keep, take, tick
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError
 from ..loading import PIECE
 from ..regex import codepoints
-from ..regex.ast import Chars, Literal
+from ..regex.ast import RANGE_BYTES, Chars, Literal
 from ..source import BYTE_ORDER_MARK, SourceText
 from .tree import Choice, Definition, Node, Reference, Repeat, Sequence, Text, Token
 
@@ -76,6 +76,10 @@ def parse(source: SourceText, limits: Limits = DEFAULT) -> list[Definition]:
 def syntax_errors(source: SourceText, limits: Limits = DEFAULT) -> list[GrammarError]:
     """Return the syntax errors of a text, at most MAX_ERRORS. After each, parsing continues at the next rule."""
     return _Parser(source, limits).errors()
+
+
+NODE_BYTES = 300
+"""Memory of a node of the tree, and of what is made of it: an estimate."""
 
 
 class _Parser:
@@ -142,6 +146,7 @@ class _Parser:
         lines = False
         while True:
             tick()
+            take(NODE_BYTES)
             start = self.at
             char = text[start] if start < self.end else ""
             node: Node
@@ -350,6 +355,7 @@ class _Parser:
                 raise self.source.error("this class of characters does not end", start, "write \\] for a bracket in it")
             if self.text[at] == "]":
                 break
+            take(RANGE_BYTES)
             first = last = self.character()
             if self.text.startswith("-", self.at) and not self.text.startswith("-]", self.at):
                 self.at += 1

@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...earley._meter import tick
+from ...earley._meter import take, tick
 from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
 from ..json.numbers import RESTRICTED
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
     from .shapes import ArrayShape, Values
     from .terms import Loader
+
+
+STATE_BYTES = 300
+"""Memory of a state of an array: an estimate. Each value that must not come again takes about 100 bytes more."""
+RULES_BYTES = 1000
+"""Memory of what is known of one shape of array: an estimate."""
 
 
 class State:
@@ -75,6 +81,7 @@ class ArrayRules:
     """The symbols of one shape of array."""
 
     def __init__(self, loader: Loader, shape: ArrayShape, origin: int) -> None:
+        take(RULES_BYTES)
         self.loader = loader
         self.shape = shape
         self.origin = origin  # see `SchemaLoader.scalar`
@@ -121,7 +128,10 @@ class ArrayRules:
             is_done = state.length >= self.shape.least and not self.shape.contains and self.shape.unique != REPEATS
             is_done = is_done or self.is_endless
             symbol = self.known[state] = self.loader.engine.add_lazy(
-                "items", partial(self.expand, self.productions, state), witness=() if is_done else self.witness(state)
+                "items",
+                partial(self.expand, self.productions, state),
+                witness=() if is_done else self.witness(state),
+                size=STATE_BYTES + 100 * len(state.used),
             )
         return symbol
 

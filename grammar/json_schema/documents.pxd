@@ -2,7 +2,7 @@
 
 cimport cython
 
-from earleymask.earley._meter cimport tick
+from earleymask.earley._meter cimport take, tick
 from earleymask.grammar.json_schema.tree cimport Document, Place, Resource, counted
 
 # Kinds of values, imported from keywords.
@@ -16,6 +16,7 @@ cdef class Documents:
     cdef object _registry
     cdef dict _by_uri
     cdef dict _embedded
+    cdef object _limits
     cdef dict _targets
     cdef dict _twice
     cdef dict _places

@@ -16,7 +16,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...earley._meter import keep, tick
+from ...earley._meter import keep, take, tick
+from ...earley.limits import DEFAULT
 from ..errors import GrammarError, GrammarLimitError, shown_pointer
 from .keywords import (
     ANY,
@@ -54,6 +55,7 @@ from .tree import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ...earley.limits import Limits
     from ..json.strings import Own
     from .tree import Scope
 
@@ -62,6 +64,9 @@ if TYPE_CHECKING:
 
 _NO_KEYWORDS: dict[str, Any] = {}
 """Those of True and False."""
+
+PLACE_BYTES = 500
+"""Memory of a place, its path, and its entries in tables of all places: an estimate."""
 
 _REGISTRY_HINT = "a registry maps URIs to schemas: dicts, True or False (of a JSON text what json.loads makes of it)"
 
@@ -81,6 +86,7 @@ class Documents:
         "_draft",
         "_elsewhere",
         "_embedded",
+        "_limits",
         "_places",
         "_registry",
         "_root",
@@ -101,17 +107,19 @@ class Documents:
         registry: Registry | None = None,
         remote: dict[str, Any] | None = None,
         own: Own | None = None,
+        limits: Limits = DEFAULT,
     ) -> None:
         """`schema`: a dict of JSON values, or a bool. `draft`: for schemas without `$schema`.
 
         `registry`: a mapping from URIs to schemas, or a `referencing.Registry`. `remote`: what was read of it before.
-        `own`: how the text of the schema spells its strings.
+        `own`: how the text of the schema spells its strings. `limits`: those of each document of the registry.
         """
         keep(self)
         if registry is not None:
             check_registry(registry)
         self._draft = draft
         self._registry = registry
+        self._limits = limits
         self._by_uri: dict[str, Resource] = {}
         # Resources within documents, by the `id` of their schema and that of the resource around it: the same Python
         # object may stand in two resources.
@@ -144,6 +152,7 @@ class Documents:
         place = self._places.get(id(schema))
         if place is None:
             tick()
+            take(PLACE_BYTES)
             place = self._places[id(schema)] = Place(schema, counted(schema, resource), resource, path)
         elif place.resource is not resource:
             place = self._place_elsewhere(schema, resource, path)
@@ -153,12 +162,14 @@ class Documents:
         key = (id(schema), resource)
         place = self._elsewhere.get(key)
         if place is None:
+            take(PLACE_BYTES)
             place = self._elsewhere[key] = Place(schema, counted(schema, resource), resource, path)
         return place
 
     def _in_scope(self, written: Place, scope: Scope) -> Place:
         place = self._scoped.get((written, scope))
         if place is None:
+            take(PLACE_BYTES)
             place = Place(written.schema, written.keywords, written.resource, written.path, scope, written)
             self._scoped[written, scope] = place
         return place
@@ -425,7 +436,7 @@ class Documents:
         """Return the document with a URI that the reference at `path` names; None if there is none."""
         found = self.remote.get(uri)
         if found is None:
-            found = from_registry(self._registry, uri, path, resource)
+            found = from_registry(self._registry, uri, path, resource, self._limits)
         return found
 
     def root_of(self, document: Document) -> Resource:
@@ -614,7 +625,7 @@ def check_registry(registry: Any) -> None:
             raise TypeError(f"the keys of registry must be URIs as strings, not {type(uri).__name__} {_cut(uri)}")
 
 
-def from_registry(registry: Any, uri: str, path: Path, resource: Resource) -> Any:
+def from_registry(registry: Any, uri: str, path: Path, resource: Resource, limits: Limits) -> Any:
     """Return a copy of the schema that the registry, or the drafts, have for a URI without a fragment; None if there is
     none. Raises GrammarError, at the reference (`path` in `resource`), if the registry has something else there.
 
@@ -650,7 +661,7 @@ def from_registry(registry: Any, uri: str, path: Path, resource: Resource) -> An
                 path, resource, f"the registry has {shown(found)} for {uri}, which is no schema", hint=_REGISTRY_HINT
             )
         try:
-            return copied(found, f"the schema at {uri}")
+            return copied(found, f"the schema at {uri}", limits)
         except GrammarLimitError as error:
             error.pointer = pointer_of(path, resource)
             raise

@@ -41,7 +41,11 @@ class ReadSchema:
                 if error is not None:
                     raise error
             self.documents = Documents(
-                self.schema, registry=registry, own=own_spellings(self.given or ""), draft=self.options.draft_number
+                self.schema,
+                registry=registry,
+                own=own_spellings(self.given or ""),
+                draft=self.options.draft_number,
+                limits=limits,
             )
             self.engine, self.algebra = load(self.documents, self.options, limits)
         except RecursionError:
@@ -128,7 +132,7 @@ def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> 
     """Return the symbol for the documents of a schema, in the engine of another grammar."""
     options, registry = read_options(written_options)
     own = own_spellings(schema if isinstance(schema, str) else "")
-    documents = Documents(read(schema, limits), registry=registry, own=own, draft=options.draft_number)
+    documents = Documents(read(schema, limits), registry=registry, own=own, draft=options.draft_number, limits=limits)
     algebra, _ = scanned(documents, options, limits)
     algebra.has_unique_items = algebra.limits_keys = True  # more tokens are doubtful then: right for other schemas, too
     if algebra.follows_items:

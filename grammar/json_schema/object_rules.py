@@ -20,7 +20,7 @@ from functools import partial
 from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
-from ...earley._meter import tick
+from ...earley._meter import take, tick
 from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
 from ..loading import frozen, pieces
@@ -55,6 +55,10 @@ smaller than MAX_REHEARSED."""
 MODULUS = (1 << 64) - 59
 """A prime by which sets of bits are divided before they are hashed. Python's hash of a number is its remainder by
 2^61 - 1, so the bits 0 and 61 would have equal hashes."""
+
+
+STATE_BYTES = 300
+"""Memory of a state of an object without names: an estimate."""
 
 
 class State:
@@ -93,10 +97,15 @@ class State:
         return hash((self.passed % MODULUS, self.size, self.missing % MODULUS, self.others, self.clauses))
 
 
+RULES_BYTES = 1000
+"""Memory of what is known of one shape of object without names: an estimate."""
+
+
 class ObjectRules:
     """The symbols of one shape of object."""
 
     def __init__(self, loader: SchemaLoader, shape: ObjectShape, n_ordered: int, origin: int) -> None:
+        take(RULES_BYTES + 100 * len(shape.named))
         self.loader = loader
         self.shape = shape
         self.known: dict[State, int] = {}
@@ -231,7 +240,10 @@ class ObjectRules:
             elif not state.missing or len(state.others) < MAX_NAMED:
                 witness = self.ending(state)
             symbol = self.known[state] = self.loader.engine.add_lazy(
-                "members", partial(self.expand, state), witness=witness
+                "members",
+                partial(self.expand, state),
+                witness=witness,
+                size=STATE_BYTES + state.passed.bit_length() // 4 + 100 * len(state.others),
             )
         return symbol
 

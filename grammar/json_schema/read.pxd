@@ -2,7 +2,7 @@
 
 cimport cython
 
-from earleymask.earley._meter cimport tick
+from earleymask.earley._meter cimport take, tick
 
 
 @cython.locals(result=list, stack=list, depth=Py_ssize_t, index=Py_ssize_t, left=Py_ssize_t)

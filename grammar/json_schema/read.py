@@ -13,11 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
-from ...earley._meter import keep, tick
+from ...earley._meter import keep, take, tick
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError, GrammarLimitError
 from ..json.reader import loads
 from ..loading import PIECE, pieces
+
+COPY_BYTES = 200
+"""Memory of a dict or a list without items: an estimate."""
 
 MAX_DEPTH = 500
 """Objects and lists within one another that a schema may have. Python's reader and writer of JSON fail soon after."""
@@ -51,6 +54,15 @@ def read_text(text: str) -> Any:
     """Return the values of a JSON text. Raises GrammarError with line and column. Skip a byte order mark before the
     text, as parsers may (RFC 8259, 8.1)."""
     text = text.removeprefix("\ufeff")
+    for piece in pieces(text):
+        take(
+            len(piece)
+            + 200 * piece.count("{")
+            + 80 * piece.count("[")
+            + 40 * piece.count(",")
+            + 30 * piece.count('"')
+            + 200 * piece.count(".")
+        )
     try:
         return loads(text, object_pairs_hook=object_of, parse_float=Spelled, parse_constant=_constant)
     except json.JSONDecodeError as error:
@@ -196,6 +208,7 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
                     left -= 3 + len(name)
                 copy = _copy(item, left)
                 if copy is not None:
+                    take(COPY_BYTES + 40 * len(copy))
                     made[name] = copy  # the keys remain the same
                     stack.append((copy, depth))
                     left -= max(len(copy), 1) + 1  # brackets and commas
@@ -209,6 +222,7 @@ def copied(given: Any, what: str = "the schema", limits: Limits = DEFAULT) -> An
                     tick()
                 copy = _copy(item, left)
                 if copy is not None:
+                    take(COPY_BYTES + 40 * len(copy))
                     made[index] = copy
                     stack.append((copy, depth))
                     left -= max(len(copy), 1) + 1

@@ -2,6 +2,8 @@
 
 cimport cython
 
+from earleymask.earley._meter cimport take
+
 from earleymask.grammar.json_schema.documents cimport Documents
 from earleymask.grammar.json_schema.tree cimport Place
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import ref
 
-from ...earley._meter import keep, tick
+from ...earley._meter import keep, take, tick
 from ..errors import GrammarError, GrammarLimitError
 from ..json.numbers import exact
 from .read import own_spelling
@@ -39,6 +39,9 @@ MAX_UNFOLDED = 200
 """The most applicators in place and references within each other; more are an error."""
 
 PLACE, BOTH, CONSTANT, VALUES = range(4)
+
+TERM_BYTES = 300
+"""Memory of a term, with its parts and its entries in tables: an estimate."""
 
 
 class Terms:
@@ -86,6 +89,7 @@ class Terms:
         return [self.place(self.documents.grandchild(place, keyword, key)) for key in keys]
 
     def constant(self, value: Any) -> int:
+        take(TERM_BYTES)
         return self._term(CONSTANT, as_written(value), value)
 
     def meaning(self, values: Values) -> int:
@@ -127,6 +131,7 @@ class Terms:
         if term is None:
             if len(self.kinds) >= MAX_TERMS:
                 raise GrammarLimitError(f"the schema has more than {MAX_TERMS} combinations of sub-schemas")
+            take(TERM_BYTES + 40 * len(part) if kind == BOTH else TERM_BYTES)
             term = self.known[whole] = 2 * len(self.kinds)
             if not term & 0x7E:
                 tick()

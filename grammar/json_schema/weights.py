@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import log2
 from typing import TYPE_CHECKING
 
-from ...earley._meter import keep, tick
+from ...earley._meter import keep, take, tick
 from ..json.number_spellings import n_remainders
 from .survey import n_sides
 from .tree import is_reference
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .documents import Documents
     from .survey import Survey
     from .tree import Place
+
+MEMBER_BYTES = 60
+"""Memory of a member of a set: an estimate."""
 
 MAX_BITS = 10
 """The greatest sum of weights of `multipleOf` that is not heavy: 2 ** MAX_BITS remainders may be distinguished."""
@@ -145,6 +148,7 @@ class Weights:
                     continue
                 found.add(one)
                 stack += edges.get(one, ())
+            take(MEMBER_BYTES * (len(found) + 4))
             known = self.applied[place] = frozenset(found)
         return known
 

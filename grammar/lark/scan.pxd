@@ -2,7 +2,7 @@
 
 cimport cython
 
-from earleymask.earley._meter cimport tick
+from earleymask.earley._meter cimport take, tick
 
 
 cdef Py_ssize_t MANY

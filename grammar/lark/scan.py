@@ -24,7 +24,7 @@ single regular expression in `re` for all lexemes.
 
 from __future__ import annotations
 
-from ...earley._meter import keep, tick
+from ...earley._meter import keep, take, tick
 
 # Kinds of lexemes. The first five are values, or begin one. Modules compare them by `<=`.
 RULE = 0  # with modifiers, if any: ?name !name
@@ -45,6 +45,9 @@ error."""
 
 MANY = 0xFFFF
 """Loops over characters `tick` at each so-many-and-first one: these take less than a millisecond."""
+
+LEXEME_BYTES = 150
+"""Memory of a lexeme, and of what is made of it in the tree: an estimate."""
 
 END = ""
 """The last lexeme of every text. If something in the text is no lexeme, END stands for the rest of the text, too: then
@@ -89,6 +92,7 @@ class _Scanner:
             kinds.append(kind)
             if not len(kinds) & 0xFF:
                 tick()
+                take(256 * LEXEME_BYTES)
             if kind == nothing:
                 if before == self.end:
                     return lexemes, kinds

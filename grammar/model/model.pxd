@@ -2,7 +2,7 @@
 
 cimport cython
 
-from earleymask.earley._meter cimport tick
+from earleymask.earley._meter cimport take, tick
 from earleymask.grammar.regex.ast cimport Node
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...earley._meter import keep, tick
+from ...earley._meter import keep, take, tick
 from ...earley.limits import DEFAULT, Limits
 from ..errors import GrammarError, GrammarLimitError, RegexSyntaxError
 from ..source import MAX_WARNINGS
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 MAX_TOKEN_SETS = 4096
 """The most different sets of token ids in a grammar: each becomes a bitmap over a vocabulary. Beyond it, the grammar is
 refused."""
+
+SYMBOL_BYTES = 300
+PRODUCTION_BYTES = 150
+"""Memory of a symbol and of a production, with their entries in tables: estimates."""
 
 Symbols = tuple[int, ...]
 
@@ -138,6 +142,9 @@ class Model:
         self._n_productions += 1
         if not self._n_productions & 0x3F:
             tick()
+            take(64 * PRODUCTION_BYTES)
+        if len(rhs) > 8:
+            take(8 * len(rhs))
         if self._n_productions > self._most_productions:
             raise self._too_large("productions", self.origins[lhs])
         self._n_production_symbols += len(rhs)
@@ -171,6 +178,7 @@ class Model:
             raise self._too_large("symbols", origin)
         if symbol % 64 == 0:
             tick()
+            take(64 * SYMBOL_BYTES)
         self.kinds.append(kind)
         self.names.append(name)
         self.origins.append(origin)

@@ -24,6 +24,11 @@ MAX_DEPTH = 400
 """The most levels of nodes within nodes in one terminal. This bounds the recursion over nodes, also where modules are
 not compiled. Beyond it, LimitError is raised."""
 
+PART_BYTES = 350
+"""Memory of a part of a pattern that is no plain text, with the nodes that are made of it: an estimate."""
+RANGE_BYTES = 120
+"""Memory of a range of a class of characters: an estimate."""
+
 INFINITE = float("inf")
 """The greatest width of a node that matches texts of any length."""
 

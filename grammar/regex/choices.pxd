@@ -3,7 +3,7 @@
 cimport cython
 
 from earleymask.earley._engine cimport Engine
-from earleymask.earley._meter cimport tick
+from earleymask.earley._meter cimport take, tick
 from earleymask.earley._regex cimport Regexes
 
 

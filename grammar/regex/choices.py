@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...earley._engine import Engine
-from ...earley._meter import keep, tick
+from ...earley._meter import keep, take, tick
 from ...earley._regex import Regexes
 from ..errors import GrammarError, too_long
 from ..loading import distinct, in_order, pieces
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from ...earley.limits import Limits
 
 EPSILON = 1  # `Regexes.EPSILON`
+
+CHOICE_BYTES = 160
+"""Memory of a choice without its characters, in all lists that are made of it: an estimate."""
 
 FEW = 16
 """The most texts that become a trie, whose common ends are found at once. More texts become a list."""
@@ -46,10 +49,12 @@ def read(choices: Iterable[str], limits: Limits) -> list[str]:
             raise TypeError(f"choice {index} must be a str, not {type(choice).__name__}")
         if not index & 0xFF:
             tick()
+            take(256 * CHOICE_BYTES)
         total += len(choice) + 1
         if total > limits.source_characters:
             raise too_long(total, limits)
         found.append(choice)
+    take(2 * total)
     if not found:
         raise GrammarError("there are no choices", hint="give at least one; it may be the empty string")
     return in_order(distinct(found))

@@ -18,11 +18,11 @@ Backreferences are refused with their name and position. Flag `i` uses simple ca
 
 from __future__ import annotations
 
-from ...earley._meter import tick
+from ...earley._meter import take, tick
 from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
 from . import codepoints, lookaround
-from .ast import Chars, Concat, Literal, Node, Ranges, Repeat, Union
+from .ast import PART_BYTES, RANGE_BYTES, Chars, Concat, Literal, Node, Ranges, Repeat, Union
 from .python import MAX_NESTING, count
 
 IGNORE_CASE = 1
@@ -106,6 +106,7 @@ class _Parser:
             start = self.at
             if not start & 0x3F:
                 tick()
+            take(PART_BYTES)
             node = self.term(start)
             parts.append(self.quantified(node, not self.pattern.startswith(_PLACES, start)))
         if len(parts) == 1:
@@ -350,6 +351,7 @@ class _Parser:
                 tick()
             if self.skip("]"):
                 break
+            take(RANGE_BYTES)
             first = self.class_atom(pairs)
             if not self.pattern.startswith("-", self.at) or self.pattern.startswith("-]", self.at):
                 if first >= 0:

@@ -13,12 +13,25 @@ Cost: some 5 µs for a pattern of 30 characters as compiled (`python.pxd` has th
 
 from __future__ import annotations
 
-from ...earley._meter import keep, tick
+from ...earley._meter import keep, take, tick
 from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
 from ..loading import PIECE
 from . import codepoints, lookaround
-from .ast import Atomic, Chars, Concat, Literal, Node, Ranges, Repeat, Union, one_code_point, widths
+from .ast import (
+    PART_BYTES,
+    RANGE_BYTES,
+    Atomic,
+    Chars,
+    Concat,
+    Literal,
+    Node,
+    Ranges,
+    Repeat,
+    Union,
+    one_code_point,
+    widths,
+)
 
 MAX_NESTING = 100
 """The most levels of groups within groups. This bounds the recursion of the parser and of all functions that visit the
@@ -182,6 +195,7 @@ class _Parser:
                 state = _ATOM
                 continue
             self.at = start + 1
+            take(PART_BYTES)
             if char == "\\":
                 node = self.escape(start)
             elif char == "[":
@@ -452,6 +466,7 @@ class _Parser:
             if pattern[item] == "]" and item > opening:
                 self.at += 1
                 break
+            take(RANGE_BYTES)
             first = self.class_member(categories)
             if self.at >= self.end or pattern[self.at] != "-":
                 if first >= 0:

@@ -19,7 +19,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ...earley._meter import tick
+from ...earley._meter import take, tick
 from ...earley.errors import LimitError
 from ..errors import RegexSyntaxError
 from ..loading import in_order, pieces
@@ -28,6 +28,9 @@ from .choices import EPSILON, trie
 
 if TYPE_CHECKING:
     from ...earley._regex import Regexes
+
+CHUNK_BYTES = 600
+"""Memory of a chunk, with its state of the automaton: an estimate."""
 
 MAX_CHUNKS = 1 << 17
 """The most chunks of one terminal. Beyond it, LimitError is raised."""
@@ -124,6 +127,7 @@ def suffix_automaton(letters: list[bytes]) -> tuple[list[dict[bytes, int]], list
     last = 0
     for letter in letters:
         tick()
+        take(CHUNK_BYTES)
         new = len(edges)
         edges.append({})
         lengths.append(lengths[last] + 1)

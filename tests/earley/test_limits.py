@@ -47,7 +47,10 @@ def random_text(n: int, seed: int = 1) -> bytes:
 def test_it_is_a_value() -> None:
     assert Limits() == Limits() and Limits(seconds=0.5) != Limits()
     assert (Limits().load_seconds, Limits().seconds) == (2, 1)
-    assert Limits.trusted() == Limits(load_seconds=30, seconds=30)
+    memory = (Limits().load_bytes, Limits().grammar_bytes, Limits().matcher_bytes)
+    assert memory == (256 << 20, 64 << 20, 64 << 20)
+    trusted = Limits(load_seconds=30, seconds=30, load_bytes=4 << 30, grammar_bytes=512 << 20, matcher_bytes=512 << 20)
+    assert Limits.trusted() == trusted
     assert pickle.loads(pickle.dumps(Limits(row_items=9))) == Limits(row_items=9)
     with pytest.raises(AttributeError):
         Limits().row_items = 9  # type: ignore[misc]

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from earleymask import Grammar, LimitError, Matcher, Vocabulary
+from earleymask import Grammar, LimitError, Limits, Matcher, Vocabulary
 from earleymask.earley import Engine, Regexes
 from support.mask_paths import NEVER, SPLITS, agreed, all_strings, feed, filled, go_on, limits, walked
 
@@ -96,6 +96,7 @@ def test_a_terminal_that_is_too_hard() -> None:
     with limits(split_nodes=1):
         matcher = Matcher(grammar_of(r, [hard], [r.literal(b"bb"), words, r.literal(b"y")]), vocabulary)
         other = Matcher(Grammar.from_lark('start: (W "x")+\nW: /[ab]{1,3}y*/\n%ignore /y/'), vocabulary)
+        matcher.grammar.engine.set_limits(Limits(grammar_bytes=512 << 20))
         for way in (filled, walked):
             with pytest.raises(LimitError, match="regex states"):
                 way(matcher)
@@ -119,7 +120,10 @@ def test_too_many_lexer_states() -> None:
     vocabulary = Vocabulary.from_tokens([*dict.fromkeys(tokens), b""], eos_token_id=len(set(tokens)))
     text = 'start: "x" LATE | "y" WORD "y"\nLATE: /[ab]*a[ab]{40}/\nWORD: /[ab]+/'
     with limits(split_nodes=10, memory=1 << 30):
-        matcher, other = (Matcher(Grammar.from_lark(t), vocabulary) for t in (text, text.replace("{40}", "{2}")))
+        matcher, other = (
+            Matcher(Grammar.from_lark(t, limits=Limits(grammar_bytes=512 << 20)), vocabulary)
+            for t in (text, text.replace("{40}", "{2}"))
+        )
 
         def filled_at_last() -> npt.NDArray[np.bool_]:
             """Return the mask after some calls: one call may remember only so much, and the next continues there."""
