@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import importlib
 import json
 import multiprocessing
 import resource
@@ -28,12 +29,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from campaign.arms import ARMS
 from campaign.cases import Found, failure, shrunk, write
 from support.refusals import Skipped
 from support.twin import TooMuchWork
 
 REGRESSIONS = Path(__file__).with_name("regressions")
+ARMS = "campaign.arms"
+"""The module whose `ARMS` this campaign has. The siege (`tests.siege`) runs here, too, with arms of its own."""
 CASES_A_WORKER = 400
 """After so many cases a new worker replaces the old one, because caches of the tests grow without bound."""
 
@@ -51,12 +53,17 @@ class Outcome:
     file: str = ""
 
 
-def do_case(arm: str, seed: int, number: int, keep: Path | None, shrink_seconds: float) -> Outcome:
-    """Run one case; shrink a difference and write it to the folder `keep`."""
+def arms_of(module: str) -> dict[str, Any]:
+    found: dict[str, Any] = importlib.import_module(module).ARMS
+    return found
+
+
+def do_case(arm: str, seed: int, number: int, keep: Path | None, shrink_seconds: float, module: str = ARMS) -> Outcome:
+    """Run one case of an arm of the module; shrink a difference and write it to the folder `keep`."""
     outcome = Outcome(arm, number)
     begun = time.monotonic()
     try:
-        ARMS[arm].run(Random(f"{seed}/{arm}/{number}"), outcome.counts)
+        arms_of(module)[arm].run(Random(f"{seed}/{arm}/{number}"), outcome.counts)
     except Skipped as skipped:
         outcome.counts["skipped"] += 1
         outcome.counts[str(skipped)] += 1
@@ -83,12 +90,12 @@ def do_case(arm: str, seed: int, number: int, keep: Path | None, shrink_seconds:
 # --- workers ---------------------------------------------------------------------------------------------------------
 
 
-def serve(pipe: Connection, seed: int, keep: Path | None, shrink_seconds: float) -> None:
+def serve(pipe: Connection, seed: int, keep: Path | None, shrink_seconds: float, module: str) -> None:
     """Answer each (arm, number) from the pipe with an `Outcome`, until None comes. This is what a worker does."""
     faulthandler.enable()
     while (job := pipe.recv()) is not None:
-        outcome = do_case(job[0], seed, job[1], keep, shrink_seconds)
-        outcome.counts["peak MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        outcome = do_case(job[0], seed, job[1], keep, shrink_seconds, module)
+        outcome.counts["most MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         pipe.send(outcome)
 
 
@@ -144,9 +151,9 @@ class Totals:
     def add(self, outcome: Outcome) -> None:
         self.seconds[outcome.arm] = self.seconds.get(outcome.arm, 0.0) + outcome.seconds
         counts = self.counts.setdefault(outcome.arm, Counter())
-        peak = max(counts["peak MB"], outcome.counts.pop("peak MB", 0))
+        most = {name: max(n, counts[name]) for name, n in outcome.counts.items() if name.startswith("most ")}
         counts.update(outcome.counts)
-        counts["peak MB"] = peak
+        counts.update({name: n - counts[name] for name, n in most.items()})
         if outcome.what:
             counts["differences"] += 1
             self.wrong.append(f"{outcome.arm} {outcome.number}")
@@ -176,11 +183,11 @@ class Totals:
         return cls(kept["seed"], Counter(kept["next_case"]), kept["seconds"], counts, kept["wrong"])
 
 
-def jobs(totals: Totals, arms: list[str], cases: int | None) -> Iterator[tuple[str, int]]:
+def jobs(totals: Totals, arms: dict[str, Any], cases: int | None) -> Iterator[tuple[str, int]]:
     """Yield the next case: of the arm that lacks most of its share of the time, or of each arm in turn."""
     while True:
         if cases is None:
-            arm = min(arms, key=lambda name: (totals.seconds.get(name, 0.0) / ARMS[name].share, totals.next_case[name]))
+            arm = min(arms, key=lambda name: (totals.seconds.get(name, 0.0) / arms[name].share, totals.next_case[name]))
             # A case counts a little as soon as it is given out, so that two workers do not take the same arm.
             totals.seconds[arm] = totals.seconds.get(arm, 0.0) + 1e-3
         else:
@@ -192,30 +199,42 @@ def jobs(totals: Totals, arms: list[str], cases: int | None) -> Iterator[tuple[s
         yield arm, number
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.campaign", description=(__doc__ or "").splitlines()[0])
+def main(
+    arguments: list[str] | None = None,
+    *,
+    program: str = "python -m tests.campaign",
+    doc: str = __doc__ or "",
+    module: str = ARMS,
+    keep: Path = REGRESSIONS,
+    patience: float = 600.0,
+) -> int:
+    """Run the arms of a module, and return the exit code."""
+    all_arms = arms_of(module)
+    parser = argparse.ArgumentParser(prog=program, description=doc.splitlines()[0])
     parser.add_argument("--hours", type=float, default=0.0, help="how long; hours, minutes and seconds are added up")
     parser.add_argument("--minutes", type=float, default=0.0)
     parser.add_argument("--seconds", type=float, default=0.0, help="(default: a minute in all)")
     parser.add_argument("--cases", type=int, help="this many cases of each arm, however long they take")
     parser.add_argument("--case", type=int, help="this case of the arm alone, in this process")
-    parser.add_argument("--arms", default=",".join(ARMS), help="comma-separated (default: all, see --list)")
+    parser.add_argument("--arms", default=",".join(all_arms), help="comma-separated (default: all, see --list)")
     parser.add_argument("--seed", type=int, help="a number that all cases depend on (default: made up and printed)")
     parser.add_argument("--workers", type=int, default=1, help="processes (default: 1)")
     parser.add_argument("--resume", type=Path, help="file that keeps the totals, to go on where a run stopped")
-    parser.add_argument("--keep", type=Path, default=REGRESSIONS, help="folder for what is found")
-    parser.add_argument("--patience", type=float, default=600.0, help="seconds after which a case counts as hanging")
+    parser.add_argument("--keep", type=Path, default=keep, help="folder for what is found")
+    parser.add_argument("--patience", type=float, default=patience, help="seconds after which a case counts as hanging")
     parser.add_argument("--shrink", type=float, default=60.0, help="seconds to spend on shrinking a difference")
     parser.add_argument("--most-differences", type=int, default=10, help="after which the run ends (default: 10)")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     parser.add_argument("--list", action="store_true", help="the arms, and what they compare")
     options = parser.parse_args(arguments)
     if options.list:
-        print("\n".join(f"{arm.name:12} {arm.what}" for arm in ARMS.values()))
+        print("\n".join(f"{arm.name:12} {arm.what}" for arm in all_arms.values()))
         return 0
-    arms = options.arms.split(",")
-    if not set(arms) <= set(ARMS):
-        parser.error(f"arms are {', '.join(ARMS)}")
+    names = options.arms.split(",")
+    if not set(names) <= set(all_arms):
+        parser.error(f"arms are {', '.join(all_arms)}")
+    arms = {name: all_arms[name] for name in names}
+    options.module = module
     totals = Totals(options.seed if options.seed is not None else Random().randrange(10**6))
     if options.resume and options.resume.exists():
         totals = Totals.load(options.resume)
@@ -223,7 +242,7 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"{options.resume} belongs to a run with seed {totals.seed}")
     print(f"seed {totals.seed}", flush=True)
     if options.case is not None:
-        return show(do_case(arms[0], totals.seed, options.case, options.keep, options.shrink))
+        return show(do_case(names[0], totals.seed, options.case, options.keep, options.shrink, module))
     seconds = options.hours * 3600 + options.minutes * 60 + options.seconds
     if options.cases is None and not seconds:
         seconds = 60.0
@@ -240,14 +259,14 @@ def show(outcome: Outcome) -> int:
     return 1 if outcome.what else 0
 
 
-def run(options: argparse.Namespace, totals: Totals, arms: list[str], seconds: float) -> None:
+def run(options: argparse.Namespace, totals: Totals, arms: dict[str, Any], seconds: float) -> None:
     begun = time.monotonic()
     waiting = jobs(totals, arms, options.cases)
     workers: list[Worker] = []
     bar = progress(options.quiet, seconds, options.cases, len(arms))
 
     def new_worker() -> Worker:
-        return Worker(totals.seed, options.keep, options.shrink)
+        return Worker(totals.seed, options.keep, options.shrink, options.module)
 
     def over() -> bool:
         late = bool(seconds) and time.monotonic() - begun > seconds

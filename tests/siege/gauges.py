@@ -1,0 +1,101 @@
+"""What a call costs: its processor time, the growth of the process, and for how long it holds the interpreter's lock."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+
+from earleymask import Grammar, Matcher, Vocabulary
+
+MiB = 1 << 20
+STATUS = Path("/proc/self/status")
+CLEAR = Path("/proc/self/clear_refs")
+
+
+def _status(name: str) -> int:
+    for line in STATUS.read_text().splitlines():
+        if line.startswith(name):
+            return int(line.split()[1]) << 10
+    return 0
+
+
+def begin_growth() -> int:
+    """Give free memory back to the system, forget the peak so far, and return the memory in use, in bytes.
+
+    0 if the system does not tell (outside Linux)."""
+    if not CLEAR.exists():
+        return 0
+    gc.collect()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).malloc_trim(0)
+    try:
+        CLEAR.write_text("5")
+    except OSError:
+        return 0
+    return _status("VmRSS")
+
+
+def growth(before: int) -> int:
+    """Return by how many bytes the process was larger at its peak than `before`, which `begin_growth` returned."""
+    return max(0, _status("VmHWM") - before) if before else 0
+
+
+class Bystander:
+    """A thread that makes masks of another grammar while the main thread works, and notes how late it wakes in a call.
+
+    Both the time and the processor time of the main thread between two wakings are taken, and the lesser one counts, as
+    in `bench.pauses`: so neither other processes nor a late system look like a lock that is held.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.clock = time.pthread_getcpuclockid(threading.get_ident())
+        self.longest = 0.0
+        self.longest_in = self.name = ""
+        self.begin = self.end = 0.0  # of the latest call, by `time.perf_counter`
+        self.is_stopped = False
+        self.matcher = Matcher(Grammar.json(), vocabulary)
+        self.row = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
+        self.matcher.fill_bitmask(self.row)
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def run(self) -> None:
+        with suppress(OSError):  # only root may
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), -20)
+        wall, cpu = time.perf_counter(), time.clock_gettime(self.clock)
+        while not self.is_stopped:
+            time.sleep(0.0005)
+            self.matcher.fill_bitmask(self.row)
+            wall_before, cpu_before = wall, cpu
+            wall, cpu = time.perf_counter(), time.clock_gettime(self.clock)
+            within_call = min(wall, self.end) - max(wall_before, self.begin)
+            held = min(within_call, cpu - cpu_before)
+            if held > self.longest:
+                self.longest, self.longest_in = held, self.name
+
+    @contextmanager
+    def call(self, name: str = "") -> Iterator[None]:
+        self.name = name
+        self.end = math.inf
+        self.begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.end = time.perf_counter()
+
+    def __enter__(self) -> Bystander:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.is_stopped = True
+        self.thread.join()

@@ -1,0 +1,104 @@
+"""The siege finds what is wrong, some attacks of each arm find nothing, and what was found does not return."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from campaign.cases import Wrong, failure, read
+from earleymask import Grammar, Limits, Matcher
+from siege import attack as siege_attack
+from siege.arms import ARMS
+from siege.attack import Attack, Siege, vocabulary
+from siege.gauges import Bystander, begin_growth
+
+FILES = sorted((Path(__file__).parent / "found").glob("*.json"))
+
+
+@pytest.mark.parametrize("arm", list(ARMS))
+def test_some_attacks_of_each_arm(arm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not measured: other tests run beside this one."""
+    monkeypatch.setattr(siege_attack, "is_measured", False)
+    counts: Counter[str] = Counter()
+    for number in range(4 if arm != "calls" else 2):
+        ARMS[arm].run(Random(f"test {arm} {number}"), counts)
+    assert counts["calls"] >= 4
+    assert counts["loaded"] or arm == "python"
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])
+def test_what_was_found(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(siege_attack, "is_measured", False)
+    read(file).check()
+
+
+def an_attack(**changed: Any) -> Attack:
+    given = {"front": "lark", "family": "", "seed": 0, "size": 0, "vocabulary": "bytes", "options": {}, "limits": {}}
+    return Attack(**{**given, "calls": (["fill", 0],), "source": 'start: "a"*', **changed})
+
+
+def a_siege() -> Siege:
+    return Siege(an_attack(), Counter(), Limits(seconds=0.1), vocabulary("bytes"), Bystander(vocabulary("bytes")))
+
+
+def test_a_raw_exception_is_found() -> None:
+    with pytest.raises(Wrong, match="fill: ZeroDivisionError"):
+        a_siege().call("fill", lambda: 1 // 0)
+    with pytest.raises(Wrong, match="fill: ValueError"):
+        a_siege().call("fill", lambda: int("a"))
+    assert a_siege().call("fill", lambda: int("a"), misuse=True) is None
+
+
+def test_a_late_call_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(siege_attack, "is_measured", True)
+    with pytest.raises(Wrong, match="fill: takes"):
+        a_siege().call("fill", lambda: [sum(range(1000)) for _ in range(200_000)])
+
+
+def test_growth_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    siege = a_siege()
+    siege.rss = begin_growth()
+    if not siege.rss:
+        pytest.skip("this system does not tell the peak of a process")
+    monkeypatch.setattr(siege_attack, "is_measured", True)
+    with pytest.raises(Wrong, match="fill: the process grows"):
+        siege.call("fill", lambda: np.ones(30 << 20, dtype=np.uint8), seconds=10, n_bytes=10 << 20)
+
+
+def test_a_held_lock_is_found() -> None:
+    with Bystander(vocabulary("bytes")) as bystander, bystander.call():
+        sorted(range(3_000_000, 0, -1))
+        sum([1.5] * 20_000_000)
+    assert bystander.longest > siege_attack.MOST_HELD
+
+
+def test_an_empty_mask_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    siege = a_siege()
+    siege.load('start: "a"')
+    monkeypatch.setattr(siege, "call", lambda *_: True)
+    with pytest.raises(Wrong, match="the mask is empty"):
+        siege.allowed(siege.matchers[0])
+
+
+def test_a_failing_attack_becomes_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading fails where a text has an `x`: of a long grammar and many calls, what is needed remains."""
+    load = Grammar.from_lark
+
+    def from_lark(text: str, **options: Any) -> Grammar:
+        if "x" in text:
+            raise KeyError("x")
+        return load(text, **options)
+
+    monkeypatch.setattr(Grammar, "from_lark", from_lark)
+    found = an_attack(source='start: "a" b | "x" b\nb: "c"*\n', calls=(["fill", 0], ["reset", 0]))
+    assert failure(found) is not None and "KeyError" in str(failure(found))
+    from campaign.cases import shrunk
+
+    small = shrunk(found, seconds=20)
+    assert isinstance(small, Attack) and not small.calls
+    assert len(small.source) < len(found.source) and "x" in small.source
