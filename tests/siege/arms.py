@@ -26,9 +26,9 @@ LIMITS: list[dict[str, Any]] = [
     {"row_items": 200}, {"derivations": 500}, {"lexer_states": 300}, {"regex_nodes": 5000}, {"symbols": 500},
 ]  # fmt: skip
 CALLS = {
-    "fill": 4, "mask": 1, "step": 14, "any": 3, "odd": 2, "validate": 3, "rollback": 4, "reset": 1, "fork": 3, "drop": 1,
-    "forced": 2, "expected": 2, "temperature": 1, "captures": 1, "accepting": 1, "explain": 1, "describe": 1, "batch": 1,
-    "constraint": 1, "threads": 1,
+    "fill": 4, "mask": 1, "step": 14, "any": 3, "odd": 2, "validate": 3, "rollback": 4, "reset": 1, "fork": 3,
+    "drop": 1, "forced": 2, "expected": 2, "temperature": 1, "captures": 1, "accepting": 1, "explain": 1, "describe": 1,
+    "batch": 1, "constraint": 1, "threads": 1,
 }  # fmt: skip
 """How often each call is chosen, relative to the others."""
 

@@ -1,7 +1,7 @@
 """One attack: load a grammar, and make calls on matchers of it. Every call is measured.
 
-A call may raise an `EarleymaskError`, and a call with a bad argument a TypeError or a ValueError; a refused call changes
-nothing. No call may take longer than its limit allows, or let the process grow beyond its bound.
+A call may raise an `EarleymaskError`, and a call with a bad argument a TypeError or a ValueError; a refused call
+changes nothing. No call may take longer than its limit allows, or let the process grow beyond its bound.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from earleymask import (
     EarleymaskError,
     EmptyMaskError,
     Grammar,
-    Limits,
     LimitError,
+    Limits,
     Matcher,
     MatcherInUseError,
     Vocabulary,
@@ -51,7 +51,7 @@ FAMILIES: dict[str, dict[str, Callable[[Random, int], Any]]] = {
     "text": {"text": schema_text},
     "python": {**PYTHON},
 }
-"""The families of input, by front end: `schema` gives values, `text` JSON text, `python` values that JSON cannot hold."""
+"""The families of input, by front end: `schema` gives values, `text` JSON text, `python` what JSON cannot hold."""
 
 LATE = 1.1, 0.005
 """A call may take this many times its limit, and a call with a low limit this many seconds more."""

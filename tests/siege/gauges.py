@@ -1,4 +1,4 @@
-"""What a call costs: its processor time, the growth of the process, and for how long it holds the interpreter's lock."""
+"""What a call costs: how much the process grows, and for how long the call holds the interpreter's lock."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from campaign.cases import Wrong, failure, read
-from earleymask import Grammar, Limits, Matcher
+from earleymask import Grammar, Limits
 from siege import attack as siege_attack
 from siege.arms import ARMS
 from siege.attack import Attack, Siege, vocabulary

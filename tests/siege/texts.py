@@ -262,8 +262,9 @@ LARK: dict[str, Family] = {
 
 
 def gbnf_nested(rng: Random, n: int) -> str:
-    wrap = rng.choice([["({})*"], ["({})?", "({})+"], ["({}){{0,3}}"], ['({} "a")*', "({} | )"]])
-    return f"root ::= {operators(rng, '[ab]', min(n, 300), [one.replace('{{', '{').replace('}}', '}') if '{{' in one else one for one in wrap])}\n"
+    wrap = rng.choice([["({})*"], ["({})?", "({})+"], ["({})COUNT"], ['({} "a")*', "({} | )"]])
+    text = operators(rng, "[ab]", min(n, 300), wrap).replace("COUNT", "{0,3}")
+    return f"root ::= {text}\n"
 
 
 def gbnf_chain(rng: Random, n: int) -> str:
