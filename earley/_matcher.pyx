@@ -28,7 +28,7 @@ from earleymask.earley._history cimport (
 )
 from earleymask.earley._locks cimport n_forks
 from earleymask.earley._masks cimport masks_of
-from earleymask.earley._meter cimport start
+from earleymask.earley._meter cimport let_others_run, turn_is_due
 from earleymask.earley._tables cimport NONE, sort_unique, words_extend, words_push
 from earleymask.earley._token_ids cimport has_id, token_ids_of
 from earleymask.earley._walk cimport Walk
@@ -129,12 +129,14 @@ cdef class Matcher:
     cdef int begin(self) except -1:
         cdef uint32_t position
         try:
-            position = self.chart.initial()
+            with nogil:
+                position = self.chart.initial()
         except LimitError as error:
             self.make_room(error)
             position = UNKNOWN
         if position == UNKNOWN:
-            position = self.chart.initial()
+            with nogil:
+                position = self.chart.initial()
         self.history = history_begin(&self.chart.histories, position)
         return 0
 
@@ -627,6 +629,8 @@ cdef class Matcher:
                 break
             forced.append(only)
             position = self.chart.advance(position, only)
+            if not len(forced) & 0xF and turn_is_due():     # giving the lock away at each byte would take longer
+                let_others_run()
         return bytes(forced)
 
     cdef bint expects_named(self, uint32_t position) except -1:
@@ -859,7 +863,6 @@ cdef class Matcher:
         if error.limit in FINAL:
             raise error
         forget(self.engine)
-        start(self.engine.regexes.meter)
         return 0
 
     cdef int tidy(self) except -1:

@@ -125,11 +125,12 @@ cdef class Meter:
         raise LimitError(f"{what} than the limit {limit}={value}; simplify the grammar, or give it "
                          f"limits=Limits({limit}=...)", limit=limit)
 
-
     cdef int exceed_time(self) except -1:
         if self.what:
             return self.exceeded("load_seconds", f"{self.what} takes longer")
-        return self.exceeded("seconds", "the call takes longer")
+        # (An arena that goes on with a call has the time of that call, and other limits.)
+        raise LimitError(f"the call takes longer than the limit seconds={self.most_ns / 1e9:g}; simplify the grammar, or give "
+                         "it limits=Limits(seconds=...)", limit="seconds")
 
     cdef int exceed_bytes(self) except -1:
         if self.what:

@@ -182,7 +182,7 @@ cdef class Unions(Nodes):
             free(keys)
         return 0
 
-    cdef uint32_t count_place(self, uint32_t node, uint32_t last, size_t entry) noexcept nogil:
+    cdef uint32_t count_place(self, uint32_t node, uint32_t last, size_t entry) except? 0xFFFFFFFF nogil:
         """Return a hash of a member without its first (or last) count; note which part that is, and its bounds."""
         cdef const uint32_t* p
         cdef uint32_t place = 0, part, rest, found = NONE
@@ -206,9 +206,10 @@ cdef class Unions(Nodes):
             before = (before ^ part) * 0xC2B2AE3Du + 1
             place += 1
             node = rest
+        spend_steps(self.meter, place)
         return h
 
-    cdef int join(self, size_t base, size_t first, size_t second, size_t* current) noexcept nogil:
+    cdef int join(self, size_t base, size_t first, size_t second, size_t* current) except -1 nogil:
         """Join two members if they are equal except for their counts; `current` becomes the one to compare next."""
         cdef uint32_t* a = self.chain.data + 3 * first
         cdef uint32_t* b = self.chain.data + 3 * second
@@ -219,6 +220,7 @@ cdef class Unions(Nodes):
         current[0] = second
         if x == R_EMPTY or place != b[0] or (a[2] != NONE and b[1] > a[2] + 1):
             return 0
+        spend_steps(self.meter, place)
         for i in range(place):
             p, q = sequence(self.nodes, x), sequence(self.nodes, y)
             if p[1] != q[1]:
