@@ -90,7 +90,7 @@ def do_case(arm: str, seed: int, number: int, keep: Path | None, shrink_seconds:
 # --- workers ---------------------------------------------------------------------------------------------------------
 
 
-def serve(pipe: Connection, seed: int, keep: Path | None, shrink_seconds: float, module: str) -> None:
+def serve(pipe: Connection, seed: int, keep: Path | None, shrink_seconds: float, module: str = ARMS) -> None:
     """Answer each (arm, number) from the pipe with an `Outcome`, until None comes. This is what a worker does."""
     faulthandler.enable()
     while (job := pipe.recv()) is not None:
