@@ -107,6 +107,7 @@ cdef class Answers:
     cdef uint64_t alive_bytes(self, uint32_t position) except? 0 nogil
     cdef uint32_t first_alive(self, const node_t* nodes, uint32_t i, uint32_t end, uint32_t position) except? 0 nogil
     cdef int by_terminal(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil
+    cdef int by_alike(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil
     cdef int by_regex(self, uint32_t skeleton, uint32_t terminal, uint32_t node, uint32_t regex) except -1 nogil
     cdef int at_exits(self, uint32_t skeleton, uint32_t state, Part* part) except -1 nogil
     cdef int walk_exits(self, uint32_t position, Part* part, Exits* exits) except -1 nogil

@@ -31,7 +31,7 @@ from earleymask.earley._chart cimport (
 )
 from earleymask.earley._lexer cimport DEAD_STATE, n_terminals, node_at, terminal_at
 from earleymask.earley._meter cimport exceeds, spend_steps
-from earleymask.earley._nodes cimport K_REPEAT
+from earleymask.earley._nodes cimport F_COUNTED, F_ORDERED, F_SEARCH, K_REPEAT
 from earleymask.earley._part cimport ROOT_NODE, folded, part_key
 from earleymask.earley._parts cimport MAX_MEMBERS, parts_of, union_members
 from earleymask.earley._skeletons cimport item_dot, item_number, n_items_of
@@ -52,6 +52,7 @@ cdef enum:
     MAX_LEVELS = 256            # the most questions within one another; beyond it the walk makes the mask
     MAX_ITEMS = 32              # the most items of a row that is asked item by item
     MANY = 16                   # with more open nodes, the bytes that may follow are found first
+    MANY_ALIKE = 8              # so many terminals with the same outcome are asked as one
     MAX_VISITS = 64             # entries of one visit that are in the list `visits`; further ones are in a map
     GROWTH = 32 << 20           # bytes that one mask may add to what is remembered; beyond this the walk makes it
     STEP = 16                   # the cost of a question or a part by itself, in trie nodes
@@ -351,12 +352,55 @@ cdef class Answers:
         small union."""
         cdef size_t k, i, n_members
         cdef uint32_t terminal, regex, members[MAX_MEMBERS]
+        if n_terminals(self.lexer, state) >= MANY_ALIKE:
+            return self.by_alike(skeleton, state, node)
         for k in range(n_terminals(self.lexer, state)):
             terminal = terminal_at(self.lexer, state, k)
             regex = node_at(self.lexer, state, k)
             n_members = union_members(self.regexes, regex, members)
             for i in range(n_members):
                 self.by_regex(skeleton, terminal, node, members[i])
+        return 0
+
+    cdef int by_alike(self, uint32_t skeleton, uint32_t state, uint32_t node) except -1 nogil:
+        """Do the same for a state of many terminals. Those that complete the same symbol, such as keywords that are the
+        alternatives of a rule, lead to one row: their union is asked in place of each."""
+        cdef size_t k, i, end, n = n_terminals(self.lexer, state), base, n_members
+        cdef uint32_t terminal, regex, alike, members[MAX_MEMBERS]
+        cdef uint64_t* keys = <uint64_t*> malloc(n * sizeof(uint64_t))
+        if keys == NULL:
+            with gil:
+                raise MemoryError("mask")
+        try:
+            for k in range(n):
+                terminal = terminal_at(self.lexer, state, k)
+                alike = NONE
+                if not (self.rules.symbols[terminal].ignored
+                        or self.regexes.flags[node_at(self.lexer, state, k)] & (F_SEARCH | F_ORDERED | F_COUNTED)):
+                    alike = self.skeletons.completed_by(skeleton, terminal)
+                keys[k] = (<uint64_t> alike << 32) | k
+            sort_u64(keys, n)
+            k = 0
+            while k < n:
+                end = k + 1
+                while end < n and keys[end] >> 32 == keys[k] >> 32 and keys[k] >> 32 != NONE:
+                    end += 1
+                if end - k >= MANY_ALIKE:
+                    base = self.regexes.stack.n
+                    for i in range(k, end):
+                        words_push(&self.regexes.stack, node_at(self.lexer, state, <uint32_t> keys[i]))
+                    regex = self.regexes.make_union(base)
+                    self.by_regex(skeleton, terminal_at(self.lexer, state, <uint32_t> keys[k]), node, regex)
+                    k = end
+                while k < end:
+                    regex = node_at(self.lexer, state, <uint32_t> keys[k])
+                    terminal = terminal_at(self.lexer, state, <uint32_t> keys[k])
+                    n_members = union_members(self.regexes, regex, members)
+                    for i in range(n_members):
+                        self.by_regex(skeleton, terminal, node, members[i])
+                    k += 1
+        finally:
+            free(keys)
         return 0
 
     cdef int by_regex(self, uint32_t skeleton, uint32_t terminal, uint32_t node, uint32_t regex) except -1 nogil:
@@ -591,7 +635,7 @@ cdef class Answers:
         return other
 
     cdef bint scans(self, uint32_t skeleton, uint32_t terminal) except -1 nogil:
-        return self.skeletons.scan(skeleton, terminal) != NONE
+        return self.skeletons.scans(skeleton, terminal)
 
     # ---- the walk below small nodes -----------------------------------------------------------------------------
 

@@ -77,7 +77,12 @@ cdef class Skeletons:
     cdef Closure* closure(self, uint32_t skeleton) except NULL nogil
     # Return the outcome of scanning `symbol`; NONE if the skeleton does not expect it.
     cdef uint32_t scan(self, uint32_t skeleton, uint32_t symbol) except? 0xFFFFFFFE nogil
-    # The same for a followed terminal; `dot` is the dotted rule after its lexeme (`Rules.follow_dot`).
+    # Return whether the skeleton expects `symbol`.
+    cdef bint scans(self, uint32_t skeleton, uint32_t symbol) except -1 nogil
+    # If scanning `symbol` does nothing but complete one nonterminal, return a number for the latter; else NONE. Terminals
+    # with the same number have the same outcome.
+    cdef uint32_t completed_by(self, uint32_t skeleton, uint32_t symbol) except? 0xFFFFFFFE nogil
+    # As `scan`, for a followed terminal; `dot` is the dotted rule after its lexeme (`Rules.follow_dot`).
     cdef uint32_t scan_followed(self, uint32_t skeleton, uint32_t symbol, uint32_t dot) except? 0xFFFFFFFE nogil
     cdef uint32_t gather_scans(self, const Closure* closure, uint32_t symbol) except? 0xFFFFFFFF nogil
     cdef uint32_t pop(self, uint32_t shape) except? 0xFFFFFFFF nogil

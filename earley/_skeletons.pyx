@@ -347,6 +347,14 @@ cdef class Skeletons:
         self.transitions.put(key, outcome)
         return outcome
 
+    cdef bint scans(self, uint32_t skeleton, uint32_t symbol) except -1 nogil:
+        return self.gather_scans(self.closure(skeleton), symbol) != 0
+
+    cdef uint32_t completed_by(self, uint32_t skeleton, uint32_t symbol) except? 0xFFFFFFFE nogil:
+        if self.gather_scans(self.closure(skeleton), symbol) != 1 or self.rules.dots.data[self.agenda.data[0]] != NONE:
+            return NONE
+        return self.agenda.data[1]
+
     cdef uint32_t scan_followed(self, uint32_t skeleton, uint32_t symbol, uint32_t dot) except? 0xFFFFFFFE nogil:
         cdef Closure* closure = self.closure(skeleton)
         cdef size_t i

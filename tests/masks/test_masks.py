@@ -129,6 +129,48 @@ def test_rows_of_many_items(n: int, split_nodes: int) -> None:
             agree_along(grammar, vocabulary, [b"caaaaabcaaaaba", b"cbaaaaaaa", b"ccbaaaaaaaaaaaaa"])
 
 
+@pytest.mark.parametrize("split_nodes", SPLITS)
+@pytest.mark.parametrize("seed", range(6))
+def test_many_alternatives_of_one_terminal_each(seed: int, split_nodes: int) -> None:
+    """Terminals that complete the same rule are answered as one: words, also those that end others or stand elsewhere,
+    classes, and terminals with counts, complements and lazy quantifiers."""
+    rng = Random(seed)
+    words = rng.sample(["".join(letters) for n in (1, 2, 3) for letters in product("abc", repeat=n)], 20)
+    others = rng.sample(["/[ab]c/", "/a{2,9}/", "LAZY", "OTHER", '"b" "c"', "inner", "NAME", "/c+/"], rng.randint(0, 5))
+    rules = {"w": [f'"{word}"' for word in words[:14]] + others, "v": [f'"{word}"' for word in words[8:]]}
+    lines = [
+        rng.choice(
+            ["start: (w | v)+", "start: w start | v", "start: (w NAME? v)+", "start: w | v start v | NAME w start"]
+        ),
+        *[f"{name}: {' | '.join(rng.sample(parts, len(parts)))}" for name, parts in rules.items()],
+        'inner: "a" w',
+        "LAZY: /b.*?c/",
+        "OTHER: /[abc]{3}/ & ~/abc|cba/",
+        rng.choice(["NAME: /[a-c]+/", "NAME: /(?!(?:ab|ba|cc)\\b)[a-c]+/", "NAME: /c[ab]*(?!c)/"]),
+        rng.choice(["%ignore / +/", '%ignore " "', ""]),
+    ]
+    with limits(split_nodes=split_nodes):
+        grammar = Grammar.from_lark("\n".join(lines))
+        vocabulary = all_strings("abc ", 4)
+        for _ in range(effort(3, 10)):
+            matcher = Matcher(grammar, vocabulary)
+            while matcher.n_tokens < 5 and go_on(matcher, rng, agreed(matcher)):
+                pass
+
+
+def test_keywords_that_are_alternatives_are_one_question() -> None:
+    words = [f"{first}{second}x" for first in "abcdefgh" for second in "abcdefgh"]
+    vocabulary = all_strings("abx ", 4)
+    with limits(split_nodes=1):
+        asked = []
+        for keyword in (" | ".join(f'"{word}"' for word in words), f"/{'|'.join(words)}/"):
+            grammar = Grammar.from_lark(f'start: keyword+\nkeyword: {keyword}\n%ignore " "')
+            matcher = Matcher(grammar, vocabulary)
+            agreed(matcher)
+            asked.append(matcher.stats()["questions_asked"])
+    assert asked[0] == asked[1]
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_small_grammars(seed: int) -> None:
     """Masks are right for few rules over few letters, with all strings of these as tokens. The campaign tries more."""
