@@ -69,6 +69,9 @@ cdef class Answers:
     cdef Level* levels
     cdef size_t depth, n_levels
     cdef Words waiting, state_words
+    # Modest answers without tokens in which a COVERED terminal, or one of many that complete the same symbol, ends before
+    # the token does.
+    cdef bint stays
     # Which (continuation << 32 | places) have been visited. The first ones of each visit are in a list, one visit after
     # the visit that it interrupts; the others are in a map to the number of the visit.
     cdef uint64_t* visits

@@ -34,6 +34,7 @@ from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._nodes cimport F_COUNTED, F_ORDERED, F_SEARCH, K_REPEAT
 from earleymask.earley._part cimport ROOT_NODE, folded, part_key
 from earleymask.earley._parts cimport MAX_MEMBERS, parts_of, union_members
+from earleymask.earley._rules cimport COVERED
 from earleymask.earley._skeletons cimport item_dot, item_number, n_items_of
 from earleymask.earley._tables cimport (
     NONE, byteset_has, reserve, sequence, sequence_length, sort_u64, words_extend, words_free, words_push,
@@ -77,7 +78,7 @@ cdef class Answers:
         self.trie = trie
         self.parts = parts_of(trie)
         self.template = Template(engine)
-        self.template.modest = modest
+        self.template.modest = self.stays = modest
         self.template.engine = None                     # otherwise there would be a cycle: the engine keeps this object
         self.part_of = Map()
         self.places = Sequences("places")
@@ -367,6 +368,7 @@ cdef class Answers:
         alternatives of a rule, lead to one row: their union is asked in place of each."""
         cdef size_t k, i, end, n = n_terminals(self.lexer, state), base, n_members
         cdef uint32_t terminal, regex, alike, members[MAX_MEMBERS]
+        cdef Part* part
         cdef uint64_t* keys = <uint64_t*> malloc(n * sizeof(uint64_t))
         if keys == NULL:
             with gil:
@@ -390,7 +392,11 @@ cdef class Answers:
                     for i in range(k, end):
                         words_push(&self.regexes.stack, node_at(self.lexer, state, <uint32_t> keys[i]))
                     regex = self.regexes.make_union(base)
-                    self.by_regex(skeleton, terminal_at(self.lexer, state, <uint32_t> keys[k]), node, regex)
+                    if self.stays:
+                        part = self.part(node, regex)
+                        self.add_tokens(part.bits, part.tokens, part.n_tokens)
+                    else:
+                        self.by_regex(skeleton, terminal_at(self.lexer, state, <uint32_t> keys[k]), node, regex)
                     k = end
                 while k < end:
                     regex = node_at(self.lexer, state, <uint32_t> keys[k])
@@ -408,6 +414,8 @@ cdef class Answers:
         cdef Part* part = self.part(node, regex)
         self.add_tokens(part.bits, part.tokens, part.n_tokens)
         if part.exits.n == 0 and part.n_open == 0 and part.n_late == 0:
+            return 0
+        if self.stays and self.rules.symbols[terminal].role == COVERED:
             return 0
         words[0] = EXITS
         words[1] = part.index

@@ -8,7 +8,8 @@ each with its mask, and a chart remembers the mask of each position.
 Answers know nothing of what lookaheads demand of the text after their lexeme (`_lexer`). If a grammar has demanding
 terminals, a mask is made twice: with loose terminals, as if there were no lookaheads, and *modestly*, without any text
 that demands something. The first mask may hold a token too many, but the second one may not. Tokens in which they
-differ are few, and tried one by one on the rows of the chart (`without_refused`).
+differ are few, and tried one by one on the rows of the chart (`without_refused`). At first the second mask also leaves out
+tokens in which a name ends and something follows, because these take the most time and most vocabularies have few of them.
 
 One bound for each vocabulary covers what all grammars over it remember. If it is exceeded, whole grammars drop their
 answers and masks, the least recently used grammar first.
@@ -37,6 +38,7 @@ from earleymask.earley._tables cimport (
 )
 from earleymask.earley._token_ids cimport has_id
 from earleymask.trie._bitmask cimport mask_allow, mask_allows, mask_refuse
+from earleymask.trie._build cimport DEBUG
 from earleymask.trie._memory cimport calloc, malloc
 
 from earleymask.earley import _answers
@@ -48,6 +50,10 @@ cdef enum:
 
 # Bytes that may be remembered for one vocabulary: parts, and the answers and masks of all grammars.
 cdef size_t MEMORY = 64 << 20
+# The most tokens that are tried because what lookaheads demand may refuse them, before the second mask is made with more
+# effort (`Answers.stays`). A trial takes about a microsecond, the effort some milliseconds. Tokenizers rarely join words
+# to what follows them: 9 tokens of Llama 3 have a name and white space after it.
+cdef size_t MOST_TRIED = 3 if DEBUG else 1 << 10
 
 
 cdef class Masks:
@@ -152,7 +158,10 @@ cdef class Masks:
         """Free all answers and masks, and let go of parts that were dropped."""
         # Everything new is made before anything is replaced: if memory runs out, nothing has changed.
         cdef Answers answers = Answers(self.engine(), self.trie, self.answers)
-        cdef Answers modest = Answers(self.engine(), self.trie, self.modest, True) if self.modest is not None else None
+        cdef Answers modest = None
+        if self.modest is not None:
+            modest = Answers(self.engine(), self.trie, self.modest, True)
+            modest.stays = self.modest.stays
         cdef Sequences unions = Sequences("unions of answers")
         answers.parts.limit = MEMORY
         self.generation += 1                            # first, because charts remember pointers
@@ -205,12 +214,23 @@ cdef class Masks:
 
     cdef Mask* without_refused(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil:
         cdef uint32_t token, bits
-        cdef size_t i, w
+        cdef size_t i, w, n_doubtful = 0
         self.ids.n = 0
         self.gather_position(self.modest, chart, position)
         sort_unique(&self.ids)
         self.scratch_from_answers(self.modest, self.ids.n)
         # Now the scratch holds what is sure to be allowed.
+        if self.modest.stays:
+            for w in range(self.trie.n_words if mask.bits != NULL else 0):
+                bits = mask.bits[w] & ~self.scratch[w]
+                while bits:
+                    n_doubtful += 1
+                    bits &= bits - 1
+            if n_doubtful > MOST_TRIED:
+                with gil:
+                    self.modest = Answers(self.engine(), self.trie, self.modest, True)
+                    self.modest.stays = False
+                return self.without_refused(chart, position, mask)
         self.tokens.n = 0
         for w in range(self.trie.n_words if mask.bits != NULL else 0):
             bits = mask.bits[w] & ~self.scratch[w]
@@ -564,11 +584,13 @@ cdef Masks masks_of(Engine engine, TokenTrie trie):
     return masks
 
 
-def set_limits(*, memory=None, **others) -> dict[str, int]:
+def set_limits(*, memory=None, tried=None, **others) -> dict[str, int]:
     """Change the bounds of all masks made from now on, for tests (see `_answers.set_limits`); return the former
     bounds."""
-    global MEMORY
-    before = {"memory": MEMORY, **_answers.set_limits(**others)}
+    global MEMORY, MOST_TRIED
+    before = {"memory": MEMORY, "tried": MOST_TRIED, **_answers.set_limits(**others)}
     if memory is not None:
         MEMORY = memory
+    if tried is not None:
+        MOST_TRIED = tried
     return before

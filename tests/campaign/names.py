@@ -65,7 +65,7 @@ class NamesAlive(Case):
         ids = {vocabulary.token_bytes(i): i for i in range(vocabulary.size)}
         text = Definition(self.rules, self.ignored).text()
         for split in SPLITS:
-            with limits(split_nodes=split):
+            with limits(split_nodes=split, tried=split % 7):
                 grammar = loaded(lambda: Grammar.from_lark(text))
                 if grammar is None:
                     raise Skipped("no sentence")

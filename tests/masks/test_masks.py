@@ -149,7 +149,7 @@ def test_many_alternatives_of_one_terminal_each(seed: int, split_nodes: int) -> 
         rng.choice(["NAME: /[a-c]+/", "NAME: /(?!(?:ab|ba|cc)\\b)[a-c]+/", "NAME: /c[ab]*(?!c)/"]),
         rng.choice(["%ignore / +/", '%ignore " "', ""]),
     ]
-    with limits(split_nodes=split_nodes):
+    with limits(split_nodes=split_nodes, tried=rng.choice([0, 5, 1000])):
         grammar = Grammar.from_lark("\n".join(lines))
         vocabulary = all_strings("abc ", 4)
         for _ in range(effort(3, 10)):

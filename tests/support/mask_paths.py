@@ -20,7 +20,7 @@ from earleymask.earley._masks import set_limits
 from support import vocabularies
 from support.strategies import choose_token
 
-USUAL = {**set_limits(), "split_nodes": 1000}
+USUAL = {**set_limits(), "split_nodes": 1000, "tried": 1024}
 """The bounds of a release build, unless something sets others."""
 NEVER = 10**9
 SPLITS = (1, 5, 50, NEVER)
@@ -29,9 +29,11 @@ small trie sooner or later, never."""
 
 
 @contextmanager
-def limits(split_nodes: int | None = None, memory: int | None = None, budget: int | None = None) -> Iterator[None]:
+def limits(
+    split_nodes: int | None = None, memory: int | None = None, budget: int | None = None, tried: int | None = None
+) -> Iterator[None]:
     """Set these bounds within the block. Answers remembered under others stay, so make grammars within it, too."""
-    before = set_limits(split_nodes=split_nodes, memory=memory, budget=budget)
+    before = set_limits(split_nodes=split_nodes, memory=memory, budget=budget, tried=tried)
     try:
         yield
     finally:
