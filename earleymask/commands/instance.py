@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from ..earley import Matcher
 from ..grammar import Grammar, GrammarError
 from ..grammar.errors import ABOUT_NUMBERS, ABOUT_STRINGS, NARROWED, WIDENED, Reason, Row
-from ..grammar.json.number_spellings import MAX_FIGURES
+from ..grammar.json.number_parts import MAX_FIGURES
 from ..grammar.json_schema.read import RepeatedKeyError, object_of, second_place
 from ..trie import Vocabulary
 from .shared import match

@@ -23,7 +23,8 @@ from ...earley._meter import keep, tick
 from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ..errors import GrammarError, GrammarLimitError
-from ..json.number_spellings import MAX_FIGURES, is_computed, number_tree
+from ..json.number_parts import MAX_FIGURES
+from ..json.number_spellings import is_computed, number_tree
 from ..json.numbers import exact, number_set
 from ..json.strings import dumped_words, is_dumped_as_it_is, spelled
 from ..regex.ast import Node

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import EXACT, IGNORED, NARROWED, WIDENED, GrammarError, Reason, Row
 from ..json.formats import NARROWED as NARROWED_FORMATS
-from ..json.number_spellings import MAX_FIGURES
+from ..json.number_parts import MAX_FIGURES
 from .check import check_schema
 from .documents import Documents
 from .ignored import BESIDE_REF, format_name, unknown

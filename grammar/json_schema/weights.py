@@ -12,7 +12,7 @@ from math import log2
 from typing import TYPE_CHECKING
 
 from ...earley._meter import keep, take, tick
-from ..json.number_spellings import n_remainders
+from ..json.number_multiples import n_remainders
 from .survey import n_sides
 from .tree import is_reference
 

@@ -16,7 +16,8 @@ import pytest
 
 from earleymask import Grammar, LimitError, Matcher, Vocabulary
 from earleymask.earley._regex import Regexes
-from earleymask.grammar.json.number_spellings import ANY, PLAIN, WHOLE, _as_decimals, _computed, number_tree
+from earleymask.grammar.json.number_parts import ANY, PLAIN, WHOLE
+from earleymask.grammar.json.number_spellings import _as_decimals, _computed, number_tree
 from earleymask.grammar.json.numbers import NumberSet, number_set
 from earleymask.grammar.regex.lower import lower_shared
 from support.mask_paths import written_by_masks

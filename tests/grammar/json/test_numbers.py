@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from earleymask.earley import LimitError
 from earleymask.earley._regex import Regexes
-from earleymask.grammar.json.number_spellings import MAX_FIGURES, NumberStyle, number_tree
+from earleymask.grammar.json.number_parts import MAX_FIGURES
+from earleymask.grammar.json.number_spellings import NumberStyle, number_tree
 from earleymask.grammar.json.numbers import (
     ALL,
     AS_DECIMALS,
