@@ -26,6 +26,9 @@ class Engine:
     def special_names(self) -> tuple[str, ...]:
         """Names of the special tokens that the grammar uses."""
 
+    def node_of(self, symbol: int) -> int:
+        """Return the regex node of a terminal. It may get another number when the arena is renumbered."""
+
     def add_terminal(self, name: str, node: int, ignored: bool = False) -> int:
         """Add a terminal that matches `node`, possibly the empty string; an `ignored` one may also stand between
         lexemes.

@@ -57,6 +57,13 @@ cdef class Engine:
             raise ValueError(f"terminal {name!r} matches nothing")
         return self.rules.add_symbol(name, S_TERMINAL, self.regexes.is_nullable(node), node, ignored)
 
+    def node_of(self, symbol) -> int:
+        """Return the regex node of a terminal. It may get another number when the arena is renumbered."""
+        cdef uint32_t terminal = self.rules.checked(symbol)
+        if self.rules.symbols[terminal].kind != S_TERMINAL:
+            raise ValueError(f"symbol {symbol!r} is no terminal")
+        return self.rules.symbols[terminal].node
+
     def add_demanding(self, str name not None, node, inside) -> int:
         """Add a terminal whose text may demand something of the text after it: `node` is one that `Regexes.cuts` made
         with the question OPEN. It must not match the empty string. After a text that `Regexes.cuts` with the question

@@ -25,6 +25,7 @@ cdef class Algebra(Terms):
     cdef public bint follows_items
     cdef public bint repeats_items
     cdef public bint limits_keys
+    cdef public bint lists_names
     cdef public set plain_numbers
     cdef readonly dict meanings
     cdef readonly set unclear

@@ -54,6 +54,7 @@ class Algebra(Terms):
         self.has_unique_items = False  # whether items must differ that are too many to list
         self.follows_items = False  # and whether some of these may be any arrays or objects
         self.repeats_items = False  # and whether some items may have to be equal
+        self.lists_names = False  # whether objects may have listed names, see `ObjectRules.list_names`
         self.limits_keys = True  # whether the keys that an object may have beside the named ones may be few
         self.plain_numbers: set[Place] = set()  # those with `uniqueItems` that narrow how numbers are spelled
         self.meanings: dict[int, Values] = {TRUE: ALL_VALUES, FALSE: NO_VALUES}

@@ -7,6 +7,7 @@ only if such a lexeme ends in the token, and then as much follows as it takes fo
 - After an item, the next item may be refused, so a comma follows.
 - After a key, the same key may be refused, so a comma and a quote follow. If no other key is left, the comma is.
   That can only be if patterns bound which keys an object may have.
+- After one of many names, another value may follow than after the others, so anything does.
 - After a part of an item that no earlier item has at this place, the item differs from all of them. So nothing is
   refused before the item has ended and a comma follows.
 
@@ -23,9 +24,9 @@ from ..regex.python import parse
 if TYPE_CHECKING:
     from ..regex.ast import Node
 
-KEYS, TEXT_ITEMS, NUMBER_ITEMS, TEXT_PARTS, NUMBER_PARTS = range(5)
-"""The kinds of followed terminals: keys; items, also those of arrays within items; and other texts and numbers within
-items."""
+KEYS, TEXT_ITEMS, NUMBER_ITEMS, TEXT_PARTS, NUMBER_PARTS, NAMES = range(6)
+"""The kinds of followed terminals: keys; items, also those of arrays within items; other texts and numbers within
+items; keys that decide which value follows (`listed_names`)."""
 
 _SPACE = r"[ \t\n\r]*"
 _TEXT_ENDS = r'.*"'
@@ -34,6 +35,7 @@ _KEY_ENDS = r"(?:.*:|[ \t\n\r])"  # the colon belongs to the key, and white spac
 _TEXT = r'.*".*"'
 _NUMBER = r".*[0-9]" + _SPACE
 """What a token has from its beginning to the end of a text or number that is whole in it, and white space."""
+_KEY_AND_MORE = r".*:.+"
 _COMMA = r".*,.*"
 _NEXT_KEY = rf'.*,{_SPACE}".*'
 _KEY_OR_COMMA = rf'.*,{_SPACE}(?:".*)?'
@@ -44,11 +46,14 @@ _REPEATED = r'.*\].*|.*["}0-9][ \t\n\r]+|[-+.0-9eE]*[ \t\n\r]+'
 
 
 @cache
-def doubtful_tokens(has_unique_items: bool, follows_items: bool, repeats_items: bool, limits_keys: bool) -> list[Node]:
+def doubtful_tokens(
+    has_unique_items: bool, follows_items: bool, repeats_items: bool, limits_keys: bool, lists_names: bool
+) -> list[Node]:
     """Return the doubtful tokens outside of followed terminals, and then within those of each kind.
 
     has_unique_items: whether items must differ. follows_items: whether some of these may have parts. repeats_items:
-    whether some items may have to be equal. limits_keys: whether the keys of an object may run out.
+    whether some items may have to be equal. limits_keys: whether the keys of an object may run out. lists_names:
+    whether an object may have listed names.
     """
     next_key = _KEY_OR_COMMA if limits_keys else _NEXT_KEY
     outside = [_TEXT + (_COMMA if has_unique_items else next_key)]
@@ -56,12 +61,14 @@ def doubtful_tokens(has_unique_items: bool, follows_items: bool, repeats_items: 
         outside.append(_NUMBER + ",.*")
     if follows_items:
         outside += [_TEXT + _NEXT_ITEM, _NUMBER + _NEXT_ITEM_HERE]
+    if lists_names:
+        outside.append(_TEXT + _KEY_AND_MORE)
     # Another such lexeme may be whole in the token, after the end of the one that is under way.
     key = [_KEY_ENDS + one for one in (next_key, _NEXT_ITEM, *outside)]
     text_part = [_TEXT_ENDS + one for one in (_NEXT_ITEM, *outside)]
     number_part = [_NUMBER_ENDS + _NEXT_ITEM_HERE, *[rf"{_NUMBER_ENDS}[,}}\]]{one}" for one in outside]]
     text_item, number_item = [_TEXT_ENDS + _COMMA, *text_part], [_NUMBER_ENDS + ",.*", *number_part]
-    found = [outside, key, text_item, number_item, text_part, number_part]
+    found = [outside, key, text_item, number_item, text_part, number_part, [_KEY_ENDS + ".+"]]
     if repeats_items:
         found = [[*one, _REPEATED] for one in found]
     return [parse(f"(?s:{'|'.join(one)})") for one in found]

@@ -135,6 +135,7 @@ def embed(schema: Any, written_options: str, engine: Engine, limits: Limits) -> 
     documents = Documents(read(schema, limits), registry=registry, own=own, draft=options.draft_number, limits=limits)
     algebra, _ = scanned(documents, options, limits)
     algebra.has_unique_items = algebra.limits_keys = True  # more tokens are doubtful then: right for other schemas, too
+    algebra.lists_names = False
     if algebra.follows_items:
         _FOLLOWING.add(engine)
     if algebra.repeats_items:

@@ -51,6 +51,7 @@ cdef class SchemaLoader:
     @cython.locals(regexes=Regexes)
     cpdef key(self, name)
     cpdef followed_key(self, Texts texts, follow)
+    cpdef key_of(self, names)
     @cython.locals(regexes=Regexes)
     cpdef key_node(self, Texts texts)
     @cython.locals(loader=SchemaLoader)

@@ -35,6 +35,7 @@ from .array_rules import ArrayRules
 from .doubtful import KEYS, NUMBER_ITEMS, NUMBER_PARTS, TEXT_ITEMS, TEXT_PARTS, doubtful_tokens
 from .enumerations import MARKS, constants_of, spelled_values
 from .key_order import in_order
+from .listed_names import MIN_NAMES
 from .object_rules import ObjectRules
 from .own_values import constants
 from .refusals import Refusals
@@ -97,6 +98,7 @@ def scanned(documents: Documents, options: Options, limits: Limits) -> tuple[Alg
     algebra.follows_items = survey.follows_items
     algebra.repeats_items = survey.repeats_items
     algebra.limits_keys = survey.limits_keys
+    algebra.lists_names = survey.n_names >= MIN_NAMES
     found, within = heavy(survey)
     if found:
         from .rehearsal import rehearsed
@@ -193,9 +195,18 @@ class SchemaLoader:
         """Return the tokens in which the text of a followed terminal makes a difference, see `Engine.set_doubtful`."""
         algebra = self.algebra
         trees = doubtful_tokens(
-            algebra.has_unique_items, algebra.follows_items, algebra.repeats_items, algebra.limits_keys
+            algebra.has_unique_items,
+            algebra.follows_items,
+            algebra.repeats_items,
+            algebra.limits_keys,
+            algebra.lists_names,
         )
-        return [lower(tree, self.regexes) for tree in trees]
+        # A token may begin or end within a character.
+        regexes = self.regexes
+        later = regexes.byte_set(range(0x80, 0xC0))
+        begun = regexes.concat([regexes.byte_set(range(0xC2, 0xF5)), regexes.repeat(later, 0, 2)])
+        around = [regexes.repeat(later, 0, 3), regexes.repeat(begun, 0, 1)]
+        return [regexes.concat([around[0], lower(tree, regexes), around[1]]) for tree in trees]
 
     def why_not(self, failure: Failure) -> Finding | None:
         """Return which keywords refuse a text: see `Explainer` in `earley/explain.py`."""
@@ -297,6 +308,11 @@ class SchemaLoader:
             return self.leaf("keys", texts, partial(_with_quotes, follow))
         node = self.key_node(texts)
         return None if self.regexes.is_empty(node) else self.engine.add_followed("key", node, follow, KEYS)
+
+    def key_of(self, names: int) -> int | None:
+        """Return the regex node of the keys, colon included, whose names a node matches; None if it matches nothing."""
+        node: int = self.regexes.concat([self.quote, names, self.key_end])
+        return None if self.regexes.is_empty(node) else node
 
     def key_node(self, texts: Texts) -> int:
         regexes = self.regexes

@@ -31,11 +31,19 @@ cdef class ObjectRules:
     cdef tuple possible
     cdef dict rests
     cdef Texts others
+    cdef list listed
     cdef object clauses
     cdef dict solved
     cdef object endings
 
     cdef Texts other_keys(self)
+    cdef list_names(self)
+    cdef add_listed(self, dict listed, end)
+    @cython.locals(after=State)
+    cdef listed_member(self, listed, State state)
+    cpdef expand_listed(self, listed, State after)
+    @cython.locals(then=State)
+    cpdef follow_listed(self, listed, State after, bytes text)
     cdef can_meet(self, atom)
     cdef tuple witness(self)
     cdef list needed(self, names, frozenset required)

@@ -23,9 +23,12 @@ from typing import TYPE_CHECKING
 from ...earley._meter import take, tick
 from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
+from ..json.strings import is_dumped_as_it_is
 from ..loading import frozen, pieces
+from .doubtful import NAMES
 from .endings import Atom, Endings
 from .finite import n_texts, words
+from .listed_names import MAX_LISTED_VALUES, MIN_NAMES, ListedNames
 from .shapes import FALSE, TRUE
 from .shortcuts import is_something
 from .text_sets import ALL_TEXTS, NO_TEXTS, NO_WORDS, Texts, Words, has_surrogate, union_of
@@ -112,13 +115,16 @@ class ObjectRules:
         self.names = [one for piece in pieces(shape.named) for one in piece if one[1] != FALSE]
         self.origin = origin  # see `SchemaLoader.scalar`
         self.n_ordered = sum([value != FALSE for _, value in shape.named[:n_ordered]])
+        self.is_plain = is_plain(shape)
+        self.listed: list[ListedNames] = []
+        if len(self.names) >= MIN_NAMES:
+            self.list_names()
         # (In time linear in the number of names: a sum of powers of two is not.)
         required = ["1" if name in shape.required else "0" for piece in pieces(self.names[::-1]) for name, _ in piece]
         self.required = int("".join(required) or "0", 2)
         # From this number of members on, the number does not matter: all such states are one.
         self.settled = max(shape.least, 1) if shape.most is None else shape.most + 1
         self.atoms: list[Atom] | None = None
-        self.is_plain = is_plain(shape)
         self.possible: tuple[int, ...] | None = None
         self.rests: dict[tuple[int, State], int] = {}
         self.others = self.other_keys()
@@ -129,6 +135,31 @@ class ObjectRules:
             self.read_clauses()
         if shape.exists or shape.least or (self.clauses is not None and self.clauses.counts):
             self.name_few()
+
+    def list_names(self) -> None:
+        """Find names that may be missing, and whose values surely exist, and list them: see `listed_names`."""
+        shape, loader = self.shape, self.loader
+        algebra = loader.algebra
+        if not algebra.lists_names or not self.is_plain or shape.least or shape.most is not None:
+            return
+        if not loader.style.dumped or loader.holder() is not None:
+            return
+        listed: dict[str, int] = {}
+        for index, (name, value) in enumerate(self.names):
+            tick()
+            if name not in shape.required and is_dumped_as_it_is(name, loader.own) and is_something(algebra, value):
+                listed[name] = algebra.meant(value)
+            elif self.n_ordered:
+                self.add_listed(listed, index)
+                listed = {}
+        self.add_listed(listed, len(self.names))
+        if self.listed and not self.n_ordered:
+            self.names = [one for one in self.names if one[0] not in listed]
+
+    def add_listed(self, listed: dict[str, int], end: int) -> None:
+        """List these names if they are many: those before the index `end`, if names have an order."""
+        if len(listed) >= MIN_NAMES and len(set(listed.values())) <= MAX_LISTED_VALUES:
+            self.listed.append(ListedNames(self.loader, listed, end if self.n_ordered else 0))
 
     def read_clauses(self) -> None:
         """Make the keys that clauses mention names, so that a state knows which of them have been written."""
@@ -350,6 +381,12 @@ class ObjectRules:
         found: list[list[int]] = []
         n_ordered = self.n_ordered
         if state.passed < n_ordered:
+            for listed in self.listed:
+                if listed.end - len(listed.values) <= state.passed < listed.end:
+                    after = State(listed.end, state.size, state.missing, state.others)
+                    found.append([self.symbol(after)])
+                    found.append([*self.loader.before(state.size == 0), self.listed_member(listed, state)])
+                    return found
             if not self.required >> state.passed & 1:
                 left: tuple[int, ...] | None = state.clauses
                 if self.clauses is not None:
@@ -363,10 +400,39 @@ class ObjectRules:
         for bit in range(len(self.names) - n_ordered):
             if not written >> bit & 1:
                 self.add_named(state, n_ordered + bit, n_ordered + (written | 1 << bit), found)
+        if self.listed and not n_ordered:
+            found.append([*self.loader.before(state.size == 0), self.listed_member(self.listed[0], state)])
         if self.may_end(state):
             found.append([self.loader.mark("}" if state.size else "empty }")])
         self.add_others(state, found)
         return found
+
+    def listed_member(self, listed: ListedNames, state: State) -> int:
+        """Return the symbol of a member with one of the listed names that may still come, and what follows it."""
+        after = State(state.passed, self.settled, state.missing, state.others)
+        witness = () if listed.end or len(state.others) < len(listed.values) else None
+        return self.loader.engine.add_lazy("member", partial(self.expand_listed, listed, after), witness=witness)
+
+    def expand_listed(self, listed: ListedNames, after: State) -> list[list[int]]:
+        node = listed.left(after.passed, after.others)
+        if node is None:
+            return []
+        engine = self.loader.engine
+        key = engine.add_followed("key", node, partial(self.follow_listed, listed, after), NAMES)
+        # What follows any of the names: any of their values, and the members that may follow if none has been written.
+        parts = [listed.any_value(), self.symbol(after)]
+        return [[key, engine.add_lazy("rest", partial(list, [parts]), witness=parts)]]
+
+    def follow_listed(self, listed: ListedNames, after: State, text: bytes) -> int:
+        """Return the symbol of what follows a listed name that is written as `text`, colon included."""
+        name = json.loads(text[: text.rindex(b'"') + 1])
+        value = self.loader.value(listed.values[name])
+        assert value is not None
+        if listed.end:
+            then = State(listed.after(name), after.size, after.missing, after.others, after.clauses)
+        else:
+            then = State(after.passed, after.size, after.missing, after.others | {name}, after.clauses)
+        return self.rest(value, then)
 
     def may_end(self, state: State) -> bool:
         """Whether the object may end here, after all names that have an order."""

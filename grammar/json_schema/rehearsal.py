@@ -245,7 +245,7 @@ def rehearsed(algebra: Algebra, within: set[Place] | None, loader_of: type[Schem
             left = Algebra(algebra.documents, algebra.options, dropped, algebra.limits)
             left.has_unique_items, left.plain_numbers = algebra.has_unique_items, algebra.plain_numbers
             left.follows_items, left.repeats_items = algebra.follows_items, algebra.repeats_items
-            left.limits_keys = algebra.limits_keys
+            left.limits_keys, left.lists_names = algebra.limits_keys, algebra.lists_names
             algebra = left
             rehearsal = Rehearsal(algebra, within, loader_of)
     return rehearsal

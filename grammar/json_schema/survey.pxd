@@ -34,6 +34,7 @@ cdef class Survey:
     cdef public bint follows_items
     cdef public bint repeats_items
     cdef readonly bint limits_keys
+    cdef readonly Py_ssize_t n_names
 
     @cython.locals(keywords=dict)
     cpdef bint note(self, Place place) except -1

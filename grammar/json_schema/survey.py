@@ -91,6 +91,7 @@ class Survey:
         self.repeats_items = False  # whether some items may have to be equal
         # Whether the keys that an object may have beside the named ones may be few.
         self.limits_keys = False
+        self.n_names = 0  # the most names of one `properties`
 
     def note(self, place: Place) -> bool:
         """Add a place that the check has reached. Return whether it states something."""
@@ -99,6 +100,8 @@ class Survey:
             self.applying.append(place)
         if not _KEYS.isdisjoint(keywords):
             self.limits_keys = True
+        if "properties" in keywords:
+            self.n_names = max(self.n_names, len(keywords["properties"]))
         if STATED.isdisjoint(keywords):
             return False
         self.stating.append(place)
