@@ -159,6 +159,9 @@ def ambiguous() -> dict[str, Family]:
         "text: a repeated symbol, three times": Family(
             lengths, of('start: start start start | start start | "a" |'), "characters"
         ),
+        "text: a rule between lexemes of any length": Family(
+            doubled(25, 4), of("start: A start A |\nA: /a+/"), "characters"
+        ),
         "text: two recursions": Family(
             lengths, of('start: "a" start "b" start | "b" start "a" start |', "ab"), "characters"
         ),
