@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ..loading import in_order
 
 if TYPE_CHECKING:
-    from .load import SchemaLoader
+    from .terms import Loader
     from .text_sets import Words
 
 MIN_NAMES = 1024
@@ -28,7 +28,7 @@ more have keys of their own."""
 class ListedNames:
     """The listed names of one object, or some of them that come one after the other."""
 
-    def __init__(self, loader: SchemaLoader, values: dict[str, int], end: int) -> None:
+    def __init__(self, loader: Loader, values: dict[str, int], end: int) -> None:
         """values: the term of each name. end: if names have an order, how many names have been passed after these."""
         self.loader = loader
         self.values = values
