@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal, InvalidOperation
+from sys import getsizeof
 from typing import Any, NoReturn
 
 from ...earley._meter import keep, take, tick
@@ -261,10 +262,13 @@ def _copy(value: Any, most: int) -> Any:
 
 
 def _first(values: Iterable[Any], most: int) -> Iterator[Any]:
-    """Yield the values, but hardly more than `most` of them: an object of the caller's own may have no last one."""
+    """Yield the values, but hardly more than `most` of them: an object of the caller's own may have no last one, and
+    may make each value when it is asked for."""
     for index, value in enumerate(values):
         if not index & 0xFF:
             tick()
+            if index:
+                take((getsizeof(value) + 8) << 8)  # as if the 255 before it were as large
             if index > most:
                 return
         yield value
