@@ -28,7 +28,6 @@ from earleymask.earley._history cimport (
 )
 from earleymask.earley._locks cimport n_forks
 from earleymask.earley._masks cimport masks_of
-from earleymask.earley._meter cimport let_others_run, turn_is_due
 from earleymask.earley._tables cimport NONE, sort_unique, words_extend, words_push
 from earleymask.earley._token_ids cimport has_id, token_ids_of
 from earleymask.earley._walk cimport Walk
@@ -129,14 +128,12 @@ cdef class Matcher:
     cdef int begin(self) except -1:
         cdef uint32_t position
         try:
-            with nogil:
-                position = self.chart.initial()
+            position = self.chart.initial()
         except LimitError as error:
             self.make_room(error)
             position = UNKNOWN
         if position == UNKNOWN:
-            with nogil:
-                position = self.chart.initial()
+            position = self.chart.initial()
         self.history = history_begin(&self.chart.histories, position)
         return 0
 
@@ -629,8 +626,6 @@ cdef class Matcher:
                 break
             forced.append(only)
             position = self.chart.advance(position, only)
-            if not len(forced) & 0xF and turn_is_due():     # giving the lock away at each byte would take longer
-                let_others_run()
         return bytes(forced)
 
     cdef bint expects_named(self, uint32_t position) except -1:

@@ -11,12 +11,14 @@ cdef enum:
     STEPS = 1 << 12             # steps between two readings of the clock: some tenths of a millisecond
     TURN_NS = 1_000_000         # time between two turns of other threads: a fifth of what they wait for one by default
     TURNS_BEFORE_LONG = 8       # loading that has had so many turns is long: what it has made is freed in pieces
+    SIGNALS_NS = 10_000_000     # time between two looks at signals
     NEVER = 0x7FFFFFFF          # the threshold of the oldest generation while they wait
     MOST_WAITING_SECONDS = 60   # they wait no longer, even if grammars are loaded without a break
 
 cdef class Meter:
     cdef int64_t left           # steps until the clock is read
     cdef int64_t started        # when the call began, in nanoseconds; 0: the clock has not been read
+    cdef int64_t signals_due    # when this call looks at signals next, in nanoseconds
     cdef bint holds_lock        # whether the loops that count run with the interpreter's lock: then they `tick`
     cdef uint32_t turns_left    # of a loading: turns until it is long; 0: it is
     cdef str what               # what takes the time, for messages; None: the call of a matcher

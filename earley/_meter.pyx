@@ -12,6 +12,10 @@ has waited for `sys.getswitchinterval()`, and runs the handlers of signals there
 loops that load a grammar call `tick`: it runs some bytecodes every millisecond, and raises LimitError when the time is
 used up.
 
+Calls of matchers hold the lock only for short work, and where they parse a text for captures or explanations. If they
+hold it, others have a turn when the clock is read. If they do not, and run in the main thread, they look every 10 ms
+whether a signal has come: Ctrl-C ends them.
+
 A full garbage collection stops all threads while it visits all objects of the process. Loading a large grammar makes
 so many objects that it would start several, the first one perhaps at once. They wait until the grammar is loaded: the
 threshold of the oldest generation is raised in the meantime. Younger objects are collected, and at each turn, so that lists and dicts become
@@ -19,6 +23,7 @@ old while they are small: a collection visits all items of a young list at once.
 """
 
 import gc
+import threading
 
 from earleymask.earley.errors import LimitError
 from earleymask.earley.limits import DEFAULT
@@ -26,6 +31,8 @@ from earleymask.earley.turns import turn
 
 cdef extern from "Python.h":
     int PyGILState_Check() nogil
+    int PyErr_CheckSignals() except -1
+    unsigned long PyThread_get_thread_ident() nogil
 
 cdef extern from *:
     """
@@ -75,6 +82,9 @@ cdef extern from *:
     int64_t most_taken_bytes "earleymask_most_taken"
 
 
+# The thread that runs the handlers of signals.
+cdef unsigned long main_thread = threading.main_thread().ident
+
 # Loadings for which full garbage collections wait, since when, and the thresholds of the collector before.
 cdef size_t n_waiting = 0
 cdef int64_t waiting_since = 0
@@ -109,12 +119,22 @@ cdef class Meter:
         if self.holds_lock:
             with gil:
                 return tick()
-        return self.look_at_clock()
+        self.look_at_clock()
+        if PyGILState_Check():
+            with gil:                                   # such as the parser of captures and of explanations
+                if turn_is_due():
+                    let_others_run()
+        elif spent() > self.signals_due and PyThread_get_thread_ident() == main_thread:
+            with gil:                                   # no other thread runs their handlers
+                PyErr_CheckSignals()
+            self.signals_due = spent() + SIGNALS_NS
+        return 0
 
     cdef int look_at_clock(self) except -1 nogil:
         cdef int64_t time = spent()
         if self.started == 0:
             self.started = time
+            self.signals_due = time + SIGNALS_NS
         elif time - self.started > self.most_ns:
             with gil:
                 self.exceed_time()
@@ -311,7 +331,8 @@ cdef int end_waiting() except -1:
 
 cdef int forget_loadings() except -1:
     """In the child of a fork: do not count the loadings of other threads, which have not come along."""
-    global n_waiting
+    global n_waiting, main_thread
+    main_thread = PyThread_get_thread_ident()
     if n_waiting > own_waiting:
         n_waiting = own_waiting
         if n_waiting == 0:
