@@ -9,6 +9,11 @@ come, up to the end of the text, such that all these symbols derive a text witho
 A symbol between two conditions must have such symbols after it in every production in which it may stand. That is more
 than is needed, because productions are asked one by one, but it is never wrong: `contexts` splits the grammar so that
 an item between some conditions comes together with the items between all other ones that lead on.
+
+One case is left out: in `list: list " " NAME`, no blank may follow the inner list under some condition, so there is no
+item for this condition in this production. The parser expects a list there only because it expects a list anyway, so
+the productions around the outer list count alone. Without this, no list of names with a written blank between them
+could be finished.
 """
 
 from __future__ import annotations
@@ -50,6 +55,8 @@ class Avoidance:
         self.contexts: dict[Key, list[tuple[Key | None, Relation]]] = {}
         """By symbol: where it stands. The left-hand side, None for the start, and what avoids demanding terminals after
         the symbol."""
+        self.left: dict[Key, set[int]] = {}
+        """By symbol: which of its `contexts` are the beginnings of its own productions."""
         self.needed: list[tuple[Key, set[int]]] = []
         """One of these conditions must be pending after the left-hand side, since a lexeme may have ended in it."""
         self.bad: set[tuple[Key, int]] = set()
@@ -119,6 +126,8 @@ class Avoidance:
                 }
                 if self.leaf(part, before, False) is None:
                     self.contexts.setdefault((part, before), []).append((key, avoiding))
+                    if index == 0 and key == (part, before):
+                        self.left.setdefault(key, set()).add(len(self.contexts[key]) - 1)
                 else:
                     self.needed += [(key, avoiding[after]) for after in afters]
             leading, avoiding = first_leading, first_avoiding
@@ -142,7 +151,10 @@ class Avoidance:
     def leads_on(self, key: Key, after: int) -> bool:
         """Tell whether demanding terminals can be avoided wherever a symbol stands, if a condition is pending after it,
         as far as known."""
-        for lhs, avoiding in self.contexts[key]:
+        left = self.left.get(key, ())
+        for number, (lhs, avoiding) in enumerate(self.contexts[key]):
+            if after not in avoiding and number in left:
+                continue
             lasts = avoiding.get(after, set())
             if not lasts or (lhs is not None and all((lhs, last) in self.bad for last in lasts)):
                 return False

@@ -67,6 +67,16 @@ CASES = [
     ({"start": [["[ab]+(?!\\w)(?! ?(?:a|ba)\\b)", "x"]], "x": [["ab", "start"], []]}, ["[ ,]+"], "ab ,"),
     ({"start": [["x", "start"], ["x"]], "x": [["a(?! b)", "y"]], "y": [["b"], [",", "x"], []]}, [" "], "ab ,"),
     ({"start": [["x", "start"], ["x"]], "x": [["a(?! b)", "y"]], "y": [[" "], [",", "x"]]}, [], "ab ,"),
+    # And what the lookahead reads on at is all that may follow.
+    ({"start": [["[ab]+(?! (?:ab|b)\\b)"], ["start", " ", "[ab]+(?! (?:ab|b)\\b)"]]}, [], "ab "),
+    ({"start": [["[ab]+(?! b\\b)", "x"]], "x": [["x", " ", "[ab]+(?! b\\b)"], []]}, [], "ab "),
+    ({"start": [["start", " ", "x"], ["x"]], "x": [["[ab]+(?! b)"], ["x", "=", "[ab]+(?! b)"]]}, [], "ab ="),
+    (
+        {"start": [["x", " ", "b"], ["x", "="]], "x": [["a", "b", "y"]], "y": [["a(?! b)"], ["y", " ", "a(?! b)"]]},
+        [],
+        "ab =",
+    ),
+    ({"start": [["x", " ", "start"], ["x"]], "x": [["a", "=", "[ab](?! b)"]]}, [], "ab ="),
 ]
 
 
@@ -351,6 +361,25 @@ def test_a_thousand_keywords_after_names_that_demand_something_in_any_case():
     for word in [*rng.sample(sorted(words), 100), "a", "zz"]:
         assert we_accept(grammar, f"x,as,{word}") and not we_accept(grammar, f"x,as {word} as {word}"), word
     no_dead_ends(grammar, "as, ", 4)
+
+
+def test_a_thousand_words_after_names_and_a_written_blank():
+    """Only the blank, at which the lookahead reads on, may follow a name; demands are found while a text is read."""
+    rng = random.Random(6)
+    words = {"as", "order"}
+    while len(words) < 1000:
+        words.add("".join(rng.choices("aeinorst", k=rng.randint(3, 8))))
+
+    def listed(words: list[str]) -> Grammar:
+        return Grammar.from_lark(f'start: NAME (" " NAME)*\nNAME: /[a-z]+(?! (?:{"|".join(words)})\\b)/')
+
+    grammar = listed(sorted(words))
+    assert grammar.engine.stats()["symbols"] == listed(["as"]).engine.stats()["symbols"] < 20
+    for text, expected in [("as", True), ("x as", False), ("x asx", True), ("x y order", False), ("x order y", False)]:
+        assert we_accept(grammar, text) == expected, text
+    for word in rng.sample(sorted(words), 100):
+        assert we_accept(grammar, f"{word} x {word}x") and not we_accept(grammar, f"x {word} x"), word
+    no_dead_ends(grammar, "as x", 4)
 
 
 NAMES = [
