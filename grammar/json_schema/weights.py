@@ -37,6 +37,9 @@ MAX_LISTS = 4
 MAX_LOOKED = 1 << 10
 """The most places that are visited, counted each time that they meet others. Beyond it, everything with a weight counts
 as heavy."""
+MAX_APPLIED = 1 << 16
+"""The most places that apply to one value, counted for each place: in a long chain of applicators, each has all those
+after it. Beyond it, everything with a weight counts as heavy."""
 
 NONE: frozenset[Place] = frozenset()
 
@@ -106,21 +109,26 @@ class Weights:
         self.near = self.above.reaching(weighted)
         found: set[Place] = set()
         known = {NONE}
-        n_looked = 0
+        n_looked = n_applied = 0
         alone = [place for place in survey.edges if self.is_near(place) and not is_reference(place.schema)]
-        waiting = [self.in_place(place) for place in [*alone, *survey.meeting]]
-        for together in waiting:  # the list grows meanwhile
+        waiting: list[list[Place]] = [[place] for place in [*alone, *survey.meeting]]
+        for ones in waiting:  # the list grows meanwhile
+            # (Computed one by one: in a long chain of places, each has all those after it.)
+            together = self.in_place(ones[0]) if len(ones) == 1 else NONE.union(*[self.in_place(one) for one in ones])
             if together in known:
                 continue
             known.add(together)
             n_looked += len(together)
+            n_applied += len(together)
+            if n_applied > MAX_APPLIED:
+                return found | weighted
             if self.is_heavy(together):
                 found |= together
             for places in meetings(survey.documents, together):
                 n_looked += len(places)
                 if n_looked > MAX_LOOKED:
                     return found | weighted
-                waiting.append(NONE.union(*[self.in_place(place) for place in places]))
+                waiting.append(places)
         return found
 
     def is_near(self, place: Place) -> bool:

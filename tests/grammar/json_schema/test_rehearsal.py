@@ -239,3 +239,19 @@ def test_a_grammar_goes_on_with_what_was_rehearsed() -> None:
     oracle = Oracle(schema)
     for document in ({"k1": 1}, {"k2": 1}, {"k1": 1, "k2": 2}, {"k8": 1, "x": 2}, {}):
         assert accepts(grammar, document) == oracle.is_valid(document)
+
+
+@pytest.mark.parametrize("keyword", ["not", "if", "oneOf"])
+def test_a_long_chain_of_applicators_is_refused_soon(keyword: str) -> None:
+    """Each place of the chain has all those after it: to look at all of them would take quadratic time and memory."""
+
+    def step(target: dict[str, str]) -> dict[str, Any]:
+        if keyword == "oneOf":
+            return {"oneOf": [target, {"type": "null"}]}
+        return {keyword: target, "then": True, "else": False} if keyword == "if" else {keyword: target}
+
+    n = 3000
+    steps = {f"d{i}": step({"$ref": f"#/$defs/d{i + 1}"}) for i in range(n)}
+    with pytest.raises(GrammarError) as caught:
+        Grammar.from_json_schema({"$ref": "#/$defs/d0", "$defs": {**steps, f"d{n}": {"type": "integer"}}})
+    assert getattr(caught.value, "limit", "") == "", "no limit of time or memory is met"
