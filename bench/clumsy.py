@@ -175,6 +175,7 @@ def schemas() -> dict[str, Family]:
     many = doubled(3750, 4)
     names = (6250, 12_500, 25_000, 50_000)
     some = doubled(250, 4)
+    chains = (24, 48, 96, 3000)
 
     def values(make: Callable[[int, str], Any], text: Callable[[int, str], str]) -> Callable[[int], Case]:
         return lambda n: schema(
@@ -230,16 +231,16 @@ def schemas() -> dict[str, Family]:
             names, properties("any", {"type": "integer"}, True), "names"
         ),
         "schema: chain of $ref": Family(names, chain(lambda to: {"$ref": to}), "references"),
-        "schema: chain of allOf": Family(some, chain(lambda to: {"allOf": [{"$ref": to}]}), "references"),
+        "schema: chain of allOf": Family(chains, chain(lambda to: {"allOf": [{"$ref": to}]}), "references"),
         "schema: chain of anyOf": Family(
-            some, chain(lambda to: {"anyOf": [{"$ref": to}, {"type": "null"}]}), "references"
+            chains, chain(lambda to: {"anyOf": [{"$ref": to}, {"type": "null"}]}), "references"
         ),
-        "schema: chain of not": Family(some, chain(lambda to: {"not": {"$ref": to}}), "references"),
+        "schema: chain of not": Family(chains, chain(lambda to: {"not": {"$ref": to}}), "references"),
         "schema: chain of oneOf": Family(
-            some, chain(lambda to: {"oneOf": [{"$ref": to}, {"type": "null"}]}), "references"
+            chains, chain(lambda to: {"oneOf": [{"$ref": to}, {"type": "null"}]}), "references"
         ),
         "schema: chain of if": Family(
-            some, chain(lambda to: {"if": {"$ref": to}, "then": True, "else": False}), "references"
+            chains, chain(lambda to: {"if": {"$ref": to}, "then": True, "else": False}), "references"
         ),
         "schema: chain of properties": Family(
             names,
