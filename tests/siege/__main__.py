@@ -5,7 +5,10 @@ runs in child processes. What a call may do is in `siege.attack`: it answers or 
 limits of time and memory, and another thread's masks go on. Crashes, hangs, raw exceptions, late calls and growth are
 printed, made smaller, and written to `found/` beside this file; the test suite runs them from then on. The totals have
 the longest call of each name, the largest growth, and the longest time for which a thread waited. The options are those
-of the campaign (`campaign.runner`). In a debug build, nothing is measured: `.ci/sanitize` runs that.
+of the campaign (`campaign.runner`).
+
+Time and memory are reported, but not judged, in a debug build (`.ci/sanitize` runs one), and if
+EARLEYMASK_SIEGE_MEASURED is 0, as in `.ci/run`: judge them on idle cores, with one worker for each.
 """
 
 import sys
