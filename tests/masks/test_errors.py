@@ -96,7 +96,7 @@ def test_a_terminal_that_is_too_hard() -> None:
     with limits(split_nodes=1):
         matcher = Matcher(grammar_of(r, [hard], [r.literal(b"bb"), words, r.literal(b"y")]), vocabulary)
         other = Matcher(Grammar.from_lark('start: (W "x")+\nW: /[ab]{1,3}y*/\n%ignore /y/'), vocabulary)
-        matcher.grammar.engine.set_limits(Limits(grammar_bytes=512 << 20))
+        matcher.grammar.engine.set_limits(Limits(grammar_bytes=512 << 20, seconds=30))
         for way in (filled, walked):
             with pytest.raises(LimitError, match="regex states"):
                 way(matcher)
