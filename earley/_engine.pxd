@@ -31,7 +31,9 @@ cdef class Engine:
     cdef size_t prune_charts_at     # length of that list
     cdef uint32_t n_base_symbols    # symbols of the grammar itself; those that lazy and followed symbols add come after them
     cdef uint32_t n_base_nodes      # regex nodes of the grammar itself
-    cdef size_t n_base_bytes        # `n_learned_bytes` when the grammar was finished
+    cdef size_t n_base_bytes        # `n_learned_bytes` when the grammar was finished,
+    cdef size_t n_base_rule_bytes   # `Rules.n_bytes`,
+    cdef size_t n_load_bytes        # and what loading it had taken
     cdef size_t collect_bytes, collect_states, collect_nodes    # a collection starts when as many have been learned
     cdef uint64_t n_collections     # times that `_forget` has dropped what no matcher needs
     cdef uint32_t n_looks           # calls of `is_full`

@@ -15,7 +15,7 @@ from operator import index
 from weakref import ref
 
 from earleymask.earley._locks cimport ENGINE, Lock, forking, let_fork
-from earleymask.earley._meter cimport Meter, start
+from earleymask.earley._meter cimport Meter, n_taken, start
 from earleymask.earley._nodes cimport R_EMPTY
 from earleymask.earley._rules cimport COVERED, DEMANDING, LOOSE, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport NONE
@@ -251,6 +251,8 @@ cdef class Engine:
         self.n_base_nodes = self.regexes.nodes.n
         self.n_base_symbols = self.rules.n_symbols
         self.n_base_bytes = self.n_learned_bytes()
+        self.n_base_rule_bytes = self.rules.n_bytes()
+        self.n_load_bytes = n_taken()
         self.allow()
 
     def set_limits(self, limits not None) -> None:
@@ -265,8 +267,13 @@ cdef class Engine:
 
     cdef int allow(self) except -1:
         """Let the grammar itself not count where a limit bounds what is learned about it."""
+        cdef Meter meter = self.regexes.meter
+        cdef size_t most
         self.rules.most_symbols = max(self.n_base_symbols, self.regexes.meter.most_symbols)
-        self.regexes.meter.most_grammar_bytes = self.n_base_bytes + self.regexes.meter.limits.grammar_bytes
+        most = meter.limits.load_bytes
+        meter.most_grammar_bytes = self.n_base_bytes + meter.limits.grammar_bytes
+        # What texts add may take what loading has left, and at least a quarter.
+        meter.most_rule_bytes = self.n_base_rule_bytes + max(most - min(most, self.n_load_bytes), most // 4)
         self.set_marks()
         return 0
 
@@ -302,7 +309,7 @@ cdef class Engine:
     def stats(self) -> dict[str, int]:
         """Return how much has been learned about the grammar over all its vocabularies: numbers of things, and bytes.
 
-        `grammar_bytes`: regexes, lexer states, skeletons and added symbols, without those of the grammar itself.
+        `grammar_bytes`: regexes, lexer states and skeletons, without those of the grammar itself.
         `grammar_collections`: how often those that no living matcher needed were dropped. `mask_bytes`: answers and
         masks; one bound covers them and all else that is remembered for their vocabulary
         (`Vocabulary.stats`).

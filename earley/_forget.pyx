@@ -101,7 +101,7 @@ cdef bint has_room(Engine engine, Collection marks, list charts) except -1:
         # Without their positions, histories are no smaller.
         if chart.n_bytes() > (meter.most_matcher_bytes - min(meter.most_matcher_bytes, chart.histories.n_bytes)) // 2:
             return False
-    n_bytes = n_words * sizeof(uint32_t) + n_states * STATE_BYTES + engine.rules.n_bytes()
+    n_bytes = n_words * sizeof(uint32_t) + n_states * STATE_BYTES
     return (n_states <= meter.most_lexer_states // 2 and n_nodes <= meter.most_regex_nodes // 2
             and n_bytes <= engine.n_base_bytes + (meter.most_grammar_bytes - engine.n_base_bytes) // 2)
 

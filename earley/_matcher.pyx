@@ -38,7 +38,7 @@ from earleymask.earley.errors import LimitError, MatcherInUseError, RejectedToke
 from earleymask.trie.errors import VocabularyError
 
 MAX_FORCED_BYTES = 1 << 16
-FINAL = ("seconds", "derivations", "row_items")   # limits of one call: forgetting what was learned does not help
+FINAL = ("seconds", "derivations", "row_items", "load_bytes")   # limits of one call: forgetting what was learned does not help
 INT32 = np.dtype(np.int32)
 
 cdef object grammar_reader = None       # see `set_readers`
@@ -249,7 +249,7 @@ cdef class Matcher:
             else:
                 self.chart.n_masks[MASK_UNION_KNOWN] += 1
         except LimitError as error:
-            if error.limit == "seconds":
+            if error.limit == "seconds" or error.limit == "load_bytes":
                 raise
             mask = NULL
         if mask == NULL:

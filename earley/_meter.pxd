@@ -36,8 +36,10 @@ cdef class Meter:
     cdef uint32_t most_lexer_states, most_regex_nodes, most_row_items
     cdef size_t most_grammar_bytes      # with those of the grammar itself, once its engine is finished
     cdef size_t most_matcher_bytes
+    cdef size_t most_rule_bytes         # of the rules, with those that texts add (`Rules.n_bytes`)
+    cdef str taken_limit                # the field that sets `most_taken`
     # Bytes learned about the grammar, as they were when last counted:
-    cdef size_t regex_bytes, lexer_bytes, skeleton_bytes, rule_bytes
+    cdef size_t regex_bytes, lexer_bytes, skeleton_bytes
 
     cdef int use(self, object limits) except -1
     cdef int look(self) except -1 nogil
@@ -54,6 +56,7 @@ cdef bint must_fail() noexcept nogil
 # Count bytes that this thread is about to take for what it loads, or gives back (if negative), before it does so. Raises
 # LimitError, and counts nothing, if that is more than it may take. `take_here` and `give_back` need no lock.
 cpdef int take(int64_t n_bytes) except -1
+cdef size_t n_taken() noexcept nogil        # bytes that have been counted
 cdef int take_here(size_t n_bytes) except -1 nogil
 cdef void give_back(size_t n_bytes) noexcept nogil
 cpdef int tick() except -1
@@ -80,7 +83,7 @@ cdef class Loading:
 
 
 cdef inline size_t learned_bytes(Meter meter) noexcept nogil:
-    return meter.regex_bytes + meter.lexer_bytes + meter.skeleton_bytes + meter.rule_bytes
+    return meter.regex_bytes + meter.lexer_bytes + meter.skeleton_bytes
 
 
 # To be called at the beginning of a call.

@@ -155,7 +155,7 @@ cdef class Meter:
     cdef int exceed_bytes(self) except -1:
         if self.what:
             return self.exceeded("load_bytes", f"{self.what} takes more memory")
-        return self.exceeded("grammar_bytes", "what the text adds to the grammar takes more memory")
+        return self.exceeded(self.taken_limit, "what the text adds to the grammar takes more memory")
 
     cdef int fail(self) except -1 nogil:
         with gil:
@@ -210,6 +210,10 @@ cpdef int take(int64_t n_bytes) except -1:
         return take_here(n_bytes)
     give_back(-n_bytes)
     return 0
+
+
+cdef size_t n_taken() noexcept nogil:
+    return taken_bytes if most_taken_bytes >= 0 else 0
 
 
 cdef int take_here(size_t n_bytes) except -1 nogil:

@@ -234,13 +234,17 @@ cdef class Rules:
 
     cdef object begin(self):
         cdef Meter meter = self.meter
-        cdef size_t learned
-        meter.rule_bytes = self.n_bytes()
-        learned = learned_bytes(meter)
+        cdef size_t known
         self.n_expanding += 1
         meter.holds_lock = True
         if meter.most_grammar_bytes < NO_LIMIT:         # the grammar is finished
-            meter.most_taken = max(meter.most_grammar_bytes, learned) - learned
+            known = self.n_bytes()
+            meter.most_taken = max(meter.most_rule_bytes, known) - known
+            meter.taken_limit = "load_bytes"
+            known = min(learned_bytes(meter), meter.most_grammar_bytes)
+            if meter.most_grammar_bytes - known < <size_t> meter.most_taken:    # what is made on the way
+                meter.most_taken = meter.most_grammar_bytes - known
+                meter.taken_limit = "grammar_bytes"
         return enter(self.meter)
 
     cdef int end(self, object around) except -1:

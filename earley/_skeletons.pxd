@@ -99,7 +99,7 @@ cdef class Skeletons:
     cdef int add_recipe(self, const Closure* closure, uint32_t skeleton, uint32_t j) except -1 nogil
     cdef int add_variable(self) except -1
     cdef size_t n_bytes(self) noexcept nogil
-    cdef size_t n_learned_bytes(self) noexcept nogil    # with those of the lexer, its regexes, and the rules
+    cdef size_t n_learned_bytes(self) noexcept nogil    # with those of the lexer and its regexes
     cdef int look(self) except -1 nogil         # fails if what was learned about the grammar takes too much memory
     # Drop the skeletons and shapes that are not marked, and all closures and outcomes.
     cdef void mark(self, uint8_t* skeletons, const uint8_t* shapes) noexcept nogil

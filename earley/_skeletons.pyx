@@ -548,11 +548,10 @@ cdef class Skeletons:
                 + (self.outcomes.n + self.shape_origins.n + self.shape_outcomes.n) * sizeof(uint32_t))
 
     cdef size_t n_learned_bytes(self) noexcept nogil:
-        return self.n_bytes() + self.lexer.n_bytes() + self.lexer.regexes.n_bytes() + self.rules.n_bytes()
+        return self.n_bytes() + self.lexer.n_bytes() + self.lexer.regexes.n_bytes()
 
     cdef int look(self) except -1 nogil:
         self.lexer.regexes.meter.skeleton_bytes = self.n_bytes()
-        self.lexer.regexes.meter.rule_bytes = self.rules.n_bytes()
         if exceeds(self.n_learned_bytes(), self.lexer.regexes.meter.most_grammar_bytes):
             with gil:
                 self.lexer.regexes.meter.exceeded("grammar_bytes", "the rows of the parser take more memory")
@@ -589,7 +588,6 @@ cdef class Skeletons:
         self.outcomes.n = self.n_base_outcomes
         self.closure_bytes = self.n_closures = self.n_outcomes = 0
         self.lexer.regexes.meter.skeleton_bytes = self.n_bytes()
-        self.lexer.regexes.meter.rule_bytes = self.rules.n_bytes()
         return 0
 
 

@@ -36,9 +36,10 @@ class Limits:
             bytes of texts.
         derivations: regex nodes computed for one byte of text.
         row_items: different items of one row of the parser: ways in which the text may continue.
-        load_bytes: memory that loading a grammar may take. Objects of Python count by estimates.
-        grammar_bytes: memory for what all matchers of a grammar have learned about it, and for symbols that texts have
-            added; the grammar itself and masks do not count.
+        load_bytes: memory that loading a grammar may take, with symbols that are added while texts are matched. Objects
+            of Python count by estimates.
+        grammar_bytes: memory for what all matchers of a grammar have learned about it; the grammar itself and masks do
+            not count.
         matcher_bytes: memory of a matcher and its forks together: their tokens, rows, continuations and positions.
         load_seconds: time that loading a grammar may take, from the call to its end.
         seconds: time that one call of a matcher may take. Both are processor time of the calling thread, so waiting for

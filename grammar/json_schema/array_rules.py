@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 STATE_BYTES = 300
-"""Memory of a state of an array: an estimate. Each value that must not come again takes about 100 bytes more."""
+"""Memory of a state of an array: an estimate. Each value that must not come again takes about 50 bytes more."""
 RULES_BYTES = 1000
 """Memory of what is known of one shape of array: an estimate."""
 
@@ -131,7 +131,7 @@ class ArrayRules:
                 "items",
                 partial(self.expand, self.productions, state),
                 witness=() if is_done else self.witness(state),
-                size=STATE_BYTES + 100 * len(state.used),
+                size=STATE_BYTES + 50 * len(state.used),
             )
         return symbol
 
