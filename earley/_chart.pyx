@@ -52,7 +52,7 @@ from earleymask.earley.errors import LimitError
 cdef enum:
     FEWEST_TABLES = 4           # tables for which there is room at first
     CHART_TABLES = 512          # tables of a chart, until a walk over the whole trie needs MAX_TABLES
-    FEW_STEPS = 16              # steps after which a chart looks at its memory
+    FEW_STEPS = 64              # steps after which a chart looks at its memory
     MANY_PAIRS = 64             # live pairs of a position for which it looks at every step
     MANY_ITEMS = 256            # items of a row for which it looks, too
     MANY_WORDS = 1 << 12        # words of `popped` after which it looks

@@ -45,7 +45,6 @@ cdef class Matcher:
     cdef uint32_t after(self, uint32_t position, uint32_t token) except? 0xFFFFFFFF
     cdef uint32_t known(self, object token_id) except? 0xFFFFFFFE
     cdef uint32_t after_bytes(self, uint32_t position, const unsigned char* data, size_t n) except? 0xFFFFFFFF nogil
-    cdef bint needs_block(self) noexcept nogil
     cdef int push(self, uint32_t token_id, uint32_t position) except -1
     cdef int write_mask(self, uint32_t* words) except -1
     cdef int find_extras(self, uint32_t position) except -1

@@ -325,7 +325,7 @@ cdef class Matcher:
             return False
         if self.budgets is None:
             position = self.looked_up(token)
-            if position != DEAD and (not self.needs_block() or self.chart.has_room()):
+            if position != DEAD and (not needs_block(self.history) or self.chart.has_room()):
                 self.push(token, position)
                 return True
         self.acquire()
@@ -396,7 +396,7 @@ cdef class Matcher:
     cdef uint32_t following(self, uint32_t token) except? 0xFFFFFFFF:
         cdef uint32_t before = self.position(), position = self.after(before, token)
         cdef size_t start, n
-        if position != DEAD and self.needs_block():
+        if position != DEAD and needs_block(self.history):
             self.chart.look()
         if self.budgets is None or position == DEAD:
             return position
@@ -460,10 +460,6 @@ cdef class Matcher:
             if position == DEAD or position == UNKNOWN:
                 return DEAD
         return position
-
-    cdef bint needs_block(self) noexcept nogil:
-        """Return whether the next token takes more than what has been allocated."""
-        return self.history.n != self.history.last.n or self.history.n == self.history.last.capacity
 
     cdef int push(self, uint32_t token_id, uint32_t position) except -1:
         cdef History* history = self.history
@@ -868,6 +864,11 @@ cdef class Matcher:
         if self.chart.n_words() > self.chart.collect_at:
             self.chart.collect()
         return 0
+
+
+cdef inline bint needs_block(const History* history) noexcept nogil:
+    """Return whether the next token takes more memory than has been allocated for the history."""
+    return history.n != history.last.n or history.n == history.last.capacity
 
 
 def rebuild(cls, grammar, vocabulary, tokens):

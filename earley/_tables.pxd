@@ -69,8 +69,12 @@ cdef extern from *:
     uint32_t lowest_bit "earleymask_lowest_bit"(uint64_t word) noexcept nogil
 
 
-# Make *memory hold at least `needed` items of `item_size` bytes; *capacity is in items.
-cdef int reserve(void** memory, size_t* capacity, size_t needed, size_t item_size) except -1 nogil
+# Make *memory hold at least `needed` items of `item_size` bytes; *capacity is in items. Mostly it does already, so only that is
+# asked inline.
+cdef inline int reserve(void** memory, size_t* capacity, size_t needed, size_t item_size) except -1 nogil:
+    return grow(memory, capacity, needed, item_size) if needed > capacity[0] else 0
+
+cdef int grow(void** memory, size_t* capacity, size_t needed, size_t item_size) except -1 nogil
 
 
 # Return a copy of so many bytes, to be freed with `free`; NULL if there are none.

@@ -12,21 +12,21 @@ from earleymask.trie._memory cimport calloc, malloc, realloc, shrunk
 from earleymask.earley.errors import LimitError
 
 cdef enum:
+    COUNTED = 1 << 12           # bytes of an array from which on it counts for a loading
     PAUSE = 1 << 11             # entries of a table after which other threads may run: some milliseconds for new pages
 
 
-cdef int reserve(void** memory, size_t* capacity, size_t needed, size_t item_size) except -1 nogil:
+cdef int grow(void** memory, size_t* capacity, size_t needed, size_t item_size) except -1 nogil:
     cdef size_t new_capacity
     cdef void* grown
-    if needed <= capacity[0]:
-        return 0
     new_capacity = capacity[0] + capacity[0] // 2 + 16
     if new_capacity < needed:
         new_capacity = needed
     if new_capacity > (<size_t> -1) // 2 // item_size:
         with gil:
             raise MemoryError(f"{new_capacity} items of {item_size} bytes")
-    take_here((new_capacity - capacity[0]) * item_size)
+    if new_capacity * item_size >= COUNTED:
+        take_here((new_capacity - capacity[0]) * item_size)
     grown = realloc(memory[0], new_capacity * item_size)
     if grown == NULL:
         with gil:
@@ -46,7 +46,8 @@ cdef int words_extend(Words* words, const uint32_t* data, size_t n) except -1 no
 
 
 cdef void words_free(Words* words) noexcept nogil:
-    give_back(words.capacity * sizeof(uint32_t))
+    if words.capacity * sizeof(uint32_t) >= COUNTED:
+        give_back(words.capacity * sizeof(uint32_t))
     free(words.data)
     words.data = NULL
     words.n = words.capacity = 0
@@ -216,7 +217,8 @@ cdef class Map:
         map_allocate(self, 64)
 
     def __dealloc__(self):
-        give_back((self.n_slots - 64) * sizeof(Slot))
+        if self.n_slots * sizeof(Slot) > COUNTED:
+            give_back(self.n_slots * sizeof(Slot))
         free(self.slots)
 
     cdef uint32_t get(self, uint64_t key) noexcept nogil:
@@ -233,7 +235,8 @@ cdef class Map:
         if self.n * 2 >= self.n_slots:
             before = self.slots
             n_slots = self.n_slots
-            take_here(3 * n_slots * sizeof(Slot))
+            if n_slots * sizeof(Slot) >= COUNTED:
+                take_here(3 * n_slots * sizeof(Slot))
             map_allocate(self, n_slots * 4)
             for i in range(n_slots):
                 if before[i].value != NONE:
