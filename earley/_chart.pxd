@@ -143,8 +143,10 @@ cdef class Chart:
     cdef size_t n_checked_continuations
     cdef size_t n_words(self) noexcept nogil
     cdef size_t n_bytes(self) noexcept nogil        # of everything but the histories
-    cdef bint has_room(self) noexcept nogil
-    cdef int look(self) except -1 nogil             # fails if the matcher and its forks take too much memory
+    # Return whether the matcher and its forks keep to their bound on memory; `look` fails otherwise. With `spare`, an eighth of
+    # it must be left, so that masks can still be made: for what no collection drops.
+    cdef bint has_room(self, bint spare=*) noexcept nogil
+    cdef int look(self, bint spare=*) except -1 nogil
     cdef size_t n_words_reached(self) except? 0 nogil
 
     # `mark_learned` marks the entries of the engine's tables to which rows, continuations and positions refer;

@@ -928,11 +928,12 @@ cdef class Chart:
         return (self.continuations.words.n + self.rows.words.n + self.positions.words.n + self.ends.words.n
                 + self.popped.n)
 
-    cdef bint has_room(self) noexcept nogil:
-        return not exceeds(self.n_bytes() + self.histories.n_bytes, self.meter.most_matcher_bytes)
+    cdef bint has_room(self, bint spare=False) noexcept nogil:
+        cdef size_t most = self.meter.most_matcher_bytes
+        return not exceeds(self.n_bytes() + self.histories.n_bytes, most - most // 8 if spare else most)
 
-    cdef int look(self) except -1 nogil:
-        if not self.has_room():
+    cdef int look(self, bint spare=False) except -1 nogil:
+        if not self.has_room(spare):
             with gil:
                 self.meter.exceeded("matcher_bytes", "the matcher and its forks take more memory")
         return 0

@@ -325,7 +325,7 @@ cdef class Matcher:
             return False
         if self.budgets is None:
             position = self.looked_up(token)
-            if position != DEAD and (not needs_block(self.history) or self.chart.has_room()):
+            if position != DEAD and (not needs_block(self.history) or self.chart.has_room(True)):
                 self.push(token, position)
                 return True
         self.acquire()
@@ -397,7 +397,7 @@ cdef class Matcher:
         cdef uint32_t before = self.position(), position = self.after(before, token)
         cdef size_t start, n
         if position != DEAD and needs_block(self.history):
-            self.chart.look()
+            self.chart.look(True)
         if self.budgets is None or position == DEAD:
             return position
         start = self.trie.token_offsets[token]
@@ -549,12 +549,12 @@ cdef class Matcher:
         other.token_ids = self.token_ids
         other.budgets = self.budgets
         history_sweep(&self.chart.histories)
-        if not self.chart.has_room():
+        if not self.chart.has_room(True):
             try:
-                self.chart.look()
+                self.chart.look(True)
             except LimitError as error:
                 self.make_room(error)
-            self.chart.look()
+            self.chart.look(True)
         other.history = history_fork(&self.chart.histories, self.history)
         return other
 

@@ -226,6 +226,8 @@ def together(errors: Sequence[GrammarError]) -> GrammarError:
         pointer=first.pointer,
         others=others,
     )
+    if isinstance(whole, GrammarLimitError) and isinstance(first, GrammarLimitError):
+        whole.copy_limit(first)
     whole.option = first.option
     whole._rows = first._rows
     return whole
