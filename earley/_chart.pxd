@@ -143,10 +143,10 @@ cdef class Chart:
     cdef size_t n_checked_continuations
     cdef size_t n_words(self) noexcept nogil
     cdef size_t n_bytes(self) noexcept nogil        # of everything but the histories
-    # Return whether the matcher and its forks keep to their bound on memory; `look` fails otherwise. With `spare`, an eighth of
-    # it must be left, so that masks can still be made: for what no collection drops.
-    cdef bint has_room(self, bint spare=*) noexcept nogil
-    cdef int look(self, bint spare=*) except -1 nogil
+    # Return whether the matcher and its forks keep to their bound on memory; `look` fails otherwise. If histories are to take
+    # `more` bytes, which no collection drops, an eighth must be left, so that masks can still be made.
+    cdef bint has_room(self, size_t more=*) noexcept nogil
+    cdef int look(self, size_t more=*) except -1 nogil
     cdef size_t n_words_reached(self) except? 0 nogil
 
     # `mark_learned` marks the entries of the engine's tables to which rows, continuations and positions refer;

@@ -928,12 +928,12 @@ cdef class Chart:
         return (self.continuations.words.n + self.rows.words.n + self.positions.words.n + self.ends.words.n
                 + self.popped.n)
 
-    cdef bint has_room(self, bint spare=False) noexcept nogil:
+    cdef bint has_room(self, size_t more=0) noexcept nogil:
         cdef size_t most = self.meter.most_matcher_bytes
-        return not exceeds(self.n_bytes() + self.histories.n_bytes, most - most // 8 if spare else most)
+        return not exceeds(self.n_bytes() + self.histories.n_bytes + more, most - most // 8 if more else most)
 
-    cdef int look(self, bint spare=False) except -1 nogil:
-        if not self.has_room(spare):
+    cdef int look(self, size_t more=0) except -1 nogil:
+        if not self.has_room(more):
             with gil:
                 self.meter.exceeded("matcher_bytes", "the matcher and its forks take more memory")
         return 0

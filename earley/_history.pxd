@@ -64,6 +64,8 @@ cdef inline size_t n_tokens_of(History* history) noexcept nogil:
 cdef History* history_begin(Histories* histories, uint32_t position) except NULL nogil
 # Return a new history that shares all entries of another one.
 cdef History* history_fork(Histories* histories, History* other) except NULL nogil
+# Return how many bytes the next token may take, if it needs a block.
+cdef size_t history_more(const History* history) noexcept nogil
 # Append a token, the position after it, and notes on it. If it fails, nothing has changed.
 cdef int history_push(
     Histories* histories, History* history, uint32_t token, uint32_t position, const uint32_t* notes, size_t n_notes,

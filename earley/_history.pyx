@@ -104,6 +104,12 @@ cdef History* history_fork(Histories* histories, History* other) except NULL nog
     return history
 
 
+cdef size_t history_more(const History* history) noexcept nogil:
+    cdef const Block* block = history.last
+    cdef size_t n = min(2 * block.capacity, <uint32_t> MOST) if history.n == block.n and block.n_users == 1 else FEWEST
+    return sizeof(Block) + n * (sizeof(Entry) + sizeof(uint32_t))
+
+
 cdef int history_push(
     Histories* histories, History* history, uint32_t token, uint32_t position, const uint32_t* notes, size_t n_notes,
 ) except -1 nogil:

@@ -23,8 +23,8 @@ from earleymask.earley._chart cimport (
 )
 from earleymask.earley._forget cimport forget
 from earleymask.earley._history cimport (
-    FORGOTTEN, Block, Entry, entries_of, history_begin, history_cut, history_fork, history_position, history_push,
-    history_sweep, history_tokens, history_write_tokens, last_entry, n_tokens_of,
+    FORGOTTEN, Block, Entry, entries_of, history_begin, history_cut, history_fork, history_more, history_position,
+    history_push, history_sweep, history_tokens, history_write_tokens, last_entry, n_tokens_of,
 )
 from earleymask.earley._locks cimport n_forks
 from earleymask.earley._masks cimport masks_of
@@ -325,7 +325,7 @@ cdef class Matcher:
             return False
         if self.budgets is None:
             position = self.looked_up(token)
-            if position != DEAD and (not needs_block(self.history) or self.chart.has_room(True)):
+            if position != DEAD and (not needs_block(self.history) or self.chart.has_room(history_more(self.history))):
                 self.push(token, position)
                 return True
         self.acquire()
@@ -397,7 +397,7 @@ cdef class Matcher:
         cdef uint32_t before = self.position(), position = self.after(before, token)
         cdef size_t start, n
         if position != DEAD and needs_block(self.history):
-            self.chart.look(True)
+            self.chart.look(history_more(self.history))
         if self.budgets is None or position == DEAD:
             return position
         start = self.trie.token_offsets[token]
@@ -549,12 +549,12 @@ cdef class Matcher:
         other.token_ids = self.token_ids
         other.budgets = self.budgets
         history_sweep(&self.chart.histories)
-        if not self.chart.has_room(True):
+        if not self.chart.has_room(sizeof(History)):
             try:
-                self.chart.look(True)
+                self.chart.look(sizeof(History))
             except LimitError as error:
                 self.make_room(error)
-            self.chart.look(True)
+            self.chart.look(sizeof(History))
         other.history = history_fork(&self.chart.histories, self.history)
         return other
 
