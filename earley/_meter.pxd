@@ -93,12 +93,15 @@ cdef inline void start(Meter meter) noexcept nogil:
 
 
 # Continue a call in another arena, with the time that it has left.
-cdef inline void go_on(Meter meter, Meter call) noexcept nogil:
+cdef inline int go_on(Meter meter, Meter call) except -1 nogil:
+    if call.started == 0:
+        call.look_at_clock()
     meter.left = call.left
     meter.started = call.started
     meter.most_ns = call.most_ns
     meter.derivations = NO_LIMIT
     meter.holds_lock = False
+    return 0
 
 
 # To be called before n steps of some nanoseconds each.
