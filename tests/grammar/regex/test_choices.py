@@ -156,8 +156,11 @@ def test_what_is_refused(given_choices: object, error: type[Exception], message:
 def test_choices_without_end_are_refused() -> None:
     for endless in (("a" * 1000 + str(n) for n in itertools.count()), ("" for _ in itertools.count())):
         with pytest.raises(LimitError, match=f"of at most {Limits().source_characters}") as caught:
-            Grammar.from_choices(endless)
+            Grammar.from_choices(endless, limits=Limits.trusted())
         assert caught.value.limit == "source_characters"
+    with pytest.raises(LimitError) as caught:
+        Grammar.from_choices("" for _ in itertools.count())
+    assert caught.value.limit == "load_bytes"
 
 
 def test_choices_may_be_long_and_branch_everywhere() -> None:
