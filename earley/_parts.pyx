@@ -275,7 +275,9 @@ cdef class Parts:
         words_extend(&self.theirs, other, n_other)
         sort_unique(&self.ours)
         sort_unique(&self.theirs)
-        return self.ours.n == self.theirs.n and memcmp(self.ours.data, self.theirs.data, self.ours.n * sizeof(uint32_t)) == 0
+        if self.ours.n != self.theirs.n:
+            return False
+        return self.ours.n == 0 or memcmp(self.ours.data, self.theirs.data, self.ours.n * sizeof(uint32_t)) == 0
 
     # ---- users --------------------------------------------------------------------------------------------------
 
