@@ -69,7 +69,7 @@ def read_text(text: str) -> Any:
     except json.JSONDecodeError as error:
         from ..source import path_hint
 
-        line = error.doc.splitlines()[error.lineno - 1] if error.doc else ""
+        line = error.doc.split("\n")[error.lineno - 1]  # as `json` counts lines
         message = f"the schema is not JSON: {error.msg}"
         hint = path_hint(text)
         raise GrammarError(message, line=error.lineno, column=error.colno, text=line, hint=hint) from None

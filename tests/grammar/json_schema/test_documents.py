@@ -74,6 +74,8 @@ def test_other_mappings_and_sequences_are_copied() -> None:
         ('{"a": {"b": 1},\n "c": {"a": [{"a": 1, "x": "a", "\\u0061": 2}]}}', 2, 33, 'the key "a" stands twice'),
         ('{"a": }', 1, 7, "the schema is not JSON"),
         ("", 1, 1, "the schema is not JSON"),
+        ("\n", 2, 1, "the schema is not JSON"),
+        ("\u2028{\n1}", 1, 1, "the schema is not JSON"),
         ("[1,\n2", 2, 2, "the schema is not JSON"),
     ],
 )
