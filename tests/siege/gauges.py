@@ -73,12 +73,13 @@ class Bystander:
     def run(self) -> None:
         with suppress(OSError):  # only root may
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), -20)
-        wall, cpu, collected = time.perf_counter(), time.clock_gettime(self.clock), self.collected
+        wall, cpu, collected = time.perf_counter(), time.clock_gettime(self.clock), 0.0
         while not self.is_stopped:
             time.sleep(0.0005)
             self.matcher.fill_bitmask(self.row)
             wall_before, cpu_before, collected_before = wall, cpu, collected
-            wall, cpu, collected = time.perf_counter(), time.clock_gettime(self.clock), self.collected
+            collected = self.in_collections()
+            wall, cpu = time.perf_counter(), time.clock_gettime(self.clock)
             within_call = min(wall, self.end) - max(wall_before, self.begin)
             held = min(within_call, cpu - cpu_before) - (collected - collected_before)
             if held > self.longest:
@@ -99,7 +100,12 @@ class Bystander:
             if phase == "start":
                 self.collecting_since = time.perf_counter()
             else:
-                self.collected += time.perf_counter() - self.collecting_since
+                self.collected, self.collecting_since = self.in_collections(), 0.0
+
+    def in_collections(self) -> float:
+        """Return the seconds of full collections so far. The lock may have been given away before one is noted."""
+        since = self.collecting_since
+        return self.collected + (time.perf_counter() - since if since else 0.0)
 
     def __enter__(self) -> Bystander:
         gc.callbacks.append(self.collecting)
