@@ -62,6 +62,7 @@ cdef extern from *:
     static EARLEYMASK_OF_THREAD long long earleymask_next_turn = 0;
     static EARLEYMASK_OF_THREAD PyObject *earleymask_current = NULL;
     static EARLEYMASK_OF_THREAD size_t earleymask_own_waiting = 0;
+    static EARLEYMASK_OF_THREAD long long earleymask_collecting_since = 0;
     static EARLEYMASK_OF_THREAD long long earleymask_taken = 0;
     static EARLEYMASK_OF_THREAD long long earleymask_most_taken = -1;
     static EARLEYMASK_OF_THREAD PyObject *earleymask_bearer = NULL;
@@ -75,6 +76,8 @@ cdef extern from *:
     PyObject* current "earleymask_current"
     # Of this thread: its part of `n_waiting`.
     size_t own_waiting "earleymask_own_waiting"
+    # Of this thread: when the full garbage collection that runs in it began, by `spent`; 0: none does.
+    int64_t collecting_since "earleymask_collecting_since"
     # Of this thread: the meter for which `take` counts (borrowed; NULL: none), the bytes that it has counted, and the most
     # that it may count (-1: there is no such meter).
     PyObject* bearer "earleymask_bearer"
@@ -286,6 +289,20 @@ cpdef int keep_circular(object one) except -1:
     if current != NULL and (<Meter> current).circular is not None:
         (<Meter> current).circular.append(one)
     return 0
+
+
+def collecting(str phase, dict info) -> None:
+    """Do not count a full garbage collection, which visits all objects of the process, as time of the call in which it
+    happens. (`gc.callbacks` has this function while a call runs Python code.)"""
+    global collecting_since
+    if current == NULL or info["generation"] != 2:
+        return
+    if phase == "start":
+        collecting_since = spent()
+    elif collecting_since:
+        if (<Meter> current).started:
+            (<Meter> current).started += spent() - collecting_since
+        collecting_since = 0
 
 
 cdef int let_others_run() except -1:

@@ -17,6 +17,9 @@ from earleymask.earley._meter cimport NO_LIMIT, enter, exceeds, learned_bytes, l
 from earleymask.earley._tables cimport NONE, reserve, words_free, words_push
 from earleymask.trie._memory cimport malloc
 
+import gc
+
+from earleymask.earley._meter import collecting
 from earleymask.earley.errors import LimitError
 from earleymask.trie.errors import shortened
 
@@ -245,11 +248,15 @@ cdef class Rules:
             if meter.most_grammar_bytes - known < <size_t> meter.most_taken:    # what is made on the way
                 meter.most_taken = meter.most_grammar_bytes - known
                 meter.taken_limit = "grammar_bytes"
-        return enter(self.meter)
+        around = enter(self.meter)
+        gc.callbacks.append(collecting)
+        return around
 
     cdef int end(self, object around) except -1:
         self.n_expanding -= 1
         self.meter.holds_lock = self.n_expanding > 0
+        if collecting in gc.callbacks:
+            gc.callbacks.remove(collecting)
         return leave(around)
 
     def make_productions(self, symbol) -> None:
