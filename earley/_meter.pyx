@@ -251,8 +251,13 @@ cpdef int tick() except -1:
 
 
 cdef int take_turn() except -1:
-    cdef int64_t worked = spent(), waited = now()
-    turn()
+    global most_taken_bytes
+    cdef int64_t worked = spent(), waited = now(), most = most_taken_bytes
+    most_taken_bytes = -1               # what finalizers free, and what handlers of signals take, is not of this loading
+    try:
+        turn()
+    finally:
+        most_taken_bytes = most
     worked = spent() - worked
     waited = now() - waited - worked
     if current != NULL:

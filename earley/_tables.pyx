@@ -16,6 +16,11 @@ cdef enum:
     PAUSE = 1 << 11             # entries of a table after which other threads may run: some milliseconds for new pages
 
 
+# The bytes of an array for which it counts.
+cdef inline size_t counted(size_t n_bytes) noexcept nogil:
+    return n_bytes if n_bytes >= COUNTED else 0
+
+
 cdef int grow(void** memory, size_t* capacity, size_t needed, size_t item_size) except -1 nogil:
     cdef size_t new_capacity
     cdef void* grown
@@ -26,7 +31,7 @@ cdef int grow(void** memory, size_t* capacity, size_t needed, size_t item_size) 
         with gil:
             raise MemoryError(f"{new_capacity} items of {item_size} bytes")
     if new_capacity * item_size >= COUNTED:
-        take_here((new_capacity - capacity[0]) * item_size)
+        take_here(new_capacity * item_size - counted(capacity[0] * item_size))
     grown = realloc(memory[0], new_capacity * item_size)
     if grown == NULL:
         with gil:
@@ -46,8 +51,7 @@ cdef int words_extend(Words* words, const uint32_t* data, size_t n) except -1 no
 
 
 cdef void words_free(Words* words) noexcept nogil:
-    if words.capacity * sizeof(uint32_t) >= COUNTED:
-        give_back(words.capacity * sizeof(uint32_t))
+    give_back(counted(words.capacity * sizeof(uint32_t)))
     free(words.data)
     words.data = NULL
     words.n = words.capacity = 0
@@ -137,7 +141,8 @@ cdef inline size_t find_slot(Sequences table, uint32_t h, const uint32_t* data, 
 
 
 cdef void sequences_free(Sequences table) noexcept nogil:
-    give_back(table.starts_capacity * sizeof(size_t) + (table.hashes_capacity + table.n_slots) * sizeof(uint32_t))
+    give_back(counted(table.starts_capacity * sizeof(size_t)) + counted(table.hashes_capacity * sizeof(uint32_t))
+              + counted(table.n_slots * sizeof(uint32_t)))
     words_free(&table.words)
     free(table.starts)
     free(table.hashes)
@@ -146,7 +151,8 @@ cdef void sequences_free(Sequences table) noexcept nogil:
 
 cdef int sequences_rehash(Sequences table) except -1 nogil:
     cdef size_t n_slots = table.n_slots * 4, slot
-    take_here((n_slots - table.n_slots) * sizeof(uint32_t))
+    if n_slots * sizeof(uint32_t) >= COUNTED:
+        take_here(n_slots * sizeof(uint32_t) - counted(table.n_slots * sizeof(uint32_t)))
     cdef uint32_t* slots = <uint32_t*> calloc(n_slots, sizeof(uint32_t))
     cdef uint32_t entry
     if slots == NULL:
@@ -187,15 +193,17 @@ cdef void keep_marked(Sequences table, const uint8_t* marks, uint32_t* map_) noe
 
 cdef void rehash(Sequences table) noexcept nogil:
     cdef uint32_t entry
-    cdef size_t slot, n_slots = 64
+    cdef size_t slot, n_slots = 64, before
     while n_slots <= table.n * <size_t> 2:
         n_slots *= 4
+    before = counted(table.n_slots * sizeof(uint32_t)) + counted(table.words.capacity * sizeof(uint32_t))
     if n_slots < table.n_slots:
         table.slots = <uint32_t*> shrunk(table.slots, n_slots * sizeof(uint32_t))
         table.n_slots = n_slots
     if table.words.capacity > table.words.n + 1:
         table.words.capacity = table.words.n + 1
         table.words.data = <uint32_t*> shrunk(table.words.data, table.words.capacity * sizeof(uint32_t))
+    give_back(before - counted(table.n_slots * sizeof(uint32_t)) - counted(table.words.capacity * sizeof(uint32_t)))
     memset(table.slots, 0, table.n_slots * sizeof(uint32_t))
     for entry in range(table.n):
         table.hashes[entry] = hash_words(sequence(table, entry), sequence_length(table, entry))
@@ -217,8 +225,7 @@ cdef class Map:
         map_allocate(self, 64)
 
     def __dealloc__(self):
-        if self.n_slots * sizeof(Slot) > COUNTED:
-            give_back(self.n_slots * sizeof(Slot))
+        give_back(counted(self.n_slots * sizeof(Slot)))
         free(self.slots)
 
     cdef uint32_t get(self, uint64_t key) noexcept nogil:
@@ -235,8 +242,8 @@ cdef class Map:
         if self.n * 2 >= self.n_slots:
             before = self.slots
             n_slots = self.n_slots
-            if n_slots * sizeof(Slot) >= COUNTED:
-                take_here(3 * n_slots * sizeof(Slot))
+            if 4 * n_slots * sizeof(Slot) >= COUNTED:
+                take_here(4 * n_slots * sizeof(Slot) - counted(n_slots * sizeof(Slot)))
             map_allocate(self, n_slots * 4)
             for i in range(n_slots):
                 if before[i].value != NONE:
@@ -246,6 +253,7 @@ cdef class Map:
         return 0
 
     cdef void clear(self) noexcept nogil:
+        give_back(counted(self.n_slots * sizeof(Slot)) - counted(64 * sizeof(Slot)))
         self.slots = <Slot*> shrunk(self.slots, 64 * sizeof(Slot))
         self.n_slots = 64
         memset(self.slots, 0xFF, self.n_slots * sizeof(Slot))
