@@ -19,6 +19,7 @@ cdef class Meter:
     cdef int64_t left           # steps until the clock is read
     cdef int64_t started        # when the call began, in nanoseconds; 0: the clock has not been read
     cdef int64_t signals_due    # when this call looks at signals next, in nanoseconds
+    cdef bint defers_signals    # whether signals wait, because their handlers might wait for a lock that this thread has
     cdef bint holds_lock        # whether the loops that count run with the interpreter's lock: then they `tick`
     cdef uint32_t turns_left    # of a loading: turns until it is long; 0: it is
     cdef str what               # what takes the time, for messages; None: the call of a matcher

@@ -14,7 +14,8 @@ used up.
 
 Calls of matchers hold the lock only for short work, and where they parse a text for captures or explanations. If they
 hold it, others have a turn when the clock is read. If they do not, and run in the main thread, they look every 10 ms
-whether a signal has come: Ctrl-C ends them.
+whether a signal has come: Ctrl-C ends them. They do not look while they have the lock of a vocabulary's parts: a handler
+that makes a mask would wait for it without end.
 
 A full garbage collection stops all threads while it visits all objects of the process. Loading a large grammar makes
 so many objects that it would start several, the first one perhaps at once. They wait until the grammar is loaded: the
@@ -127,7 +128,7 @@ cdef class Meter:
             with gil:                                   # such as the parser of captures and of explanations
                 if turn_is_due():
                     let_others_run()
-        elif spent() > self.signals_due and PyThread_get_thread_ident() == main_thread:
+        elif not self.defers_signals and spent() > self.signals_due and PyThread_get_thread_ident() == main_thread:
             with gil:                                   # no other thread runs their handlers
                 PyErr_CheckSignals()
             self.signals_due = spent() + SIGNALS_NS

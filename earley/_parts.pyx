@@ -70,6 +70,7 @@ cdef class Parts:
             self.n_dropped = before.n_dropped + 1
         self.quotient = quotient if quotient is not None else Quotient(trie)
         self.automaton = Automaton(self.quotient)
+        self.automaton.regexes.meter.defers_signals = True  # it works with the lock of the parts
         self.rests = Rests(trie)
         self.families = Families(trie.n_words)
         self.builder = Builder(self.quotient, self.automaton, self.families)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +16,8 @@ import pytest
 
 from earleymask import Grammar, Limits, Matcher, Vocabulary
 from siege.texts import tangle
+from support import vocabularies
+from support.paths import TESTS
 
 CALLS: dict[str, Callable[[Matcher], Any]] = {
     "accept": lambda matcher: matcher.accept(ord("a")),
@@ -27,6 +31,46 @@ def slow_matcher() -> Matcher:
     matcher = Matcher(Grammar.from_lark(tangle(Random(920604107), 844), limits=Limits.trusted()), Vocabulary.bytes())
     assert matcher.accept(ord("a"))
     return matcher
+
+
+def first_masks(tag: str, vocabulary: Vocabulary) -> None:
+    """Make first masks of a grammar that nobody has loaded before: they build parts, which all grammars share."""
+    ways = "|".join(f"[a-m{i}]{{1,{i + 9}}}[^{letter}]*{tag}" for i, letter in enumerate("nopqrstu"))
+    matcher = Matcher(Grammar.from_regex(f"(?:{ways})*", limits=Limits.trusted()), vocabulary)
+    matcher.mask()
+    assert matcher.accept(matcher.mask().nonzero()[0][0])
+    matcher.mask()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")
+def test_the_handler_of_a_signal_may_make_masks() -> None:
+    """A mask under way never has a lock that the handler's mask would wait for. In a process of its own, because a
+    thread that waits for itself cannot be woken."""
+    code = (
+        "import signal, time\n"
+        "from masks.test_interrupts import first_masks\n"
+        "from support import vocabularies\n"
+        "vocabulary, n = vocabularies.load('tekken'), [0]\n"
+        "first_masks('warm', vocabulary)\n"
+        "def handle(*_):\n"
+        "    n[0] += 1\n"
+        "    first_masks(f'h{n[0]}', vocabulary)\n"
+        "    signal.setitimer(signal.ITIMER_REAL, 0.003)\n"
+        "signal.signal(signal.SIGALRM, handle)\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0.003)\n"
+        "ends, k = time.monotonic() + 3, 0\n"
+        "while time.monotonic() < ends or n[0] < 5:\n"
+        "    k += 1\n"
+        "    first_masks(f'm{k}', vocabulary)\n"
+        "signal.setitimer(signal.ITIMER_REAL, 0)\n"
+        "print('done')\n"
+    )
+    vocabularies.load("tekken")  # or skip
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=TESTS, capture_output=True, text=True, timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+    assert done.stdout == "done\n", done.stderr[-2000:]
 
 
 @pytest.mark.parametrize("name", CALLS)
