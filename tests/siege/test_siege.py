@@ -14,7 +14,7 @@ from campaign.cases import Wrong, failure, read
 from earleymask import Grammar, Limits
 from siege import attack as siege_attack
 from siege.arms import ARMS
-from siege.attack import Attack, Siege, vocabulary
+from siege.attack import FAMILIES, Attack, Siege, vocabulary
 from siege.gauges import Bystander, begin_growth
 
 FILES = sorted((Path(__file__).parent / "found").glob("*.json"))
@@ -29,6 +29,26 @@ def test_some_attacks_of_each_arm(arm: str, monkeypatch: pytest.MonkeyPatch) -> 
         ARMS[arm].run(Random(f"test {arm} {number}"), counts)
     assert counts["calls"] >= 4
     assert counts["loaded"] or arm == "python"
+
+
+REFUSED = {"circular"}
+"""Families of which no input is a grammar."""
+
+
+@pytest.mark.parametrize(
+    ("front", "family"), [(front, family) for front, families in FAMILIES.items() for family in families]
+)
+def test_some_inputs_of_each_family_are_grammars(front: str, family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A family whose inputs are all refused would attack the loader's first steps alone."""
+    monkeypatch.setattr(siege_attack, "is_measured", False)
+    counts: Counter[str] = Counter()
+    for seed in range(60 if family not in REFUSED else 5):
+        attack = an_attack(front=front, family=family, seed=seed, size=1 + seed % 30, source=None)
+        siege = Siege(attack, counts, Limits(load_seconds=0.2), vocabulary("bytes"), Bystander(vocabulary("bytes")))
+        siege.load(attack.input())
+        if counts["loaded"]:
+            break
+    assert bool(counts["loaded"]) == (family not in REFUSED)
 
 
 @pytest.mark.parametrize("file", FILES, ids=[file.stem for file in FILES])

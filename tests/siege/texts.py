@@ -18,20 +18,12 @@ from support.strategies import SMALL, make_gbnf, make_grammar, make_pattern, mak
 Family = Callable[[Random, int], str]
 
 PIECES = [
-    '"a"',
-    '"ab"',
-    "/a/",
-    "/[ab]/",
-    "/[a-c]*b?/",
-    "/(a|b)+/",
-    '"b"i',
-    "/a{0,9}/",
-    "A",
-    "B",
-    "(A|B)",
-    "[A]",
-    "start",
-]
+    '"a"', '"ab"', "/a/", "/[ab]/", "/[a-c]*b?/", "/(a|b)+/", '"b"i', "/a{0,9}/", "A", "B", "(A|B)", "[A]", "start",
+]  # fmt: skip
+LOOKS = [
+    "(?=a)", "(?!b)", "(?<=a)", "(?<!b)", r"\b", r"\B", "(?=[ab]{2})", "(?!a*b)", "(?<!ab)", "(?=.*c)", "(?!.*ab)",
+    "$", "^",
+]  # fmt: skip
 TERMINALS = 'A: /a+b*/\nB: "b" | /[ab]{1,3}/\n'
 
 
@@ -127,28 +119,16 @@ def words(rng: Random, n: int) -> str:
 
 
 def looking(rng: Random, n: int) -> str:
-    """Terminals that look at the text around them, next to each other."""
-    looks = [
-        "(?=a)",
-        "(?!b)",
-        "(?<=a)",
-        "(?<!b)",
-        "\\b",
-        "\\B",
-        "(?=[ab]{2})",
-        "(?!a*b)",
-        "(?<!ab)",
-        "(?=.*c)",
-        "$",
-        "^",
-    ]
+    """Terminals that look at the text around them, next to each other. Some look too far, or before themselves."""
+    looks = LOOKS if rng.random() < 0.2 else [look for look in LOOKS if "*" not in look]
+    first = "" if rng.random() < 0.2 else rng.choice(["a", "[ab]", r"\w"])
     lines = []
     for i in range(min(n, 60)):
         parts = [
             rng.choice(looks) if rng.random() < 0.4 else make_pattern(rng, 1, lazy=False)
             for _ in range(rng.randint(1, 5))
         ]
-        lines.append(f"T{i}: /{''.join(parts).replace('/', '')}/\n")
+        lines.append(f"T{i}: /{first}{''.join(parts).replace('/', '')}/\n")
     names = [f"T{i}" for i in range(len(lines))]
     return f"start: ({' | '.join(names)} | /[ab]/)*\n" + "".join(lines)
 
@@ -158,18 +138,23 @@ def templates(rng: Random, n: int) -> str:
     return f'start: _t{{"a"~{n % 50}}}\n_t{{x}}: x | {step.format()}\n_u{{y}}: _t{{[y]}} | y\n'
 
 
-ATTRIBUTES = ["capture", "max_tokens=3", "lazy", 'stop="b"', 'suffix="ab"', "commit", "temperature=0.5", 'capture="x"']
+ATTRIBUTES = ["capture", 'capture="x"']
+TERMINALS_ONLY = ["temperature=0.5", "max_tokens=3", "lazy", 'stop="b"', 'suffix="ab"', "commit"]
 
 
 def attributed(rng: Random, n: int) -> str:
+    """Rules with attributes; some have an attribute that only a rule of one terminal may have."""
     names = [f"r{i}" for i in range(min(n, 40))]
     rules = []
     for name in names:
-        chosen = ", ".join(rng.sample(ATTRIBUTES, rng.randint(0, 2)))
-        body = rng.choice(
-            ["/.*/", '"a"*', "/[a-c]*/", f"{rng.choice(names)} /b?/", f"({rng.choice(names)} | /a+/)*", "/a+b/"]
-        )
-        rules.append(f"{name}{f'[{chosen}]' if chosen else ''}: {body}\n")
+        if rng.random() < 0.5:
+            body = rng.choice(["/.*/", "/[a-c]*/", "/a+b/", "/(?s:.)+/"])
+            chosen = rng.sample(ATTRIBUTES, rng.randint(0, 1)) + rng.sample(TERMINALS_ONLY, 1)
+        else:
+            body = rng.choice(['"a"*', f"{rng.choice(names)} /b?/", f"({rng.choice(names)} | /a+/)*"])
+            chosen = rng.sample(TERMINALS_ONLY if rng.random() < 0.02 else ATTRIBUTES, rng.randint(0, 1))
+        attributes = f"[{', '.join(chosen)}]" if chosen else ""
+        rules.append(f"{name}{attributes}: {body}\n")
     return f"start: ({' | '.join(names)})*\n" + "".join(rules)
 
 
@@ -217,7 +202,7 @@ def examples(language: str) -> list[str]:
 def mutated(rng: Random, text: str, language: str, n: int) -> str:
     """Change a text in some places: leave out, repeat, insert, exchange, enlarge numbers."""
     words = WORDS.get(language) or list('{}[]",:')
-    for _ in range(rng.randint(1, 6)):
+    for _ in range(rng.choice([1, 1, 1, 2, 6])):
         begin = rng.randrange(len(text) + 1)
         end = min(len(text), begin + rng.choice([1, 3, 20, 200]))
         piece = text[begin:end]
@@ -280,7 +265,7 @@ def gbnf_row(rng: Random, n: int) -> str:
 
 
 def gbnf_random(rng: Random, n: int) -> str:
-    return make_gbnf(rng).text
+    return make_gbnf(rng).gbnf
 
 
 def gbnf_changed(rng: Random, n: int) -> str:
@@ -317,22 +302,7 @@ def regex_counts(rng: Random, n: int) -> str:
 
 
 def regex_looks(rng: Random, n: int) -> str:
-    looks = [
-        "(?=a)",
-        "(?!b)",
-        "(?<=a)",
-        "(?<!b)",
-        r"\b",
-        r"\B",
-        "(?=[ab]{2})",
-        "(?!a*b)",
-        "(?<!ab)",
-        "(?=.*c)",
-        "$",
-        "^",
-        "(?!.*ab)",
-    ]
-    return "".join(rng.choice(looks) + make_pattern(rng, 1) for _ in range(min(n, 400)))
+    return "".join(rng.choice([*LOOKS, *[""] * 3 * len(LOOKS)]) + make_pattern(rng, 1) for _ in range(min(n, 400)))
 
 
 def regex_lists(rng: Random, n: int) -> str:
