@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import lark
 import numpy as np
@@ -18,7 +19,18 @@ from support.paths import ROOT
 
 sys.path.append(str(ROOT))  # `bench` removes it again, for the root would hide the installed package
 
-from bench import clumsy, growth, instruction_work, instructions, latency, long_output, recurring, scaling, ways
+from bench import (
+    clumsy,
+    endurance,
+    growth,
+    instruction_work,
+    instructions,
+    latency,
+    long_output,
+    recurring,
+    scaling,
+    ways,
+)
 from bench.engines import Earleymask, Row, Session, engines, grammar_file
 from bench.harness import checks, figures, measure, pool, vocabularies
 from bench.reports import pages, steps, tables, targets
@@ -350,6 +362,20 @@ def test_a_batch_at_one_position_and_a_long_output(tmp_path: Path) -> None:
     profile = ways.work(job)
     for phase in ("cold", "warm"):
         assert sum(way["n"] for way in profile[phase].values()) == n
+
+
+@pytest.mark.parametrize("kind", endurance.N_REQUESTS)
+def test_thousands_of_requests(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert endurance.main([kind, "--requests", "20", "--vocabulary", "tekken"]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    assert [row.split("|")[1].strip() for row in rows] == ["after", "--:", *(str(2 * n) for n in range(1, 11))]
+    assert all(int(row.split("|")[2].replace(",", "")) > 0 for row in rows[2:])
+
+
+def test_requests_bring_names_of_their_own() -> None:
+    texts = [json.dumps(endurance.schema(Random(f"schema {number}"))) for number in range(300)]
+    texts += [endurance.grammar(Random(f"grammar {number}")) for number in range(300)]
+    assert len(set(texts)) == len(texts)
 
 
 @pytest.mark.parametrize("kind", long_output.JOINS)
