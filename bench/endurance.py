@@ -43,7 +43,18 @@ def name(rng: Random) -> str:
 
 
 def schema(rng: Random, depth: int = 2) -> dict[str, Any]:
-    """Make a schema such as those of tools: objects of objects, lists and plain values of many kinds."""
+    """Make the schema of an object, such as tools have, with objects within it up to a depth."""
+    members = {name(rng): member(rng, depth) for _ in range(rng.randint(1, 6))}
+    return {
+        "type": "object",
+        "properties": members,
+        "required": rng.sample(list(members), rng.randint(0, len(members))),
+        "additionalProperties": rng.random() < 0.3,
+    }
+
+
+def member(rng: Random, depth: int) -> dict[str, Any]:
+    """Make the schema of a plain value, of a list, or of an object."""
     kinds: list[Callable[[], dict[str, Any]]] = [
         lambda: {"type": "string"},
         lambda: {"type": "string", "minLength": rng.randint(0, 3), "maxLength": rng.randint(4, 400)},
@@ -55,18 +66,11 @@ def schema(rng: Random, depth: int = 2) -> dict[str, Any]:
         lambda: {"enum": [name(rng) for _ in range(rng.randint(1, 20))]},
         lambda: {"const": name(rng)},
     ]
-    if depth and rng.random() < 0.4:
-        inner = schema(rng, depth - 1)
-        return rng.choice([inner, {"type": "array", "items": inner, "maxItems": rng.randint(1, 50)}])
-    if depth < 2 and rng.random() < 0.7:
-        return rng.choice(kinds)()
-    members = {name(rng): schema(rng, depth - 1) if depth else rng.choice(kinds)() for _ in range(rng.randint(1, 6))}
-    return {
-        "type": "object",
-        "properties": members,
-        "required": rng.sample(list(members), rng.randint(0, len(members))),
-        "additionalProperties": rng.random() < 0.3,
-    }
+    if depth and rng.random() < 0.2:
+        return {"type": "array", "items": member(rng, depth - 1), "maxItems": rng.randint(1, 50)}
+    if depth and rng.random() < 0.3:
+        return schema(rng, depth - 1)
+    return rng.choice(kinds)()
 
 
 def grammar(rng: Random) -> str:
