@@ -34,7 +34,7 @@ from earleymask.earley._walk cimport Walk
 from earleymask.trie._bitmask cimport mask_allow
 from earleymask.trie._build cimport DEBUG
 
-from earleymask.earley.errors import LimitError, MatcherInUseError, RejectedTokenError
+from earleymask.earley.errors import LimitError, MatcherInUseError, RejectedTokenError, too_deep
 from earleymask.trie.errors import VocabularyError
 
 MAX_FORCED_BYTES = 1 << 16
@@ -886,7 +886,10 @@ def explained(cls, grammar, vocabulary, tokens, what):
     """Explain why `what` may not come after tokens that the grammar accepts, in a copy of the grammar."""
     from earleymask.earley.explain import explain           # imported lazily
     again = getattr(grammar, "_again", None)
-    return explain(rebuild(cls, grammar if again is None else again(), vocabulary, tokens), what)
+    try:
+        return explain(rebuild(cls, grammar if again is None else again(), vocabulary, tokens), what)
+    except RecursionError:
+        raise too_deep() from None
 
 
 cdef int open_row(object row, Py_buffer* buffer, size_t n_words, size_t n_tokens) except -1:

@@ -20,7 +20,7 @@ from earleymask.trie._memory cimport malloc
 import gc
 
 from earleymask.earley._meter import collecting
-from earleymask.earley.errors import LimitError
+from earleymask.earley.errors import LimitError, too_deep
 from earleymask.trie.errors import shortened
 
 cdef enum:
@@ -134,6 +134,8 @@ cdef class Rules:
                     raise LimitError(f"this is a bug in earleymask: nothing can follow the text {text_read} of {name!r}, "
                                      "although masks allowed it; until it is mended, take back tokens (rollback) and choose "
                                      "others")
+            except RecursionError:
+                raise too_deep() from None
             finally:
                 self.end(around)
             dot = self.dots.n
@@ -231,6 +233,8 @@ cdef class Rules:
             around = self.begin()
             try:
                 self.make_productions(symbol)
+            except RecursionError:
+                raise too_deep() from None
             finally:
                 self.end(around)
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from ..trie.errors import EarleymaskError
@@ -27,6 +28,14 @@ class LimitError(EarleymaskError):
         super().__init__(*args)
         if limit:
             self.limit = limit
+
+
+def too_deep() -> LimitError:
+    """Return the error for a call that meets Python's own limit of calls within each other (RecursionError)."""
+    return LimitError(
+        f"this takes more calls within each other than Python allows ({sys.getrecursionlimit():,}, see "
+        "sys.setrecursionlimit): simplify the grammar, or make the call from a function that is called less deeply"
+    )
 
 
 class MatcherInUseError(EarleymaskError, RuntimeError):

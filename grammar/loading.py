@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from ..earley._large import free, frozen_in_pieces
 from ..earley._meter import Loading, keep, tick
-from ..earley.errors import LimitError
+from ..earley.errors import LimitError, too_deep
 from ..earley.limits import Limits
 from .errors import GrammarError, GrammarLimitError
 
@@ -31,7 +31,8 @@ Later a thread of its own frees the rest. For the few milliseconds that most gra
 
 class loading(Loading):
     """`with loading(limits):` bounds the time of the block by `limits.load_seconds`, and makes a GrammarLimitError of
-    each LimitError."""
+    each LimitError and of each RecursionError: a grammar that nests as deeply as it may is too much for a caller that
+    is itself called deeply."""
 
     __slots__ = ("_before",)
 
@@ -47,6 +48,8 @@ class loading(Loading):
         free(self.kept, self.circular, left)
 
     def end(self, error: BaseException | None) -> None:
+        if isinstance(error, RecursionError):
+            error = too_deep()
         if isinstance(error, LimitError) and not isinstance(error, GrammarLimitError):
             raise GrammarLimitError(str(error)).copy_limit(error) from None
 

@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 from ...earley.limits import DEFAULT
 from ...trie.errors import shortened
-from ..errors import IGNORED, GrammarLimitError, Row
+from ..errors import IGNORED, Row
 from ..json.strings import own_spellings
 from ..source import MAX_WARNINGS, GrammarWarning, did_you_mean
 from .documents import Documents
@@ -32,26 +32,21 @@ class ReadSchema:
         """`is_new`: whether the schema comes from the caller, who may mistake for a schema what only holds one."""
         self.options = check(options)
         self.given = given if isinstance(given, str) else None
-        try:
-            self.schema = read(given, limits)
-            if isinstance(given, (bytes, bytearray)):
-                self.given = bytes(given).decode("utf-8")
-            if is_new and self.options.strict and type(self.schema) is dict and may_wrap(self.schema):
-                error = wrapping(self.schema)
-                if error is not None:
-                    raise error
-            self.documents = Documents(
-                self.schema,
-                registry=registry,
-                own=own_spellings(self.given or ""),
-                draft=self.options.draft_number,
-                limits=limits,
-            )
-            self.engine, self.algebra = load(self.documents, self.options, limits)
-        except RecursionError:
-            raise GrammarLimitError(
-                "the schema is nested too deeply to be read, or this is called too deeply"
-            ) from None
+        self.schema = read(given, limits)
+        if isinstance(given, (bytes, bytearray)):
+            self.given = bytes(given).decode("utf-8")
+        if is_new and self.options.strict and type(self.schema) is dict and may_wrap(self.schema):
+            error = wrapping(self.schema)
+            if error is not None:
+                raise error
+        self.documents = Documents(
+            self.schema,
+            registry=registry,
+            own=own_spellings(self.given or ""),
+            draft=self.options.draft_number,
+            limits=limits,
+        )
+        self.engine, self.algebra = load(self.documents, self.options, limits)
 
     def text(self) -> str:
         """Return the JSON text of the schema: the text that was given, if the schema was given as one."""

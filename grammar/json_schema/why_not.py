@@ -174,6 +174,7 @@ class _Values:
                     self.terms_of.setdefault(symbol, []).append(term)
             level = level.deeper
         self.resolved: dict[Context, list[int]] = {}
+        self.outer: dict[Context, list[Context]] = {}
         self.deadline = monotonic() + MAX_SECONDS
 
     def finding(self) -> Finding | None:
@@ -289,23 +290,38 @@ class _Values:
 
     def terms(self, context: Context) -> list[int]:
         """Return the terms that the value of a context must be in: it is in one of them."""
-        known = self.resolved.get(context)
+        agenda = [context]
+        while agenda:
+            one = agenda[-1]
+            if one not in self.resolved:
+                around = self.around(one)
+                unknown = [outer for outer in around if outer not in self.resolved]
+                if unknown:  # they begin earlier, so there are no circles
+                    agenda += unknown
+                    continue
+                self.resolved[one] = self._terms(one, around)
+            agenda.pop()
+        return self.resolved[context]
+
+    def around(self, context: Context) -> list[Context]:
+        """Return the contexts around a value that tell which one it is; none if it needs no telling: equal values share
+        a symbol."""
+        known = self.outer.get(context)
         if known is None:
-            self.resolved[context] = []  # against circles
-            known = self.resolved[context] = self._terms(context)
+            found = self.terms_of[context[0]]
+            known = []
+            if len(found) != 1 or not self.places(found):
+                known = [each for each in self.innermost(self.failure.above[context]) if each[1] < context[1]]
+            self.outer[context] = known
         return known
 
-    def _terms(self, context: Context) -> list[int]:
+    def _terms(self, context: Context, around: list[Context]) -> list[int]:
         found = self.terms_of[context[0]]
-        if len(found) == 1 and self.places(found):
-            return found
-        # Equal values share a symbol. Which of them this is, the key or the index tells.
         inner: dict[int, bool] = {}
-        for outer in self.innermost(self.failure.above[context]):
-            if outer[1] < context[1]:
-                path = path_at(self.failure.text[outer[1] : context[1]])
-                for term in self.terms(outer) if path else ():
-                    inner |= dict.fromkeys(self.within(term, path[0]), True)
+        for outer in around:  # the key or the index tells
+            path = path_at(self.failure.text[outer[1] : context[1]])
+            for term in self.resolved[outer] if path else ():
+                inner |= dict.fromkeys(self.within(term, path[0]), True)
         same = [term for term in inner if term in found]
         return same or list(inner) or found
 
@@ -442,6 +458,8 @@ class Trials:
         try:
             with Loading(self.limits, "the search for what is refused"):
                 return self.is_refused(kept, options)
+        except RecursionError:
+            raise GaveUp from None
         except (GrammarError, LimitError) as error:
             if getattr(error, "limit", "") in ("load_seconds", "seconds"):
                 raise GaveUp from None
@@ -519,19 +537,42 @@ class Translation:
         self.known: dict[int, int] = {TRUE: TRUE}
 
     def term(self, term: int) -> int:
-        found = self.known.get(term & ~1)
-        if found is None:
-            kind, part = self.old.kinds[term >> 1], self.old.parts[term >> 1]
-            if kind == PLACE:
-                found = self.new.place(part)
-            elif kind == BOTH:
-                found = self.new.intersection_of([self.term(each) for each in part])
-            elif kind == CONSTANT:
-                found = self.new.constant(part)
-            else:
-                found = self.new.meaning(self.values(part))
-            self.known[term & ~1] = found
-        return found ^ (term & 1)
+        agenda = [term & ~1]
+        while agenda:
+            one = agenda[-1]
+            if one not in self.known:
+                unknown = [each & ~1 for each in self.parts(one) if each & ~1 not in self.known]
+                if unknown:  # a term is made after its parts, so there are no circles
+                    agenda += unknown
+                    continue
+                self.known[one] = self.made(one)
+            agenda.pop()
+        return self.known[term & ~1] ^ (term & 1)
+
+    def parts(self, term: int) -> list[int]:
+        """Return the terms of which a term is made."""
+        kind, part = self.old.kinds[term >> 1], self.old.parts[term >> 1]
+        if kind == BOTH:
+            return list(part)
+        found: list[int] = []
+        if kind != PLACE and kind != CONSTANT:
+            for array in part.arrays:
+                found += [*array.prefix, array.rest, *[each.item for each in array.contains]]
+            shapes = list(part.objects)
+            for shape in shapes:  # which grows
+                found += [value for _, value in shape.named]
+                found += [each.value for each in (*shape.for_all, *shape.exists)]
+                shapes += [each for clause in shape.clauses for each in clause]
+        return found
+
+    def made(self, term: int) -> int:
+        """Return the new term for one whose parts are known."""
+        kind, part = self.old.kinds[term >> 1], self.old.parts[term >> 1]
+        if kind == PLACE:
+            return self.new.place(part)
+        if kind == BOTH:
+            return self.new.intersection_of([self.term(each) for each in part])
+        return self.new.constant(part) if kind == CONSTANT else self.new.meaning(self.values(part))
 
     def values(self, values: Values) -> Values:
         return values._replace(

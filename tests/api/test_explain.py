@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import sys
 from random import Random
 from typing import Any
 
@@ -548,6 +549,46 @@ def test_where_in_the_document() -> None:
     schema = objects({"x~": {"type": "array", "items": objects({"y/": {"type": "null"}})}})
     found = Matcher(Grammar.from_json_schema(schema), BYTES).explain('{"x~": [{}, {"y/": 1}]}')
     assert found.instance == "/x~0/1/y~1" and found.schemas == ("/properties/x~0/items/properties/y~1",)
+
+
+@pytest.mark.parametrize(
+    ("schema", "opening"),
+    [
+        ({"items": {"not": {"type": "string"}}}, "["),
+        ({"not": {"required": ["a"]}}, '{"b":'),
+        ({"items": {"if": {"minItems": 9}, "then": {"items": False}}}, "["),
+    ],
+)
+def test_a_deeply_nested_document(schema: Any, opening: str) -> None:
+    matcher = Matcher(Grammar.from_json_schema(schema), BYTES)
+    n = 2 * sys.getrecursionlimit()
+    found = matcher.explain(opening * n + "x")
+    assert (found.reason, found.offset) == ("text", n * len(opening))
+    assert found.instance is not None and found.instance.count("/") >= n - 1
+    assert found.nearest is not None and found.nearest.n_changed == 1
+
+
+def test_a_caller_that_is_called_deeply() -> None:
+    matcher = after(Grammar.from_json_schema({"not": {"required": ["a"]}}), '{"b":')
+
+    def deep(calls: int) -> Explanation | LimitError:
+        if calls:
+            return deep(calls - 1)
+        try:
+            return matcher.explain("x")
+        except LimitError as error:
+            return error
+
+    n_explained = n_refused = 0
+    for left in range(60, 400, 20):
+        found = deep(sys.getrecursionlimit() - left)
+        if isinstance(found, Explanation):
+            assert (found.reason, found.offset) == ("text", 5)
+            n_explained += 1
+        else:
+            assert "more calls within each other than Python allows" in str(found)
+            n_refused += 1
+    assert n_explained and n_refused
 
 
 def test_a_schema_that_is_not_given_as_text_and_limits() -> None:

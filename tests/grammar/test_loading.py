@@ -4,6 +4,7 @@ import gc
 import json
 import random
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -275,6 +276,32 @@ def test_errors_of_the_core_are_errors_of_grammars() -> None:
     with pytest.raises(GrammarLimitError) as caught:
         Grammar.from_choices(["a" * 4_200_000], limits=Limits.trusted())  # its nodes take two seconds
     assert isinstance(caught.value, LimitError) and caught.value.limit == "regex_nodes"
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        lambda: Grammar.from_regex("(?:" * 99 + "a" + "x?)*" * 99),
+        lambda: Grammar.from_lark("start: /" + "(?:" * 99 + "a" + "x?)*" * 99 + "/"),
+        lambda: Grammar.from_json_schema('{"items": ' * 400 + "{}" + "}" * 400),
+        lambda: Grammar.from_json_schema('{"not": ' * 150 + "{}" + "}" * 150),
+    ],
+    ids=["regex", "lark", "nested schema", "applied schemas"],
+)
+def test_a_caller_that_is_called_deeply(load: Callable[[], Grammar]) -> None:
+    def deep(calls: int) -> Grammar | GrammarLimitError:
+        if calls:
+            return deep(calls - 1)
+        try:
+            return load()
+        except GrammarLimitError as error:
+            return error
+
+    found = deep(sys.getrecursionlimit() - 250)  # pytest makes calls, too
+    if isinstance(found, GrammarLimitError):  # compiled code needs less
+        assert "deeply" in str(found)
+    else:
+        assert found == load()
 
 
 def test_the_callers_random_numbers_stay_as_they_are() -> None:
