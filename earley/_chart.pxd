@@ -153,6 +153,7 @@ cdef class Chart:
     # `renumber` changes these references.
     cdef void mark_learned(self, uint8_t* states, uint8_t* skeletons, uint8_t* shapes) noexcept nogil
     cdef void renumber(self, const uint32_t* states, const uint32_t* skeletons, const uint32_t* shapes) noexcept nogil
+    cdef void hash_again(self) noexcept nogil
     cdef int mark(self, uint8_t** marks) except -1 nogil
     cdef uint32_t position_of(self, uint32_t row) except? 0xFFFFFFFF nogil
     cdef uint32_t without_memory(self, uint32_t position) except? 0xFFFFFFFF nogil

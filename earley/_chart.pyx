@@ -41,13 +41,16 @@ from earleymask.earley._skeletons cimport (
     item_dot, item_number, n_items_of, start_state_of,
 )
 from earleymask.earley._tables cimport (
-    NONE, byteset_and, byteset_fill, byteset_has, byteset_or, keep_marked, lowest_bit, rehash, reserve, sequence, sequence_length, sort_u64,
-    sort_unique, words_extend, words_free, words_push,
+    NONE, byteset_and, byteset_fill, byteset_has, byteset_or, hash_again, keep_marked, lowest_bit, rehash, reserve, sequence, sequence_length, sort_u64,
+    sort_unique, trim, words_extend, words_free, words_push,
 )
 from earleymask.trie._build cimport DEBUG
 from earleymask.trie._memory cimport calloc, malloc, realloc
 
 from earleymask.earley.errors import LimitError
+
+cdef extern from "Python.h":
+    int PyGILState_Check() nogil
 
 cdef enum:
     FEWEST_TABLES = 4           # tables for which there is room at first
@@ -84,6 +87,7 @@ cdef class Chart:
         self.positions = Sequences("positions", 1 << 27)
         self.ends = Sequences("ends of lexemes", 1 << 27)
         self.sentences = Map()
+        self.continuations.meter = self.rows.meter = self.positions.meter = self.ends.meter = self.meter
         self.collect_at = COLLECT_WORDS
         self.max_tables = CHART_TABLES
         self.start_afresh()
@@ -1021,9 +1025,9 @@ cdef class Chart:
                 w = self.positions.words.data + self.positions.starts[i]
                 if w[0] != NO_ROW:
                     w[0] = maps[1][w[0]]
-            rehash(self.continuations)
-            rehash(self.rows)
-            rehash(self.positions)
+            trim(self.continuations)
+            trim(self.rows)
+            trim(self.positions)
             block = history_blocks(&self.histories)
             while block != NULL:
                 for i in range(block.n):
@@ -1052,6 +1056,12 @@ cdef class Chart:
         self.collect_at = 2 * self.n_words() + n_popped
         if self.collect_at < COLLECT_WORDS:
             self.collect_at = COLLECT_WORDS
+        if PyGILState_Check():                              # it takes up to some 20 ms
+            with gil:
+                with nogil:
+                    self.hash_again()
+        else:
+            self.hash_again()
         return 0
 
     cdef void mark_learned(self, uint8_t* states, uint8_t* skeletons, uint8_t* shapes) noexcept nogil:
@@ -1079,9 +1089,15 @@ cdef class Chart:
             w = self.positions.words.data + self.positions.starts[i]
             for k in range(2, self.positions.starts[i + 1] - self.positions.starts[i], 2):
                 w[k] = states[w[k]]                     # new ids are in the order of the old ones, so pairs stay sorted
-        rehash(self.rows)
-        rehash(self.continuations)
-        rehash(self.positions)
+        trim(self.rows)
+        trim(self.continuations)
+        trim(self.positions)
+
+    cdef void hash_again(self) noexcept nogil:
+        """To be called after `renumber`."""
+        hash_again(self.rows)
+        hash_again(self.continuations)
+        hash_again(self.positions)
 
     cdef int check(self) except -1:
         cdef uint32_t i

@@ -22,7 +22,7 @@ from earleymask.earley._lexer cimport DEAD_STATE, demand_at
 from earleymask.earley._masks cimport Masks
 from earleymask.earley._meter cimport Meter
 from earleymask.earley._rules cimport S_TERMINAL
-from earleymask.earley._tables cimport NONE
+from earleymask.earley._tables cimport NONE, hash_again
 from earleymask.trie._memory cimport calloc
 
 cdef enum:
@@ -78,6 +78,15 @@ cdef int forget_but(Engine engine, size_t keep) except -1:
     engine.skeletons.collect(marks.skeletons, marks.skeleton_map, marks.shapes, marks.shape_map)
     for chart in charts:
         chart.renumber(marks.state_map, marks.skeleton_map, marks.shape_map)
+    # Nobody enters anything: this thread has the lock of the engine.
+    with nogil:
+        hash_again(engine.regexes.nodes)
+        hash_again(engine.lexer.states)
+        hash_again(engine.skeletons.skeletons)
+        hash_again(engine.skeletons.shapes)
+    for chart in charts:
+        with nogil:
+            chart.hash_again()
     engine.set_marks()
     engine.n_collections += 1
     return 0

@@ -57,6 +57,7 @@ cdef class Lexer:
     cdef bint is_read(self, uint32_t state, const Symbol* symbols) noexcept nogil
     # Return the node of a terminal in a state that has the terminal.
     cdef uint32_t node_of(self, uint32_t state, uint32_t terminal) noexcept nogil
+    # Drop the states that are not marked. `hash_again(states)` is to follow.
     cdef void collect(self, const uint8_t* marks, uint32_t* map_, const uint32_t* nodes) noexcept nogil
     cdef bint half_full(self) noexcept nogil        # there are half as many states as the limit allows
     cdef size_t n_bytes(self) noexcept nogil

@@ -24,7 +24,7 @@ from earleymask.earley._meter cimport exceeds
 from earleymask.earley._nodes cimport K_NOT, R_EMPTY, nullable
 from earleymask.earley._rules cimport COVERED, LOOSE, PLAIN
 from earleymask.earley._tables cimport (
-    NONE, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, set_all, words_extend, words_free,
+    NONE, byteset_fill, keep_marked, reserve, sequence, sequence_length, set_all, trim, words_extend, words_free,
     words_push,
 )
 
@@ -35,6 +35,7 @@ cdef class Lexer:
     def __cinit__(self, Regexes regexes not None):
         self.regexes = regexes
         self.states = Sequences("lexer states", 1 << 26)
+        self.states.meter = regexes.meter
         reserve(<void**> &self.accepted_starts, &self.accepted_starts_capacity, 2, sizeof(size_t))
         self.accepted_starts[0] = 0
         if self.state(NULL, 0) != DEAD_STATE:
@@ -256,7 +257,7 @@ cdef class Lexer:
                     self.accepted.n += 1
             self.accepted_starts[i + 1] = self.accepted.n
         memset(self.table, 0xFF, <size_t> self.states.n * 256 * sizeof(uint32_t))
-        rehash(self.states)
+        trim(self.states)
         self.regexes.meter.lexer_bytes = self.n_bytes()
 
     cdef bint half_full(self) noexcept nogil:

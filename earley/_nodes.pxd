@@ -145,7 +145,7 @@ cdef class Nodes:
     cdef size_t n_bytes(self) noexcept nogil
     cdef int look(self) except -1 nogil     # fails if what was learned about the grammar takes too much memory
     # `mark` marks the nodes to which marked nodes refer; `collect` drops all others and all edges, and numbers the rest
-    # anew.
+    # anew; `hash_again(nodes)` is to follow.
     cdef void mark(self, uint8_t* marks) noexcept nogil
     cdef void collect(self, const uint8_t* marks, uint32_t* map_) noexcept nogil
     cdef void refer(self, size_t node, uint8_t* marks, const uint32_t* map_) noexcept nogil

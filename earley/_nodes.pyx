@@ -14,7 +14,7 @@ from earleymask.earley._choices cimport have_ended, least_left
 from earleymask.earley._meter cimport exceeds, learned_bytes, spend_steps
 from earleymask.earley._multiples cimport is_multiple
 from earleymask.earley._tables cimport (
-    NONE, byteset_and, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, sort_words, words_extend, words_free,
+    NONE, byteset_and, byteset_fill, keep_marked, rehash, reserve, sequence, sequence_length, sort_words, trim, words_extend, words_free,
     words_push,
 )
 
@@ -43,6 +43,7 @@ cdef class Nodes:
         cdef uint32_t word
         self.meter = Meter()
         self.nodes = Sequences("regex nodes", 1 << 26)
+        self.nodes.meter = self.meter
         self.classes = Sequences("character classes", 1 << 24)
         self.cut_programs = Sequences("programs of lookarounds", 1 << 24)
         word = K_EMPTY
@@ -85,6 +86,7 @@ cdef class Nodes:
     cdef uint32_t make(self, const uint32_t* words, size_t n) except? 0xFFFFFFFF nogil:
         cdef uint32_t before = self.nodes.n, node
         cdef uint16_t depth
+        spend_steps(self.meter, 4 + n // 8)
         reserve(<void**> &self.flags, &self.flags_capacity, before + 1, sizeof(uint8_t))
         reserve(<void**> &self.first_edge, &self.first_edge_capacity, before + 1, sizeof(uint32_t))
         reserve(<void**> &self.depths, &self.depths_capacity, before + 1, sizeof(uint16_t))
@@ -479,7 +481,7 @@ cdef class Nodes:
         for i in range(self.nodes.n):
             self.first_edge[i] = NONE
             self.refer(i, NULL, map_)                   # old and new ids ascend alike, so sorted nodes stay sorted
-        rehash(self.nodes)
+        trim(self.nodes)
         self.refer_from_programs(NULL, map_)
         rehash(self.cut_programs)
         self.n_edges = self.stack.n = self.least_lengths.n = 0

@@ -95,13 +95,14 @@ cdef class Skeletons:
     cdef uint32_t tail_call(self, const Closure* closure, const uint32_t* kernel, uint32_t j) noexcept nogil
     cdef uint32_t first_state(self, const Closure* closure) except? 0xFFFFFFFF nogil
     cdef uint32_t rename(self, uint32_t ref) except? 0xFFFFFFFF nogil
+    cdef uint32_t found(self, const Words* words, uint32_t word) except? 0xFFFFFFFF nogil
     cdef uint32_t work_out(self, Closure* closure, uint32_t skeleton) except? 0xFFFFFFFF nogil
     cdef int add_recipe(self, const Closure* closure, uint32_t skeleton, uint32_t j) except -1 nogil
     cdef int add_variable(self) except -1
     cdef size_t n_bytes(self) noexcept nogil
     cdef size_t n_learned_bytes(self) noexcept nogil    # with those of the lexer and its regexes
     cdef int look(self) except -1 nogil         # fails if what was learned about the grammar takes too much memory
-    # Drop the skeletons and shapes that are not marked, and all closures and outcomes.
+    # Drop the skeletons and shapes that are not marked, and all closures and outcomes. `hash_again` for both is to follow.
     cdef void mark(self, uint8_t* skeletons, const uint8_t* shapes) noexcept nogil
     cdef int collect(self, const uint8_t* skeletons, uint32_t* skeleton_map, const uint8_t* shapes,
                      uint32_t* shape_map) noexcept nogil

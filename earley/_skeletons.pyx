@@ -27,7 +27,7 @@ from libc.string cimport memcpy, memset
 from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._rules cimport S_LAZY, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport (
-    NONE, bits_add, bits_have, keep_marked, rehash, reserve, sequence, sequence_length, sort_u64, sort_words, words_extend, words_free, words_push,
+    NONE, bits_add, bits_have, keep_marked, lowest_bit, reserve, sequence, sequence_length, sort_u64, sort_words, trim, words_extend, words_free, words_push,
 )
 from earleymask.trie._memory cimport malloc
 
@@ -46,6 +46,7 @@ cdef class Skeletons:
         self.shapes = Sequences("parser continuations", 1 << 27)
         self.transitions = Map()
         self.seen = Map()
+        self.skeletons.meter = self.shapes.meter = self.transitions.meter = self.seen.meter = lexer.regexes.meter
         self.add_shape(&word, 1, NONE, 0)
         word = 1
         self.shape_outcomes.data[ROOT_SHAPE] = <uint32_t> self.outcomes.n
@@ -382,7 +383,7 @@ cdef class Skeletons:
         return <uint32_t> self.agenda.n // 2
 
     cdef uint32_t pop(self, uint32_t shape) except? 0xFFFFFFFF nogil:
-        cdef uint32_t skeleton, j, i, ref
+        cdef uint32_t skeleton, j, w, word, i, ref
         cdef Closure* closure
         cdef const uint32_t* kernel
         if self.shape_outcomes.data[shape] != NONE:
@@ -394,9 +395,11 @@ cdef class Skeletons:
         # appearance.
         kernel = sequence(self.skeletons, skeleton) + 1
         self.renamed.n = 0
-        for i in range(closure.n_reach * 32):
-            if bits_have(closure.reach + j * closure.n_reach, i):
-                self.rename(kernel[2 * i + 1])
+        for w in range(closure.n_reach):
+            word = closure.reach[j * closure.n_reach + w]
+            while word:
+                self.rename(kernel[2 * (32 * w + lowest_bit(word)) + 1])
+                word &= word - 1
         self.agenda.n = 0
         for i in range(closure.waiters_starts[j], closure.waiters_starts[j + 1]):
             words_push(&self.agenda, closure.waiters[i].dot + 1)
@@ -409,12 +412,15 @@ cdef class Skeletons:
 
     cdef uint32_t rename(self, uint32_t ref) except? 0xFFFFFFFF nogil:
         """Return the position of `ref` in `renamed`, where it is entered if it is new."""
-        cdef uint32_t i
-        for i in range(self.renamed.n):
-            if self.renamed.data[i] == ref:
-                return i
-        words_push(&self.renamed, ref)
-        return <uint32_t> self.renamed.n - 1
+        cdef uint32_t i = self.found(&self.renamed, ref)
+        if i == self.renamed.n:
+            words_push(&self.renamed, ref)
+        return i
+
+    cdef uint32_t found(self, const Words* words, uint32_t word) except? 0xFFFFFFFF nogil:
+        """Return the index of the word; if it is not there, the number of words. The steps count."""
+        spend_steps(self.lexer.regexes.meter, 1 + words.n // 8)
+        return index_of(words, word)
 
     cdef uint32_t work_out(self, Closure* closure, uint32_t skeleton) except? 0xFFFFFFFF nogil:
         """Return the outcome of the items on the agenda. If `renamed` is not empty, refs are indexes into it (see
@@ -479,8 +485,7 @@ cdef class Skeletons:
         for i in range(n_items):
             ref = <uint32_t> self.keys[i]
             if ref >= NEW:
-                j = index_of(&self.predicted, ref)
-                spend_steps(self.lexer.regexes.meter, 1 + self.predicted.n // 8)
+                j = self.found(&self.predicted, ref)
                 if j == self.predicted.n:
                     words_push(&self.predicted, ref)
                     self.add_recipe(closure, skeleton, ref ^ NEW)
@@ -496,7 +501,7 @@ cdef class Skeletons:
             words_push(&self.words, 0)
             for i in range(n_items):
                 ref = <uint32_t> self.keys[i]
-                j = index_of(&self.completed, ref)
+                j = self.found(&self.completed, ref)
                 if j == self.completed.n:
                     words_push(&self.completed, ref)
                 words_push(&self.words, <uint32_t> (self.keys[i] >> 32))
@@ -524,13 +529,17 @@ cdef class Skeletons:
     cdef int add_recipe(self, const Closure* closure, uint32_t skeleton, uint32_t j) except -1 nogil:
         """Append shape, number of continuations and these continuations to `recipes`."""
         cdef const uint32_t* kernel = sequence(self.skeletons, skeleton) + 1
-        cdef uint32_t i, local, shape
+        cdef uint32_t w, word, i, local, shape
         self.completed.n = 0
         self.words.n = 0
         words_push(&self.words, closure.symbols[j])
-        for i in range(closure.n_reach * 32):
-            if bits_have(closure.reach + j * closure.n_reach, i):
-                local = index_of(&self.completed, kernel[2 * i + 1])
+        spend_steps(self.lexer.regexes.meter, 1 + closure.n_reach // 4)
+        for w in range(closure.n_reach):
+            word = closure.reach[j * closure.n_reach + w]
+            while word:
+                i = 32 * w + lowest_bit(word)
+                word &= word - 1
+                local = self.found(&self.completed, kernel[2 * i + 1])
                 if local == self.completed.n:
                     words_push(&self.completed, kernel[2 * i + 1])
                 words_push(&self.words, kernel[2 * i])
@@ -573,9 +582,9 @@ cdef class Skeletons:
             free(self.closures[i])
             self.closures[i] = NULL
         keep_marked(self.skeletons, skeletons, skeleton_map)
-        rehash(self.skeletons)
+        trim(self.skeletons)
         keep_marked(self.shapes, shapes, shape_map)
-        rehash(self.shapes)
+        trim(self.shapes)
         for i in range(n):
             if shapes[i]:
                 # SAFETY: entries only move down.

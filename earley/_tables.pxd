@@ -6,6 +6,8 @@
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
+from earleymask.earley._meter cimport Meter
+
 cdef enum:
     NONE = 0xFFFFFFFF                       # "no id" in every table
 
@@ -109,6 +111,7 @@ cdef class Sequences:
     cdef readonly uint32_t n        # entries
     cdef str what                   # names the table in a LimitError
     cdef size_t limit               # words that it may hold
+    cdef Meter meter                # counts the steps of finding larger places for all entries; None: see `pause`
 
     # Return the id of this content, which is entered if it is new. `data` must not point into this table.
     cdef uint32_t intern(self, const uint32_t* data, size_t n) except? 0xFFFFFFFF nogil
@@ -122,6 +125,10 @@ cdef class Sequences:
 # their words may be changed in place, and `rehash` makes the table usable again. Neither can fail.
 cdef void keep_marked(Sequences table, const uint8_t* marks, uint32_t* map_) noexcept nogil
 cdef void rehash(Sequences table) noexcept nogil
+# The two parts of `rehash`: the first gives memory back; the second takes long, and changes nothing but what `intern` and
+# `find` read.
+cdef void trim(Sequences table) noexcept nogil
+cdef void hash_again(Sequences table) noexcept nogil
 
 
 cdef inline const uint32_t* sequence(Sequences table, uint32_t entry) noexcept nogil:
@@ -141,6 +148,7 @@ cdef struct Slot:
 cdef class Map:
     cdef Slot* slots
     cdef size_t n, n_slots
+    cdef Meter meter                # as in `Sequences`
 
     cdef uint32_t get(self, uint64_t key) noexcept nogil
     cdef int put(self, uint64_t key, uint32_t value) except -1 nogil

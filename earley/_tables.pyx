@@ -6,14 +6,15 @@ Not here: what the words mean. `_nodes`, `_lexer`, `_skeletons` and `_chart` say
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memmove, memset
 
-from earleymask.earley._meter cimport exceeds, give_back, pause, take_here
-from earleymask.trie._memory cimport calloc, malloc, realloc, shrunk
+from earleymask.earley._meter cimport exceeds, give_back, pause, spend_steps, take_here
+from earleymask.trie._memory cimport enlarged, malloc, shrunk, zeroed
 
 from earleymask.earley.errors import LimitError
 
 cdef enum:
     COUNTED = 1 << 12           # bytes of an array from which on it counts for a loading
     PAUSE = 1 << 11             # entries of a table after which other threads may run: some milliseconds for new pages
+    STEPS_OF_ENTRY = 4          # to find a new slot for an entry: a page may be new
 
 
 # The bytes of an array for which it counts.
@@ -32,7 +33,7 @@ cdef int grow(void** memory, size_t* capacity, size_t needed, size_t item_size) 
             raise MemoryError(f"{new_capacity} items of {item_size} bytes")
     if new_capacity * item_size >= COUNTED:
         take_here(new_capacity * item_size - counted(capacity[0] * item_size))
-    grown = realloc(memory[0], new_capacity * item_size)
+    grown = enlarged(memory[0], capacity[0] * item_size, new_capacity * item_size)
     if grown == NULL:
         with gil:
             raise MemoryError(f"{new_capacity} items of {item_size} bytes")
@@ -149,26 +150,37 @@ cdef void sequences_free(Sequences table) noexcept nogil:
     free(table.slots)
 
 
+cdef int rest(Meter meter, size_t n) except -1 nogil:
+    """Count the steps for n entries of a table that has found a larger place for them."""
+    return pause() if meter is None else spend_steps(meter, STEPS_OF_ENTRY * n)
+
+
 cdef int sequences_rehash(Sequences table) except -1 nogil:
-    cdef size_t n_slots = table.n_slots * 4, slot
-    if n_slots * sizeof(uint32_t) >= COUNTED:
-        take_here(n_slots * sizeof(uint32_t) - counted(table.n_slots * sizeof(uint32_t)))
-    cdef uint32_t* slots = <uint32_t*> calloc(n_slots, sizeof(uint32_t))
+    """Give the table four times as many slots. After an error it is as it was."""
+    cdef size_t n_slots = table.n_slots * 4, slot, n_bytes
+    cdef uint32_t* slots
     cdef uint32_t entry
+    n_bytes = counted(n_slots * sizeof(uint32_t)) - counted(table.n_slots * sizeof(uint32_t))
+    if n_bytes:
+        take_here(n_bytes)
+    slots = <uint32_t*> zeroed(n_slots * sizeof(uint32_t))
     if slots == NULL:
+        give_back(n_bytes)
         with gil:
             raise MemoryError(f"{n_slots} hash slots")
     try:
         for entry in range(table.n):
             if entry % PAUSE == PAUSE - 1:
-                pause()
+                rest(table.meter, PAUSE)
             slot = table.hashes[entry] & (n_slots - 1)
             while slots[slot]:
                 slot = (slot + 1) & (n_slots - 1)
             slots[slot] = entry + 1
         slots, table.slots = table.slots, slots
         table.n_slots = n_slots
+        n_bytes = 0
     finally:
+        give_back(n_bytes)
         free(slots)
     return 0
 
@@ -192,8 +204,12 @@ cdef void keep_marked(Sequences table, const uint8_t* marks, uint32_t* map_) noe
 
 
 cdef void rehash(Sequences table) noexcept nogil:
-    cdef uint32_t entry
-    cdef size_t slot, n_slots = 64, before
+    trim(table)
+    hash_again(table)
+
+
+cdef void trim(Sequences table) noexcept nogil:
+    cdef size_t n_slots = 64, before
     while n_slots <= table.n * <size_t> 2:
         n_slots *= 4
     before = counted(table.n_slots * sizeof(uint32_t)) + counted(table.words.capacity * sizeof(uint32_t))
@@ -204,6 +220,11 @@ cdef void rehash(Sequences table) noexcept nogil:
         table.words.capacity = table.words.n + 1
         table.words.data = <uint32_t*> shrunk(table.words.data, table.words.capacity * sizeof(uint32_t))
     give_back(before - counted(table.n_slots * sizeof(uint32_t)) - counted(table.words.capacity * sizeof(uint32_t)))
+
+
+cdef void hash_again(Sequences table) noexcept nogil:
+    cdef uint32_t entry
+    cdef size_t slot
     memset(table.slots, 0, table.n_slots * sizeof(uint32_t))
     for entry in range(table.n):
         table.hashes[entry] = hash_words(sequence(table, entry), sequence_length(table, entry))
@@ -237,18 +258,8 @@ cdef class Map:
         return NONE
 
     cdef int put(self, uint64_t key, uint32_t value) except -1 nogil:
-        cdef Slot* before
-        cdef size_t n_slots, i
         if self.n * 2 >= self.n_slots:
-            before = self.slots
-            n_slots = self.n_slots
-            if 4 * n_slots * sizeof(Slot) >= COUNTED:
-                take_here(4 * n_slots * sizeof(Slot) - counted(n_slots * sizeof(Slot)))
-            map_allocate(self, n_slots * 4)
-            for i in range(n_slots):
-                if before[i].value != NONE:
-                    map_insert(self, before[i].key, before[i].value)
-            free(before)
+            map_enlarge(self)
         map_insert(self, key, value)
         return 0
 
@@ -273,15 +284,53 @@ cdef void map_insert(Map self, uint64_t key, uint32_t value) noexcept nogil:
     self.slots[slot].value = value
 
 
+cdef int map_enlarge(Map self) except -1 nogil:
+    """Give the map four times as many slots. After an error it is as it was."""
+    cdef Slot* before = self.slots
+    cdef size_t n_before = self.n_slots, n_slots = 4 * n_before, i, n = self.n, n_bytes
+    cdef bint is_done = False
+    n_bytes = counted(n_slots * sizeof(Slot)) - counted(n_before * sizeof(Slot))
+    if n_bytes:
+        take_here(n_bytes)
+    try:
+        map_allocate(self, n_slots)
+        for i in range(n_before):
+            if i % PAUSE == PAUSE - 1:
+                rest(self.meter, PAUSE)
+            if before[i].value != NONE:
+                map_insert(self, before[i].key, before[i].value)
+        is_done = True
+    finally:
+        if not is_done:
+            give_back(n_bytes)
+        if not is_done and self.slots == before:    # there was no memory for the slots
+            before = NULL
+        elif not is_done:
+            before, self.slots = self.slots, before
+            self.n_slots, self.n = n_before, n
+        free(before)
+    return 0
+
+
 cdef int map_allocate(Map self, size_t n_slots) except -1 nogil:
+    """Give the map empty slots, so many; the caller frees those that it had. After an error it has these still."""
     cdef Slot* slots = <Slot*> malloc(n_slots * sizeof(Slot))
+    cdef size_t i = 0, n
     if slots == NULL:
         with gil:
             raise MemoryError(f"{n_slots} hash slots")
-    memset(slots, 0xFF, n_slots * sizeof(Slot))
-    self.slots = slots
-    self.n_slots = n_slots
-    self.n = 0
+    try:
+        while i < n_slots:
+            n = min(n_slots - i, <size_t> PAUSE)
+            memset(slots + i, 0xFF, n * sizeof(Slot))
+            i += n
+            if i < n_slots:
+                rest(self.meter, PAUSE)
+        self.slots, slots = slots, NULL
+        self.n_slots = n_slots
+        self.n = 0
+    finally:
+        free(slots)
     return 0
 
 
