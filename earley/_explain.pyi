@@ -24,6 +24,9 @@ class Explorer:
     def step(self, position: int, text: bytes) -> int:
         """Return the position after some bytes."""
 
+    def reach(self, position: int, text: bytes) -> tuple[int, int]:
+        """Return how many bytes of a text may come at a position, and the position after them."""
+
     def classes(self, position: int) -> list[tuple[list[int], int]]:
         """Return the bytes that may come next, those together that lead to the same position, and that position."""
 
@@ -53,6 +56,9 @@ class Explorer:
 
     def read(self, tokens: list[tuple[bytes, list[int]]]) -> None:
         """Read a text, given as `tokens` returns it, for the questions below."""
+
+    def has_read(self) -> bool:
+        """Return whether a text was read."""
 
     def waiting(self, allowed: set[int]) -> list[tuple[int, int, Context | None]]:
         """Return the lexemes that may come next or continue at the end of the text that was read: the terminal or

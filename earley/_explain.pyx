@@ -15,10 +15,14 @@ from earleymask.earley._captures cimport Reading, Scanner
 from earleymask.earley._chart cimport DEAD, FINISHED, NO_ROW, Chart, row_at
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._lexer cimport n_terminals, node_at, terminal_at
-from earleymask.earley._meter cimport start
+from earleymask.earley._meter cimport count, tick
 from earleymask.earley._nodes cimport R_EPSILON
 from earleymask.earley._rules cimport S_LAZY, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport NONE, ByteSet, lowest_bit
+
+
+cdef enum:
+    PAIR_BYTES = 400        # memory of a lexeme or a context in the lists and dicts that hold it: an estimate
 
 
 cdef class Explorer:
@@ -60,13 +64,27 @@ cdef class Explorer:
 
     def step(self, uint32_t position, text) -> int:
         """Return the position after some bytes."""
+        cdef size_t n
+        if position == DEAD:
+            return DEAD
+        n, position = self.reach(position, text)
+        return position if n == <size_t> len(text) else DEAD
+
+    def reach(self, uint32_t position, bytes text not None) -> tuple[int, int]:
+        """Return how many bytes of a text may come at a position, and the position after them."""
         cdef ByteSet same
         cdef unsigned char byte
-        for byte in <bytes> text:
-            if position == DEAD:
+        cdef uint32_t target
+        cdef size_t n = 0
+        for byte in text:
+            target = self.chart.step(position, byte, &same)
+            if target == DEAD:
                 break
-            position = self.chart.step(position, byte, &same)
-        return position
+            position = target
+            n += 1
+            if not n & 0x3FF:
+                tick()
+        return n, position
 
     def classes(self, uint32_t position) -> list[tuple[list[int], int]]:
         """Return the bytes that may come next, those together that lead to the same position, and that position."""
@@ -136,10 +154,15 @@ cdef class Explorer:
 
     def read(self, list tokens not None) -> None:
         """Read a text, given as `tokens` returns it, for the questions below."""
-        self.reading = Reading(self.engine, tokens)
-        start(self.engine.regexes.meter)
+        cdef Reading reading = Reading(self.engine, tokens)
+        self.reading = None                     # one that ends with an error must not be used
         with nogil:
-            self.reading.read()
+            reading.read()
+        self.reading = reading
+
+    def has_read(self) -> bool:
+        """Return whether a text was read."""
+        return self.reading is not None
 
     def waiting(self, allowed) -> list[tuple[int, int, tuple[int, int] | None]]:
         """Return the lexemes that may come next or continue at the end of the text that was read: the terminal or
@@ -153,11 +176,14 @@ cdef class Explorer:
             if self.engine.rules.symbols[<uint32_t> symbol].kind == S_TERMINAL:
                 if all([allowed.isdisjoint(members) for members in self.derivatives(node).values()]):
                     continue
+            count(PAIR_BYTES)
             found[symbol, begin, None if item is None else self.reading.context_of(item)] = True
         return list(found)
 
     cdef list lexemes(self):
         """Return these lexemes: terminal, what its regex has still to match, beginning, item that waits for it."""
+        if self.reading is None:
+            raise ValueError("no text was read")
         cdef Reading reading = self.reading
         cdef uint32_t symbol, end = <uint32_t> reading.steps.n, stand = reading.stand_at.data[end]
         cdef size_t i, k
@@ -172,16 +198,19 @@ cdef class Explorer:
                 if node_at(reading.lexer, scanner.state, k) == R_EPSILON:
                     continue
                 symbol = terminal_at(reading.lexer, scanner.state, k)
+                count(PAIR_BYTES)
                 if reading.rules.symbols[symbol].ignored:
                     found.append((symbol, node_at(reading.lexer, scanner.state, k), scanner.begin, None))
                 for place in reading.places_of(scanner.stand):
                     for item in reading.waiting_for(place, symbol):
+                        count(PAIR_BYTES)
                         found.append((symbol, node_at(reading.lexer, scanner.state, k), scanner.begin, item))
         for each in stands:
             for place in reading.places_of(each):
                 for i in range(reading.rows.data[<uint32_t> place], reading.rows.data[<uint32_t> place + 1]):
                     symbol = reading.rules.dots.data[reading.items[i] >> 32]
                     if symbol != NONE and reading.rules.symbols[symbol].kind in (S_TERMINAL, S_SPECIAL):
+                        count(PAIR_BYTES)
                         item = (reading.items[i] >> 32, reading.items[i] & NONE, place)
                         found.append((symbol, reading.rules.symbols[symbol].node, end, item))
         if stands:
@@ -196,6 +225,7 @@ cdef class Explorer:
         symbol, place = context
         found = {}
         for item in reading.waiting_for(place, symbol):
+            count(PAIR_BYTES)
             found[reading.context_of(item)] = True
         return list(found)
 
@@ -207,6 +237,7 @@ cdef class Explorer:
         found = {}
         for symbol, node, _, item in self.lexemes():
             if item is not None and self.engine.rules.symbols[<uint32_t> symbol].kind == S_TERMINAL:
+                count(PAIR_BYTES)
                 found[node, self.after(item), self.reading.context_of(item)] = True
         return list(found)
 
@@ -215,6 +246,7 @@ cdef class Explorer:
         symbol, place = context
         found = {}
         for item in self.reading.waiting_for(place, symbol):
+            count(PAIR_BYTES)
             found[self.after(item), self.reading.context_of(item)] = True
         return list(found)
 
@@ -242,6 +274,7 @@ cdef class Explorer:
         if self.engine.rules.symbols[symbol].kind == S_NONTERMINAL:
             production = self.engine.rules.symbols[symbol].first
             while production != NONE:
+                count(PAIR_BYTES)
                 found.append(self.symbols_from(self.engine.rules.productions[production].start))
                 production = self.engine.rules.productions[production].next
         return found
@@ -252,6 +285,7 @@ cdef class Explorer:
 
     def derivatives(self, node) -> dict[int, bytes]:
         """Return what is left of a regex node after one byte, with the bytes that lead there."""
+        tick()
         return self.engine.regexes.derivatives(node)
 
 
@@ -277,6 +311,8 @@ def reaches(Engine engine not None, bytes text not None) -> tuple[int, bool]:
                 return n, False
             position = target
             n += 1
+            if not n & 0x3FF:
+                tick()
         return n, bool(chart.is_accepting(position))
     finally:
         engine.release()

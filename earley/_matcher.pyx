@@ -28,13 +28,14 @@ from earleymask.earley._history cimport (
 )
 from earleymask.earley._locks cimport n_forks
 from earleymask.earley._masks cimport masks_of
+from earleymask.earley._meter cimport Within, tick
 from earleymask.earley._tables cimport NONE, sort_unique, words_extend, words_push
 from earleymask.earley._token_ids cimport has_id, token_ids_of
 from earleymask.earley._walk cimport Walk
 from earleymask.trie._bitmask cimport mask_allow
 from earleymask.trie._build cimport DEBUG
 
-from earleymask.earley.errors import LimitError, MatcherInUseError, RejectedTokenError, too_deep
+from earleymask.earley.errors import LimitError, MatcherInUseError, RejectedTokenError
 from earleymask.trie.errors import VocabularyError
 
 MAX_FORCED_BYTES = 1 << 16
@@ -360,10 +361,11 @@ cdef class Matcher:
                     raise
         # Budgets are counted along a history. And if a limit is reached on the way, only what histories need is kept.
         other = self.fork()
-        for token in tokens:
-            if token == NONE or not other.accept(token):
-                break
-            n += 1
+        with Within(self.engine.limits.seconds):
+            for token in tokens:
+                if token == NONE or not other.accept(token):
+                    break
+                n += 1
         return n
 
     cdef Py_ssize_t count_accepted(self, list tokens) except -1:
@@ -513,9 +515,10 @@ cdef class Matcher:
                 history_cut(&self.chart.histories, other.history, known)
         finally:
             self.unlock()
-        for token in tokens[known:]:
-            if not other.accept(token):
-                raise AssertionError("this is a bug in earleymask: a token that was accepted before is not accepted again")
+        with Within(self.engine.limits.seconds):
+            for token in tokens[known:]:
+                if not other.accept(token):
+                    raise AssertionError("this is a bug in earleymask: a token that was accepted before is not accepted again")
         self.lock()
         self.history, other.history = other.history, self.history
         self.unlock()
@@ -729,10 +732,22 @@ cdef class Matcher:
 
         The text is parsed once more, in a copy of the grammar: slow, but masks are not touched.
         """
-        return explained(type(self), self.grammar, self.vocabulary, self.tokens, what)
+        return explained(type(self), self.engine.limits, self.grammar, self.vocabulary, self.tokens, what)
+
+    def _text(self) -> bytes:
+        """Return the bytes of all accepted tokens."""
+        cdef uint32_t token
+        cdef size_t n = 0
+        text = bytearray()
+        for token in self.tokens:
+            text += (<char*> self.trie.token_buffer)[self.trie.token_offsets[token]:self.trie.token_offsets[token + 1]]
+            n += 1
+            if not n & 0xFFF:
+                tick()
+        return bytes(text)
 
     def _explorer(self):
-        """Return what `explain` looks at this matcher through."""
+        """Return what `explain` looks at this matcher through. It begins no call of its own: see `Within`."""
         from earleymask.earley._explain import Explorer     # imported lazily
         if self.history == NULL:
             raise ValueError(f"this {type(self).__name__} is not set up: Matcher.__init__ was not called or has failed")
@@ -875,21 +890,20 @@ def rebuild(cls, grammar, vocabulary, tokens):
     """Make a matcher from its pickle: grammar, vocabulary and tokens."""
     matcher = cls(grammar, vocabulary)
     for index, token_id in enumerate(tokens):
+        if not index & 0xFF:
+            tick()
         if not matcher.accept(token_id):
             error = RejectedTokenError(f"the pickled grammar does not accept token {token_id} at index {index}",
                                        index=index, token_id=token_id)
-            raise error.explained_by(partial(explained, cls, grammar, vocabulary, tokens[:index], token_id))
+            limits = (<Matcher> matcher).engine.limits
+            raise error.explained_by(partial(explained, cls, limits, grammar, vocabulary, tokens[:index], token_id))
     return matcher
 
 
-def explained(cls, grammar, vocabulary, tokens, what):
+def explained(cls, limits, grammar, vocabulary, tokens, what):
     """Explain why `what` may not come after tokens that the grammar accepts, in a copy of the grammar."""
     from earleymask.earley.explain import explain           # imported lazily
-    again = getattr(grammar, "_again", None)
-    try:
-        return explain(rebuild(cls, grammar if again is None else again(), vocabulary, tokens), what)
-    except RecursionError:
-        raise too_deep() from None
+    return explain(partial(rebuild, cls), limits, grammar, vocabulary, tokens, what)
 
 
 cdef int open_row(object row, Py_buffer* buffer, size_t n_words, size_t n_tokens) except -1:

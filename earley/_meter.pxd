@@ -23,6 +23,7 @@ cdef class Meter:
     cdef bint holds_lock        # whether the loops that count run with the interpreter's lock: then they `tick`
     cdef uint32_t turns_left    # of a loading: turns until it is long; 0: it is
     cdef str what               # what takes the time, for messages; None: the call of a matcher
+    cdef str time_limit         # the field that sets `most_ns`, if `what` is not None
     cdef int64_t most_ns        # nanoseconds that a call may take
     cdef int64_t derivations    # regex nodes that may still be computed for this byte
     cdef list kept, circular    # of a loading: see `keep`
@@ -61,6 +62,7 @@ cdef size_t n_taken() noexcept nogil        # bytes that have been counted
 cdef int take_here(size_t n_bytes) except -1 nogil
 cdef void give_back(size_t n_bytes) noexcept nogil
 cpdef int tick() except -1
+cpdef int count(int64_t n_bytes) except -1
 cdef int take_turn() except -1
 cdef int pause() except -1 nogil
 cpdef int keep(object one) except -1
@@ -81,6 +83,17 @@ cdef class Loading:
     cdef Meter meter
     cdef int64_t most_ns        # nanoseconds that it may take, with those in which what has been loaded is freed
     cdef object around          # the meter that `tick` looks at after the block; None: no meter
+
+
+cdef class Within:
+    cdef int64_t most_ns                    # nanoseconds that the calls may take together
+    cdef int64_t around, together_around    # what `deadline` and `together` of the thread were before the block
+
+
+cdef class Explaining(Loading):
+    cdef Within within
+    cdef object explaining_around   # the meter of the explanation around this one, which a finalizer may make; or None
+    cdef int64_t counted_around     # what `count` had counted for it
 
 
 cdef inline size_t learned_bytes(Meter meter) noexcept nogil:

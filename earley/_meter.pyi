@@ -21,6 +21,11 @@ def tick() -> int:
     interpreter's lock. It takes some dozens of nanoseconds.
     """
 
+def count(n_bytes: int) -> int:
+    """Count so many bytes that the explanation of this thread is about to take for Python objects, by an estimate, or
+    gives back if the number is negative. Raise LimitError, and count nothing, if that is more than
+    `Limits.matcher_bytes`. Call `tick` first."""
+
 def keep(one: object) -> int:
     """Free an object in pieces when the loading of this thread ends, unless something else refers to it then."""
 
@@ -71,6 +76,30 @@ class Loading:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Count for the block around this one again."""
+
+class Within:
+    """`with Within(seconds):` bounds the time of all calls that this thread makes in the block by so many seconds
+    together. Each of them raises the LimitError of a call that takes longer than `Limits.seconds`.
+
+    Within another such block, whichever ends first counts."""
+
+    def __init__(self, seconds: float) -> None: ...
+    def __enter__(self) -> Within:
+        """Begin to count."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Count for the block around this one again."""
+
+def seconds_left() -> float:
+    """Return how many seconds are left to the calls within the `Within` of this thread; a large number without one."""
+
+class Explaining(Loading):
+    """`with Explaining(limits):` bounds the time of the block by `limits.seconds`, with that of the calls and loadings
+    in it, and what `count` counts by `limits.matcher_bytes`."""
+
+    def __init__(self, limits: Limits) -> None: ...
 
 class Meter:
     """The limits of one grammar, and how much of them the current call has used. Needs the engine's lock."""

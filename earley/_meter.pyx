@@ -67,6 +67,10 @@ cdef extern from *:
     static EARLEYMASK_OF_THREAD long long earleymask_taken = 0;
     static EARLEYMASK_OF_THREAD long long earleymask_most_taken = -1;
     static EARLEYMASK_OF_THREAD PyObject *earleymask_bearer = NULL;
+    static EARLEYMASK_OF_THREAD long long earleymask_deadline = 0;
+    static EARLEYMASK_OF_THREAD long long earleymask_together = 0;
+    static EARLEYMASK_OF_THREAD long long earleymask_counted = 0;
+    static EARLEYMASK_OF_THREAD PyObject *earleymask_explaining = NULL;
     """
     # Nanoseconds of a monotonic clock, never 0.
     int64_t now "earleymask_now"() noexcept nogil
@@ -84,6 +88,14 @@ cdef extern from *:
     PyObject* bearer "earleymask_bearer"
     int64_t taken_bytes "earleymask_taken"
     int64_t most_taken_bytes "earleymask_most_taken"
+    # Of this thread: when the calls within a `Within` must have ended, by `spent` (0: there is none), and the nanoseconds
+    # that they may take together.
+    int64_t deadline "earleymask_deadline"
+    int64_t together "earleymask_together"
+    # Of this thread: the meter of the explanation that it makes (borrowed; NULL: none), and the bytes that `count` has
+    # counted for it.
+    PyObject* explaining "earleymask_explaining"
+    int64_t counted "earleymask_counted"
 
 
 # The thread that runs the handlers of signals.
@@ -130,7 +142,7 @@ cdef class Meter:
                     let_others_run()
         elif not self.defers_signals and spent() > self.signals_due and PyThread_get_thread_ident() == main_thread:
             with gil:                                   # no other thread runs their handlers
-                PyErr_CheckSignals()
+                look_at_signals()
             self.signals_due = spent() + SIGNALS_NS
         return 0
 
@@ -142,6 +154,9 @@ cdef class Meter:
         elif time - self.started > self.most_ns:
             with gil:
                 self.exceed_time()
+        if deadline and time > deadline:
+            with gil:
+                exceed_together()
         return 0
 
     cdef int exceeded(self, str limit, str what) except -1:
@@ -151,19 +166,36 @@ cdef class Meter:
 
     cdef int exceed_time(self) except -1:
         if self.what:
-            return self.exceeded("load_seconds", f"{self.what} takes longer")
+            return self.exceeded(self.time_limit, f"{self.what} takes longer")
         # (An arena that goes on with a call has the time of that call, and other limits.)
         raise LimitError(f"the call takes longer than the limit seconds={self.most_ns / 1e9:g}; simplify the grammar, or give "
                          "it limits=Limits(seconds=...)", limit="seconds")
 
     cdef int exceed_bytes(self) except -1:
         if self.what:
-            return self.exceeded("load_bytes", f"{self.what} takes more memory")
+            return self.exceeded(self.taken_limit, f"{self.what} takes more memory")
         return self.exceeded(self.taken_limit, "what the text adds to the grammar takes more memory")
 
     cdef int fail(self) except -1 nogil:
         with gil:
             self.exceed_time()
+
+
+cdef int exceed_together() except -1:
+    raise LimitError(f"the call takes longer than the limit seconds={together / 1e9:g}; simplify the grammar, or give it "
+                     "limits=Limits(seconds=...)", limit="seconds")
+
+
+cdef int look_at_signals() except -1:
+    """Run the handlers of signals. The time of this call does not bound the calls that they make."""
+    global deadline
+    cdef int64_t until = deadline
+    deadline = 0
+    try:
+        PyErr_CheckSignals()
+    finally:
+        deadline = until
+    return 0
 
 
 cdef int64_t nanoseconds(double seconds) noexcept:
@@ -216,6 +248,19 @@ cpdef int take(int64_t n_bytes) except -1:
     return 0
 
 
+cpdef int count(int64_t n_bytes) except -1:
+    """Count so many bytes that the explanation of this thread is about to take for Python objects, by an estimate, or
+    gives back if the number is negative. Raise LimitError, and count nothing, if that is more than
+    `Limits.matcher_bytes`. Call `tick` first."""
+    global counted
+    tick()
+    if explaining != NULL:
+        if exceeds(max(counted + n_bytes, 0), (<Meter> explaining).most_matcher_bytes):
+            return (<Meter> explaining).exceed_bytes()
+        counted += n_bytes
+    return 0
+
+
 cdef size_t n_taken() noexcept nogil:
     return taken_bytes if most_taken_bytes >= 0 else 0
 
@@ -252,13 +297,15 @@ cpdef int tick() except -1:
 
 
 cdef int take_turn() except -1:
-    global most_taken_bytes
-    cdef int64_t worked = spent(), waited = now(), most = most_taken_bytes
+    global most_taken_bytes, deadline
+    cdef int64_t worked = spent(), waited = now(), most = most_taken_bytes, until = deadline
     most_taken_bytes = -1               # what finalizers free, and what handlers of signals take, is not of this loading
+    deadline = 0
     try:
         turn()
     finally:
         most_taken_bytes = most
+        deadline = until
     worked = spent() - worked
     waited = now() - waited - worked
     if current != NULL:
@@ -313,8 +360,14 @@ def collecting(str phase, dict info) -> None:
 
 cdef int let_others_run() except -1:
     """Do what `tick` does when a turn is due, but look at no limit."""
+    global deadline
+    cdef int64_t until = deadline
     plan_turn()
-    turn()
+    deadline = 0
+    try:
+        turn()
+    finally:
+        deadline = until
     return plan_turn()
 
 
@@ -387,6 +440,8 @@ cdef class Loading:
         self.most_ns = nanoseconds(limits.load_seconds)
         self.meter.most_ns = self.most_ns // 11 * 10        # the rest is for freeing what has been loaded
         self.meter.what = what
+        self.meter.time_limit = "load_seconds"
+        self.meter.taken_limit = "load_bytes"
         self.meter.most_taken = limits.load_bytes
         self.meter.kept = []
         self.meter.circular = []
@@ -419,7 +474,8 @@ cdef class Loading:
 
     def left_ns(self):
         """Return how many nanoseconds of its time are left, with those for freeing; a negative number if none are."""
-        return self.most_ns - (spent() - self.meter.started)
+        cdef int64_t left = self.most_ns - (spent() - self.meter.started)
+        return min(left, deadline - spent() + together // 11) if deadline else left
 
     def free(self, error):
         """Free what has been loaded and is not needed any more. Called at the end of a block that took long.
@@ -440,6 +496,71 @@ cdef class Loading:
             leave(self.around)
             self.around = None
         self.end(error)
+
+
+cdef class Within:
+    """`with Within(seconds):` bounds the time of all calls that this thread makes in the block by so many seconds
+    together. Each of them raises the LimitError of a call that takes longer than `Limits.seconds`.
+
+    Within another such block, whichever ends first counts."""
+
+    def __cinit__(self, double seconds):
+        self.most_ns = nanoseconds(seconds)
+
+    def __enter__(self):
+        """Begin to count."""
+        global deadline, together
+        self.around, self.together_around = deadline, together
+        deadline = spent() + self.most_ns
+        together = self.most_ns
+        if self.around:
+            deadline = min(deadline, self.around)
+            together = self.together_around
+        return self
+
+    def __exit__(self, kind, error, trace):
+        """Count for the block around this one again."""
+        global deadline, together
+        deadline, together = self.around, self.together_around
+
+
+def seconds_left() -> float:
+    """Return how many seconds are left to the calls within the `Within` of this thread; a large number without one."""
+    return (deadline - spent()) / 1e9 if deadline else 1e9
+
+
+cdef class Explaining(Loading):
+    """`with Explaining(limits):` bounds the time of the block by `limits.seconds`, with that of the calls and loadings
+    in it, and what `count` counts by `limits.matcher_bytes`."""
+
+    def __cinit__(self, limits):
+        self.most_ns = nanoseconds(limits.seconds)
+        self.within = Within(limits.seconds)
+        self.meter.most_ns = NO_LIMIT                       # the deadline bounds it
+        self.meter.what = "the explanation"
+        self.meter.time_limit = "seconds"
+        self.meter.taken_limit = "matcher_bytes"
+        self.meter.most_taken = NO_LIMIT                    # the tables of the core have limits of their own
+
+    def __enter__(self):
+        """Begin to count."""
+        global deadline, explaining, counted
+        Loading.__enter__(self)
+        self.within.__enter__()
+        self.explaining_around = None if explaining == NULL else <object> explaining
+        self.counted_around = counted
+        explaining = <PyObject*> self.meter
+        counted = 0
+        deadline -= self.most_ns // 11                      # which is for freeing what has been made
+        return self
+
+    def __exit__(self, kind, error, trace):
+        """Count for the block around this one again."""
+        global explaining, counted
+        explaining = NULL if self.explaining_around is None else <PyObject*> self.explaining_around
+        counted = self.counted_around
+        self.within.__exit__(None, None, None)
+        Loading.__exit__(self, kind, error, trace)
 
 
 cdef object enter(Meter meter):

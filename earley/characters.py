@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._meter import count, keep
+
 if TYPE_CHECKING:
     from ._explain import Explorer
 
@@ -16,6 +18,9 @@ Ranges = list[tuple[int, int]]
 PREFERRED = "a0 A_"
 """If several characters do the same, the first of these that is among them stands for all; else the first printable
 one."""
+
+RANGE_BYTES, MOVE_BYTES = 150, 50
+"""Memory of a range, and of a character that leads somewhere: estimates."""
 
 # By the first byte of a character: its code points begin at this one, so many bytes follow, and the offsets, from the
 # first code point, of the characters that UTF-8 allows (RFC 3629): no overlong ones, no surrogates, none beyond 10FFFF.
@@ -35,6 +40,8 @@ class Characters:
         self.explorer = explorer
         self._tails: dict[tuple[int, int], dict[int, Ranges]] = {}
         self._moves: dict[int, list[bytes]] = {}
+        keep(self._tails)
+        keep(self._moves)
 
     def next(self, position: int) -> tuple[Ranges, bytes]:
         """Return the characters, and the bytes that may come next but begin no allowed character of UTF-8."""
@@ -43,6 +50,7 @@ class Characters:
         for members, target in self.explorer.classes(position):
             for byte in members:
                 found = self._after(byte, target)
+                count(RANGE_BYTES * sum(map(len, found.values())))
                 if found:
                     ranges += [each for part in found.values() for each in part]
                 else:
@@ -61,6 +69,7 @@ class Characters:
                         by_target.setdefault(end, []).extend(ranges)
             found = [shown(merged(ranges)) for ranges in by_target.values()]
             found.sort(key=lambda char: (chr(char).isspace() or not chr(char).isprintable(), char))
+            count(MOVE_BYTES * len(found))
             known = self._moves[position] = [chr(char).encode() for char in found]
         return known
 
@@ -87,6 +96,7 @@ class Characters:
                     if 0x80 <= byte < 0xC0:
                         base = (byte & 0x3F) << 6 * (n - 1)
                         for end, ranges in inner.items():
+                            count(RANGE_BYTES * len(ranges))
                             by_target.setdefault(end, []).extend([(base + a, base + b) for a, b in ranges])
             known = self._tails[position, n] = {end: merged(ranges) for end, ranges in by_target.items()}
         return known

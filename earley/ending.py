@@ -8,8 +8,10 @@ start rule, over the rows of the textbook's chart. Characters are counted by the
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from time import monotonic
+from time import thread_time
 from typing import TYPE_CHECKING
+
+from ._meter import count, keep, tick
 
 if TYPE_CHECKING:
     from ._explain import Context, Explorer
@@ -21,6 +23,11 @@ MAX_NODES = 3000
 """At most so many derivatives of one regex are looked at for its shortest text. Beyond it, some text is taken."""
 MAX_SECONDS = 1.0
 """The time for finding an ending."""
+MAX_LENGTH = 1 << 16
+"""The most characters of an ending that is written; a longer one is not found. A rule may double what is in it, and so
+may each rule in that one."""
+ENTRY_BYTES = 300
+"""Memory of an item, a symbol or a derivative, beside its text, in the tables here: an estimate."""
 
 Text = tuple[int, bytes]  # the number of characters, and the text
 
@@ -41,7 +48,7 @@ def shortest_ending(explorer: Explorer) -> tuple[bytes, int, bool] | None:
 class _Endings:
     def __init__(self, explorer: Explorer) -> None:
         self.explorer = explorer
-        self.deadline = monotonic() + MAX_SECONDS
+        self.deadline = thread_time() + MAX_SECONDS
         self.nodes: dict[int, Text | None] = {}
         self.is_cut = False  # whether something was not looked at
         self.lengths: dict[int, int] = {}  # of symbols
@@ -53,7 +60,10 @@ class _Endings:
         # The items above the lexemes, each with the symbols after what it waits for.
         items: dict[Context, list[tuple[tuple[int, ...], Context | None]]] = {}
         agenda = [context for _, _, context in hanging if context is not None]
+        keep(items)
+        keep(agenda)
         for context in agenda:  # which grows
+            self.look()
             if context not in items:
                 items[context] = explorer.items_above(context)
                 agenda += [outer for _, outer in items[context] if outer is not None]
@@ -63,6 +73,7 @@ class _Endings:
         below: dict[Context | None, list[tuple[int, tuple[int, ...], Context]]] = {}
         for context, found in items.items():
             for rest, outer in found:
+                count(ENTRY_BYTES)
                 if all(symbol in self.lengths for symbol in rest):
                     below.setdefault(outer, []).append((sum(self.lengths[each] for each in rest), rest, context))
         # Dijkstra from the start rule down: what must follow each context.
@@ -71,6 +82,7 @@ class _Endings:
         queue: list[tuple[int, int, Context | None, tuple[int, ...], Context | None]] = [(0, 0, None, (), None)]
         n = 0
         while queue:
+            self.look()
             cost, _, one, rest, outer = heappop(queue)
             if one in costs:
                 continue
@@ -79,6 +91,7 @@ class _Endings:
                 after[one] = rest, outer
             for weight, then, inner in below.get(one, ()):
                 n += 1
+                count(ENTRY_BYTES)
                 heappush(queue, (cost + weight, n, inner, then, one))
         best: tuple[int, bytes, tuple[int, ...], Context | None] | None = None
         for node, rest, place in hanging:
@@ -88,7 +101,7 @@ class _Endings:
             cost = text[0] + sum(self.lengths[symbol] for symbol in rest) + costs[place]
             if best is None or cost < best[0]:
                 best = cost, text[1], rest, place
-        if best is None:
+        if best is None or best[0] > MAX_LENGTH:
             return None
         cost, begun, rest, place = best
         parts = [begun, self.derived(rest)]
@@ -115,6 +128,7 @@ class _Endings:
                     heappush(queue, (text[0], symbol, text[1]))
                 continue
             for rhs in explorer.productions(symbol):
+                count(ENTRY_BYTES + 100 * len(rhs))
                 productions.append((symbol, rhs))
                 missing.append(len(rhs))
                 if not rhs:
@@ -128,6 +142,7 @@ class _Endings:
                             met.add(part)
                             agenda.append(part)
         while queue:
+            self.look()
             cost, symbol, way = heappop(queue)
             if symbol in self.lengths:
                 continue
@@ -145,6 +160,7 @@ class _Endings:
         found = []
         stack = list(reversed(symbols))
         while stack:
+            self.look()
             way = self.ways[stack.pop()]
             if isinstance(way, bytes):
                 found.append(way)
@@ -174,6 +190,7 @@ class _Endings:
             seen.add(at)
             for target, members in explorer.derivatives(at).items():
                 if target not in seen:
+                    count(ENTRY_BYTES + len(text))
                     byte = min(members, key=_rank)
                     is_new = byte & 0xC0 != 0x80
                     heappush(queue, (n_chars + is_new, n_bytes + 1, text + bytes([byte]), target))
@@ -197,7 +214,8 @@ class _Endings:
         return None
 
     def look(self) -> None:
-        if monotonic() > self.deadline:
+        tick()
+        if thread_time() > self.deadline:
             raise TooMuch
 
 

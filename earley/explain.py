@@ -3,26 +3,44 @@
 The text is parsed once more, in a copy of the grammar: nothing that masks use changes, and other threads do not wait.
 `nearest` searches for the nearest text. What only a front end knows (which part of a JSON Schema refuses a text) its
 explainers say, see `Explainer`.
+
+All of this together keeps to `Limits.seconds`, and what it makes of Python objects to `Limits.matcher_bytes`. If a
+limit is met before it is known where the text fails, the call raises LimitError. If it is met later, the explanation
+says what is not known.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex
 
+from ._meter import Explaining, Within, count, keep, seconds_left, tick
 from .characters import Characters
 from .ending import shortest_ending
-from .errors import LimitError
+from .errors import LimitError, too_deep
 from .explanation import Expectation, Explanation, Nearest
+from .freeing import free_loaded
 from .nearest import nearest_text, units
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..trie import Vocabulary
     from ._explain import Context, Explorer
+    from .limits import Limits
 
 MAX_EXPECTED = 200
 """At most so many lexemes that may come are in an explanation: a grammar may have thousands of keywords."""
+MAX_RULES = 100
+"""At most so many of the first rules of a lexeme, and of the last ones, are in an explanation: a text may be nested a
+million deep. "..." stands between them."""
+SHARE = 0.6
+"""The rules and the keywords may take this part of the time that is left when the characters are known. The nearest
+text has the rest: it often tells most."""
+ENTRY_BYTES = 200
+"""Memory of an entry in a dict or list of contexts: an estimate."""
 
 
 class Failure(NamedTuple):
@@ -45,13 +63,15 @@ class Failure(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What an explainer knows; see the attributes of `Explanation`. names: what to call its contexts."""
+    """What an explainer knows; see the attributes of `Explanation`. names: what to call its contexts. limit: what the
+    limit says that ended the search for keywords, or None."""
 
     names: dict[Context, str]
     conflicts: tuple[tuple[str, ...], ...]
     schemas: tuple[str, ...]
     instance: str | None
     hint: str | None
+    limit: str | None
 
 
 class _Matcher(Protocol):
@@ -66,6 +86,7 @@ class _Matcher(Protocol):
     def rollback(self, n: int, /) -> None: ...
     def is_accepting(self) -> bool: ...
     def is_finished(self) -> bool: ...
+    def _text(self) -> bytes: ...
     def _explorer(self) -> Explorer: ...
 
 
@@ -76,8 +97,48 @@ class Explainer(Protocol):
         """Return what is known about a failure; None if it concerns no symbol of this explainer."""
 
 
-def explain(matcher: _Matcher, what: Any) -> Explanation:
-    """Explain why `what` may not come next for a matcher, whose engine is for this alone; see `Matcher.explain`."""
+class _Block(Explaining):
+    """The block in which an explanation is made. What it makes is freed in pieces."""
+
+    __slots__ = ("_before",)
+
+    def __init__(self, limits: Limits) -> None:
+        self._before = sys.exc_info()[1]
+
+    def free(self, error: BaseException | None) -> None:
+        free_loaded(self, error, self._before)
+
+    def end(self, error: BaseException | None) -> None:
+        if isinstance(error, RecursionError):
+            raise too_deep() from None
+
+
+def explain(
+    rebuild: Callable[[Any, Vocabulary, list[int]], _Matcher],
+    limits: Limits,
+    grammar: Any,
+    vocabulary: Vocabulary,
+    tokens: list[int],
+    what: Any,
+) -> Explanation:
+    """Explain why `what` may not come after tokens that a grammar accepts; see `Matcher.explain`. `rebuild` makes a
+    matcher of a copy of the grammar."""
+    text, token_id = _asked(what)
+    with _Block(limits):
+        again = getattr(grammar, "_again", None)
+        copy = grammar if again is None else again()
+        keep(copy)
+        matcher = rebuild(copy, vocabulary, tokens)
+        keep(matcher)
+        known = _place(matcher, text, token_id)
+        if known.reason not in ("allowed", "finished", "unknown id"):
+            known = _described(matcher, known)
+        del matcher, copy  # so that the block frees them in pieces
+        return known
+
+
+def _asked(what: Any) -> tuple[bytes | None, int | None]:
+    """Return the text or the token id that is asked about; neither for the end."""
     text: bytes | None = None
     token_id: int | None = None
     if isinstance(what, str):
@@ -88,16 +149,13 @@ def explain(matcher: _Matcher, what: Any) -> Explanation:
         token_id = index(what)
     elif what is not None:
         raise TypeError(f"explain takes a token id, a str, bytes, or None for the end, not {type(what).__name__}")
-    known = _place(matcher, text, token_id)
-    if known.reason in ("allowed", "finished", "unknown id"):
-        return known
-    return _described(matcher, known)
+    return text, token_id
 
 
 def _place(matcher: _Matcher, text: bytes | None, token_id: int | None) -> Explanation:
     """Return the explanation with its reason and its place."""
     vocabulary = matcher.vocabulary
-    before = b"".join([vocabulary.token_bytes(each) for each in matcher.tokens])
+    before = matcher._text()
     n = len(before)
     if token_id is not None and not 0 <= token_id < vocabulary.size:
         return Explanation(before, n, "unknown id", n, n)
@@ -117,15 +175,11 @@ def _place(matcher: _Matcher, text: bytes | None, token_id: int | None) -> Expla
             return Explanation(before, n, "special token", n, n, names[0] if names else "")
     assert asked is not None
     whole = before + asked
-    offset = n
     with matcher._explorer() as explorer:
-        position = explorer.now()
-        while offset < len(whole):
-            position = explorer.step(position, whole[offset : offset + 1])
-            if not position:
-                is_budget = explorer.has_budgets() and bool(explorer.step(explorer.first(), whole[: offset + 1]))
-                return Explanation(whole, n, "max_tokens" if is_budget else "text", offset, *_character(whole, offset))
-            offset += 1
+        offset = n + explorer.reach(explorer.now(), asked)[0]
+        if offset < len(whole):
+            is_budget = explorer.has_budgets() and bool(explorer.step(explorer.first(), whole[: offset + 1]))
+            return Explanation(whole, n, "max_tokens" if is_budget else "text", offset, *_character(whole, offset))
     if token_id is None:
         return Explanation(whole, n, "allowed", offset, offset)
     return Explanation(whole, n, "max_tokens", n, *_character(whole, n))
@@ -142,13 +196,30 @@ def _character(text: bytes, offset: int) -> tuple[int, str]:
             if first + length > offset:
                 at = first
             break
-    rest = units(text[at:])
+    rest = units(text[at : at + 4])
     char = rest[0] if rest else b""
     return at, char.decode("utf-8", "backslashreplace")
 
 
 def _described(matcher: _Matcher, known: Explanation) -> Explanation:
     """Add to an explanation what is allowed at its place."""
+    unknown: dict[str, str] = {}
+    try:
+        known = _with_parts(matcher, known, unknown)
+    except LimitError as error:
+        unknown = dict.fromkeys(["characters", "rules", "keywords", "nearest"], str(error))
+    if known.reason not in ("text", "end"):
+        unknown.pop("keywords", None)
+        unknown.pop("nearest", None)
+    if not unknown:
+        return known
+    limit = next(iter(unknown.values()))
+    return replace(known, gave_up="nearest" in unknown or known.gave_up, unknown=tuple(unknown), limit=limit)
+
+
+def _with_parts(matcher: _Matcher, known: Explanation, unknown: dict[str, str]) -> Explanation:
+    """Add what is allowed at the place. If a limit is met before the characters are known, raise LimitError; later, put
+    into `unknown` what is not known, with the error's text."""
     whole, at = known.text, known.at
     start = known.begin
     before = matcher.fork()
@@ -171,88 +242,147 @@ def _described(matcher: _Matcher, known: Explanation) -> Explanation:
             special_tokens=tuple(explorer.special_names(position)),
         )
         tokens = [*explorer.tokens(), *[(whole[i : i + 1], []) for i in range(start, at)]]
-        try:
-            known = _with_rules(explorer, known, tokens, position)
-        except LimitError as error:
-            known = replace(known, hint=f"the rules are not known: {error}")
+        with Within(SHARE * seconds_left()):
+            known = _with_rules(explorer, known, tokens, position, unknown)
         if known.reason in ("text", "end"):
-            nearest, gave_up = None, True
-            if is_end and at == len(whole):
-                nearest, gave_up = _ending(explorer, position)
-            if gave_up:
-                found, gave_up = nearest_text(explorer, characters, position, whole[at:], is_end)
-                nearest = nearest if gave_up else found
-            if nearest is not None:
-                # The character may begin before the text that was asked about: the change is shown from there on.
-                nearest = replace(nearest, text=whole[known.begin : at] + nearest.text)
-            known = replace(known, nearest=nearest, gave_up=gave_up)
+            try:
+                known = _with_nearest(explorer, characters, known, position, at, is_end)
+            except LimitError as error:
+                unknown["nearest"] = str(error)
     return known
+
+
+def _with_nearest(
+    explorer: Explorer, characters: Characters, known: Explanation, position: int, at: int, is_end: bool
+) -> Explanation:
+    """Add the nearest text."""
+    whole = known.text
+    nearest, gave_up = None, True
+    if is_end and at == len(whole) and explorer.has_read():
+        nearest, gave_up = _ending(explorer, position)
+    if gave_up:
+        try:
+            found, gave_up = nearest_text(explorer, characters, position, whole[at:], is_end)
+        except LimitError:
+            if nearest is None:
+                raise
+            found, gave_up = None, True
+        nearest = nearest if gave_up else found
+    if nearest is not None:
+        # The character may begin before the text that was asked about: the change is shown from there on.
+        nearest = replace(nearest, text=whole[known.begin : at] + nearest.text)
+    return replace(known, nearest=nearest, gave_up=gave_up)
 
 
 def _ending(explorer: Explorer, position: int) -> tuple[Nearest | None, bool]:
     """Return the shortest ending of the text that was read, and whether there may be a shorter one."""
     try:
-        found = shortest_ending(explorer)
+        with Within(seconds_left() / 2):
+            found = shortest_ending(explorer)
+            # What the text of a key, or a budget of tokens, excludes is known to the parser alone.
+            if found is None or not explorer.is_accepting(explorer.step(position, found[0])):
+                return None, True
     except LimitError:
-        found = None
-    # What the text of a key, or a budget of tokens, excludes is known to the parser alone.
-    if found is None or not explorer.is_accepting(explorer.step(position, found[0])):
         return None, True
     return Nearest(found[0], found[1]), found[2]
 
 
 def _with_rules(
-    explorer: Explorer, known: Explanation, tokens: list[tuple[bytes, list[int]]], position: int
+    explorer: Explorer,
+    known: Explanation,
+    tokens: list[tuple[bytes, list[int]]],
+    position: int,
+    unknown: dict[str, str],
 ) -> Explanation:
     """Add the rules in which the lexemes stand that may come, and what the explainers say."""
-    explorer.read(tokens)
-    live = explorer.live(position)
-    allowed = {byte for members, _ in explorer.classes(position) for byte in members}
-    waiting = [each for each in explorer.waiting(allowed) if each[0] in live]
     above: dict[Context, list[Context | None]] = {}
-    contexts = tuple(dict.fromkeys([context for _, _, context in waiting if context is not None]))
-    agenda = list(contexts)
-    for one in agenda:  # which grows
-        if one not in above:
-            above[one] = explorer.above(one)
-            agenda += [each for each in above[one] if each is not None]
+    keep(above)
+    try:
+        explorer.read(tokens)
+        live = explorer.live(position)
+        allowed = {byte for members, _ in explorer.classes(position) for byte in members}
+        waiting = [each for each in explorer.waiting(allowed) if each[0] in live]
+        keep(waiting)
+        contexts = tuple(dict.fromkeys([context for _, _, context in waiting if context is not None]))
+        agenda = list(contexts)
+        keep(agenda)
+        for one in agenda:  # which grows
+            if one not in above:
+                count(ENTRY_BYTES)
+                above[one] = explorer.above(one)
+                agenda += [each for each in above[one] if each is not None]
+    except LimitError as error:
+        unknown["rules"] = str(error)
+        if explorer.explainers():
+            unknown["keywords"] = str(error)
+        return known
     is_end = known.reason == "end"
     text = known.text if is_end else known.text[: known.offset + 1]
-    findings = []
+    names: dict[Context, str] = {}
+    keep(names)
     if known.reason in ("text", "end"):
+        failure = Failure(text, known.text[len(text) :], known.at, is_end, contexts, above)
         for explainer in explorer.explainers():
-            finding = explainer.why_not(Failure(text, known.text[len(text) :], known.at, is_end, contexts, above))
-            if finding is not None:
-                findings.append(finding)
-    names = {context: name for finding in findings for context, name in finding.names.items()}
+            try:
+                with Within(SHARE * seconds_left()):
+                    finding = explainer.why_not(failure)
+            except LimitError as error:
+                unknown["keywords"] = str(error)
+                continue
+            if finding is None:
+                continue
+            names |= finding.names
+            known = replace(
+                known,
+                conflicts=known.conflicts + finding.conflicts,
+                schemas=known.schemas + finding.schemas,
+                instance=finding.instance,
+                hint=finding.hint,
+            )
+            if finding.limit is not None:
+                unknown["keywords"] = finding.limit
+    try:
+        return replace(known, expected=_expected(explorer, waiting, above, names))
+    except LimitError as error:
+        unknown["rules"] = str(error)
+    return known
+
+
+def _expected(
+    explorer: Explorer,
+    waiting: list[tuple[int, int, Context | None]],
+    above: dict[Context, list[Context | None]],
+    names: dict[Context, str],
+) -> tuple[Expectation, ...]:
+    """Return the lexemes that may come with their rules."""
     parents = _parents(above)
+    rules: dict[Context | None, list[str]] = {}
     expected: dict[Expectation, bool] = {}
     for symbol, begin, context in waiting:
-        rules = _rules(explorer, context, parents, names)
+        tick()
+        if context not in rules:
+            rules[context] = _rules(explorer, context, parents, names)
         terminal = explorer.name(symbol)
-        expected[Expectation(terminal, begin, tuple([rule for rule in rules if rule != terminal]))] = True
-    found = replace(known, expected=tuple(expected)[:MAX_EXPECTED])
-    for finding in findings:
-        found = replace(
-            found,
-            conflicts=found.conflicts + finding.conflicts,
-            schemas=found.schemas + finding.schemas,
-            instance=finding.instance,
-            hint=finding.hint,
-        )
-    return found
+        expected[Expectation(terminal, begin, tuple([rule for rule in rules[context] if rule != terminal]))] = True
+        if len(expected) == MAX_EXPECTED:
+            break
+    return tuple(expected)
 
 
 def _parents(above: dict[Context, list[Context | None]]) -> dict[Context, Context | None]:
     """Return for each context the one above it that is nearest to the start of the grammar."""
     below: dict[Context | None, list[Context]] = {}
+    keep(below)
     for context, others in above.items():
         for other in others:
+            count(ENTRY_BYTES)
             below.setdefault(other, []).append(context)
     parents: dict[Context, Context | None] = {}
+    keep(parents)
     level: list[Context | None] = [None]
     for each in level:  # which grows, nearest first
         for context in below.get(each, ()):
+            tick()
             if context not in parents:
                 parents[context] = each
                 level.append(context)
@@ -271,13 +401,17 @@ def _rules(
     """
     path = []
     while context is not None:
+        tick()
         path.append(context)
         context = parents[context]
     found: list[str] = []
     is_named = False
     for each in reversed(path):
+        tick()
         is_named = is_named or each in names
         name = names.get(each) if is_named else explorer.name(each[0])
         if name is not None and (is_named or name[:1] != "(") and (not found or found[-1] != name):
             found.append(name)
+    if len(found) > 2 * MAX_RULES:
+        found = [*found[:MAX_RULES], "…", *found[-MAX_RULES:]]
     return found

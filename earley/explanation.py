@@ -19,6 +19,14 @@ FEW = 4
 SURROGATES = (0xD800, 0xDFFF)
 LAST = 0x10FFFF
 
+_UNKNOWN = {
+    "characters": "what is allowed there",
+    "rules": "the rules",
+    "keywords": "the keywords of the schema that refuse it",
+    "nearest": "the nearest text",
+}
+"""What the names in `Explanation.unknown` stand for."""
+
 Reason = Literal["allowed", "text", "end", "special token", "max_tokens", "finished", "unknown id"]
 
 
@@ -30,7 +38,8 @@ class Expectation:
         terminal: the name of the terminal, as the grammar gives it; or that of a special token.
         begin: the offset of the byte where the lexeme begins; the place itself if it has not begun.
         rules: the names of the rules that the lexeme is in, from the start rule down. Within a JSON Schema these are
-            the JSON pointers of the schemas of the values.
+            the JSON pointers of the schemas of the values. If there are more than 200, the first 100, "…" and the last
+            100.
     """
 
     terminal: str
@@ -79,6 +88,9 @@ class Explanation:
         nearest: the nearest allowed text; None if nothing is refused or none was found.
         gave_up: whether the search for the nearest text was too much work and ended early. Then there may be a nearer
             one than `nearest`, which is mostly None.
+        unknown: what is not, or not all, in the explanation, because a limit was met: "characters" (with `other_bytes`,
+            `may_end` and `special_tokens`), "rules" (`expected`), "keywords" (`conflicts`), "nearest".
+        limit: what the first of the limits says, as a LimitError does; None if none was met.
     """
 
     text: bytes
@@ -98,6 +110,8 @@ class Explanation:
     hint: str | None = None
     nearest: Nearest | None = None
     gave_up: bool = False
+    unknown: tuple[str, ...] = ()
+    limit: str | None = None
 
     @property
     def is_allowed(self) -> bool:
@@ -130,7 +144,8 @@ class Explanation:
         """Return the lines that say what may stand at the place, and why it may not be what was asked about."""
         lines = []
         allowed = self.allowed
-        lines.append(f"allowed there: {', '.join(allowed)}" if allowed else "nothing is allowed there")
+        if "characters" not in self.unknown:
+            lines.append(f"allowed there: {', '.join(allowed)}" if allowed else "nothing is allowed there")
         if self.instance is not None:
             lines.append(f"in the document at {printable(self.instance) or 'the root'}")
         expected = list(dict.fromkeys([_rules(each) for each in self.expected]))
@@ -150,10 +165,12 @@ class Explanation:
             said = f"{n} character{'' if n == 1 else 's'} changed"
             said += "; the search gave up, there may be a nearer text" if self.gave_up else ""
             lines.append(f"nearest: {printable(written)} ({said})")
-        elif self.gave_up:
+        elif self.gave_up and "nearest" not in self.unknown:
             lines.append("nearest: not found, the search gave up")
         if self.hint is not None:
             lines.append(f"hint: {self.hint}")
+        if self.unknown:
+            lines.append(f"not known: {', '.join([_UNKNOWN[each] for each in self.unknown])}; {self.limit}")
         return lines
 
     def _where(self) -> str:

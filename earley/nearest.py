@@ -7,13 +7,16 @@ follow: then one key of each kind is tried.
 
 from __future__ import annotations
 
-from time import monotonic
+from itertools import chain
+from time import thread_time
 from typing import TYPE_CHECKING, Any
 
-from .errors import LimitError
+from ._meter import tick
 from .explanation import Nearest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ._explain import Explorer
     from .characters import Characters
 
@@ -21,6 +24,8 @@ MAX_STATES = 3000
 """The search gives up after so many pairs of a place and a position, some tenths of a second."""
 MAX_SECONDS = 1.0
 """It also gives up after this time, because one step may take long."""
+_Place = tuple[int, int, Any]
+"""A place in the text, a position, and what was read up to there: pairs of the same and a character, or None."""
 MAX_CHARACTERS = 200
 """Characters of the text after the refused one that are compared; what comes after them is kept as it is if the text up
 to there can be changed, and counts as not compared."""
@@ -29,14 +34,12 @@ to there can be changed, and counts as not compared."""
 def nearest_text(
     explorer: Explorer, characters: Characters, position: int, text: bytes, is_end: bool
 ) -> tuple[Nearest | None, bool]:
-    """Return the nearest text to `text` that may come at a position, and whether the search gave up.
+    """Return the nearest text to `text` that may come at a position, and whether the search gave up. Raise LimitError
+    if a limit ended it.
 
     If `is_end` is true, the text must be the end of a sentence; otherwise the beginning of one.
     """
-    try:
-        found = _search(explorer, characters, position, units(text)[:MAX_CHARACTERS], is_end)
-    except LimitError:
-        found = None
+    found = _search(explorer, characters, position, units(text[: 4 * MAX_CHARACTERS])[:MAX_CHARACTERS], is_end)
     return found, found is None
 
 
@@ -49,18 +52,20 @@ def units(text: bytes) -> list[bytes]:
 def _search(
     explorer: Explorer, characters: Characters, position: int, text: list[bytes], is_end: bool
 ) -> Nearest | None:
-    deadline = monotonic() + MAX_SECONDS
+    deadline = thread_time() + MAX_SECONDS
     n = len(text)
     seen: set[tuple[int, int]] = set()
-    frontier: list[tuple[int, int, Any]] = [(0, position, None)]
+    changed: Iterator[_Place] = iter([(0, position, None)])
     n_changed = 0
-    while frontier:
-        reached = []
+    while True:
+        reached: list[_Place] = []
+        kept: list[_Place] = []
         best: tuple[Any] | None = None
-        for at, here, path in frontier:  # grows by the characters that stay
+        for at, here, path in chain(changed, kept):  # `kept` grows
+            tick()
             if (at, here) in seen:
                 continue
-            if len(seen) >= MAX_STATES or monotonic() > deadline:
+            if len(seen) >= MAX_STATES or thread_time() > deadline:
                 return None
             seen.add((at, here))
             if at == n and explorer.is_accepting(here):
@@ -71,18 +76,27 @@ def _search(
             if at < n:
                 there = explorer.step(here, text[at])
                 if there:
-                    frontier.append((at + 1, there, (path, text[at])))
+                    kept.append((at + 1, there, (path, text[at])))
         if best is not None:
             return Nearest(_joined(best[0]), n_changed)
-        frontier = []
-        for at, here, path in reached:
-            if at < n:
-                frontier += [(at + 1, explorer.step(here, char), (path, char)) for char in characters.moves(here)]
-        for at, here, path in reached:
-            frontier += [(at, explorer.step(here, char), (path, char)) for char in characters.moves(here)]
-        frontier += [(at + 1, here, path) for at, here, path in reached if at < n]
+        if not reached:
+            return None
+        changed = _with_a_change(explorer, characters, reached, n)
         n_changed += 1
-    return None
+
+
+def _with_a_change(explorer: Explorer, characters: Characters, reached: list[_Place], n: int) -> Iterator[_Place]:
+    """Yield where one more change leads: first replacements, then insertions, then deletions."""
+    for at, here, path in reached:
+        if at < n:
+            for char in characters.moves(here):
+                yield at + 1, explorer.step(here, char), (path, char)
+    for at, here, path in reached:
+        for char in characters.moves(here):
+            yield at, explorer.step(here, char), (path, char)
+    for at, here, path in reached:
+        if at < n:
+            yield at + 1, here, path
 
 
 def _joined(path: Any) -> bytes:

@@ -10,23 +10,18 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from random import Random
-from traceback import clear_frames
 from typing import Any, TypeVar
 
-from ..earley._large import free, frozen_in_pieces
+from ..earley._large import frozen_in_pieces
 from ..earley._meter import Loading, keep, tick
 from ..earley.errors import LimitError, too_deep
+from ..earley.freeing import free_loaded
 from ..earley.limits import Limits
-from .errors import GrammarError, GrammarLimitError
+from .errors import GrammarLimitError
 
 Item = TypeVar("Item")
 Listed = TypeVar("Listed", bound=Sequence[Any])
 Ordered = TypeVar("Ordered", bound=Any)
-
-
-INTERRUPTED_NS = 10_000_000
-"""Nanoseconds for which what has been loaded is freed before an interrupt, such as that of Ctrl-C, goes to the caller.
-Later a thread of its own frees the rest. For the few milliseconds that most grammars take, none is begun."""
 
 
 class loading(Loading):
@@ -40,32 +35,13 @@ class loading(Loading):
         self._before = sys.exc_info()[1]
 
     def free(self, error: BaseException | None) -> None:
-        left = self.left_ns()
-        if error is not None:
-            forget_locals(error, self._before)
-            if not isinstance(error, (GrammarError, LimitError)):
-                left = min(left, INTERRUPTED_NS)
-        free(self.kept, self.circular, left)
+        free_loaded(self, error, self._before)
 
     def end(self, error: BaseException | None) -> None:
         if isinstance(error, RecursionError):
             error = too_deep()
         if isinstance(error, LimitError) and not isinstance(error, GrammarLimitError):
             raise GrammarLimitError(str(error)).copy_limit(error) from None
-
-
-def forget_locals(error: BaseException, before: BaseException | None) -> None:
-    """Clear the variables of the calls that an error, or one that led to it, has ended. Otherwise they would keep all
-    that was loaded until the error is discarded, and free it at once. `before`: what was being handled before."""
-    stack: list[BaseException | None] = [error]
-    met = {None, before}
-    while stack:
-        one = stack.pop()
-        if one not in met:
-            met.add(one)
-            assert one is not None
-            clear_frames(one.__traceback__)
-            stack += [one.__cause__, one.__context__]
 
 
 PIECE = 1 << 12

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from time import monotonic
+from time import thread_time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...earley._engine import Engine
 from ...earley._explain import reaches
-from ...earley._meter import Loading
+from ...earley._meter import count, keep, seconds_left, tick
 from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ...earley.explain import Finding
 from ..errors import GrammarError
+from ..loading import loading
 from .algebra import Algebra
 from .document_path import path_at, pointer
 from .shapes import FALSE, TRUE, ArrayShape, ObjectShape, Values
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from ...earley._explain import Context
     from ...earley.explain import Failure
+    from ...earley.limits import Limits
     from .load import SchemaLoader
     from .tree import Place
 
@@ -48,6 +50,9 @@ MAX_OUTER = 8
 """If a value would be allowed by itself, at most so many values around it are looked at."""
 MAX_SCHEMAS = 5
 """At most so many places are named."""
+TOO_LONG = "the search for them takes too long; give the grammar limits=Limits(seconds=...)"
+ENTRY_BYTES = 300
+"""Memory of what is kept about one context: an estimate."""
 
 _ASSERTIONS = frozenset(
     [
@@ -151,7 +156,7 @@ class Keyword(NamedTuple):
 
 
 class GaveUp(Exception):
-    """The time for an explanation is over, or a trial met a limit."""
+    """The time for an explanation is over, or a trial met a limit, as the text says."""
 
 
 def why_not(loader: SchemaLoader, failure: Failure) -> Finding | None:
@@ -175,7 +180,10 @@ class _Values:
             level = level.deeper
         self.resolved: dict[Context, list[int]] = {}
         self.outer: dict[Context, list[Context]] = {}
-        self.deadline = monotonic() + MAX_SECONDS
+        self.deadline = thread_time() + MAX_SECONDS
+        self.limit: str | None = None  # what the limit says that ended the trials
+        keep(self.resolved)
+        keep(self.outer)
 
     def finding(self) -> Finding | None:
         values = self.innermost(self.failure.waiting)
@@ -186,6 +194,7 @@ class _Values:
         for context in self.failure.above:
             if context[0] in self.terms_of:
                 pointers = self.pointers(self.terms(context))
+                count(ENTRY_BYTES + sum(map(len, pointers[:2])))
                 if pointers:
                     names[context] = " & ".join(pointers[:2])
         inner = max(values, key=lambda context: context[1])
@@ -196,7 +205,7 @@ class _Values:
         schemas = [self.pointers(self.terms(context)) for context in alive]
         found = dict.fromkeys([each for one in schemas for each in one])
         document = self.failure.text[root[1] : about[1]]
-        return Finding(names, conflicts, tuple(found)[:MAX_SCHEMAS], pointer(path_at(document)), hint)
+        return Finding(names, conflicts, tuple(found)[:MAX_SCHEMAS], pointer(path_at(document)), hint, self.limit)
 
     def tried(self, values: list[Context], inner: Context) -> Trial:
         """Return which keywords refuse the text. If it fails within a number that it has as a whole, these are the
@@ -226,7 +235,8 @@ class _Values:
                     break
                 values = around + values
             return (), None, None
-        except (GaveUp, GrammarError, LimitError):
+        except (GaveUp, GrammarError, LimitError) as error:
+            self.limit = str(error)
             return (), None, None
 
     def ended_number(self, inner: Context) -> tuple[Context, bytes] | None:
@@ -250,6 +260,7 @@ class _Values:
         seen = set()
         agenda = list(contexts)
         for context in agenda:  # which grows
+            tick()
             if context is None or context in seen:
                 continue
             seen.add(context)
@@ -294,6 +305,7 @@ class _Values:
         while agenda:
             one = agenda[-1]
             if one not in self.resolved:
+                count(ENTRY_BYTES)
                 around = self.around(one)
                 unknown = [outer for outer in around if outer not in self.resolved]
                 if unknown:  # they begin earlier, so there are no circles
@@ -371,12 +383,6 @@ class Trials:
         options = self.algebra.options
         # The text begins within an object or array, so its indents are not those of a whole document.
         self.options = options if options.indent is None else options._replace(indent=None, whitespace="any")
-        given = self.algebra.limits
-        self.limits = replace(
-            given,
-            load_seconds=min(given.load_seconds, MAX_SECONDS),
-            seconds=min(given.seconds, MAX_SECONDS),
-        )
         self.assertions: dict[tuple[Place, str], Keyword] = {}
         self.structure: dict[tuple[Place, str], Keyword] = {}
         self.context_of: dict[tuple[Place, str], Context] = {}
@@ -392,7 +398,7 @@ class Trials:
             for key in [*self.assertions, *self.structure]:
                 self.context_of.setdefault(key, context)
         if len(self.context_of) > MAX_KEYWORDS:
-            raise GaveUp
+            raise GaveUp(f"more than {MAX_KEYWORDS} keywords apply to the value")
         assertions, structure = list(self.assertions.values()), list(self.structure.values())
         everything = assertions + structure
         if not self.refuses(everything):
@@ -453,19 +459,21 @@ class Trials:
 
         What cannot be enforced without some keyword, such as `uniqueItems` for any items, does not count.
         """
-        if monotonic() > self.values.deadline:
-            raise GaveUp
+        left = min(MAX_SECONDS, seconds_left())
+        if thread_time() > self.values.deadline or left <= 0:
+            raise GaveUp(TOO_LONG)
+        given = self.algebra.limits
+        limits = replace(given, load_seconds=min(given.load_seconds, left), seconds=min(given.seconds, left))
         try:
-            with Loading(self.limits, "the search for what is refused"):
-                return self.is_refused(kept, options)
-        except RecursionError:
-            raise GaveUp from None
+            with loading(limits):
+                return self.is_refused(kept, options, limits)
         except (GrammarError, LimitError) as error:
-            if getattr(error, "limit", "") in ("load_seconds", "seconds"):
-                raise GaveUp from None
+            limit = getattr(error, "limit", None)
+            if limit in ("load_seconds", "seconds") or "deeply" in str(error):
+                raise GaveUp(TOO_LONG) from None
             return False
 
-    def is_refused(self, kept: Iterable[Keyword], options: dict[str, Any]) -> bool:
+    def is_refused(self, kept: Iterable[Keyword], options: dict[str, Any], limits: Limits) -> bool:
         left = {(keyword.place, keyword.names[0]) for keyword in kept}
         dropped = {place: dict(names) for place, names in self.algebra.dropped.items()}
         for key, keyword in [*self.assertions.items(), *self.structure.items()]:
@@ -473,11 +481,12 @@ class Trials:
                 names = dropped.setdefault(keyword.place.written, {})
                 names.update(dict.fromkeys([name for name in keyword.names if name in keyword.place.schema], "tried"))
         old = self.algebra
-        algebra = Algebra(old.documents, self.options._replace(**options), dropped, self.limits)
+        algebra = Algebra(old.documents, self.options._replace(**options), dropped, limits)
         algebra.has_unique_items = old.has_unique_items
         algebra.follows_items = old.follows_items
         algebra.plain_numbers = old.plain_numbers
         engine = Engine(Regexes())
+        keep(engine)
         loader = type(self.values.loader)(algebra, engine)
         translated = Translation(old, algebra)
         symbols = {loader.value(translated.term(term)) for term in self.terms}
@@ -488,7 +497,7 @@ class Trials:
         for symbol in found:
             engine.add_production(start, [symbol])
         engine.finish(start)
-        engine.set_limits(self.limits)
+        engine.set_limits(limits)
         n, is_sentence = reaches(engine, self.text)
         return not is_sentence if self.is_end else n < len(self.text)
 

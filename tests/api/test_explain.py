@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 import sys
+import time
 from random import Random
 from typing import Any
 
@@ -28,6 +29,7 @@ from earleymask import (
 )
 from earleymask.earley.nearest import units
 from earleymask.errors import empty_mask
+from siege.attack import FAMILIES
 from support import exhaustive, vocabularies
 from support.sentences import strings
 from support.strategies import make_gbnf, make_grammar
@@ -589,6 +591,44 @@ def test_a_caller_that_is_called_deeply() -> None:
             assert "more calls within each other than Python allows" in str(found)
             n_refused += 1
     assert n_explained and n_refused
+
+
+def test_a_text_that_is_too_much_to_read_with_all_readings() -> None:
+    """The masks' parser forgets where rules began."""
+    grammar = Grammar.from_lark('start: x "b"\nx: "a" x | "a"', limits=Limits(matcher_bytes=1 << 20))
+    matcher = after(grammar, "a" * 3000)
+    for what in (None, "c"):
+        found = matcher.explain(what)
+        assert found.unknown == ("rules",) and found.limit is not None and "matcher_bytes=1048576" in found.limit
+        assert (found.offset, found.characters, found.expected) == (3000, (("a", "b"),), ())
+        assert found.nearest is not None and found.nearest.text == b"b"
+        assert "not known: the rules; the readings of the text take more memory" in str(found)
+
+
+def test_an_ending_that_is_too_long_to_be_written() -> None:
+    rules = "".join(f"r{i}: r{i + 1} r{i + 1}\n" for i in range(60))
+    found = Matcher(Grammar.from_lark(f'start: r0\n{rules}r60: "a"'), BYTES).explain(None)
+    assert found.gave_up and found.nearest is None and contains(found, "a")
+
+
+@pytest.mark.parametrize("seconds", [0.02, 0.1, 0.5])
+def test_an_explanation_takes_no_longer_than_a_call_may(seconds: float) -> None:
+    """Each of its searches alone would take the whole time."""
+    schema = FAMILIES["schema"]["unions"](Random(98806224), 13)
+    limits = Limits(load_seconds=60, seconds=seconds)
+    matcher = Matcher(Grammar.from_json_schema(schema, strict=False, limits=limits), BYTES)
+    for what in (None, "ab", '{"a": 1', "é" * 300):
+        found: Explanation | LimitError
+        begin = time.thread_time()
+        try:
+            found = matcher.explain(what)
+        except LimitError as error:
+            found = error
+        if isinstance(found, Explanation):
+            assert found.unknown and found.limit is not None and "seconds" in found.limit
+        else:
+            assert found.limit == "seconds"
+        assert time.thread_time() - begin < 2 * seconds + 0.05  # more than promised: other tests run beside this one
 
 
 def test_a_schema_that_is_not_given_as_text_and_limits() -> None:

@@ -75,8 +75,8 @@ MOST_LATE = 4
 MOST_SECONDS = 20.0
 """The longest time of an attack, beside that of its last call."""
 
-EXPLAINING = 5.0
-"""Seconds that `explain` may take: it makes several searches, each of which keeps to `Limits.seconds`."""
+TELLING = 1.0
+"""Seconds that the text of an explanation may take: the first one that names classes of characters looks at Unicode."""
 
 
 @cache
@@ -313,10 +313,9 @@ class Siege:
             ("fill_bitmasks", lambda: fill_bitmasks([matcher, bad], np.zeros((2, len(self.row)), dtype=np.int32))),
         ]
         name, work = calls[number % len(calls)]
-        seconds = EXPLAINING if name == "explain" else 0.0
         before = matcher.n_tokens
         rolled = name == "rollback" and bad is True
-        self.call(name, work, seconds, misuse=True)
+        self.call(name, work, misuse=True)
         if name != "accept" and not rolled and matcher.n_tokens != before:
             raise Wrong(f"{name}: the matcher has moved by a call with {bad!r}\n{self.attack}")
 
@@ -358,7 +357,9 @@ class Siege:
 
     def do_explain(self, matcher: Matcher, what: Any) -> None:
         what = what % self.vocabulary.size if isinstance(what, int) else what
-        self.call("explain", lambda: str(matcher.explain(what)), EXPLAINING)
+        found = self.call("explain", lambda: matcher.explain(what))
+        if found is not None:
+            self.call("str", lambda: str(found), TELLING)
 
     def do_describe(self, matcher: Matcher) -> None:
         self.call("repr", lambda: (repr(matcher), matcher.stats(), matcher.tokens))
