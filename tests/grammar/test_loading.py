@@ -121,7 +121,7 @@ def test_an_error_while_what_was_loaded_is_freed_ends_loading(monkeypatch: pytes
         raise Interrupted
 
     thresholds = gc.get_threshold()
-    monkeypatch.setattr("earleymask.grammar.loading.free", interrupted)
+    monkeypatch.setattr("earleymask.earley.freeing.free", interrupted)
     with pytest.raises(Interrupted):
         TEXTS["lark"](Limits(load_seconds=0.1))
     monkeypatch.undo()
