@@ -6,6 +6,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ...earley.errors import LimitError
+from ..kept import kept_by_weight
 from ..regex.ast import And, Automaton, Chars, Node, Union
 from .number_bounds import compared, window
 from .number_lists import values_tree
@@ -43,6 +44,9 @@ is read (`multiples`), unless the multiples are between two bounds and few."""
 MAX_STATES = 4096
 """The most states of an automaton of remainders that counts digits, see `by_place`. Beyond it, the multiples are
 written out one by one, or read by an automaton that does not count."""
+
+KEPT_STATES = 8192
+"""The most states of the automata that each cache remembers. A state takes about a kilobyte."""
 
 MAX_PLACES = 20
 """The most places between two bounds of multiples for which `by_place` makes automata, one for each place."""
@@ -156,7 +160,7 @@ def _tens(q: int, zero: bool, bound: Bound, style: int) -> Node:
     return Union(tuple(alternatives))
 
 
-@lru_cache(maxsize=64)
+@kept_by_weight(KEPT_STATES, lambda modulus, stripped: 2 * modulus)
 def _divisible(modulus: int, stripped: bool) -> Node:
     """Return the texts whose significand is divisible by `modulus`; if `stripped`, without its trailing zeros.
 
@@ -216,7 +220,7 @@ def by_place(multiple: Number, low: Number | None, high: Number, bound: Bound, s
     return any_of(alternatives)
 
 
-@lru_cache(maxsize=64)
+@kept_by_weight(KEPT_STATES, lambda modulus, length: modulus * (length + 1))
 def _divisible_padded(modulus: int, length: int) -> Node:
     """Return the texts whose significand has at most `length` digits, and is divisible when zeros are appended up to
     that length."""

@@ -32,11 +32,21 @@ from math import lcm
 from typing import NamedTuple
 
 from ...earley.errors import LimitError
+from ..kept import kept_by_weight
 from ..regex.ast import And, Chars, Literal, Multiples, Node, Not, Union
 from .multiples import DECIMAL, EXPONENT, FRACTION, ZEROS, multiples_tree
 from .number_bounds import any_number, between, counted, rounded, zero_tree
 from .number_lists import dumped_tree, listed_tree, of_sign, values_tree
-from .number_multiples import MAX_MODULUS, MAX_STATES, MAX_WRITTEN, ManyRemainders, by_place, multiples_of, n_remainders
+from .number_multiples import (
+    KEPT_STATES,
+    MAX_MODULUS,
+    MAX_STATES,
+    MAX_WRITTEN,
+    ManyRemainders,
+    by_place,
+    multiples_of,
+    n_remainders,
+)
 from .number_parts import (
     ANY,
     DIGIT,
@@ -56,7 +66,6 @@ from .number_parts import (
     Bound,
     all_of,
     any_of,
-    kept,
     opt,
     seq,
     some,
@@ -104,7 +113,17 @@ _SHORT_EXPONENT = seq(some(Chars(((46, 46), (48, 57)))), opt(seq(E_CHAR, opt(SIG
 _AS_DECIMAL = seq(MINUS, SOME_DIGITS, Chars(((46, 46), (69, 69), (101, 101))), REST)
 
 
-@kept
+def _weight(numbers: NumberSet, spelling: NumberStyle = ALL_SPELLINGS) -> int:
+    """Return about how many states and values the tree of a set holds, and no less than 32, so that 256 are kept."""
+    weight = 32 + len(numbers.listed or ()) + len(numbers.excluded) + len(numbers.own)
+    if numbers.multiple is not None and numbers.listed is None:
+        bounds = [number for number in (numbers.minimum, numbers.maximum) if number is not None]
+        n_digits = max(map(_n_whole_digits, bounds)) if len(bounds) == 2 else 2
+        weight += min(n_remainders(numbers.multiple), MAX_MODULUS) * n_digits * (n_digits + 1) // 2
+    return weight
+
+
+@kept_by_weight(KEPT_STATES, _weight)
 def number_tree(numbers: NumberSet, spelling: NumberStyle = ALL_SPELLINGS) -> Node:
     """Return the JSON spellings of the members of `numbers`; for the empty set, a tree that matches nothing.
 

@@ -7,15 +7,18 @@ parts into which these divide Unicode are kept, and only the code points of shor
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import lru_cache
 
 from ...earley._meter import tick
 from ...earley.errors import LimitError
+from ..kept import kept_by_weight
 from . import codepoints
 from .ast import Ranges
 
 MAX_CELLS = 256
 """The most cells of one terminal: the following text is read for each of them. Beyond it, LimitError is raised."""
+
+KEPT_RANGES = 50_000
+"""The most ranges of the classes whose division is remembered. `\\w` has some 800. A range takes 120 bytes."""
 
 SHORT = 128
 """The most code points of a class whose code points are visited one by one."""
@@ -79,7 +82,7 @@ def is_short(ranges: Ranges) -> bool:
     return True
 
 
-@lru_cache(maxsize=64)
+@kept_by_weight(KEPT_RANGES, lambda classes: sum(map(len, classes)))
 def divided(classes: tuple[Ranges, ...]) -> dict[int, Ranges]:
     """Return the parts into which the classes divide Unicode, by the bits of the classes that have them."""
     changes: dict[int, int] = {0: 0}  # by code point: bits of the classes that begin or end there

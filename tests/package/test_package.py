@@ -24,9 +24,10 @@ ALLOWED = {
     "earleymask": {"trie", "earley", "grammar", "integration"},
 }
 # The same within `grammar/`, for its folders and for the modules that stand beside them. All may import `COMMON`.
-COMMON = {"errors", "loading", "source"}
+COMMON = {"errors", "kept", "loading", "source"}
 ALLOWED_IN_GRAMMAR = {
     "errors": set(),
+    "kept": set(),
     "loading": set(),
     "source": set(),
     "token_ids": set(),
