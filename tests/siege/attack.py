@@ -201,12 +201,12 @@ class Siege:
                 return Grammar.from_choices(made.split("\n"), limits=self.limits)
             return Grammar.from_json_schema(made, limits=self.limits, **options)
 
-        self.rss = begin_growth()
+        self.rss = begin_growth() if is_measured else 0
         bound = getattr(self.limits, "load_bytes", 256 * MiB)
         grammar = self.call("load", make, self.limits.load_seconds, bound)
         if isinstance(grammar, Grammar):
             self.counts["loaded"] += 1
-            self.rss = begin_growth()
+            self.rss = begin_growth() if is_measured else 0
             self.call("matcher", lambda: self.matchers.append(Matcher(grammar, self.vocabulary)))
 
     def call(
