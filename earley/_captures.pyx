@@ -35,15 +35,16 @@ The text of a followed terminal decides what follows it, as it does for position
 Cost: that of Earley's parser, linear in the text for most grammars, quadratic for right recursion, cubic at worst.
 """
 
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdlib cimport free
 
-from heapq import heappop, heappush
+from heapq import heappop, heappush, merge
 
 from earleymask.earley._chart cimport DEAD
 from earleymask.earley._lexer cimport (
     DEAD_STATE, accepted_at, matches_everything, n_accepted, n_terminals, next_state, node_at, terminal_at,
 )
-from earleymask.earley._meter cimport exceeds, spend_steps
+from earleymask.earley._meter cimport count, exceeds, keep, spend_steps, tick
 from earleymask.earley._nodes cimport R_EPSILON, nullable
 from earleymask.earley._rules cimport DEMANDING, LOOSE, S_LAZY, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
 from earleymask.earley._tables cimport (
@@ -54,6 +55,11 @@ cdef enum:
     NO_BYTE = 0x100         # in `steps`: the token has no bytes
     NAMED = 0x200           # added to an entry of `steps`: a token that ends here is a symbol
     MAX_SEEN = 1 << 16      # `seen` is cleared before a place if it has more entries: they are about earlier places
+    PIECE = 1 << 12         # captures that are sorted at once: it takes about a millisecond
+    # Memory, by estimates: of a node in the tables here, of a way to make it, and of an item or an entry in one.
+    NODE_BYTES = 350
+    WAY_BYTES = 180
+    ENTRY_BYTES = 100
 
 NOTHING = (-1, -1)      # the extents of what has no lexeme
 
@@ -85,6 +91,7 @@ cdef class Reading:
 
     def __cinit__(self, Engine engine not None, list tokens not None, bint ends=False):
         cdef uint32_t place = 0
+        cdef size_t n = 0
         cdef unsigned char byte     # a plain char would be negative beyond ASCII
         self.engine = engine
         self.ends_here = ends
@@ -102,7 +109,12 @@ cdef class Reading:
         self.dots_after = set()
         self.seen = Map()
         self.stands = Sequences("places of a text", 1 << 27)
+        for each in (self.named, self.edges, self.values, self.pairs, self.ends, self.captured, self.after_text):
+            keep(each)
         for spelled, symbols in tokens:
+            n += 1
+            if not n & 0x3FF:
+                tick()
             for byte in <bytes> spelled:
                 words_push(&self.steps, byte)
             if not spelled:
@@ -465,14 +477,19 @@ cdef class Reading:
 
     cdef int explore(self, list nodes) except -1:
         """Find the values of the nodes, and of all nodes of which they are made."""
-        cdef list order = []
-        agenda = list(nodes)
+        cdef list order = [], agenda = list(nodes)
+        cdef dict by_extent = {}
+        cdef size_t length
+        keep(order)
+        keep(agenda)
+        keep(by_extent)
         while agenda:
             node = agenda.pop()
             if node in self.edges:
                 continue
-            spend_steps(self.meter, 100)
             made = self.edges[node] = self.made_from(node)
+            count(NODE_BYTES + WAY_BYTES * len(made))
+            spend_steps(self.meter, 100 + 20 * len(made))
             self.values[node] = {}
             order.append(node)
             for left, right in made:
@@ -482,20 +499,21 @@ cdef class Reading:
                     agenda.append(right)
         # The parts of a node are within it, so shorter nodes come first. Nodes between the same two places may need
         # each other.
-        order.reverse()
-        order.sort(key=extent)
-        groups = {}
-        for node in order:
-            groups.setdefault(node[1:], []).append(node)
-        for group in groups.values():
-            changed = True
-            while changed:
-                changed = False
-                spend_steps(self.meter, 100 * <uint64_t> len(group))
-                for node in group:
-                    for extents, captures in self.value_of(node).items():
-                        changed |= self.keep(self.values[node], extents, captures)
-                changed &= len(group) > 1
+        while order:
+            node = order.pop()
+            tick()
+            by_extent.setdefault(node[2] - node[1], {}).setdefault(node[1:], []).append(node)
+        for length in range(self.steps.n + 1):
+            tick()
+            for group in by_extent.get(length, {}).values():
+                changed = True
+                while changed:
+                    changed = False
+                    for node in group:
+                        spend_steps(self.meter, 100)
+                        for extents, captures in self.value_of(node).items():
+                            changed |= self.keep(self.values[node], extents, captures)
+                    changed &= len(group) > 1
         return 0
 
     cdef list made_from(self, node):
@@ -541,11 +559,13 @@ cdef class Reading:
         for i in range(self.lexeme_starts.data[place], self.lexeme_starts.data[place + 1], 3):
             begun = known.setdefault(self.lexemes.data[i], {})
             for row in self.places_of(self.lexemes.data[i + 2]):
+                count(ENTRY_BYTES)
                 begun[row] = min(begun.get(row, place), self.lexemes.data[i + 1])
         for i in range(self.rows.data[place], self.rows.data[place + 1]):
             dot = self.items[i] >> 32
             if self.rules.dots.data[<uint32_t> dot] == NONE and dot != self.rules.start + 1:
                 symbol = self.lhs.data[<uint32_t> dot]
+                count(ENTRY_BYTES)
                 known.setdefault(symbol, {}).setdefault(self.items[i] & NONE, []).append(dot)
         return known
 
@@ -562,6 +582,7 @@ cdef class Reading:
             symbol = -1 - first
             is_captured = symbol in self.engine.captures
             for item, _ in self.edges[node]:
+                spend_steps(self.meter, 50)
                 for extents, captures in self.values[item].items():
                     if is_captured:
                         captures = self.joined(self.entries(symbol, extents, node[1]), captures)
@@ -572,8 +593,10 @@ cdef class Reading:
         is_ignored = self.engine.ignored_text is not None and self.rules.dots.data[first - 1] in self.engine.ignored_text
         for left, right in self.edges[node]:
             for extents, captures in self.values[left].items():
+                spend_steps(self.meter, 50)
                 if type(right) is tuple:
                     for more, others in self.values[right].items():
+                        spend_steps(self.meter, 50)
                         self.keep(found, (extents[0] if extents[0] >= 0 else more[0], max(extents[1], more[1])),
                                   self.joined(captures, others))
                 elif right is None or is_ignored:
@@ -587,6 +610,7 @@ cdef class Reading:
         key = (symbol, extents, origin)
         if key in self.captured:
             return self.captured[key]
+        count(NODE_BYTES)
         name, end_name, body, end, inside = self.engine.captures[symbol]
         first, last = extents if extents[0] >= 0 else (origin, origin)
         found = self.captured[key] = []
@@ -611,7 +635,9 @@ cdef class Reading:
         end_state = self.lexer.state(words, 2)
         for place in range(first, last + 1):
             # A lexer state accepts here even before any byte: if its node is nullable.
+            spend_steps(self.meter, 10)
             if self.accepts(body_state):
+                spend_steps(self.meter, last - place)
                 state = end_state
                 for i in range(place, last):
                     state = next_state(self.lexer, state, self.steps.data[<uint32_t> i] & 0xFF)
@@ -633,24 +659,31 @@ cdef class Reading:
 
         A context (symbol, place) stands for everything before a production of the symbol that began at the place.
         """
+        cdef size_t place
         edges = {}
+        by_place = {}
         ends = [(node, self.context_of(node)) for node in nodes]
         agenda = [context for _, context in ends]
+        every = list(nodes)
+        best = {None: {NOTHING: None}}      # nothing is before the start rule
+        for each in (edges, by_place, ends, agenda, every, best):
+            keep(each)
         while agenda:
             context = agenda.pop()
             if context is None or context in edges:
                 continue
+            count(NODE_BYTES)
             items = [(item, self.context_of(item)) for item in self.waiting_for(context[1], context[0])]
             edges[context] = items
-            agenda += [other for _, other in items]
-        self.explore([item for items in edges.values() for item, _ in items] + nodes)
-        best = {None: {NOTHING: None}}      # nothing is before the start rule
-        groups = {}
-        for context in sorted(edges, key=place_of):
-            groups.setdefault(context[1], []).append(context)
+            by_place.setdefault(context[1], []).append(context)
             best[context] = {}
-        for group in groups.values():
-            changed = True
+            agenda += [other for _, other in items]
+            every += [item for item, _ in items]
+        self.explore(every)
+        for place in range(self.steps.n + 1):
+            tick()
+            group = by_place.get(place, ())
+            changed = bool(group)
             while changed:
                 changed = False
                 for context in group:
@@ -666,6 +699,7 @@ cdef class Reading:
         changed = False
         if before:
             for captures in self.values[item].values():
+                spend_steps(self.meter, 50)
                 changed |= self.keep(values, NOTHING, self.joined(before[NOTHING], captures))
         return changed
 
@@ -682,9 +716,13 @@ cdef class Reading:
     cdef list waiting_for(self, uint32_t place, uint32_t symbol):
         """Return the items of a row whose dot is before a symbol."""
         cdef size_t i
-        return [(self.items[i] >> 32, self.items[i] & NONE, place)
-                for i in range(self.rows.data[place], self.rows.data[place + 1])
-                if self.rules.dots.data[self.items[i] >> 32] == symbol]
+        cdef list found = []
+        spend_steps(self.meter, self.rows.data[place + 1] - self.rows.data[place])
+        for i in range(self.rows.data[place], self.rows.data[place + 1]):
+            if self.rules.dots.data[self.items[i] >> 32] == symbol:
+                count(ENTRY_BYTES)
+                found.append((self.items[i] >> 32, self.items[i] & NONE, place))
+        return found
 
     # ---- small things -------------------------------------------------------------------------------------------
 
@@ -705,8 +743,19 @@ cdef class Reading:
         return [sequence(self.stands, stand)[i] for i in range(sequence_length(self.stands, stand))]
 
     cdef bytes text(self, size_t first, size_t last):
-        cdef size_t i
-        return bytes([self.steps.data[i] & 0xFF for i in range(first, last) if not self.steps.data[i] & NO_BYTE])
+        cdef size_t i, n = 0
+        cdef char* data
+        for i in range(first, last):
+            n += not self.steps.data[i] & NO_BYTE
+        spend_steps(self.meter, 2 * (last - first))
+        count(<long long> n + ENTRY_BYTES)
+        found = PyBytes_FromStringAndSize(NULL, n)
+        data = PyBytes_AS_STRING(found)
+        for i in range(first, last):
+            if not self.steps.data[i] & NO_BYTE:
+                data[0] = <char> (self.steps.data[i] & 0xFF)
+                data += 1
+        return found
 
     cdef bint keep(self, dict values, extents, captures) except -1:
         """Enter captures if they are better than those known; return whether they are."""
@@ -745,7 +794,7 @@ cdef class Reading:
                 n = surplus[number]
                 if n:
                     agenda += [(trees[number][1], n), (trees[number][2], n)]
-        differing = sorted([entry for entry, n in captures.items() if n])
+        differing = in_order([entry for entry, n in captures.items() if n])
         found = [entry for entry in differing if entry[0] < -entry[1]]
         if found:
             return captures[found[0]] > 0
@@ -762,6 +811,7 @@ cdef class Reading:
         key = (id(left), id(right))             # the pair keeps both alive
         pair = self.pairs.get(key)
         if pair is None:
+            count(NODE_BYTES)
             pair = self.pairs[key] = (len(self.pairs), left, right)
         return pair
 
@@ -776,12 +826,11 @@ cdef class Reading:
                 agenda += each[1:]
             elif each is not None:
                 found += each
-        return sorted(found)
+        return in_order(found)
 
 
-def extent(node):
-    return node[2] - node[1]
-
-
-def place_of(context):
-    return context[1]
+def in_order(list items) -> list:
+    """Return the items in ascending order."""
+    if len(items) <= PIECE:
+        return sorted(items)
+    return list(merge(*[sorted(items[begin:begin + PIECE]) for begin in range(0, len(items), PIECE)]))

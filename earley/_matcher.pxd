@@ -49,6 +49,7 @@ cdef class Matcher:
     cdef int write_mask(self, uint32_t* words) except -1
     cdef int find_extras(self, uint32_t position) except -1
     cdef int find_extra_sets(self, uint32_t position) except -1
+    cdef list found_captures(self)
     cdef list spelled(self)
     cdef bint expects_named(self, uint32_t position) except -1
     cdef Mask* find_mask(self, uint32_t position) except NULL

@@ -7,7 +7,7 @@ tokens with the position after each (`_history`). A call holds the engine's lock
 cimport cython
 from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.long cimport PyLong_AsLongLongAndOverflow
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from functools import partial
@@ -28,7 +28,7 @@ from earleymask.earley._history cimport (
 )
 from earleymask.earley._locks cimport n_forks
 from earleymask.earley._masks cimport masks_of
-from earleymask.earley._meter cimport Within, tick
+from earleymask.earley._meter cimport Within, count, keep, tick
 from earleymask.earley._tables cimport NONE, sort_unique, words_extend, words_push
 from earleymask.earley._token_ids cimport has_id, token_ids_of
 from earleymask.earley._walk cimport Walk
@@ -688,9 +688,14 @@ cdef class Matcher:
         A slower parser, which keeps all readings, parses the text once more. docs/extensions.md says which of several
         readings is reported.
         """
-        cdef bint finished
         if self.engine.captures is None:
             return []
+        from earleymask.earley.freeing import Inspecting        # imported lazily
+        with Inspecting(self.engine.limits, "finding captures"):
+            return self.found_captures()
+
+    cdef list found_captures(self):
+        cdef bint finished
         from earleymask.earley._captures import find_captures   # imported lazily
         self.acquire()
         try:
@@ -704,6 +709,8 @@ cdef class Matcher:
             try:
                 return find_captures(self.engine, tokens, n_least)
             except LimitError as error:
+                if error.limit == "matcher_bytes":      # of the readings themselves
+                    raise
                 self.make_room(error)
             return find_captures(self.engine, tokens, n_least)
         finally:
@@ -712,14 +719,25 @@ cdef class Matcher:
     cdef list spelled(self):
         """Return the bytes of each accepted token, with the symbols of the grammar that the token may be."""
         cdef uint32_t token
-        cdef size_t k, start
+        cdef size_t k, start, n = 0
+        cdef dict known = {}
+        count(50 * <int64_t> n_tokens_of(self.history))
         tokens = []
+        keep(tokens)
         for token in history_tokens(self.history):
+            n += 1
+            if not n & 0x3FF:
+                tick()
+            found = known.get(token)
+            if found is not None:
+                tokens.append(found)
+                continue
             start = self.trie.token_offsets[token]
             symbols = [self.special_symbols[token]] if token in self.special_symbols else []
             if self.token_ids is not None:
                 symbols += [self.token_ids.symbols[k] for k in range(self.token_ids.n) if has_id(self.token_ids, k, token)]
-            tokens.append(((<char*> self.trie.token_buffer)[start:self.trie.token_offsets[token + 1]], symbols))
+            found = known[token] = (<char*> self.trie.token_buffer)[start:self.trie.token_offsets[token + 1]], symbols
+            tokens.append(found)
         return tokens
 
     def explain(self, what=None):

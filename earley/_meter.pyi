@@ -96,10 +96,10 @@ def seconds_left() -> float:
     """Return how many seconds are left to the calls within the `Within` of this thread; a large number without one."""
 
 class Explaining(Loading):
-    """`with Explaining(limits):` bounds the time of the block by `limits.seconds`, with that of the calls and loadings
-    in it, and what `count` counts by `limits.matcher_bytes`."""
+    """`with Explaining(limits, what):` bounds the time of the block by `limits.seconds`, with that of the calls and
+    loadings in it, and what `count` counts by `limits.matcher_bytes`: for explanations and captures."""
 
-    def __init__(self, limits: Limits) -> None: ...
+    def __init__(self, limits: Limits, what: str = "the explanation") -> None: ...
 
 class Meter:
     """The limits of one grammar, and how much of them the current call has used. Needs the engine's lock."""

@@ -530,14 +530,13 @@ def seconds_left() -> float:
 
 
 cdef class Explaining(Loading):
-    """`with Explaining(limits):` bounds the time of the block by `limits.seconds`, with that of the calls and loadings
-    in it, and what `count` counts by `limits.matcher_bytes`."""
+    """`with Explaining(limits, what):` bounds the time of the block by `limits.seconds`, with that of the calls and
+    loadings in it, and what `count` counts by `limits.matcher_bytes`: for explanations and captures."""
 
-    def __cinit__(self, limits):
+    def __cinit__(self, limits, str what="the explanation"):
         self.most_ns = nanoseconds(limits.seconds)
         self.within = Within(limits.seconds)
         self.meter.most_ns = NO_LIMIT                       # the deadline bounds it
-        self.meter.what = "the explanation"
         self.meter.time_limit = "seconds"
         self.meter.taken_limit = "matcher_bytes"
         self.meter.most_taken = NO_LIMIT                    # the tables of the core have limits of their own

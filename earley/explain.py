@@ -11,17 +11,16 @@ says what is not known.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, SupportsIndex
 
-from ._meter import Explaining, Within, count, keep, seconds_left, tick
+from ._meter import Within, count, keep, seconds_left, tick
 from .characters import Characters
 from .ending import shortest_ending
-from .errors import LimitError, too_deep
+from .errors import LimitError
 from .explanation import Expectation, Explanation, Nearest
-from .freeing import free_loaded
+from .freeing import Inspecting
 from .nearest import nearest_text, units
 
 if TYPE_CHECKING:
@@ -97,22 +96,6 @@ class Explainer(Protocol):
         """Return what is known about a failure; None if it concerns no symbol of this explainer."""
 
 
-class _Block(Explaining):
-    """The block in which an explanation is made. What it makes is freed in pieces."""
-
-    __slots__ = ("_before",)
-
-    def __init__(self, limits: Limits) -> None:
-        self._before = sys.exc_info()[1]
-
-    def free(self, error: BaseException | None) -> None:
-        free_loaded(self, error, self._before)
-
-    def end(self, error: BaseException | None) -> None:
-        if isinstance(error, RecursionError):
-            raise too_deep() from None
-
-
 def explain(
     rebuild: Callable[[Any, Vocabulary, list[int]], _Matcher],
     limits: Limits,
@@ -124,7 +107,7 @@ def explain(
     """Explain why `what` may not come after tokens that a grammar accepts; see `Matcher.explain`. `rebuild` makes a
     matcher of a copy of the grammar."""
     text, token_id = _asked(what)
-    with _Block(limits):
+    with Inspecting(limits, "the explanation"):
         again = getattr(grammar, "_again", None)
         copy = grammar if again is None else again()
         keep(copy)

@@ -1,19 +1,39 @@
-"""Free what was loaded for a grammar or an explanation, in pieces and in time."""
+"""Free what was made for a grammar, an explanation or captures, in pieces and in time."""
 
 from __future__ import annotations
 
+import sys
 from traceback import clear_frames
 from typing import TYPE_CHECKING
 
 from ..trie.errors import EarleymaskError
 from ._large import free
+from ._meter import Explaining, Loading
+from .errors import too_deep
 
 if TYPE_CHECKING:
-    from ._meter import Loading
+    from .limits import Limits
 
 INTERRUPTED_NS = 10_000_000
 """Nanoseconds for which what has been loaded is freed before an interrupt, such as that of Ctrl-C, goes to the caller.
 Later a thread of its own frees the rest. For the few milliseconds that most grammars take, none is begun."""
+
+
+class Inspecting(Explaining):
+    """`with Inspecting(limits, what):` is the block in which an explanation is made, or captures are found. What it
+    makes is freed in pieces."""
+
+    __slots__ = ("_before",)
+
+    def __init__(self, limits: Limits, what: str) -> None:
+        self._before = sys.exc_info()[1]
+
+    def free(self, error: BaseException | None) -> None:
+        free_loaded(self, error, self._before)
+
+    def end(self, error: BaseException | None) -> None:
+        if isinstance(error, RecursionError):
+            raise too_deep() from None
 
 
 def free_loaded(block: Loading, error: BaseException | None, before: BaseException | None) -> None:

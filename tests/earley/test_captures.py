@@ -235,7 +235,8 @@ def test_limits() -> None:
     for limits, field in (
         (Limits(row_items=60), "row_items"),
         (Limits(matcher_bytes=20_000), "matcher_bytes"),
-        (Limits(seconds=0.5), "seconds"),
+        (Limits(seconds=0.05), "seconds"),
+        (Limits(matcher_bytes=1 << 24), "matcher_bytes"),  # of the objects that stand for the readings
     ):
         matcher = Matcher(Grammar.from_lark(grammar, limits=limits), BYTES)
         n = 0
@@ -247,3 +248,9 @@ def test_limits() -> None:
         assert caught.value.limit == field
         assert matcher.n_tokens == n
         assert matcher.is_accepting()
+
+
+def test_thousands_of_captures() -> None:
+    words = [b"%x" % (i * 7919 % 5003) for i in range(4500)]
+    found = captured('start: (word ",")*\nword[capture]: /[a-f0-9]+/', b",".join(words).decode() + ",")
+    assert found == [("word", word) for word in words]
