@@ -579,6 +579,7 @@ cdef class Chart:
         for i in range(n_pairs_at(self, position)):
             row = pair_row(self, position, i)
             state = pair_state(self, position, i)
+            spend_steps(self.meter, 10 * (1 + n_terminals(self.lexer, state)))
             for k in range(n_terminals(self.lexer, state)):
                 # If nothing of a lexeme is left, it has ended here; another pair has what may follow it.
                 terminal = terminal_at(self.lexer, state, k)

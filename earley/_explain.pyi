@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ._engine import Engine
@@ -8,7 +9,9 @@ class Explorer:
     """The positions after a matcher's text, while the `with` block lasts. Positions are ints, 0 if no sentence begins
     like that."""
 
-    def __init__(self, chart: object, position: int, spelled: list[tuple[bytes, list[int]]], budgets: bool) -> None: ...
+    def __init__(
+        self, chart: object, position: int, spelled: Callable[[], list[tuple[bytes, list[int]]]], budgets: bool
+    ) -> None: ...
     def __enter__(self) -> Explorer:
         """Take the lock of the engine."""
 

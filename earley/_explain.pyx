@@ -32,11 +32,11 @@ cdef class Explorer:
     cdef Chart chart
     cdef Engine engine
     cdef uint32_t position
-    cdef list spelled
+    cdef object spelled
     cdef bint budgets
     cdef Reading reading
 
-    def __cinit__(self, Chart chart not None, uint32_t position, list spelled not None, bint budgets):
+    def __cinit__(self, Chart chart not None, uint32_t position, spelled, bint budgets):
         self.chart = chart
         self.engine = chart.engine
         self.position = position
@@ -150,7 +150,7 @@ cdef class Explorer:
 
     def tokens(self) -> list[tuple[bytes, list[int]]]:
         """Return the bytes of each accepted token, with the symbols that it may be."""
-        return self.spelled
+        return self.spelled()
 
     def read(self, list tokens not None) -> None:
         """Read a text, given as `tokens` returns it, for the questions below."""
@@ -291,7 +291,7 @@ cdef class Explorer:
 
 def explorer_of(Engine engine not None) -> Explorer:
     """Return an explorer of an engine that no other thread has, for its `read`."""
-    return Explorer(Chart(engine), DEAD, [], False)
+    return Explorer(Chart(engine), DEAD, list, False)
 
 
 def reaches(Engine engine not None, bytes text not None) -> tuple[int, bool]:

@@ -769,7 +769,7 @@ cdef class Matcher:
         from earleymask.earley._explain import Explorer     # imported lazily
         if self.history == NULL:
             raise ValueError(f"this {type(self).__name__} is not set up: Matcher.__init__ was not called or has failed")
-        return Explorer(self.chart, self.position(), self.spelled(), self.budgets is not None)
+        return Explorer(self.chart, self.position(), lambda: self.spelled(), self.budgets is not None)
 
     def __repr__(self) -> str:
         if self.history == NULL:

@@ -467,10 +467,9 @@ class Trials:
         try:
             with loading(limits):
                 return self.is_refused(kept, options, limits)
-        except (GrammarError, LimitError) as error:
-            limit = getattr(error, "limit", None)
-            if limit in ("load_seconds", "seconds") or "deeply" in str(error):
-                raise GaveUp(TOO_LONG) from None
+        except LimitError as error:  # what is refused within the limit is not known
+            raise GaveUp(TOO_LONG if "seconds" in error.limit else str(error)) from None
+        except GrammarError:
             return False
 
     def is_refused(self, kept: Iterable[Keyword], options: dict[str, Any], limits: Limits) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from earleymask import Grammar, LimitError, Matcher, Vocabulary
+from earleymask import Explanation, Grammar, LimitError, Matcher, Vocabulary
 from earleymask.earley._forget import forget_now
 from earleymask.earley._meter import fail_checks
 from earleymask.trie._build import is_debug
@@ -66,6 +66,9 @@ CASES = {
         b"aaaa,bbbb",
     ),
     "budgets": Case('start: (word ",")+\nword[max_tokens=2]: /[ab]+/', "ab,", b"aba,bb,ab,"),
+    "temperatures": Case(
+        'start: ((word | num) ",")*\nword[temperature=0.5]: /[ab]+/\nnum[temperature=0.9]: /1+/', "ab,1", b"aba,11,b,1,"
+    ),
     "captures": Case(
         'start: (pair ",")+\npair[capture]: key "1" key | key\nkey[capture]: /[ab1]+/', "ab,1", b"ab1a,b,11a1,"
     ),
@@ -264,3 +267,52 @@ def test_any_check_may_fail(name: str, lasting: bool) -> None:
             n_failed += 1
             after = sampled(after)
     assert n_failed > 5
+
+
+@pytest.mark.parametrize("lasting", [False, True], ids=["once", "for good"])
+@pytest.mark.parametrize("name", CASES)
+def test_any_check_of_an_explanation_may_fail(name: str, lasting: bool) -> None:
+    """An explanation says what is missing, or raises LimitError. What it says is what it would have said."""
+    case = CASES[name]
+    matcher = Matcher(case.load(), case.vocabulary())
+    tokens = spelled(matcher.vocabulary, case.sentence)
+    for token in tokens[: len(tokens) // 2]:
+        assert matcher.accept(token)
+    mask = filled(matcher).tobytes()
+    for what in (None, "x"):
+        whole = matcher.explain(what)
+        after = 0
+        while True:
+            failed, raised, found = failing(partial(matcher.explain, what), after, lasting)
+            if not failed:
+                assert found == whole
+                break
+            if not raised:
+                told = [part for part in ("characters", "rules", "keywords", "nearest") if part not in found.unknown]
+                assert (found.reason, found.offset, found.at) == (whole.reason, whole.offset, whole.at)
+                assert bool(found.unknown) == (found.limit is not None)
+                for part in told:
+                    same_part(part, found, whole)
+            after += 1 + after // effort(4, 60)
+        assert after > 20
+        assert filled(matcher).tobytes() == mask
+        assert matcher.explain(what) == whole
+
+
+def same_part(part: str, found: Explanation, whole: Explanation) -> None:
+    if part == "characters":
+        assert (found.characters, found.other_bytes, found.may_end) == (
+            whole.characters,
+            whole.other_bytes,
+            whole.may_end,
+        )
+        assert found.special_tokens == whole.special_tokens
+    elif part == "rules":
+        assert {(one.terminal, one.begin) for one in found.expected} == {
+            (one.terminal, one.begin) for one in whole.expected
+        }
+    elif part == "keywords":
+        assert (found.conflicts, found.schemas, found.instance) == (whole.conflicts, whole.schemas, whole.instance)
+        assert found.hint == whole.hint
+    elif not found.gave_up:  # if the search for an ending fails, another one finds as near a text, or none
+        assert (found.nearest and found.nearest.n_changed) == (whole.nearest and whole.nearest.n_changed)
