@@ -34,7 +34,7 @@ from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._nodes cimport F_COUNTED, F_ORDERED, F_SEARCH, K_REPEAT
 from earleymask.earley._part cimport ROOT_NODE, folded, part_key
 from earleymask.earley._parts cimport MAX_MEMBERS, parts_of, union_members
-from earleymask.earley._rules cimport COVERED
+from earleymask.earley._rules cimport COVERED, SURE
 from earleymask.earley._skeletons cimport item_dot, item_number, n_items_of
 from earleymask.earley._tables cimport (
     NONE, byteset_has, reserve, sequence, sequence_length, sort_u64, words_extend, words_free, words_push,
@@ -377,7 +377,7 @@ cdef class Answers:
             for k in range(n):
                 terminal = terminal_at(self.lexer, state, k)
                 alike = NONE
-                if not (self.rules.symbols[terminal].ignored
+                if not (self.rules.symbols[terminal].ignored or self.rules.symbols[terminal].role == SURE
                         or self.regexes.flags[node_at(self.lexer, state, k)] & (F_SEARCH | F_ORDERED | F_COUNTED)):
                     alike = self.skeletons.completed_by(skeleton, terminal)
                 keys[k] = (<uint64_t> alike << 32) | k
@@ -415,7 +415,7 @@ cdef class Answers:
         self.add_tokens(part.bits, part.tokens, part.n_tokens)
         if part.exits.n == 0 and part.n_open == 0 and part.n_late == 0:
             return 0
-        if self.stays and self.rules.symbols[terminal].role == COVERED:
+        if self.rules.symbols[terminal].role == SURE or (self.stays and self.rules.symbols[terminal].role == COVERED):
             return 0
         words[0] = EXITS
         words[1] = part.index

@@ -399,7 +399,7 @@ cdef class Reading:
             row = sequence(self.stands, stand)[i]
             for k in range(self.rows.data[row], self.rows.data[row + 1]):
                 symbol = self.rules.dots.data[self.items[k] >> 32]
-                if symbol != NONE and self.rules.symbols[symbol].kind == S_TERMINAL and self.rules.symbols[symbol].role != LOOSE:
+                if symbol != NONE and self.rules.symbols[symbol].kind == S_TERMINAL and self.rules.symbols[symbol].role < LOOSE:
                     words_push(&self.arrivals, symbol)
         self.rows.n -= 1
         words_extend(&self.arrivals, self.rules.ignored.data, self.rules.ignored.n)

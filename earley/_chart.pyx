@@ -35,7 +35,7 @@ from earleymask.earley._lexer cimport (
 )
 from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._nodes cimport F_SEARCH, K_AND, R_EMPTY, R_EPSILON, nullable
-from earleymask.earley._rules cimport COVERED, LOOSE, PLAIN, S_SPECIAL
+from earleymask.earley._rules cimport COVERED, LOOSE, PLAIN, SURE, S_SPECIAL
 from earleymask.earley._skeletons cimport (
     NEW, Closure, O_ACCEPTS, O_HEADER, O_N_ARGUMENTS, O_N_ITEMS, O_N_POPS, O_N_RECIPES, O_SKELETON, ROOT_SHAPE, accepts_at,
     item_dot, item_number, n_items_of, start_state_of,
@@ -241,7 +241,7 @@ cdef class Chart:
             self.push_pair(row, state)
             for k in range(n_accepted(self.lexer, state)):
                 terminal = accepted_at(self.lexer, state, k)
-                if checked and self.rules.symbols[terminal].role == LOOSE:
+                if self.rules.symbols[terminal].role >= (LOOSE if checked else SURE):
                     continue
                 if self.rules.symbols[terminal].followed and self.lexer.has_read(state):
                     outcome = self.scan_followed(row, state, terminal)
@@ -378,7 +378,7 @@ cdef class Chart:
             state = pair_state(self, position, i)
             if demand_at(self.lexer, state) == NONE:
                 for k in range(n_terminals(self.lexer, state)):
-                    if self.rules.symbols[terminal_at(self.lexer, state, k)].role in (PLAIN, COVERED):
+                    if self.rules.symbols[terminal_at(self.lexer, state, k)].role in (PLAIN, COVERED, SURE):
                         return True
         return False
 
@@ -583,7 +583,7 @@ cdef class Chart:
             for k in range(n_terminals(self.lexer, state)):
                 # If nothing of a lexeme is left, it has ended here; another pair has what may follow it.
                 terminal = terminal_at(self.lexer, state, k)
-                if node_at(self.lexer, state, k) == R_EPSILON or self.rules.symbols[terminal].role == LOOSE:
+                if node_at(self.lexer, state, k) == R_EPSILON or self.rules.symbols[terminal].role >= LOOSE:
                     continue
                 if terminal not in found and (among is None or terminal in among) and self.goes_on(row, state, terminal):
                     found.add(terminal)

@@ -42,9 +42,9 @@ class Engine:
         with the question OPEN. It must not match the empty string. After a text that `Regexes.cuts` with the question
         OUTSIDE matches, too, one code point of the node `inside` must follow.
 
-        After each lexeme, the rest of a sentence must be possible without such terminals, too. So a row of which
-        nothing is demanded always leads to a sentence. Wherever such a terminal may stand, a loose one may stand
-        (`add_loose`).
+        After each lexeme, the rest of a sentence must be possible without such terminals, too, or with texts of them
+        that are sure (`add_sure`). So a row of which nothing is demanded always leads to a sentence. Wherever such a
+        terminal may stand, a loose one may stand (`add_loose`).
         """
 
     def add_loose(self, name: str, node: int) -> int:
@@ -52,6 +52,11 @@ class Engine:
         demanding and of covered ones, then without loose and demanding ones. Tokens that only the first mask
         allows are tried one by one. So a loose terminal must match all texts of the terminals for which it
         stands."""
+
+    def add_sure(self, name: str, node: int) -> int:
+        """Add a terminal whose lexemes never end: a sign that nothing has to be searched as long as it can go on. It
+        must match only texts of demanding terminals that may stand wherever it may, and of these only such that some
+        text that meets what they demand leads to a sentence."""
 
     def set_covered(self, symbol: int) -> None:
         """Declare that wherever this terminal may stand, a loose one may stand that matches its texts, and after

@@ -17,7 +17,7 @@ from weakref import ref
 from earleymask.earley._locks cimport ENGINE, Lock, forking, let_fork
 from earleymask.earley._meter cimport Meter, n_taken, start
 from earleymask.earley._nodes cimport R_EMPTY
-from earleymask.earley._rules cimport COVERED, DEMANDING, LOOSE, S_NONTERMINAL, S_SPECIAL, S_TERMINAL
+from earleymask.earley._rules cimport COVERED, DEMANDING, LOOSE, S_NONTERMINAL, S_SPECIAL, S_TERMINAL, SURE
 from earleymask.earley._tables cimport NONE
 
 from earleymask.earley.errors import MatcherInUseError
@@ -69,8 +69,9 @@ cdef class Engine:
         with the question OPEN. It must not match the empty string. After a text that `Regexes.cuts` with the question
         OUTSIDE matches, too, one code point of the node `inside` must follow.
 
-        After each lexeme, the rest of a sentence must be possible without such terminals, too. So a row of which nothing is
-        demanded always leads to a sentence. Wherever such a terminal may stand, a loose one may stand (`add_loose`).
+        After each lexeme, the rest of a sentence must be possible without such terminals, too, or with texts of them that are
+        sure (`add_sure`). So a row of which nothing is demanded always leads to a sentence. Wherever such a terminal may stand,
+        a loose one may stand (`add_loose`).
         """
         symbol = self.add_terminal(name, node)
         self.rules.symbols[<uint32_t> symbol].role = DEMANDING
@@ -85,6 +86,14 @@ cdef class Engine:
         by one. So a loose terminal must match all texts of the terminals for which it stands."""
         symbol = self.add_terminal(name, node)
         self.rules.symbols[<uint32_t> symbol].role = LOOSE
+        return symbol
+
+    def add_sure(self, str name not None, node) -> int:
+        """Add a terminal whose lexemes never end: a sign that nothing has to be searched as long as it can go on. It must
+        match only texts of demanding terminals that may stand wherever it may, and of these only such that some text that
+        meets what they demand leads to a sentence."""
+        symbol = self.add_terminal(name, node)
+        self.rules.symbols[<uint32_t> symbol].role = SURE
         return symbol
 
     def set_covered(self, symbol) -> None:

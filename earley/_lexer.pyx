@@ -22,7 +22,7 @@ from libc.string cimport memset
 
 from earleymask.earley._meter cimport exceeds
 from earleymask.earley._nodes cimport K_NOT, R_EMPTY, nullable
-from earleymask.earley._rules cimport COVERED, LOOSE, PLAIN
+from earleymask.earley._rules cimport COVERED, LOOSE, PLAIN, SURE
 from earleymask.earley._tables cimport (
     NONE, byteset_fill, keep_marked, reserve, sequence, sequence_length, set_all, trim, words_extend, words_free,
     words_push,
@@ -218,6 +218,7 @@ cdef class Lexer:
         cdef Words* known = &self.modest if modest else &self.loose
         cdef size_t i, n = 2 * n_terminals(self, state)
         cdef uint32_t made
+        cdef uint8_t role
         if modest and demand_at(self, state) != NONE:
             return DEAD_STATE
         if state < known.n and known.data[state] != NONE:
@@ -225,7 +226,8 @@ cdef class Lexer:
         self.moved.n = 0
         for i in range(0, n, 2):
             p = sequence(self.states, state) + i
-            if symbols[p[0]].role == PLAIN or symbols[p[0]].role == (COVERED if modest else LOOSE):
+            role = symbols[p[0]].role
+            if role == PLAIN or (role in (COVERED, SURE) if modest else role == LOOSE):
                 words_extend(&self.moved, p, 2)
         made = self.state(self.moved.data, self.moved.n)
         note(known, state, made)
@@ -234,7 +236,7 @@ cdef class Lexer:
     cdef bint is_read(self, uint32_t state, const Symbol* symbols) noexcept nogil:
         cdef size_t i
         for i in range(n_terminals(self, state)):
-            if symbols[terminal_at(self, state, i)].role != LOOSE:
+            if symbols[terminal_at(self, state, i)].role < LOOSE:
                 return True
         return False
 

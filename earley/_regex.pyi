@@ -14,6 +14,7 @@ class Regexes:
 
     EMPTY: Final = 0
     EPSILON: Final = 1
+    BEFORE: Final[int]
     DECIDED: Final[int]
     OUTSIDE: Final[int]
     MIXED: Final[int]
@@ -108,7 +109,8 @@ class Regexes:
         `question`: 0 asks for what matches as a whole text; f > 0 for what matches exactly if number f follows. Without
         followings, DECIDED asks for what matches whatever follows, and OPEN for what may match if the right text
         follows. Of the latter, OUTSIDE asks for those that match if the text ends or any of the points follows, and
-        MIXED for those that match if some of these follow and not if others do.
+        MIXED for those that match if some of these follow and not if others do. BEFORE asks for those that match before
+        any text that begins with the points, one after the other.
         `ordered`: match what the preferred match consumes whole; else all that can be matched whole.
         """
 
@@ -119,6 +121,13 @@ class Regexes:
         belong to a state to which `texts` lead, one text for each kind of character. Return None if a state asks for
         more than 64 code points.
         """
+
+    def demand(self, node: int) -> int:
+        """Return the node of the texts that may follow those that end in `node`, to which texts have led from one that
+        `cuts` made with the question OPEN."""
+
+    def is_anything(self, node: int) -> bool:
+        """Return whether the node is a demand that every text meets."""
 
     def is_nullable(self, node: int) -> bool:
         """Return whether the node matches the empty string."""

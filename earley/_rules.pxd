@@ -11,11 +11,12 @@ cdef enum:
     S_TERMINAL
     S_SPECIAL           # a special token, spelled by no bytes
 
-cdef enum:              # roles of terminals: matchers read all but LOOSE ones, see `Engine.add_demanding`
+cdef enum:              # roles of terminals: matchers read those before LOOSE, see `Engine.add_demanding`
     PLAIN
     DEMANDING           # its text may demand something of the text after it
     COVERED             # for the first of two masks, a LOOSE one stands for it
     LOOSE               # for the first of two masks only
+    SURE                # its lexeme never ends: while it can go on, the text leads to a sentence
 
 cdef struct Symbol:
     uint8_t kind

@@ -6,25 +6,28 @@ in a name needs them: it can only avoid them together with what follows, as when
 one about places in productions. After each lexeme, there must be conditions that may be pending between the symbols to
 come, up to the end of the text, such that all these symbols derive a text without demanding terminals between them.
 
-A symbol between two conditions must have such symbols after it in every production in which it may stand. That is more
-than is needed, because productions are asked one by one, but it is never wrong: `contexts` splits the grammar so that
-an item between some conditions comes together with the items between all other ones that lead on.
+The text of a symbol has not ended: conditions may be pending after it, and with some of them no demanding terminal is
+needed up to there. From the latter, the text must come to an end in each production in which the symbol may stand, and
+so on up to the start of the grammar. A production counts if one of the former leads to its end; otherwise `contexts`
+has no such symbol in it.
 
-One case is left out: in `list: list " " NAME`, no blank may follow the inner list under some condition, so there is no
-item for this condition in this production. The parser expects a list there only because it expects a list anyway, so
-the productions around the outer list count alone. Without this, no list of names with a written blank between them
-could be finished.
+One case is left out: in `list: list " " NAME`, no blank may follow the inner list under some condition. The parser
+expects a list there only because it expects a list anyway, so a text is finished if the productions around the outer
+list can be finished. Without this, no list of names with a written blank between them could be.
+
+If demanding terminals cannot be avoided, texts that are sure to meet what they demand may do (`witnesses`). These are
+strict conditions here: they may be pending without demanding terminals, but never in the productions.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...earley._meter import tick
 from ..regex.conditions import ANYTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
     from .model import Symbols
 
@@ -33,6 +36,27 @@ Key = tuple[int, int]
 
 Relation = dict[int, set[int]]
 """By condition that is pending before some symbols: those that may be pending after them."""
+
+Need = tuple[Key, frozenset[int] | None, frozenset[int]]
+"""A symbol whose text has not ended; the conditions that may be pending after it, or None, see `finishes`; and those of
+them that may be pending without demanding terminals."""
+
+MAX_NEEDS = 1 << 14
+"""The most needs that are followed up to the end of the text. Beyond it, some text counts as one that cannot be
+finished."""
+
+
+class Context(NamedTuple):
+    """A place at which a symbol stands in a production."""
+
+    lhs: Key | None
+    """The left-hand side, None for the start of the grammar."""
+    leading: Relation
+    """What may be pending after the symbols after it."""
+    avoiding: Relation
+    """The same without demanding terminals."""
+    is_left: bool
+    """Whether a production of the symbol itself begins with it."""
 
 
 class Avoidance:
@@ -43,37 +67,34 @@ class Avoidance:
         productions: dict[int, list[Symbols]],
         outs: dict[Key, set[int]],
         leaf: Callable[[int, int, bool], Collection[int] | None],
+        claims: Callable[[int, int], Collection[int]],
     ) -> None:
         self.productions = productions
         self.outs = outs
         """By symbol that is split: the conditions that may be pending after it."""
         self.leaf = leaf
-        """Returns the same for any other symbol, with or without demanding terminals, and None for one that is
-        split."""
+        """Returns the same for any other symbol, with or without demanding terminals, and None for one that is split.
+        Without them, strict conditions may be among them."""
+        self.claims = claims
+        """Returns the strict conditions after the sure texts of a symbol."""
         self.avoiding: dict[Key, set[int]] = {key: set() for key in outs}
-        """As `outs`, without demanding terminals."""
-        self.contexts: dict[Key, list[tuple[Key | None, Relation]]] = {}
-        """By symbol: where it stands. The left-hand side, None for the start, and what avoids demanding terminals after
-        the symbol."""
-        self.left: dict[Key, set[int]] = {}
-        """By symbol: which of its `contexts` are the beginnings of its own productions."""
-        self.needed: list[tuple[Key, set[int]]] = []
-        """One of these conditions must be pending after the left-hand side, since a lexeme may have ended in it."""
-        self.bad: set[tuple[Key, int]] = set()
-        """Conditions after a symbol from which demanding terminals cannot be avoided in some production."""
+        """As `outs`, without demanding terminals. Also for symbols before which a strict condition is pending."""
+        self.contexts: dict[Key, list[Context]] = {}
+        """By symbol: where it stands."""
+        self.needs: list[Need] = []
+        """What is needed after each lexeme."""
 
-    def always(self, start: int, accepting: set[int]) -> bool:
-        """Tell whether demanding terminals can be avoided after each lexeme. `accepting` are the conditions that the
-        end of the text meets."""
+    def always(self, start: int, accepts: Callable[[int], bool]) -> bool:
+        """Tell whether demanding terminals can be avoided after each lexeme. `accepts` tells whether the end of the
+        text meets a condition."""
         self.find_avoiding()
         root = (start, ANYTHING)
         for key in self.outs:
             for rhs in self.productions.get(key[0], ()):
                 self.visit(key, rhs)
-        self.contexts.setdefault(root, []).append((None, {after: {after} & accepting for after in self.outs[root]}))
-        self.needed.append((root, self.avoiding[root]))
-        self.find_bad()
-        return all(any((key, after) not in self.bad for after in afters) for key, afters in self.needed)
+        ends = {after: {after} for after in self.outs[root] | self.avoiding[root] if accepts(after)}
+        self.contexts.setdefault(root, []).append(Context(None, ends, ends, False))
+        return not ends.keys().isdisjoint(self.avoiding[root]) and self.finishes()
 
     def after(self, part: int, before: int, avoid: bool, reader: Key | None = None) -> Collection[int]:
         """Return the conditions that may be pending after a symbol."""
@@ -83,15 +104,18 @@ class Avoidance:
         key = (part, before)
         if reader is not None:
             self.readers.setdefault(key, set()).add(reader)
+            if key not in self.avoiding:
+                self.avoiding[key] = set()
+                self.agenda.append(key)
         return (self.avoiding if avoid else self.outs).get(key, ())
 
     def find_avoiding(self) -> None:
         """Fill `avoiding`: a least fixpoint, as that of `outs`."""
         self.readers: dict[Key, set[Key]] = {}
-        agenda = list(self.outs)
-        while agenda:
+        self.agenda = list(self.outs)
+        while self.agenda:
             tick()
-            key = agenda.pop()
+            key = self.agenda.pop()
             found: set[int] = set()
             for rhs in self.productions.get(key[0], ()):
                 states = {key[1]}
@@ -102,60 +126,73 @@ class Avoidance:
                 found |= states
             if found - self.avoiding[key]:
                 self.avoiding[key] |= found
-                agenda += self.readers.get(key, ())
+                self.agenda += self.readers.get(key, ())
 
     def visit(self, key: Key, rhs: Symbols) -> None:
-        """Note the contexts of the symbols of a production, and what its lexemes need."""
+        """Note the contexts of the symbols of a production, and what is needed after its lexemes."""
         tick()
         pending = [{key[1]}]  # before each symbol, and after the last one
+        possible = [{key[1]}]  # the same, with strict conditions
         for part in rhs:
             pending.append({after for before in pending[-1] for after in self.after(part, before, False)})
-        leading: set[int] = pending[-1]  # conditions that lead to the end of the production
-        avoiding: Relation = {before: {before} for before in pending[-1]}
+            strict = {after for before in possible[-1] for after in self.after(part, before, True)}
+            possible.append(pending[-1] | strict)
+        leading: Relation = {after: {after} for after in pending[-1]}
+        avoiding: Relation = {after: {after} for after in possible[-1]}
         for index in reversed(range(len(rhs))):
             part = rhs[index]
-            first_leading: set[int] = set()
-            first_avoiding: Relation = {}
             for before in pending[index]:
-                afters = leading.intersection(self.after(part, before, False))
+                afters = leading.keys() & self.after(part, before, False)
                 if not afters:
                     continue
-                first_leading.add(before)
-                first_avoiding[before] = {
-                    last for after in self.after(part, before, True) for last in avoiding.get(after, ())
-                }
                 if self.leaf(part, before, False) is None:
-                    self.contexts.setdefault((part, before), []).append((key, avoiding))
-                    if index == 0 and key == (part, before):
-                        self.left.setdefault(key, set()).add(len(self.contexts[key]) - 1)
-                else:
-                    self.needed += [(key, avoiding[after]) for after in afters]
-            leading, avoiding = first_leading, first_avoiding
+                    is_left = index == 0 and key == (part, before)
+                    self.contexts.setdefault((part, before), []).append(Context(key, leading, avoiding, is_left))
+                    continue
+                for after in afters:
+                    self.need(key, leading[after], avoiding.get(after, set()))
+                for after in self.claims(part, before):
+                    self.need(key, united(leading, afters), avoiding.get(after, set()))
+            leading = self.backwards(part, pending[index], leading, False)
+            avoiding = self.backwards(part, possible[index], avoiding, True)
 
-    def find_bad(self) -> None:
-        """Fill `bad`: a least fixpoint."""
-        parts: dict[Key, set[Key]] = {}  # by left-hand side: symbols in its productions
-        for key, contexts in self.contexts.items():
-            for lhs, _ in contexts:
-                if lhs is not None:
-                    parts.setdefault(lhs, set()).add(key)
-        agenda = list(self.contexts)
-        while agenda:
+    def backwards(self, part: int, befores: set[int], relation: Relation, avoid: bool) -> Relation:
+        """Return a relation for one symbol more."""
+        found = {before: united(relation, self.after(part, before, avoid)) for before in befores}
+        return {before: lasts for before, lasts in found.items() if lasts}
+
+    def need(self, key: Key, leading: set[int], avoiding: set[int]) -> None:
+        self.needs.append((key, frozenset(leading), frozenset(avoiding)))
+
+    def finishes(self) -> bool:
+        """Tell whether demanding terminals can be avoided from each need up to the end of the text.
+
+        A context counts only if some condition leads on there. If a symbol at the beginning of its own production is
+        left out, all its other contexts count.
+        """
+        agenda = list(dict.fromkeys(self.needs))
+        seen = set(agenda)
+        for key, leading, avoiding in agenda:  # grows while it is read
             tick()
-            key = agenda.pop()
-            found = {(key, after) for after in self.outs[key] if not self.leads_on(key, after)} - self.bad
-            if found:
-                self.bad |= found
-                agenda += parts.get(key, ())
-
-    def leads_on(self, key: Key, after: int) -> bool:
-        """Tell whether demanding terminals can be avoided wherever a symbol stands, if a condition is pending after it,
-        as far as known."""
-        left = self.left.get(key, ())
-        for number, (lhs, avoiding) in enumerate(self.contexts[key]):
-            if after not in avoiding and number in left:
-                continue
-            lasts = avoiding.get(after, set())
-            if not lasts or (lhs is not None and all((lhs, last) in self.bad for last in lasts)):
+            if not avoiding or len(agenda) > MAX_NEEDS:
                 return False
+            found: list[Need] = []
+            for context in self.contexts.get(key, ()):
+                if leading is not None and leading.isdisjoint(context.leading):
+                    continue
+                lasts = frozenset(united(context.avoiding, avoiding))
+                if not lasts and not context.is_left:
+                    return False
+                if not lasts:
+                    found.append((key, None, avoiding))
+                elif context.lhs is not None:
+                    all_ = None if leading is None else frozenset(united(context.leading, leading))
+                    found.append((context.lhs, all_, lasts))
+            agenda += [need for need in dict.fromkeys(found) if need not in seen]
+            seen.update(found)
         return True
+
+
+def united(relation: Relation, befores: Iterable[int]) -> set[int]:
+    """Return what may be pending after any of these conditions."""
+    return {after for before in befores for after in relation.get(before, ())}

@@ -379,7 +379,13 @@ class _Compiler:
             avoiding = self.productive(reached, read.difference(later.demanding))
             needed = {symbol for symbol, is_in in enumerate(productive) if is_in and not avoiding[symbol]}
             separable = needed <= later.demanding.keys() or result.can_avoid()
-            for symbol in later.loose:
+            # A budget may keep a lexeme from becoming one of those that are sure.
+            has_budgets = any([each.max_tokens is not None for each in model.attributes.values()])
+            if not separable and not has_budgets and result.can_witness():
+                separable = True
+                reached = reachable(self.productions, result.start)
+                productive = self.productive(reached, read)
+            for symbol in later.loose | later.sure:
                 productive[symbol] = 1
         except UnseparableError:
             separable = False
@@ -467,6 +473,8 @@ class _Compiler:
             return engine.add_demanding(name, node, later.demanding[symbol])
         if symbol in later.loose:
             return engine.add_loose(name, node)
+        if symbol in later.sure:
+            return engine.add_sure(name, node)
         added = engine.add_terminal(name, node)
         if symbol in later.covered:
             engine.set_covered(added)

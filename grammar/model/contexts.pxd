@@ -8,14 +8,14 @@ from earleymask.grammar.model.model cimport Model
 @cython.final
 cdef class _Splitter:
     cdef Model model
-    cdef dict productions, nodes, new_nodes, later, contexts, lexemes, outs, readers, made
+    cdef dict productions, nodes, new_nodes, later, contexts, lexemes, joined, outs, readers, made
     cdef object terminals, regexes, conditions, found_later, skipped, top, start
     cdef list waiting, agenda
     cdef set contextful, kept, unavoidable
 
     @cython.locals(result=list, key=tuple)
     cdef list lexeme(self, terminal, before)
-    cdef join_demanding(self, terminal, loose, list ways)
+    cdef join_demanding(self, tuple key, loose, list ways)
     cdef bint is_unsplit(self, symbol, before) except -1
     @cython.locals(key=tuple)
     cdef outs_of(self, symbol, before, tuple reader=*)

@@ -28,7 +28,8 @@ If several characters decide what must follow the texts of a terminal, the condi
 (`cuts.FoundLater`). The terminal is then split into three: the texts that anything
 may follow; those that the end or a code point outside the lookaheads may follow, which is a condition; and all texts
 that demand something. For the last ones no condition is pending here, because the parser finds out what they demand. If
-some text could not be finished without them (`avoidance`), the split is done again with all conditions (`compile`).
+some text could not be finished without them (`avoidance`), nor with texts that meet what they demand (`witnesses`), the
+split is done again with all conditions (`compile`).
 
 Cost: grammars without such terminals are not split. n conditions split a symbol into at most (n + 1)² symbols, of which
 only those that are reached are made.
@@ -44,6 +45,7 @@ from ..regex.conditions import ANYTHING, NOTHING, Conditions
 from .analysis import followers, users_of
 from .attributes import RuleAttributes
 from .avoidance import Avoidance
+from .witnesses import Witnesses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -82,6 +84,9 @@ class Split(NamedTuple):
     can_avoid: Callable[[], bool]
     """Tells whether each text can be finished without demanding terminals, if some symbols of the split grammar derive
     nothing without them."""
+    can_witness: Callable[[], bool]
+    """Tells whether each text can be finished with texts of demanding terminals that are sure to meet what is demanded,
+    and adds these to the split grammar (see `witnesses`). To be called if they cannot be avoided."""
 
 
 class Later(NamedTuple):
@@ -91,6 +96,7 @@ class Later(NamedTuple):
     """By demanding terminal: its `inside`."""
     loose: set[int]
     covered: set[int]
+    sure: set[int]
 
 
 class UnseparableError(Exception):
@@ -119,7 +125,7 @@ class _Splitter:
         self.conditions = Conditions(regexes)
         self.new_nodes: dict[int, int] = {}
         self.later: dict[int, FoundLater] = {}  # by language of whose texts the parser finds out what must follow
-        self.found_later = Later({}, set(), set())
+        self.found_later = Later({}, set(), set(), set())
         self.contexts = self.read_contexts()  # by terminal: its languages, each with a condition
         self.skipped: int | None = None  # one ignored lexeme, if it may follow any place with a pending condition
         self.lexemes: dict[tuple[int, int], list[tuple[int, Symbols]]] = {}  # see `lexeme`
@@ -134,11 +140,12 @@ class _Splitter:
         self.top = 0  # the start symbol, if ignored text is part of the productions
         self.start = 0  # the symbol that is split
         self.unavoidable: set[int] = set()  # symbols for demanding terminals, without another terminal
+        self.joined: dict[tuple[int, int], int] = {}  # by key of `lexemes`: the symbol that `join_demanding` made
 
     def run(self, start: int) -> Split:
         self.simplify_conditions(start)
         if not self.contexts:
-            return Split(start, self.new_nodes, False, self.found_later, self.can_avoid)
+            return Split(start, self.new_nodes, False, self.found_later, self.can_avoid, self.can_witness)
         explicit = self.ignore_visibly(start)
         if explicit:
             start = self.top
@@ -152,7 +159,7 @@ class _Splitter:
             lhs, symbol, before, after = self.waiting.pop()
             self.expand(lhs, symbol, before, after)
         self.start = start
-        return Split(top, self.new_nodes, explicit, self.found_later, self.can_avoid)
+        return Split(top, self.new_nodes, explicit, self.found_later, self.can_avoid, self.can_witness)
 
     # ---- ignored text -------------------------------------------------------------------------------------------
 
@@ -333,7 +340,7 @@ class _Splitter:
                     symbol = self.like(terminal)
                     self.new_nodes[symbol] = lexemes
                     if language in self.later:
-                        if lexemes != language:
+                        if left != ANYTHING:
                             raise UnseparableError
                         later = self.later[language]
                         self.found_later.demanding[symbol] = self.regexes.char_class(later.inside)
@@ -341,16 +348,20 @@ class _Splitter:
                     if after != ANYTHING and self.skipped is not None:
                         result.append((ANYTHING, (symbol, self.skipped)))
         if later is not None:
-            self.join_demanding(terminal, later.loose, result)
+            self.join_demanding(key, later.loose, result)
         return result
 
-    def join_demanding(self, terminal: int, loose: int, ways: list[tuple[int, Symbols]]) -> None:
+    def join_demanding(self, key: tuple[int, int], loose: int, ways: list[tuple[int, Symbols]]) -> None:
         """Replace a terminal of whose texts the parser finds out what must follow, and another one after which anything
         may follow, by one symbol for both. So no production depends on the former alone. `loose` stands for all of
-        them."""
+        them. `key`: the terminal, and the condition before it."""
+        terminal, before = key
+        if before != ANYTHING:
+            texts = self.regexes.union([node for _, node in self.conditions.ways(before)])
+            loose = self.regexes.intersection([loose, texts])
         self.found_later.covered.update([symbols[0] for _, symbols in ways if symbols])
         self.found_later.covered.difference_update(self.found_later.demanding)
-        both = self.model.helper(self.model.names[terminal])
+        self.joined[key] = both = self.model.helper(self.model.names[terminal])
         joined = [way for way in ways if way[0] == ANYTHING and len(way[1]) == 1]
         for way in joined:
             ways.remove(way)
@@ -408,16 +419,53 @@ class _Splitter:
 
     def can_avoid(self) -> bool:
         """See `Split.can_avoid`."""
+        return self.avoids(None)
+
+    def can_witness(self) -> bool:
+        """See `Split.can_witness`."""
+        witnesses = Witnesses(
+            self.productions, self.start, self.nodes, self.contexts, self.later, self.conditions, self.regexes
+        )
+        if self.skipped is not None:
+            witnesses.skipped = list(self.terminals.ignored.values())
+        witnesses.specials = self.terminals.specials
+        try:
+            if not any(witnesses.find(n_terminals) and self.avoids(witnesses) for n_terminals in (1, 2)):
+                return False
+        except LimitError as error:
+            if error.limit:
+                raise
+            return False  # a bound of the search for a proof
+        for (terminal, before), both in self.joined.items():
+            node = witnesses.sure(terminal, before)
+            if not self.regexes.is_empty(node):
+                symbol = self.like(terminal)
+                self.new_nodes[symbol] = node
+                self.found_later.sure.add(symbol)
+                self.model.produce(both, (symbol,))
+        return True
+
+    def avoids(self, witnesses: Witnesses | None) -> bool:
+        """Tell whether each text can be finished without demanding terminals, or with witnesses for them."""
         unavoidable = self.unavoidable.union(self.found_later.demanding)
 
         def leaf(symbol: int, before: int, avoid: bool) -> Collection[int] | None:
+            strict = witnesses is not None and self.conditions.is_strict(before)
             if symbol in self.nodes:
-                ways = self.lexeme(symbol, before)
-                return {after for after, symbols in ways if not avoid or unavoidable.isdisjoint(symbols)}
-            return None if (symbol, before) in self.outs else self.outs_of(symbol, before)
+                ways = [] if strict else self.lexeme(symbol, before)
+                found = {after for after, symbols in ways if not avoid or unavoidable.isdisjoint(symbols)}
+                return found | witnesses.ways(symbol, before) if avoid and witnesses is not None else found
+            if (symbol, before) in self.outs or (strict and symbol not in self.terminals.specials):
+                return None
+            return self.outs_of(symbol, before)
 
-        accepting = {after for after in self.outs[self.start, ANYTHING] if self.conditions.definition(after)[0]}
-        return Avoidance(self.productions, self.outs, leaf).always(self.start, accepting)
+        def claims(symbol: int, before: int) -> Collection[int]:
+            return () if witnesses is None or symbol not in self.nodes else witnesses.claims(symbol, before)
+
+        def accepts(condition: int) -> bool:
+            return self.conditions.definition(condition)[0]
+
+        return Avoidance(self.productions, self.outs, leaf, claims).always(self.start, accepts)
 
     # ---- productions --------------------------------------------------------------------------------------------
 

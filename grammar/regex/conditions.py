@@ -40,7 +40,9 @@ class Conditions:
     def __init__(self, regexes: Regexes) -> None:
         self.regexes = regexes
         self.definitions: list[Definition] = []
-        self.numbers: dict[Definition, int] = {}
+        self.numbers: dict[tuple[Definition, bool], int] = {}
+        self.strict: set[int] = set()
+        """Conditions that demand more than any terminal, see `witnesses`. They keep numbers of their own."""
         self.intersections: dict[tuple[int, int], int] = {}
         self.reached: dict[int, dict[int, int]] = {}
         any_char = regexes.char_class(codepoints.ALL)
@@ -52,7 +54,10 @@ class Conditions:
             return number == ANYTHING, ((codepoints.ALL, ANYTHING),) if number == ANYTHING else ()
         return self.definitions[number - 2]
 
-    def make(self, end: bool, branches: Iterable[tuple[Ranges, int]]) -> int:
+    def is_strict(self, number: int) -> bool:
+        return number in self.strict
+
+    def make(self, end: bool, branches: Iterable[tuple[Ranges, int]], strict: bool = False) -> int:
         """Return the number of the condition with this definition; code points may come in any order."""
         pairs: dict[int, Ranges] = {}
         for ranges, after in branches:
@@ -62,7 +67,7 @@ class Conditions:
         for number in (NOTHING, ANYTHING):
             if definition == self.definition(number):
                 return number
-        number = self.numbers.get(definition, 0)
+        number = self.numbers.get((definition, strict), 0)
         if not number:
             if len(self.definitions) == MAX_CONDITIONS:
                 raise LimitError(
@@ -70,7 +75,9 @@ class Conditions:
                     "let terminals end in \\b or (?!...), so that one character decides"
                 )
             self.definitions.append(definition)
-            self.numbers[definition] = number = 1 + len(self.definitions)
+            self.numbers[definition, strict] = number = 1 + len(self.definitions)
+            if strict:
+                self.strict.add(number)
         return number
 
     def read(self, definitions: tuple[Definition, ...]) -> list[int]:
@@ -96,7 +103,8 @@ class Conditions:
                 for ranges, this in branches
                 for other, that in others
             ]
-            self.intersections[key] = known = self.make(end and other_end, [pair for pair in after if pair[0]])
+            strict = self.is_strict(left) or self.is_strict(right)
+            self.intersections[key] = known = self.make(end and other_end, [pair for pair in after if pair[0]], strict)
         return known
 
     def ways(self, number: int) -> list[tuple[int, int]]:

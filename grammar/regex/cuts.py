@@ -101,7 +101,14 @@ class FoundLater:
     """Texts of which the parser finds out what must follow them, for a grammar that knows what can follow at all."""
 
     def __init__(
-        self, builder: _Builder, start: int, loose: int, inside: Ranges, outside: list[Ranges], unclassed: Ranges
+        self,
+        builder: _Builder,
+        start: int,
+        loose: int,
+        inside: Ranges,
+        outside: list[Ranges],
+        cells: list[Ranges],
+        unclassed: Ranges,
     ) -> None:
         self.builder = builder
         self.start = start
@@ -111,11 +118,25 @@ class FoundLater:
         """Code points at which a lookahead can read on."""
         self.outside = outside
         """Cells of the others, each of which decides at once."""
+        self.cells = cells
+        """Sets of code points that no lookahead of the terminal distinguishes."""
         self.unclassed = unclassed
         """The cell that is in no class of the lookaheads. They do not distinguish it from the end of the text."""
 
     def node(self, question: int, cells: list[Ranges]) -> int:
         return self.builder.question(self.start, [representative(cell) for cell in cells], (), question)
+
+    def settled_texts(self) -> int:
+        """Return the language of the texts that demand something, but that the end of the text or any cell of `outside`
+        may follow."""
+        return self.node(self.builder.regexes.OUTSIDE, self.outside)
+
+    def before(self, text: str) -> int:
+        """Return the language of the texts that demand something, but not if they come before this text."""
+        return self.builder.question(self.start, [ord(char) for char in text], (), self.builder.regexes.BEFORE)
+
+    def cell_of(self, code: int) -> Ranges:
+        return next(cell for cell in self.cells if codepoints.contains(cell, code))
 
     def settled(self, cells: list[Ranges]) -> int | None:
         """Return the language of the terminal if only the end of the text and these cells of `outside` can follow; None
@@ -201,10 +222,10 @@ def _found_by_the_parser(
     inside = codepoints.normalize([pair for ranges in classes for pair in ranges])
     outside = [cell for cell in cells if not codepoints.contains(inside, cell[0][0])]
     loose = lower(_without_lookaheads(node), regexes)
-    later = FoundLater(builder, start, loose, inside, outside, unclassed)
+    later = FoundLater(builder, start, loose, inside, outside, cells, unclassed)
     undecided = later.node(regexes.OPEN, outside)
     decided = later.node(regexes.DECIDED, outside)
-    settled = later.node(regexes.OUTSIDE, outside)
+    settled = later.settled_texts()
     if not inside or regexes.is_nullable(loose) or (regexes.is_empty(decided) and regexes.is_empty(settled)):
         return []
     ranges = codepoints.complement(inside)

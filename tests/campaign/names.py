@@ -118,7 +118,8 @@ def make_name(rng: Random, words: list[str]) -> str:
     end = rng.choice([r"\b", r"\b", r"\b", "", r"(?!\w)", "$", "(?=[ ,])", "(?!b)"])
     ahead = f"(?!(?:{alternatives}){end})"
     behind = f"(?<!{rng.choice(words)})"
-    listed = f"(?! ?(?:{alternatives}){end})"
+    blank = rng.choice([" ?", " ?", " ", " ", "  ", "[ ,]", ",? "])
+    listed = f"(?!{blank}(?:{alternatives}){end})"
     after = rng.choice([f"(?!{rng.choice(words)}{end})", listed, rf"(?!\w){listed}", r"(?!\w)", r"\b"])
     roll = rng.randrange(9)
     if roll in (0, 8):
@@ -154,7 +155,16 @@ def make_rules(rng: Random) -> tuple[Rules, list[str]]:
         {"start": [[name, "x", other]], "x": [[], [name, "x"], [","]]},
         {"start": [["x", "x"]], "x": [[name], [other, "x"], ["x", name]]},
     ]
-    symbols = [name, name, other, ",", "x"]
+    separator = rng.choice([" ", " ", " ", "  ", ", ", " +", " ?", f" {keyword} "])
+    second = rng.choice([name, name, other])
+    shapes += [
+        {"start": [[name, separator, second]]},
+        {"start": [["x", second]], "x": [[], ["x", name, separator]]},
+        {"start": [[name, "x"]], "x": [[separator, name], ["x", separator, name]]},
+        {"start": [["x", separator, second]], "x": [[name], ["x", separator, name]]},
+        {"start": [[name, "x"], [name, ",", "x"]], "x": [[separator, second], [separator, keyword, separator]]},
+    ]
+    symbols = [name, name, other, ",", separator, "x"]
     for _ in range(2):
         made = [
             [[rng.choice(symbols) for _ in range(rng.randint(0, 3))] for _ in range(rng.randint(1, 3))] for _ in "sx"

@@ -77,6 +77,18 @@ CASES = [
         "ab =",
     ),
     ({"start": [["x", " ", "start"], ["x"]], "x": [["a", "=", "[ab](?! b)"]]}, [], "ab ="),
+    # More text must follow such a name, and all of it begins with what the lookahead reads on at.
+    ({"start": [["[ab]+(?! b\\b)", " ", "[ab]+(?! b\\b)"]]}, [], "ab "),
+    ({"start": [["x", "[ab]+(?! (?:ab|b)\\b)"]], "x": [[], ["x", "[ab]+(?! (?:ab|b)\\b)", " "]]}, [], "ab "),
+    ({"start": [["[ab]+(?! (?:a|b)\\b)", " ", "start"], ["[ab]", " ", "[ab]+"]]}, [], "ab "),
+    ({"start": [["x", "x"], ["x", "x", "x"]], "x": [["[ab]+(?! ?a)"]]}, [" "], "ab "),
+    ({"start": [["[ab]+(?!  b)", "  ", "x"]], "x": [["[ab]", ",", "start"], ["[ab]+"]]}, [], "ab ,"),
+    ({"start": [["[ab]+(?! ?(?:a|bb))", " ", "x", "start"], ["b"]], "x": [["ba?", ","], ["a", ","]]}, [], "ab ,"),
+    ({"start": [["(?!ab\\b)[ab]+(?! ab\\b)", "x"]], "x": [[" ", "abb?", ","], [" ", "ba", " "]]}, [], "ab ,"),
+    ({"start": [["[ab]+(?=[ ,](?:a|b,))", "x", "start"], ["a"]], "x": [[" "], [","], [" ", "b"]]}, [], "ab ,"),
+    # In one production all that may follow is excluded, so another one counts.
+    ({"start": [["[ab]+(?! (?:a|b)\\b)", " ", "b"], ["[ab]+(?! (?:a|b)\\b)", " ", "bb"]]}, [], "ab "),
+    ({"start": [["x", " ", "b"], ["x", " ", "ab"]], "x": [["[ab](?! b)"], ["x", ",", "[ab](?! b)"]]}, [], "ab ,"),
 ]
 
 
@@ -382,6 +394,40 @@ def test_a_thousand_words_after_names_and_a_written_blank():
     no_dead_ends(grammar, "as x", 4)
 
 
+@pytest.mark.parametrize(
+    ("rules", "blank", "text"),
+    [
+        ('start: NAME (" " NAME)+', " ", "{} {} z"),
+        ('start: (NAME " ")* NAME', " ", "{} {}"),
+        ('start: NAME " " NAME', " ", "{} {}"),
+        ('start: NAME " " NAME "," NAME', " ", "{} {},z"),
+        ('start: NAME "=" NAME " " NAME', "[= ]", "{}={} z"),
+        ('start: NAME " " NAME', " ?", "{} {}"),
+        ('start: NAME ("  " NAME)+', "  ", "{}  {}"),
+        ("start: NAME (WS NAME)+\nWS: / +/", " ", "{} {}  as"),
+        ('start: NAME (" " (KW | NAME))+\nKW: /x?(?:as|order)\\b/', " ", "{} {}"),
+        ('start: NAME NAME\n%ignore " "', " ", "{} {}"),
+        ("start: NAME+\n%ignore / +/", " ", "{} {}"),
+    ],
+)
+def test_a_thousand_words_after_names_that_must_be_followed(rules, blank, text):
+    """Some text that meets the demand can always follow, such as one that begins no word."""
+    rng = random.Random(8)
+    words = {"as", "order"}
+    while len(words) < 1000:
+        words.add("".join(rng.choices("aeinorst", k=rng.randint(3, 8))))
+
+    def grammar_of(words: list[str]) -> Grammar:
+        return Grammar.from_lark(f"{rules}\nNAME: /[a-z]+(?!{blank}(?:{'|'.join(words)})\\b)/")
+
+    grammar = grammar_of(sorted(words))
+    assert grammar.engine.stats()["symbols"] == grammar_of(["as"]).engine.stats()["symbols"] < 40
+    for word in [*rng.sample(sorted(words), 50), "as"]:
+        for second, expected in ((word, False), (f"{word}z", True), (f"z{word}", True)):
+            assert we_accept(grammar, text.format(word, second)) == expected, (word, second)
+    no_dead_ends(grammar, "as z,=", 3)
+
+
 NAMES = [
     r"(?!(?:ab|aba|b)\b)[ab]+",
     r"(?!(?:ab|ba))[ab]+",
@@ -415,6 +461,25 @@ def test_budgets_beside_demands_found_by_the_parser(name):
                     allowed = mask[:84].nonzero()[0].tolist()
                     if allowed:
                         assert matcher.accept(rng.choice(allowed))
+
+
+@pytest.mark.parametrize("rules", ["n / / n", "n (/ / n)+", "(n / /)* n", "n / / n /,/ n", "n / / (n | k) /,/? n"])
+@pytest.mark.parametrize("name", [r"[ab]+(?! (?:ab|b)\b)", r"[ab]+(?! ?(?:ab|bb)\b)", r"(?!ba\b)[ab]{1,3}(?! b)"])
+def test_masks_of_names_that_must_be_followed(rules, name):
+    """A mask has the tokens that `accept` takes, and there is no dead end."""
+    tokens = Vocabulary.from_tokens([*strings_of("ab ,", 3), b"</s>"], eos_token_id=84)
+    grammar = Grammar.from_lark(f"start: {rules}\nn: /{name}/\nk: /b?a/")
+    rng = random.Random(rules)
+    for _ in range(6):
+        matcher = Matcher(grammar, tokens)
+        for _ in range(6):
+            mask = matcher.mask()
+            assert mask.any(), matcher.tokens
+            assert [matcher.fork().accept(token) for token in range(84)] == mask[:84].tolist(), matcher.tokens
+            allowed = mask[:84].nonzero()[0].tolist()
+            if not allowed:
+                break
+            assert matcher.accept(rng.choice(allowed))
 
 
 def strings_of(alphabet: str, longest: int) -> list[bytes]:
@@ -458,6 +523,21 @@ def test_captures_beside_demands_found_by_the_parser(name):
         matcher = Matcher(grammar, BYTES)
         assert all(matcher.accept(byte) for byte in text.encode()), text
         assert matcher.captures() == [("n", part.encode()) for part in text.split(",")], text
+    assert accepted > 20
+
+
+def test_captures_of_names_that_must_be_followed():
+    name = r"[ab]+(?! (?:ab|b)\b)"
+    grammar = Grammar.from_lark(f"start: n (/ / n)+\nn[capture]: /{name}/")
+    definition = Definition({"start": [["x", " ", name]], "x": [[name], ["x", " ", name]]}, [])
+    accepted = 0
+    for text in strings("ab ", 7):
+        if not definition.accepts(text):
+            continue
+        accepted += 1
+        matcher = Matcher(grammar, BYTES)
+        assert all(matcher.accept(byte) for byte in text.encode()), text
+        assert matcher.captures() == [("n", part.encode()) for part in text.split(" ")], text
     assert accepted > 20
 
 
