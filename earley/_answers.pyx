@@ -157,6 +157,7 @@ cdef class Answers:
         """Return whether the current visit has been here before, and note that it is here now."""
         cdef uint64_t key = (<uint64_t> continuation << 32) | places
         cdef size_t i
+        spend_steps(self.regexes.meter, 4)
         for i in range(self.visit_start, self.n_visits):
             if self.visits[i] == key:
                 return True

@@ -71,8 +71,9 @@ class Engine:
         lexeme, the grammar must always lead to a sentence (`grammar/model/commits` decides that).
         """
 
-    def add_followed(self, name: str, node: int, follow: Callable[[bytes], int], kind: int = 0) -> int:
-        """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol `follow(text)`.
+    def add_followed(self, name: str, node: int, follow: Callable[..., int], *arguments: Any, kind: int = 0) -> int:
+        """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol
+        `follow(*arguments, text)`.
 
         In a production it is the first of two symbols. The second one is used where the text is not known, so it must
         derive at least what `follow` gives for each text. Masks are made with it, and then the tokens in which the text
@@ -107,15 +108,17 @@ class Engine:
     def add_lazy(
         self,
         name: str,
-        expand: Callable[[], Iterable[Iterable[int]]],
-        *,
+        expand: Callable[..., Iterable[Iterable[int]]],
+        *arguments: Any,
         nullable: bool = False,
         witness: Iterable[int] | None = None,
         size: int = 0,
     ) -> int:
-        """Add a nonterminal whose productions `expand()` makes when the parser first predicts it.
+        """Add a nonterminal whose productions `expand(*arguments)` makes when the parser first predicts it.
 
-        `expand` returns right-hand sides, of symbols that exist or of terminals and lazy symbols that it adds.
+        `expand` returns right-hand sides, of symbols that exist or of terminals and lazy symbols that it adds. Texts
+        may add very many symbols, and a garbage collection visits what each of them holds: for the method of an object
+        pass the function, and the object as an argument.
         `nullable` says whether the symbol derives the empty string. Alternatives with unproductive symbols are dropped.
         `witness`: symbols that all derive a string exactly if this one does, if they are known without its productions.
         `size`: bytes that `expand` holds, beyond the few hundred that each symbol counts for.
@@ -179,7 +182,7 @@ class Engine:
     def is_productive(self, symbol: int) -> bool:
         """Return whether the symbol derives a string. Expands lazy symbols only as far as this needs."""
 
-    def work_out(self, symbol: int) -> list[tuple[int, ...]]:
+    def work_out(self, symbol: int) -> tuple[tuple[int, ...], ...]:
         """Make the productions of a lazy symbol now, and return them. The grammar must not be finished."""
 
     def add_production(self, lhs: int, rhs: Sequence[int]) -> None:

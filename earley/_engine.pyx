@@ -120,8 +120,9 @@ cdef class Engine:
         self.rules.has_commits = True
         self.rules.n_commits += 1
 
-    def add_followed(self, str name not None, node, follow, kind=0) -> int:
-        """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol `follow(text)`.
+    def add_followed(self, str name not None, node, follow, *arguments, kind=0) -> int:
+        """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol
+        `follow(*arguments, text)`.
 
         In a production it is the first of two symbols. The second one is used where the text is not known, so it must
         derive at least what `follow` gives for each text. Masks are made with it, and then the tokens in which the text
@@ -132,7 +133,7 @@ cdef class Engine:
             raise ValueError(f"a kind of followed terminals must be from 0 to {MAX_KINDS - 1}, not {kind}")
         symbol = self.add_terminal(name, node)
         self.rules.symbols[<uint32_t> symbol].followed = 1 + kind
-        self.rules.followers[symbol] = follow
+        self.rules.followers[symbol] = follow, *arguments
         self.rules.has_followed = True
         return symbol
 
@@ -179,15 +180,17 @@ cdef class Engine:
         self.open_for_changes()
         return self.rules.add_symbol(name, S_NONTERMINAL)
 
-    def add_lazy(self, str name not None, expand, *, nullable=False, witness=None, size=0) -> int:
-        """Add a nonterminal whose productions `expand()` makes when the parser first predicts it.
+    def add_lazy(self, str name not None, expand, *arguments, nullable=False, witness=None, size=0) -> int:
+        """Add a nonterminal whose productions `expand(*arguments)` makes when the parser first predicts it.
 
-        `expand` returns right-hand sides, of symbols that exist or of terminals and lazy symbols that it adds.
+        `expand` returns right-hand sides, of symbols that exist or of terminals and lazy symbols that it adds. Texts may
+        add very many symbols, and a garbage collection visits what each of them holds: for the method of an object pass
+        the function, and the object as an argument.
         `nullable` says whether the symbol derives the empty string. Alternatives with unproductive symbols are dropped.
         `witness`: symbols that all derive a string exactly if this one does, if they are known without its productions.
         `size`: bytes that `expand` holds, beyond the few hundred that each symbol counts for.
         """
-        return self.rules.add_lazy(name, nullable, expand, witness, size)
+        return self.rules.add_lazy(name, nullable, (expand, *arguments), witness, size)
 
     def add_capture(self, symbol, name, *, end_name=None, body=None, end=None, bint inside=True) -> None:
         """Let `Matcher.captures` report texts of the nonterminal as `name`, if that is not None.
@@ -234,7 +237,7 @@ cdef class Engine:
         """Return whether the symbol derives a string. Expands lazy symbols only as far as this needs."""
         return self.rules.is_productive(symbol)
 
-    def work_out(self, symbol) -> list[tuple[int, ...]]:
+    def work_out(self, symbol) -> tuple[tuple[int, ...], ...]:
         """Make the productions of a lazy symbol now, and return them. The grammar must not be finished."""
         self.open_for_changes()
         return self.rules.alternatives(symbol)

@@ -63,7 +63,8 @@ cdef int forget_but(Engine engine, size_t keep) except -1:
         marks = Collection(engine)
         for chart in charts:
             chart.mark_learned(marks.states, marks.skeletons, marks.shapes)
-        marks.spread(engine)
+        with nogil:
+            marks.spread(engine)
         if keep <= 1 or has_room(engine, marks, charts):
             break
         keep = RECENT if keep > RECENT else 1
@@ -152,7 +153,7 @@ cdef class Collection:
             self.shapes[i] = 1
         self.states[DEAD_STATE] = 1
 
-    cdef int spread(self, Engine engine) except -1:
+    cdef int spread(self, Engine engine) except -1 nogil:
         """Mark the things to which marked things refer."""
         cdef size_t i, k
         engine.skeletons.mark(self.skeletons, self.shapes)

@@ -25,6 +25,7 @@ cdef struct Symbol:
     uint8_t followed    # terminal: if its text decides what may follow, 1 and its kind, see `Engine.add_followed`; else 0
     uint8_t role        # terminal: see above
     uint8_t commits     # terminal: where it has matched, nothing else has, see `Engine.set_commit`
+    uint8_t proof       # lazy: whether it derives a string, as far as that is known
     uint32_t node       # terminal: its regex node
     uint32_t inside     # DEMANDING: the node `inside` of `Engine.add_demanding`, and anything after it; else NONE
     uint32_t barrier    # terminal that commits: the texts that do not begin with one of its texts; else NONE
@@ -48,16 +49,18 @@ cdef class Rules:
     cdef Words ignored              # ignored terminals, ascending
     cdef readonly list names        # of the symbols
     cdef size_t held_bytes          # what the functions of lazy symbols hold, as far as the front end has told it
-    cdef dict expansions            # lazy symbol -> callable that makes its productions
-    cdef dict witnesses             # lazy symbol -> [sequence of symbols]: it derives a string exactly if all of them do
-    cdef dict productive            # lazy symbol -> whether it derives a string; missing: not known
+    # Of each symbol, as far as it is lazy: a function that makes its productions, and the arguments of the function; or the
+    # productions, once they are made. And symbols: it derives a string exactly if all of them do. (Tuples of numbers and
+    # of such tuples: the garbage collector does not visit them.)
+    cdef list expansions
+    cdef list witnesses
     cdef bint has_followed
     cdef bint has_demanding
     cdef bint has_commits
     cdef uint32_t n_commits         # terminals that commit
     cdef uint32_t all_barriers      # the intersection of all their barriers
     cdef uint32_t uncommitted       # the texts in which no terminal that commits matches anywhere, if there is one
-    cdef dict followers             # followed terminal -> callable that returns the symbol after a text
+    cdef dict followers             # followed terminal -> function that returns the symbol after a text, first arguments
     cdef dict follow_dots           # (followed terminal, text) -> dotted rule "-> . symbol"
     cdef uint32_t n_expanding       # 1 while productions of a lazy symbol are made
     cdef Meter meter                # the engine's

@@ -19,6 +19,7 @@ from earleymask.trie._memory cimport malloc
 
 import gc
 
+from earleymask.earley._large import free as free_in_pieces
 from earleymask.earley._meter import collecting
 from earleymask.earley.errors import LimitError, too_deep
 from earleymask.trie.errors import shortened
@@ -27,6 +28,11 @@ cdef enum:
     # Estimates, with what the front end keeps of them:
     SYMBOL_BYTES = 500
     PRODUCTION_BYTES = 100
+    MANY = 1 << 12              # alternatives from which on they are freed in pieces
+    # Whether a lazy symbol derives a string:
+    NOT_KNOWN = 0
+    SOMETHING = 1
+    NOTHING = 2
 
 MAX_LAZY_PROOF = 10_000     # lazy symbols that may be expanded to prove one productive; beyond this the call fails
 
@@ -36,9 +42,8 @@ cdef class Rules:
 
     def __cinit__(self):
         self.names = []
-        self.expansions = {}
-        self.witnesses = {}
-        self.productive = {}
+        self.expansions = []
+        self.witnesses = []
         self.followers = {}
         self.follow_dots = {}
         self.start = NONE
@@ -60,9 +65,11 @@ cdef class Rules:
                              "grammar again, or give it limits=Limits(symbols=...)", limit="symbols")
         take_here(SYMBOL_BYTES)
         reserve(<void**> &self.symbols, &self.symbols_capacity, symbol + 1, sizeof(Symbol))
-        self.symbols[symbol] = Symbol(kind, nullable, ignored, False, PLAIN, False, node, NONE, NONE, NONE, NONE)
+        self.symbols[symbol] = Symbol(kind, nullable, ignored, False, PLAIN, False, NOT_KNOWN, node, NONE, NONE, NONE, NONE)
         self.n_symbols += 1
         self.names.append(name)
+        self.expansions.append(None)
+        self.witnesses.append(None)
         if ignored:
             words_push(&self.ignored, symbol)
         return symbol
@@ -71,16 +78,17 @@ cdef class Rules:
         return (self.held_bytes + self.n_symbols * <size_t> SYMBOL_BYTES + self.n_productions * sizeof(Production)
                 + self.dots.n * sizeof(uint32_t))
 
-    def add_lazy(self, str name, bint nullable, expand, witness, size_t size) -> int:
+    def add_lazy(self, str name, bint nullable, tuple expand, witness, size_t size) -> int:
+        tick()                                              # so does every loop that adds symbols
         take_here(size)
         symbol = self.add_symbol(name, S_LAZY, nullable)
         self.held_bytes += size
         self.expansions[symbol] = expand
         if witness is not None:
             if witness:
-                self.witnesses[symbol] = [tuple(witness)]
+                self.witnesses[symbol] = tuple(witness)
             else:
-                self.productive[symbol] = True
+                self.symbols[symbol].proof = SOMETHING
         return symbol
 
     cdef uint32_t add_production(self, lhs, rhs) except? 0xFFFFFFFF:
@@ -126,7 +134,8 @@ cdef class Rules:
         if dot is None:
             around = self.begin()
             try:
-                symbol = self.checked(self.followers[terminal](text))
+                follow = <tuple> self.followers[terminal]
+                symbol = self.checked(follow[0](*follow[1:], text))
                 if not self.is_productive(symbol):
                     # Masks assume that something can follow every text of the terminal, so one allowed this text. A
                     # front end must make sure that the assumption holds.
@@ -270,14 +279,13 @@ cdef class Rules:
         cdef tuple rhs
         cdef size_t n_dots
         cdef uint32_t n_productions
-        for rhs in self.alternatives(symbol):
+        cdef tuple made = self.alternatives(symbol)
+        for rhs in made:
             tick()
             nullable = True
             for item in rhs:
-                if self.symbols[self.checked(item)].kind == S_LAZY:
-                    known = self.productive.get(item)
-                    if not (self.is_productive(item) if known is None else known):
-                        break
+                if self.symbols[self.checked(item)].kind == S_LAZY and not self.is_productive(item):
+                    break
                 nullable = nullable and self.symbols[<uint32_t> item].nullable
             else:
                 if nullable and not self.symbols[<uint32_t> symbol].nullable:
@@ -295,55 +303,74 @@ cdef class Rules:
             self.symbols[<uint32_t> symbol].first = self.symbols[<uint32_t> symbol].last = NONE
             self.dots.n, self.n_productions = n_dots, n_productions
             raise
-        del self.expansions[symbol]
+        self.expansions[symbol] = self.witnesses[symbol] = None
+        if len(made) > MANY:
+            large = [made, productive]
+            made = productive = rhs = None
+            free_in_pieces(large)
 
-    def alternatives(self, symbol) -> list:
+    def alternatives(self, symbol) -> tuple:
         """Return the right-hand sides of a lazy symbol; they are made once."""
-        made = self.expansions[symbol]
-        if callable(made):
-            made = [tuple(rhs) for rhs in made()]
-            self.expansions[symbol] = made
+        cdef tuple made = self.expansions[self.checked(symbol)]
+        cdef list found
+        cdef Py_ssize_t i
+        if made is None:
+            raise ValueError(f"{self.names[symbol]!r} is not lazy")
+        if made and type(made[0]) is not tuple:
+            found = list(made[0](*made[1:]))
+            for i in range(len(found)):         # one by one: what each tuple replaces is freed
+                found[i] = tuple(found[i])
+                tick()
+            made = self.expansions[symbol] = tuple(found)
         return made
 
-    def ways(self, symbol) -> list:
+    def ways(self, symbol) -> tuple:
         """Return sequences of symbols; the symbol derives a string exactly if one of them does."""
-        witness = self.witnesses.get(symbol)
-        return self.alternatives(symbol) if witness is None else witness
+        witness = self.witnesses[symbol]
+        return self.alternatives(symbol) if witness is None else (witness,)
 
     def is_productive(self, symbol) -> bool:
         """Return whether the symbol derives a string. Symbols that are not lazy always do: front ends remove the
         others."""
-        if self.symbols[self.checked(symbol)].kind != S_LAZY:
+        cdef uint32_t i = self.checked(symbol)
+        if self.symbols[i].kind != S_LAZY:
             return True
-        known = self.productive.get(symbol)
-        if known is None:
-            ways = self.witnesses.get(symbol)
-            if ways is not None and self.is_proved(ways[0]):
-                self.productive[symbol] = True
+        if self.symbols[i].proof == NOT_KNOWN:
+            witness = self.witnesses[i]
+            if witness is not None and self.is_proved(witness):
+                self.symbols[i].proof = SOMETHING
             else:
-                self.prove(symbol)
-            known = self.productive[symbol]
-        return known
+                made = []
+                try:
+                    self.prove(symbol, made)
+                finally:
+                    if sum([len(one) for one in made]) > MANY:
+                        free_in_pieces(made)
+        return self.symbols[i].proof == SOMETHING
 
-    def prove(self, goal) -> None:
+    def prove(self, goal, list made) -> None:
         """Find out whether `goal` derives a string, expanding as few lazy symbols as possible.
 
         The symbols found first and those found last are expanded in turns. The former find short strings if there are
         infinitely many symbols, the latter find long strings if there are many ways to them (a permutation has 2**n). A
-        symbol is examined when it is expanded, and again whenever a symbol that it waits for has been proved.
+        symbol is examined when it is expanded, and again whenever a symbol that it waits for has been proved. `made` gets
+        what is large and of no use afterwards.
         """
+        cdef uint32_t i
         reached = [goal]
         expanded = set()
         newest = [goal]
         waiting_for = {goal: []}                # lazy symbol -> expanded symbols whose alternatives mention it
+        made += reached, newest, waiting_for
         n_expanded = 0
         n_first = 0                             # all symbols in `reached` before this one are expanded
-        while goal not in self.productive:
+        while self.symbols[self.checked(goal)].proof == NOT_KNOWN:
             while newest and newest[len(newest) - 1] in expanded:
                 newest.pop()
             if n_expanded == len(reached):
-                for symbol in reached:          # all are expanded and nothing more can be proved: these derive nothing
-                    self.productive.setdefault(symbol, False)
+                for i in reached:               # all are expanded and nothing more can be proved: these derive nothing
+                    if self.symbols[i].proof == NOT_KNOWN:
+                        self.symbols[i].proof = NOTHING
                 return
             if exceeds(n_expanded + 1, MAX_LAZY_PROOF):
                 raise LimitError(f"{shortened(self.names[goal])!r}: more than {MAX_LAZY_PROOF} lazy symbols expanded to find one string")
@@ -363,7 +390,7 @@ cdef class Rules:
                     if self.symbols[self.checked(item)].kind == S_LAZY:
                         if item not in waiting_for:
                             waiting_for[item] = []
-                            if item not in self.productive:
+                            if self.symbols[<uint32_t> item].proof == NOT_KNOWN:
                                 reached.append(item)
                                 if deep:
                                     newest.append(item)
@@ -371,11 +398,11 @@ cdef class Rules:
             agenda = [symbol]
             while agenda:
                 symbol = agenda.pop()
-                if symbol in self.productive:
+                if self.symbols[<uint32_t> symbol].proof != NOT_KNOWN:
                     continue
                 for rhs in self.ways(symbol):
                     if self.is_proved(rhs):
-                        self.productive[symbol] = True
+                        self.symbols[<uint32_t> symbol].proof = SOMETHING
                         agenda += waiting_for[symbol]
                         break
 
@@ -383,6 +410,6 @@ cdef class Rules:
         """Return whether every symbol of a right-hand side is known to derive a string."""
         tick()
         for item in rhs:
-            if self.symbols[<uint32_t> item].kind == S_LAZY and not self.productive.get(item, False):
+            if self.symbols[<uint32_t> item].kind == S_LAZY and self.symbols[<uint32_t> item].proof != SOMETHING:
                 return False
         return True

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from traceback import clear_frames
-from typing import TYPE_CHECKING
+from inspect import CO_OPTIMIZED
+from traceback import walk_tb
+from typing import TYPE_CHECKING, Any
 
 from ..trie.errors import EarleymaskError
 from ._large import free
@@ -41,15 +42,16 @@ def free_loaded(block: Loading, error: BaseException | None, before: BaseExcepti
     handled before the block."""
     left = block.left_ns()
     if error is not None:
-        forget_locals(error, before)
+        forget_locals(error, before, block.kept)
         if not isinstance(error, EarleymaskError):
             left = min(left, INTERRUPTED_NS)
     free(block.kept, block.circular, left)
 
 
-def forget_locals(error: BaseException, before: BaseException | None) -> None:
-    """Clear the variables of the calls that an error, or one that led to it, has ended. Otherwise they would keep all
-    that was loaded until the error is discarded, and free it at once. `before`: what was being handled before."""
+def forget_locals(error: BaseException, before: BaseException | None, kept: list[Any]) -> None:
+    """Clear the variables of the calls that an error, or one that led to it, has ended, and append what they had to
+    `kept`. Otherwise they would keep all that was loaded until the error is discarded, and free it at once. `before`:
+    what was being handled before."""
     stack: list[BaseException | None] = [error]
     met = {None, before}
     while stack:
@@ -57,5 +59,14 @@ def forget_locals(error: BaseException, before: BaseException | None) -> None:
         if one not in met:
             met.add(one)
             assert one is not None
-            clear_frames(one.__traceback__)
+            for frame, _ in walk_tb(one.__traceback__):
+                variables = frame.f_locals if frame.f_code.co_flags & CO_OPTIMIZED else {}  # else those of a module
+                known = list(variables.values())
+                try:
+                    frame.clear()
+                except RuntimeError:  # it still runs
+                    continue
+                kept += known
+                if isinstance(variables, dict):  # a copy, which the frame keeps
+                    variables.clear()
             stack += [one.__cause__, one.__context__]

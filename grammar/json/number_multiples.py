@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from ...earley._meter import tick
 from ...earley.errors import LimitError
 from ..kept import kept_by_weight
 from ..regex.ast import And, Automaton, Chars, Node, Union
@@ -170,6 +171,7 @@ def _divisible(modulus: int, stripped: bool) -> Node:
     exponent = 2 * modulus if stripped else modulus
     states = []
     for state in range(exponent):
+        tick()
         remainder = state % modulus
         accepts = state == 0 if not stripped else state < modulus
         targets: dict[int, list[int]] = {}
@@ -226,15 +228,13 @@ def _divisible_padded(modulus: int, length: int) -> Node:
     that length."""
     alive = [[remainder == 0 for remainder in range(modulus)]]  # by number of digits to come: may the text still end?
     while len(alive) <= length:
-        last = alive[-1]
-        alive.append(
-            [any(last[(remainder * 10 + digit) % modulus] for digit in range(10)) for remainder in range(modulus)]
-        )
+        alive.append([_leads(alive[-1], remainder) for remainder in range(modulus)])
     alive.reverse()  # now by number of digits read
     order = [(0, 0)]  # states: digits read, their remainder
     numbers = {(0, 0): 0}
     leaving: list[list[tuple[Chars, int]]] = []
     for n, remainder in order:  # grows while it is read
+        tick()
         targets: dict[int, list[int]] = {}
         for digit in range(10):
             if digit == 0 and n in (0, length):  # leading and trailing zeros
@@ -253,12 +253,20 @@ def _divisible_padded(modulus: int, length: int) -> Node:
     exponent = len(order)
     states = []
     for (n, remainder), edges in zip(order, leaving, strict=True):
+        tick()
         if n and remainder * 10 ** (length - n) % modulus == 0:
             states.append((True, (*edges, (E_CHAR, exponent))))
         else:
             states.append((False, tuple(edges)))
     states.append((True, ((_REST_CHAR, exponent),)))
     return Automaton(tuple(states))
+
+
+def _leads(alive: list[bool], remainder: int) -> bool:
+    """Whether some digit leads from a remainder to one that is alive."""
+    tick()
+    modulus = len(alive)
+    return any(alive[(remainder * 10 + digit) % modulus] for digit in range(10))
 
 
 _REST_CHAR = Chars(((43, 43), (45, 45), (48, 57)))

@@ -129,7 +129,10 @@ class ArrayRules:
             is_done = is_done or self.is_endless
             symbol = self.known[state] = self.loader.engine.add_lazy(
                 "items",
-                partial(self.expand, self.productions, state),
+                ArrayRules.expand,
+                self,
+                ArrayRules.productions,
+                state,
                 witness=() if is_done else self.witness(state),
                 size=STATE_BYTES + 50 * len(state.used),
             )
@@ -170,7 +173,7 @@ class ArrayRules:
         """Return the productions that one of the functions below makes for a symbol."""
         try:
             tick()
-            return work(*given)
+            return work(self, *given)
         except LimitError as error:
             raise self.loader.algebra.located(error, self.origin) from None
 
@@ -195,8 +198,8 @@ class ArrayRules:
         item = shape.item(count)
         for value, then in self.claims(item, count, claimed):
             if shape.unique and used != REPEATED:
-                make = partial(self.expand, self.different, item, value, State(after, then, used))
-                found.append([*comma, loader.engine.add_lazy("item", make)])
+                made = ArrayRules.different, item, value, State(after, then, used)
+                found.append([*comma, loader.engine.add_lazy("item", ArrayRules.expand, self, *made)])
                 continue
             symbol = loader.value(value)
             if symbol is not None:
@@ -244,7 +247,7 @@ class ArrayRules:
             symbol = self.loader.value(term)
             return [] if symbol is None else [[symbol, self.symbol(after)]]
         rest = self.symbol(State(after.length, after.claimed, NONE_USED))
-        follow = partial(self.behind, after=after)
+        follow = partial(self.behind, after)
         symbol = self.loader.followed_item(term, after.used, follow, rest, self.origin)
         return [] if symbol is None else [[symbol]]
 
@@ -258,8 +261,8 @@ class ArrayRules:
                 then = self.with_value((value,), after)
                 if then is not None:
                     found.append([loader.word(word), self.symbol(then)])
-        for symbol in loader.followed_scalars(values, used, lambda value: self.behind(value, after)):
-            found.append([loader.engine.add_lazy("item", partial(_pair, symbol, rest))])
+        for symbol in loader.followed_scalars(values, used, ArrayRules.behind, self, after):
+            found.append([loader.engine.add_lazy("item", _pair, symbol, rest)])
         return found
 
     def repeating(self, claimed: int, values: Values, after: State) -> list[list[int]]:
@@ -277,9 +280,7 @@ class ArrayRules:
         found += self.any_scalar(values, after, NONE_USED, repeated)
         structured = algebra.intersection(claimed, algebra.meaning(STRUCTURED))
         if values.arrays or values.objects:
-            symbol = loader.followed_item(
-                structured, NONE_USED, partial(self.behind, after=after), repeated, self.origin
-            )
+            symbol = loader.followed_item(structured, NONE_USED, partial(self.behind, after), repeated, self.origin)
             if symbol is not None:
                 found.append([symbol])
         return found
@@ -296,7 +297,7 @@ class ArrayRules:
         scalars = listed_scalars(self.loader.algebra.values(item))
         return scalars is not None and len({canonical(value) for value in scalars + others} - after.used) < due
 
-    def behind(self, value: object, after: State) -> int:
+    def behind(self, after: State, value: object) -> int:
         then = self.with_value(value, after)
         assert then is not None  # the terminal does not match it
         return self.symbol(then)

@@ -9,11 +9,11 @@ there are few of these symbols, while members in any order have millions of stat
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...earley._meter import tick
+from ...earley._meter import keep, take, tick
 from ...earley.errors import LimitError
+from ..loading import distinct, pieces
 from .shortcuts import is_something
 from .text_sets import has_surrogate
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from .shapes import ObjectShape
     from .terms import Loader
     from .text_sets import Texts
+
+
+WAY_BYTES = 400
+"""Memory of a way in which a value meets some demands, and of what is made of it: an estimate."""
 
 
 class Atom(NamedTuple):
@@ -94,7 +98,7 @@ class Endings:
         key = (useful, spare, missing, need, room)
         known = self.known.get(key)
         if known is None:
-            known = self.known[key] = self.loader.engine.add_lazy("ending", partial(self.expand, *key))
+            known = self.known[key] = self.loader.engine.add_lazy("ending", Endings.expand, self, *key)
         return known
 
     def expand(self, names: int, spare: int, missing: int, need: int, room: int | None) -> list[list[int]]:
@@ -129,7 +133,7 @@ class Endings:
             ways = self.by_name(open_names, spare, missing, need, room)
         else:
             ways = self.by_others(spare, missing, need, room)
-        return [sure + way for way in ways]
+        return [sure + way for piece in pieces(ways) for way in piece] if sure else ways
 
     def by_name(self, names: int, spare: int, missing: int, need: int, room: int | None) -> list[list[int]]:
         """Return the ways in which the first of the names meets some demands, and those in which neither it nor a name
@@ -163,23 +167,39 @@ class Endings:
         """Return the ways in which a key without a name meets the first demand, and perhaps others."""
         first = missing & -missing
         then = None if room is None else room - 1
-        found: dict[tuple[int, int], bool] = {}
+        found: list[tuple[int, int]] = []
         for atom in self.atoms:
             if atom.meets & first:
-                found |= dict.fromkeys(self.meeting(atom.value, atom.meets & missing), True)
-        return [[symbol, self.symbol(0, spare, missing & ~met, need - 1, then)] for symbol, met in found if met & first]
+                found += self.meeting(atom.value, atom.meets & missing)
+        return [
+            [symbol, self.symbol(0, spare, missing & ~met, need - 1, then)]
+            for piece in pieces(distinct(found))
+            for symbol, met in piece
+            if met & first
+        ]
 
     def meeting(self, value: int, meets: int) -> list[tuple[int, int]]:
         """Return the ways in which a value meets one demand or more: the symbol of such a value, and the bits of these
         demands."""
         algebra = self.loader.algebra
         ways = [(value, 0)]
+        found: list[tuple[int, int]] = []
+        keep(ways)
+        keep(found)
         for bit in bits(meets):
             tick()
-            both = [(algebra.intersection(one, self.demanded[bit]), met | 1 << bit) for one, met in ways]
-            ways += [(one, met) for one, met in both if not algebra.is_surely_nothing(one)]
-        found = [(self.loader.value(one), met) for one, met in ways[1:]]
-        return [(symbol, met) for symbol, met in found if symbol is not None]
+            for one, met in ways[:]:  # twice as many with each demand, if their values can be met together
+                tick()
+                both = algebra.intersection(one, self.demanded[bit])
+                if not algebra.is_surely_nothing(both):
+                    take(WAY_BYTES)
+                    ways.append((both, met | 1 << bit))
+        for one, met in ways[1:]:
+            tick()
+            symbol = self.loader.value(one)
+            if symbol is not None:
+                found.append((symbol, met))
+        return found
 
     def filled(self, spare: int, need: int) -> list[list[int]]:
         """Return the ways to write `need` further members of any kind: keys without a name, or spare names."""

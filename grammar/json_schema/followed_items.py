@@ -23,7 +23,6 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -415,16 +414,18 @@ class Reading:
         key = frozenset(found)
         symbol = self.known.get(key)
         if symbol is None:
-            expand = partial(self.expand, self.productions, key)
-            symbol = self.known[key] = self.loader.engine.add_lazy("item", expand, witness=(self.rest,))
+            symbol = self.known[key] = self.loader.engine.add_lazy(
+                "item", Reading.expand, self, Reading.productions, key, witness=(self.rest,)
+            )
         return symbol
 
     def free_symbol(self, stacks: frozenset[Stack], trace: Trace) -> int:
         """Return the symbol for what is left after a trace that is free. No stack may begin with the end of an item."""
         symbol = self.known_free.get((stacks, trace))
         if symbol is None:
-            expand = partial(self.expand, self.free_productions, stacks, trace)
-            symbol = self.loader.engine.add_lazy("item", expand, witness=(self.rest,))
+            symbol = self.loader.engine.add_lazy(
+                "item", Reading.expand, self, Reading.free_productions, stacks, trace, witness=(self.rest,)
+            )
             self.known_free[stacks, trace] = symbol
         return symbol
 
@@ -440,7 +441,7 @@ class Reading:
         loader = self.loader
         try:
             tick()
-            return work(*given)
+            return work(self, *given)
         except LimitError as error:
             raise loader.algebra.located(error, self.origin) from None
 
@@ -493,7 +494,7 @@ class Reading:
     ) -> None:
         """Add a terminal for values that no earlier item has here."""
         is_part = all(leaf.follow is None for leaf, _ in leaves)
-        terminal = self.loader.followed_leaf(kind, content, partial(self.read, kind, leaves, before), is_part)
+        terminal = self.loader.followed_leaf(kind, content, Reading.read, self, kind, leaves, before, is_part=is_part)
         if terminal is not None:
             found.append([terminal, self.loose(frozenset([below for _, below in leaves]))])
 
@@ -530,8 +531,9 @@ class Reading:
         items = self.items
         symbol = items.loose.get(stacks)
         if symbol is None:
-            expand = partial(self.expand_loose, stacks)
-            symbol = items.loose[stacks] = self.loader.engine.add_lazy("any item", expand, witness=(self.rest,))
+            symbol = items.loose[stacks] = self.loader.engine.add_lazy(
+                "any item", Reading.expand_loose, self, stacks, witness=(self.rest,)
+            )
         return symbol
 
     def expand_loose(self, stacks: frozenset[Stack]) -> list[list[int]]:

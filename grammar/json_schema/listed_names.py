@@ -9,7 +9,6 @@ If names have an order, those after one that has been written remain; otherwise,
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ..loading import in_order
@@ -72,5 +71,5 @@ class ListedNames:
                 symbol = loader.value(term)
                 assert symbol is not None  # the value surely exists
                 alternatives.append([symbol])
-            self.any = loader.engine.add_lazy("value", partial(list, alternatives), witness=())
+            self.any = loader.engine.add_lazy("value", tuple, alternatives, witness=())
         return self.any

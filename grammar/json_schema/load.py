@@ -182,7 +182,7 @@ class SchemaLoader:
             message = f"no document that satisfies the schema is written: {left_out}" if left_out else NO_DOCUMENT
             raise GrammarError(message, pointer=where_nothing(self, root))
         if "around" in self.marks:
-            symbol = self.engine.add_lazy("(document)", partial(self.surrounded, symbol), witness=[symbol])
+            symbol = self.engine.add_lazy("(document)", SchemaLoader.surrounded, self, symbol, witness=[symbol])
         self.engine.set_doubtful(self.doubtful)
         self.engine.add_explainer(self)
         return symbol
@@ -302,12 +302,16 @@ class SchemaLoader:
         self.keys[name] = symbol
         return symbol
 
-    def followed_key(self, texts: Texts, follow: Callable[[bytes], int]) -> int | None:
-        """Return the terminal of the keys in a set; `follow` returns the symbol after the key that is read."""
+    def followed_key(self, texts: Texts, follow: Callable[..., int], *arguments: Any) -> int | None:
+        """Return the terminal of the keys in a set; `follow(*arguments, text)` returns the symbol after the key that is
+        read."""
         if self.holder() is not None:
-            return self.leaf("keys", texts, partial(_with_quotes, follow))
+            return self.leaf("keys", texts, partial(_with_quotes, partial(follow, *arguments)))
         node = self.key_node(texts)
-        return None if self.regexes.is_empty(node) else self.engine.add_followed("key", node, follow, KEYS)
+        if self.regexes.is_empty(node):
+            return None
+        symbol: int = self.engine.add_followed("key", node, follow, *arguments, kind=KEYS)
+        return symbol
 
     def key_of(self, names: int) -> int | None:
         """Return the regex node of the keys, colon included, whose names a node matches; None if it matches nothing."""
@@ -319,10 +323,12 @@ class SchemaLoader:
         node: int = regexes.concat([self.quote, texts.node(regexes, self.style, self.own), self.key_end])
         return node
 
-    def followed_scalars(self, values: Values, used: frozenset[object], follow: Callable[[object], int]) -> list[int]:
-        """Return terminals for the strings and numbers among `values` that are not `used` (`canonical` keys). `follow`
-        returns the symbol after the value that is read. Numbers are written without an exponent, so that each has one
-        spelling.
+    def followed_scalars(
+        self, values: Values, used: frozenset[object], follow: Callable[..., int], *arguments: Any
+    ) -> list[int]:
+        """Return terminals for the strings and numbers among `values` that are not `used` (`canonical` keys).
+        `follow(*arguments, value)` returns the symbol after the value that is read. Numbers are written without an
+        exponent, so that each has one spelling.
         """
         words = frozenset([value for value in used if isinstance(value, str)])
         texts = values.texts.difference(Texts(words)) if words else values.texts
@@ -330,34 +336,29 @@ class SchemaLoader:
         sets = [numbers.intersection(taken) for numbers in values.numbers]
         found: list[int | None]
         if self.holder() is not None:
-            found = [self.leaf("texts", texts, follow), *[self.leaf("numbers", numbers, follow) for numbers in sets]]
+            then = partial(follow, *arguments)
+            found = [self.leaf("texts", texts, then), *[self.leaf("numbers", numbers, then) for numbers in sets]]
         else:
-            found = [self.followed_leaf("texts", texts, lambda text: follow(json.loads(text)))]
+            found = [self.followed_leaf("texts", texts, _with_text, follow, *arguments)]
             for numbers in sets:
-                found.append(self.followed_leaf("numbers", numbers, lambda text: follow(exact(Decimal(text.decode())))))
+                found.append(self.followed_leaf("numbers", numbers, _with_number, follow, *arguments))
         return [symbol for symbol in found if symbol is not None]
 
     def followed_leaf(
-        self, kind: str, content: Any, follow: Callable[[bytes], int], is_part: bool = False
+        self, kind: str, content: Any, follow: Callable[..., int], *arguments: Any, is_part: bool = False
     ) -> int | None:
-        """Return the terminal for "texts", "numbers" or "keys", `content`, that `follow` follows; None if there are
-        none. is_part: whether a text or number is no item, but part of one."""
+        """Return the terminal for "texts", "numbers" or "keys", `content`, after which `follow(*arguments, text)` says
+        what follows; None if there are none. is_part: whether a text or number is no item, but part of one."""
         if kind == "keys":
-            return self.followed_key(content, follow)
+            return self.followed_key(content, follow, *arguments)
         regexes = self.regexes
         if kind == "texts":
             node = regexes.concat([self.quote, content.node(regexes, self.style, self.own), self.quote])
-            return (
-                None
-                if regexes.is_empty(node)
-                else self.engine.add_followed("string", node, follow, TEXT_PARTS if is_part else TEXT_ITEMS)
-            )
-        node = self.without_exponent(content)
-        return (
-            None
-            if regexes.is_empty(node)
-            else self.engine.add_followed("number", node, follow, NUMBER_PARTS if is_part else NUMBER_ITEMS)
-        )
+            name, sort = "string", TEXT_PARTS if is_part else TEXT_ITEMS
+        else:
+            node = self.without_exponent(content)
+            name, sort = "number", NUMBER_PARTS if is_part else NUMBER_ITEMS
+        return None if regexes.is_empty(node) else self.engine.add_followed(name, node, follow, *arguments, kind=sort)
 
     def without_exponent(self, numbers: NumberSet) -> int:
         """Return a regex node for the numbers of a set, without an exponent."""
@@ -423,7 +424,7 @@ class SchemaLoader:
             value = self.value(term)
             if value is None or not items.is_left(value, used):
                 return None
-            symbol: int = self.engine.add_lazy("item", partial(list, [[value, rest]]), witness=(value, rest))
+            symbol: int = self.engine.add_lazy("item", tuple, ((value, rest),), witness=(value, rest))
             items.leaves[symbol] = Item(value, used, follow, rest)
             return symbol
         if self.followed is None:
@@ -467,7 +468,7 @@ class SchemaLoader:
         values = plain_scalars(algebra, term)
         if values is None and self.lists(term):
             witness = () if is_something(algebra, term) else None
-            symbol = self.engine.add_lazy("value", partial(self.expand_list, term), witness=witness)
+            symbol = self.engine.add_lazy("value", SchemaLoader.expand_list, self, term, witness=witness)
             symbols[term] = symbol
             return symbol
         if values is None and term != TRUE and not is_structured(algebra, term) and is_shallow(algebra, term):
@@ -476,7 +477,7 @@ class SchemaLoader:
             symbol = None if is_nothing(values) else self.scalar(values, term)
         else:
             witness = () if is_something(algebra, term) else None
-            symbol = self.engine.add_lazy("value", partial(self.expand, term), witness=witness)
+            symbol = self.engine.add_lazy("value", SchemaLoader.expand, self, term, witness=witness)
         symbols[term] = symbol
         return symbol
 
@@ -490,7 +491,7 @@ class SchemaLoader:
         if symbol is None:
             witness = () if have_scalar(self.algebra, values) else None
             symbol = self.scalar_symbols[values] = self.engine.add_lazy(
-                "scalar", partial(self.scalars, values, origin), witness=witness
+                "scalar", SchemaLoader.scalars, self, values, origin, witness=witness
             )
         return symbol
 
@@ -587,6 +588,14 @@ class SchemaLoader:
 
 def _nothing() -> None:
     return None
+
+
+def _with_text(follow: Callable[..., int], *given: Any) -> int:
+    return follow(*given[:-1], json.loads(given[-1]))
+
+
+def _with_number(follow: Callable[..., int], *given: Any) -> int:
+    return follow(*given[:-1], exact(Decimal(given[-1].decode())))
 
 
 def _with_quotes(follow: Callable[[bytes], int], name: str) -> int:

@@ -41,9 +41,6 @@ cdef class ObjectRules:
     cdef add_listed(self, dict listed, end)
     @cython.locals(after=State)
     cdef listed_member(self, listed, State state)
-    cpdef expand_listed(self, listed, State after)
-    @cython.locals(then=State)
-    cpdef follow_listed(self, listed, State after, bytes text)
     cdef can_meet(self, atom)
     cdef tuple witness(self)
     cdef list needed(self, names, frozenset required)
@@ -55,7 +52,6 @@ cdef class ObjectRules:
     cpdef left(self, State state)
     @cython.locals(first=State, state=State, index=Py_ssize_t)
     cpdef rehearse(self)
-    cpdef expand(self, State state)
     @cython.locals(found=list, after=State, n_ordered=Py_ssize_t)
     cdef list productions(self, State state)
     cdef bint may_end(self, State state) except -1
@@ -71,9 +67,7 @@ cdef class ObjectRules:
     cdef add_one(self, State state, key, value, State after, list found, Texts keys)
     cdef bint has_room(self, State state, passed) except -1
     cdef other(self, Texts keys, value, State after, bint is_possible)
-    cpdef expand_other(self, Texts keys, value, State after)
-    cpdef follow(self, value, State after, bytes text)
-    @cython.locals(parts=list)
+    @cython.locals(parts=tuple)
     cdef rest(self, value, State after)
     @cython.locals(atom=object)
     cdef list make_atoms(self)

@@ -272,7 +272,9 @@ class ObjectRules:
                 witness = self.ending(state)
             symbol = self.known[state] = self.loader.engine.add_lazy(
                 "members",
-                partial(self.expand, state),
+                ObjectRules.expand,
+                self,
+                state,
                 witness=witness,
                 size=STATE_BYTES + state.passed.bit_length() // 4 + 100 * len(state.others),
             )
@@ -304,7 +306,7 @@ class ObjectRules:
         known = self.solved.get(left)
         if known is None:
             shapes = loader.algebra.sets.objects.solutions(left)
-            known = self.solved[left] = loader.engine.add_lazy("solution", partial(self.next_solution, shapes))
+            known = self.solved[left] = loader.engine.add_lazy("solution", ObjectRules.next_solution, self, shapes)
         return known
 
     def next_solution(self, shapes: Solutions) -> list[list[int]]:
@@ -324,7 +326,7 @@ class ObjectRules:
         else:
             members = [self.loader.members(shape, 0, self.origin)]
         next(shapes)
-        others = self.loader.engine.add_lazy("other solution", partial(self.next_solution, shapes))
+        others = self.loader.engine.add_lazy("other solution", ObjectRules.next_solution, self, shapes)
         return [[others]] if members is None else [members, [others]]
 
     def left(self, state: State) -> ObjectShape:
@@ -411,17 +413,17 @@ class ObjectRules:
         """Return the symbol of a member with one of the listed names that may still come, and what follows it."""
         after = State(state.passed, self.settled, state.missing, state.others)
         witness = () if listed.end or len(state.others) < len(listed.values) else None
-        return self.loader.engine.add_lazy("member", partial(self.expand_listed, listed, after), witness=witness)
+        return self.loader.engine.add_lazy("member", ObjectRules.expand_listed, self, listed, after, witness=witness)
 
     def expand_listed(self, listed: ListedNames, after: State) -> list[list[int]]:
         node = listed.left(after.passed, after.others)
         if node is None:
             return []
         engine = self.loader.engine
-        key = engine.add_followed("key", node, partial(self.follow_listed, listed, after), NAMES)
+        key = engine.add_followed("key", node, ObjectRules.follow_listed, self, listed, after, kind=NAMES)
         # What follows any of the names: any of their values, and the members that may follow if none has been written.
-        parts = [listed.any_value(), self.symbol(after)]
-        return [[key, engine.add_lazy("rest", partial(list, [parts]), witness=parts)]]
+        parts = listed.any_value(), self.symbol(after)
+        return [[key, engine.add_lazy("rest", tuple, (parts,), witness=parts)]]
 
     def follow_listed(self, listed: ListedNames, after: State, text: bytes) -> int:
         """Return the symbol of what follows a listed name that is written as `text`, colon included."""
@@ -563,10 +565,12 @@ class ObjectRules:
         are made with a symbol for what follows any key. is_possible: whether it is certain that there is such a key.
         """
         witness = (value, self.symbol(after)) if is_possible else None
-        return self.loader.engine.add_lazy("member", partial(self.expand_other, keys, value, after), witness=witness)
+        return self.loader.engine.add_lazy(
+            "member", ObjectRules.expand_other, self, keys, value, after, witness=witness
+        )
 
     def expand_other(self, keys: Texts, value: int, after: State) -> list[list[int]]:
-        key = self.loader.followed_key(keys, partial(self.follow, value, after))
+        key = self.loader.followed_key(keys, ObjectRules.follow, self, value, after)
         return [] if key is None else [[key, self.rest(value, after)]]
 
     def follow(self, value: int, after: State, text: bytes) -> int:
@@ -585,8 +589,8 @@ class ObjectRules:
         """Return the symbol of a value and what follows it."""
         symbol = self.rests.get((value, after))
         if symbol is None:
-            parts = [value, self.symbol(after)]
-            symbol = self.loader.engine.add_lazy("rest", partial(list, [parts]), witness=parts)
+            parts = value, self.symbol(after)
+            symbol = self.loader.engine.add_lazy("rest", tuple, (parts,), witness=parts)
             self.rests[value, after] = symbol
         return symbol
 

@@ -17,7 +17,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from ...earley._engine import Engine
-from ...earley._meter import tick
+from ...earley._meter import keep, tick
 from ...earley._regex import Regexes
 from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
@@ -53,6 +53,7 @@ class Rehearsal:
     """One walk through the terms of a schema."""
 
     def __init__(self, algebra: Algebra, reaching: set[Place] | None, loader_of: type[SchemaLoader]) -> None:
+        keep(self)
         self.algebra = algebra
         self.reaching = reaching  # places that lead to something heavy; None: all may
         self.engine = Engine(Regexes())

@@ -39,6 +39,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...earley._meter import keep
 from ...earley.errors import LimitError
 from ..regex import codepoints
 from ..regex.conditions import ANYTHING, NOTHING, Conditions
@@ -117,6 +118,7 @@ class _Splitter:
     def __init__(
         self, model: Model, productions: dict[int, list[Symbols]], terminals: Terminals, regexes: Regexes
     ) -> None:
+        keep(self)
         self.model = model
         self.productions = dict(productions)
         self.terminals = terminals

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...earley._engine import Engine
+from ...earley._meter import tick
 from ...earley.errors import LimitError
 from .analysis import nullable_symbols, users_of
 from .model import HELPER
@@ -154,7 +155,7 @@ class _Builder:
             symbol, value = key
             name = self.names[symbol] if value is None else f"{self.names[symbol]}::{value}"
             known = self.made[key] = self.engine.add_lazy(
-                name, lambda: self.expand(key), nullable=self.derives_empty(key)
+                name, _Builder.expand, self, key, nullable=self.derives_empty(key)
             )
             self.describe(self.engine, symbol, known)
         return known
@@ -182,6 +183,7 @@ class _Builder:
         rules: list[tuple[Key, list[Key]]] = []
         proved: set[Key] = set()
         for key in reached:  # grows while it is read
+            tick()
             for rhs in self.alternatives(key):
                 needed = self.needed(rhs, key[1])
                 if needed is None:
@@ -203,6 +205,7 @@ class _Builder:
         while changed:
             changed = False
             for lhs, needed in reversed(rules):
+                tick()
                 if lhs not in proved and proved.issuperset(needed):
                     proved.add(lhs)
                     changed = True
@@ -231,6 +234,7 @@ class _Builder:
         reached = [goal]
         seen = {goal}
         for key in reached:  # grows while it is read
+            tick()
             if len(reached) > MAX_SEARCH:
                 raise LimitError(
                     f"rule {self.names[goal[0]]!r} can begin with itself or other rules for more than {MAX_SEARCH} "

@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import earleymask
 from earleymask.earley import Engine, LimitError, Limits, Matcher, Regexes
 from earleymask.trie import Vocabulary, VocabularyError
 from support.effort import effort
@@ -128,6 +129,56 @@ def test_a_proof_stops_at_the_first_productive_alternative():
 
     assert engine.is_productive(chain(0))
     assert expanded == [0]
+
+
+def test_functions_of_lazy_symbols_get_their_arguments_and_run_once():
+    regexes = Regexes()
+    engine = Engine(regexes)
+    letters = {letter: engine.add_terminal(letter, regexes.literal(letter.encode())) for letter in "abc"}
+    calls = []
+
+    def expand(first, *others):
+        calls.append(first)
+        return ([letters[letter]] for letter in (first, *others))  # any iterables will do
+
+    one = engine.add_lazy("one", expand, "a", "b")
+    two = engine.add_lazy("two", tuple, ((letters["c"],),), witness=[letters["c"]])
+    assert engine.work_out(one) == ((letters["a"],), (letters["b"],))
+    assert engine.is_productive(one) and engine.is_productive(two)
+    start = engine.add_nonterminal("S")
+    engine.add_production(start, [one, two])
+    engine.finish(start)
+    matcher = Matcher(Grammar(engine), BYTES)
+    assert allowed(matcher) == "ab"
+    feed(matcher, "b")
+    assert allowed(matcher) == "c"
+    assert calls == ["a"]
+
+
+def test_symbols_that_are_not_lazy_cannot_be_worked_out():
+    regexes = Regexes()
+    engine = Engine(regexes)
+    a = engine.add_terminal("a", regexes.literal(b"a"))
+    with pytest.raises(ValueError, match="'a' is not lazy"):
+        engine.work_out(a)
+
+
+def test_what_texts_add_to_a_grammar_is_hardly_visited_by_garbage_collections():
+    """Each key of an object adds symbols. A collection visits at most a few objects for each, and for each name that
+    may come next in any order."""
+    names = {f"n{i}": {"type": "integer"} for i in range(100)}
+    any_order = {"type": "object", "properties": names, "additionalProperties": False}
+    any_key = {"type": "object", "additionalProperties": {"type": "integer"}}
+    for schema, most in ((any_order, 2.5 * 100), (any_key, 8)):
+        matcher = Matcher(earleymask.Grammar.from_json_schema(schema, property_order="any"), BYTES)
+        feed(matcher, '{"n0": 1')
+        gc.collect()
+        before = len(gc.get_objects())
+        for i in range(1, 60):
+            feed(matcher, f', "n{i}": 1')
+        gc.collect()
+        gc.collect()  # tuples of tuples are dropped one level at a time
+        assert len(gc.get_objects()) - before < 60 * most
 
 
 def test_a_proof_without_end_is_a_limit_error():

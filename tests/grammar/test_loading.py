@@ -14,7 +14,8 @@ import pytest
 
 from earleymask import Grammar, LimitError, Limits, Matcher, Vocabulary
 from earleymask.earley._meter import Loading, tick
-from earleymask.grammar.errors import GrammarLimitError
+from earleymask.earley.freeing import forget_locals
+from earleymask.grammar.errors import GrammarError, GrammarLimitError
 from earleymask.grammar.loading import PIECE, distinct, frozen, in_order, loading, pieces
 
 MOST_MS = 200
@@ -219,6 +220,26 @@ def test_the_variables_of_an_error_that_is_being_handled_remain() -> None:
         trace = error.__traceback__
         assert trace is not None and trace.tb_next is not None
         assert trace.tb_next.tb_frame.f_locals == {"kept": []}
+
+
+def test_the_variables_of_an_error_are_kept_for_freeing_but_not_those_of_a_module() -> None:
+    names: dict[str, Any] = {"GrammarError": GrammarError}
+
+    def fail() -> None:
+        large = {"a": [1]}
+        exec("known = [2]\nraise GrammarError(str(known))", names)
+        large.clear()
+
+    kept: list[Any] = []
+    try:
+        fail()
+    except GrammarError as error:
+        forget_locals(error, None, kept)
+        trace = error.__traceback__
+        assert trace is not None and trace.tb_next is not None
+        assert trace.tb_next.tb_frame.f_locals == {}
+    assert {"a": [1]} in kept
+    assert names["known"] == [2]
 
 
 def test_time_in_which_the_callers_function_sleeps_counts() -> None:
