@@ -56,6 +56,7 @@ cdef class Masks:
     cdef size_t n_bytes(self) noexcept
     cdef void free_masks(self) noexcept
     cdef Mask* lone_mask(self, const uint32_t* words) except NULL nogil
+    cdef Mask* walked(self, Chart chart, uint32_t position) except NULL nogil
     # Return the mask without the tokens that the rows of the chart refuse because of what lookaheads demand.
     cdef Mask* without_refused(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil
     cdef Mask* without_committed(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil

@@ -10,6 +10,7 @@ terminals, a mask is made twice: with loose terminals, as if there were no looka
 that demands something. The first mask may hold a token too many, but the second one may not. Tokens in which they
 differ are few, and tried one by one on the rows of the chart (`without_refused`). At first the second mask also leaves out
 tokens in which a name ends and something follows, because these take the most time and most vocabularies have few of them.
+If very many tokens remain, as those with a blank after a name that demands something of a blank, one walk tries them all.
 
 One bound for each vocabulary covers what all grammars over it remember. If it is exceeded, whole grammars drop their
 answers and masks, the least recently used grammar first.
@@ -46,6 +47,7 @@ from earleymask.earley import _answers
 cdef enum:
     EXTRA = 0x80000000          # added to an entry of `ids` that is no answer but a token in `extras`
     EXTRA_SET = 0xC0000000      # added to an entry of `ids` that is a set in `extra_sets`
+    MANY = 16                   # more tokens than so many times MOST_TRIED are tried in one walk over the trie
     TEMPLATE_WORDS = 1 << 20    # the template is cleared when its rows, continuations and positions take more words
 
 # Bytes that may be remembered for one vocabulary: parts, and the answers and masks of all grammars.
@@ -220,17 +222,18 @@ cdef class Masks:
         sort_unique(&self.ids)
         self.scratch_from_answers(self.modest, self.ids.n)
         # Now the scratch holds what is sure to be allowed.
-        if self.modest.stays:
-            for w in range(self.trie.n_words if mask.bits != NULL else 0):
-                bits = mask.bits[w] & ~self.scratch[w]
-                while bits:
-                    n_doubtful += 1
-                    bits &= bits - 1
-            if n_doubtful > MOST_TRIED:
-                with gil:
-                    self.modest = Answers(self.engine(), self.trie, self.modest, True)
-                    self.modest.stays = False
-                return self.without_refused(chart, position, mask)
+        for w in range(self.trie.n_words if mask.bits != NULL else 0):
+            bits = mask.bits[w] & ~self.scratch[w]
+            while bits:
+                n_doubtful += 1
+                bits &= bits - 1
+        if n_doubtful > MOST_TRIED and self.modest.stays:
+            with gil:
+                self.modest = Answers(self.engine(), self.trie, self.modest, True)
+                self.modest.stays = False
+            return self.without_refused(chart, position, mask)
+        if n_doubtful > MANY * MOST_TRIED and not self.answers.rules.has_followed:
+            return self.walked(chart, position)
         self.tokens.n = 0
         for w in range(self.trie.n_words if mask.bits != NULL else 0):
             bits = mask.bits[w] & ~self.scratch[w]
@@ -242,6 +245,25 @@ cdef class Masks:
             if not mask_allows(self.scratch, mask.tokens[i]):
                 self.try_token(chart, position, mask.tokens[i])
         return self.without_tokens(mask)
+
+    cdef Mask* walked(self, Chart chart, uint32_t position) except NULL nogil:
+        """Return the mask, made by the merged walk: it tries tokens together that begin alike."""
+        cdef size_t i, w, n_words = self.trie.n_words
+        cdef const uint32_t* bits
+        cdef uint64_t n_nodes
+        if self.walk is None:
+            with gil:
+                self.walk = Walk(self.trie)
+        n_nodes = self.walk.n_nodes
+        self.walk.fill(chart, position, self.scratch)
+        chart.n_nodes += self.walk.n_nodes - n_nodes
+        for i in range(self.extras.n):
+            mask_allow(self.scratch, self.extras.data[i])
+        for i in range(self.extra_sets.n):
+            bits = self.token_ids.bits + self.extra_sets.data[i] * n_words
+            for w in range(n_words):
+                self.scratch[w] |= bits[w]
+        return self.lone_mask(self.scratch)
 
     cdef Mask* without_committed(self, Chart chart, uint32_t position, Mask* mask) except NULL nogil:
         """Return the mask without the tokens that the rows refuse because a terminal that commits matches in them."""
