@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+from ...earley._meter import tick
+
 OBJECT, ARRAY = 0x7B, 0x5B  # braces and brackets
 
 _COLON = re.compile(rb"[ \t\n\r]*:")
@@ -16,8 +18,11 @@ def path_at(text: bytes) -> list[str | int]:
     After a key and its colon this is the value of the member, until a comma or the end of the object.
     """
     frames: list[list[object]] = []  # of each open object or array: its bracket, and the key or index of its value
-    at = 0
+    at = n = 0
     while at < len(text):
+        n += 1
+        if not n & 0xFF:
+            tick()
         byte = text[at]
         if byte == 0x22:
             end = _string_end(text, at)
@@ -39,8 +44,12 @@ def path_at(text: bytes) -> list[str | int]:
 def _string_end(text: bytes, at: int) -> int:
     """Return the place after the string that begins at `at`; the end of the text if it does not end."""
     at += 1
+    n = 0
     while at < len(text) and text[at] != 0x22:
         at += 2 if text[at] == 0x5C else 1
+        n += 1
+        if not n & 0xFFF:
+            tick()
     return min(at + 1, len(text))
 
 

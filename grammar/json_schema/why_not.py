@@ -48,6 +48,8 @@ MAX_CONFLICTS = 5
 """At most so many conflicts are looked for."""
 MAX_OUTER = 8
 """If a value would be allowed by itself, at most so many values around it are looked at."""
+MAX_DIGITS = 10_000
+"""A number is looked for in so many bytes before the failing one. Of a longer one it is not said what refuses it."""
 MAX_SCHEMAS = 5
 """At most so many places are named."""
 TOO_LONG = "the search for them takes too long; give the grammar limits=Limits(seconds=...)"
@@ -243,7 +245,7 @@ class _Values:
         """Return a context for the number that the failing byte continues, and the whole number; None if it continues
         none. No number of the schema goes on there, so the number is no value that is alive: `inner` holds it."""
         failure = self.failure
-        begun = _BEGUN.search(failure.text)
+        begun = _BEGUN.search(failure.text, max(len(failure.text) - MAX_DIGITS, 0))
         if begun is None or failure.is_end or begun.start() <= inner[1]:
             return None
         number = _NUMBER.match(failure.text + failure.rest, begun.start())

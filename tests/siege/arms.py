@@ -29,7 +29,7 @@ LIMITS: list[dict[str, Any]] = [
 CALLS = {
     "fill": 4, "mask": 1, "step": 14, "any": 3, "odd": 2, "validate": 3, "rollback": 4, "reset": 1, "fork": 3,
     "drop": 1, "forced": 2, "expected": 2, "temperature": 1, "captures": 1, "accepting": 1, "explain": 1, "describe": 1,
-    "batch": 1, "constraint": 1, "threads": 1,
+    "batch": 1, "constraint": 1, "threads": 1, "deep": 1,
 }  # fmt: skip
 """How often each call is chosen, relative to the others."""
 
@@ -43,6 +43,8 @@ def make_call(rng: Random) -> Call:
         call += [rng.randrange(10**6), rng.choice([1, 1, 1, 3, 50, 1000])]
     elif name == "validate":
         call += [rng.randrange(10**6), rng.choice([1, 5, 200])]
+    elif name == "deep":
+        call.append(rng.randrange(40, 400))
     elif name == "explain":
         call.append(rng.choice([None, rng.randrange(10**6), "ab", '{"a": 1', "\ud800", "é" * 300]))
     return call

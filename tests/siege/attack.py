@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import time
 import warnings
@@ -373,6 +374,24 @@ class Siege:
         tokens = matcher.tokens
         seconds = self.limits.seconds * (len(tokens) + 1)
         self.call("constraint", lambda: Constraint(matcher.grammar, self.vocabulary).mask(tokens), seconds)
+
+    def do_deep(self, matcher: Matcher, left: int) -> None:
+        """Make calls from within so many others that Python allows only `left` more."""
+        frame, depth = sys._getframe(), 0
+        while frame.f_back is not None:
+            frame, depth = frame.f_back, depth + 1
+
+        def deep(n: int, work: Callable[[], Any]) -> Any:
+            return deep(n - 1, work) if n > 0 else work()
+
+        n = sys.getrecursionlimit() - depth - left
+        for name, work in (
+            ("fill_bitmask", lambda: matcher.fill_bitmask(self.row)),
+            ("explain", lambda: matcher.explain("x")),
+            ("captures", matcher.captures),
+            ("expected", matcher.expected),
+        ):
+            self.call(name, lambda work=work: deep(n, work))  # type: ignore[misc]
 
     def do_threads(self, matcher: Matcher, number: int) -> None:
         """Use one matcher in three threads at once: each call answers, or says that another one has not returned."""
