@@ -765,7 +765,7 @@ cdef class Matcher:
         return bytes(text)
 
     def _explorer(self):
-        """Return what `explain` looks at this matcher through. It begins no call of its own: see `Within`."""
+        """Return what `explain` looks at this matcher through."""
         from earleymask.earley._explain import Explorer     # imported lazily
         if self.history == NULL:
             raise ValueError(f"this {type(self).__name__} is not set up: Matcher.__init__ was not called or has failed")
