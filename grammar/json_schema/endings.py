@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...earley._meter import keep, take, tick
 from ...earley.errors import LimitError
-from ..loading import distinct, pieces
+from ..loading import PIECE, distinct, pieces
 from .shortcuts import is_something
 from .text_sets import has_surrogate
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from .text_sets import Texts
 
 
-WAY_BYTES = 400
-"""Memory of a way in which a value meets some demands, and of what is made of it: an estimate."""
+WAY_BYTES = 200
+"""Memory of a way in which a value meets some demands: an estimate."""
 
 
 class Atom(NamedTuple):
@@ -183,9 +183,6 @@ class Endings:
         demands."""
         algebra = self.loader.algebra
         ways = [(value, 0)]
-        found: list[tuple[int, int]] = []
-        keep(ways)
-        keep(found)
         for bit in bits(meets):
             tick()
             for one, met in ways[:]:  # twice as many with each demand, if their values can be met together
@@ -194,11 +191,17 @@ class Endings:
                 if not algebra.is_surely_nothing(both):
                     take(WAY_BYTES)
                     ways.append((both, met | 1 << bit))
+        found: list[tuple[int, int]] = []
         for one, met in ways[1:]:
             tick()
             symbol = self.loader.value(one)
             if symbol is not None:
                 found.append((symbol, met))
+        if len(ways) > PIECE:  # else they are freed at once
+            keep(ways)
+            keep(found)
+        else:
+            take(-WAY_BYTES * (len(ways) - 1))
         return found
 
     def filled(self, spare: int, need: int) -> list[list[int]]:
