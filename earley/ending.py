@@ -53,6 +53,8 @@ class _Endings:
         self.is_cut = False  # whether something was not looked at
         self.lengths: dict[int, int] = {}  # of symbols
         self.ways: dict[int, tuple[int, ...] | bytes] = {}  # of symbols: the production, or the text of a terminal
+        for each in (self.nodes, self.lengths, self.ways):
+            keep(each)
 
     def find(self) -> tuple[bytes, int, bool] | None:
         explorer = self.explorer
@@ -71,6 +73,7 @@ class _Endings:
         needed |= {symbol for found in items.values() for rest, _ in found for symbol in rest}
         self.measure(needed)
         below: dict[Context | None, list[tuple[int, tuple[int, ...], Context]]] = {}
+        keep(below)
         for context, found in items.items():
             for rest, outer in found:
                 count(ENTRY_BYTES)
@@ -80,6 +83,8 @@ class _Endings:
         costs: dict[Context | None, int] = {}
         after: dict[Context, tuple[tuple[int, ...], Context | None]] = {}
         queue: list[tuple[int, int, Context | None, tuple[int, ...], Context | None]] = [(0, 0, None, (), None)]
+        for each in (costs, after, queue):
+            keep(each)
         n = 0
         while queue:
             self.look()
@@ -119,6 +124,8 @@ class _Endings:
         queue: list[tuple[int, int, tuple[int, ...] | bytes]] = []
         agenda = sorted(needed)
         met = set(agenda)
+        for each in (uses, productions, missing, queue, agenda):
+            keep(each)
         for symbol in agenda:  # which grows
             self.look()
             node = explorer.node(symbol)

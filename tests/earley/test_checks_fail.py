@@ -269,12 +269,24 @@ def test_any_check_may_fail(name: str, lasting: bool) -> None:
     assert n_failed > 5
 
 
+class Armed(Matcher):
+    """The matcher of an explanation lets checks fail once the copy of its grammar is loaded. In a load that is not
+    strict, a check that fails once makes a keyword count as too much, and the copy then allows more."""
+
+    plan: tuple[int, bool] | None = None
+
+    def __init__(self, grammar: Grammar, vocabulary: Vocabulary) -> None:
+        if Armed.plan is not None:
+            fail_checks(Armed.plan[0], lasting=Armed.plan[1])
+        super().__init__(grammar, vocabulary)
+
+
 @pytest.mark.parametrize("lasting", [False, True], ids=["once", "for good"])
 @pytest.mark.parametrize("name", CASES)
 def test_any_check_of_an_explanation_may_fail(name: str, lasting: bool) -> None:
     """An explanation says what is missing, or raises LimitError. What it says is what it would have said."""
     case = CASES[name]
-    matcher = Matcher(case.load(), case.vocabulary())
+    matcher = Armed(case.load(), case.vocabulary())
     tokens = spelled(matcher.vocabulary, case.sentence)
     for token in tokens[: len(tokens) // 2]:
         assert matcher.accept(token)
@@ -283,7 +295,11 @@ def test_any_check_of_an_explanation_may_fail(name: str, lasting: bool) -> None:
         whole = matcher.explain(what)
         after = 0
         while True:
-            failed, raised, found = failing(partial(matcher.explain, what), after, lasting)
+            Armed.plan = after, lasting
+            try:
+                failed, raised, found = failing(partial(matcher.explain, what), 1 << 40, False)
+            finally:
+                Armed.plan = None
             if not failed:
                 assert found == whole
                 break
