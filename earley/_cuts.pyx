@@ -42,7 +42,7 @@ from earleymask.earley._meter cimport exceeds, spend_steps
 from earleymask.earley._nodes cimport (
     CP_HEADER, CP_ORACLES, CP_ORDERED, CP_POINTS, CUTS_ORACLES, CUTS_PROGRAM, CUTS_QUESTION, F_NULLABLE, G_BODY,
     G_ELSE, G_LOOK, G_PARENT, G_WORDS, I_ASKS, I_OP, I_OWNER, I_WORDS, I_X, I_Y, K_AND, K_CUTS, OP_ATOM, OP_BEHIND,
-    OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, Q_BEFORE, Q_DECIDED, Q_FOLLOWING, Q_MIXED, Q_OPEN, Q_OUTSIDE, R_EMPTY, R_EPSILON,
+    OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, Q_BEFORE, Q_DECIDED, Q_FOLLOWING, Q_LAST, Q_MIXED, Q_OPEN, Q_OUTSIDE, R_EMPTY, R_EPSILON,
     T_CLOSE, T_CUT, T_MATCH, T_OPEN, T_THREAD, Nodes,
     code_begins, cut_program, groups_begin, item_length, items_begin, nullable,
 )
@@ -240,8 +240,8 @@ cdef class Cuts:
                 answer = verdict(nodes, copy) == UNKNOWN and outside(self, nodes, copy) == 1
             elif question == Q_MIXED:
                 answer = verdict(nodes, copy) == UNKNOWN and outside(self, nodes, copy) == UNKNOWN
-            elif question == Q_BEFORE:
-                answer = verdict(nodes, copy) == UNKNOWN and matches_before(self, nodes, copy)
+            elif question == Q_BEFORE or question == Q_LAST:
+                answer = verdict(nodes, copy) == UNKNOWN and matches_before(self, nodes, copy, question == Q_LAST)
             else:
                 answer = is_followed(self, nodes, copy, question)
         nodes.stack.n = copy
@@ -623,9 +623,9 @@ cdef int outside(Cuts cuts, Unions nodes, size_t base) except -1 nogil:
     return answer
 
 
-cdef bint matches_before(Cuts cuts, Unions nodes, size_t base) except -1 nogil:
-    """Return whether the ended lexeme matches if the points follow, one after the other, whatever comes after them. The
-    state stack[base:] is replaced."""
+cdef bint matches_before(Cuts cuts, Unions nodes, size_t base, bint last) except -1 nogil:
+    """Return whether the ended lexeme matches if the points follow, one after the other, and if then the text ends or,
+    unless `last`, whatever comes after them. The state stack[base:] is replaced."""
     cdef const uint32_t* program = program_of(nodes, base)
     cdef uint32_t encoded[4]
     cdef uint32_t point, i
@@ -633,7 +633,7 @@ cdef bint matches_before(Cuts cuts, Unions nodes, size_t base) except -1 nogil:
     for point in range(n_points_of(nodes, base)):
         for i in range(encode(program[CP_HEADER + point], encoded)):
             cuts.step(nodes, base, encoded[i], LOOK_ON, &same)
-    return verdict(nodes, base) == 1
+    return ends_well(cuts, nodes, base) if last else verdict(nodes, base) == 1
 
 
 cdef int is_followed(Cuts cuts, Unions nodes, size_t base, uint32_t number) except -1 nogil:

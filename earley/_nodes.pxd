@@ -54,6 +54,7 @@ cdef enum:                          # questions of a K_CUTS node beside numbers 
     Q_OPEN = 0x40000003             # what follows matters
     Q_FOLLOWING = 0x40000004        # a text has ended: the node matches what may follow it
     Q_BEFORE = 0x40000005           # what follows matters, and any text that begins with the points may follow
+    Q_LAST = 0x40000006             # what follows matters, and the points may follow if the text ends after them
 
 cdef enum:                     # one byte a node
     F_NULLABLE = 1                  # contains the empty string

@@ -16,6 +16,7 @@ class Regexes:
     EPSILON: Final = 1
     BEFORE: Final[int]
     DECIDED: Final[int]
+    LAST: Final[int]
     OUTSIDE: Final[int]
     MIXED: Final[int]
     OPEN: Final[int]
@@ -110,7 +111,8 @@ class Regexes:
         followings, DECIDED asks for what matches whatever follows, and OPEN for what may match if the right text
         follows. Of the latter, OUTSIDE asks for those that match if the text ends or any of the points follows, and
         MIXED for those that match if some of these follow and not if others do. BEFORE asks for those that match before
-        any text that begins with the points, one after the other.
+        any text that begins with the points, one after the other, and LAST for those that match if the text ends
+        after the points.
         `ordered`: match what the preferred match consumes whole; else all that can be matched whole.
         """
 

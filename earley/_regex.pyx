@@ -33,7 +33,7 @@ from earleymask.earley._nodes cimport (
     F_KNOWN_EMPTY, F_KNOWN_INHABITED, F_NULLABLE, F_ORDERED, F_SEARCH, K_BYTES, K_CHAR, K_CHOICES, K_CONCAT, K_CUTS,
     K_EPSILON, K_ESCAPED, K_MARKED, K_MULTIPLES, K_NOT, K_ORDERED, K_READ, K_REPEAT, K_TAIL, K_UNION, MAX_MARKS, OP_ATOM, OP_BEHIND, OP_COMMIT,
     OP_GROUP, OP_JUMP, OP_MATCH, OP_SPLIT, READ_BODY, READ_BYTES, READ_LENGTH, R_EMPTY, R_EPSILON, Edge,
-    Instruction, kind_of, load_bytes, nullable, Q_BEFORE, Q_DECIDED, Q_MIXED, Q_OPEN, Q_OUTSIDE,
+    Instruction, kind_of, load_bytes, nullable, Q_BEFORE, Q_DECIDED, Q_LAST, Q_MIXED, Q_OPEN, Q_OUTSIDE,
 )
 from earleymask.earley._tables cimport (
     NONE, Words, byteset_add, byteset_and, byteset_and_not, byteset_fill, byteset_has, byteset_or, reserve,
@@ -54,6 +54,7 @@ cdef class Regexes(Unions):
     EPSILON = R_EPSILON
     BEFORE = Q_BEFORE
     DECIDED = Q_DECIDED
+    LAST = Q_LAST
     OUTSIDE = Q_OUTSIDE
     MIXED = Q_MIXED
     OPEN = Q_OPEN
@@ -272,14 +273,14 @@ cdef class Regexes(Unions):
         followings, DECIDED asks for what matches whatever follows, and OPEN for what may match if the right text follows.
         Of the latter, OUTSIDE asks for those that match if the text ends or any of the points follows, and MIXED for those
         that match if some of these follow and not if others do. BEFORE asks for those that match before any text that begins
-        with the points, one after the other.
+        with the points, one after the other, and LAST for those that match if the text ends after the points.
         `ordered`: match what the preferred match consumes whole; else all that can be matched whole.
         """
         cdef size_t base = self.stack.n, n = len(program), n_groups = len(groups), i
         cdef uint32_t number, result
         if len(oracles) > 32:
             raise LimitError(f"{len(oracles)} different lookbehinds in one terminal, limit 32; use fewer")
-        if not (0 <= question < 2 + len(followings) or question in (Q_BEFORE, Q_DECIDED, Q_OUTSIDE, Q_MIXED, Q_OPEN)):
+        if not (0 <= question < 2 + len(followings) or question in (Q_BEFORE, Q_LAST, Q_DECIDED, Q_OUTSIDE, Q_MIXED, Q_OPEN)):
             raise ValueError(f"cuts: question {question} about {len(followings)} followings")
         try:
             for word in (ordered, len(oracles), len(points), len(followings), n_groups, *points):

@@ -77,6 +77,8 @@ class Avoidance:
         Without them, strict conditions may be among them."""
         self.claims = claims
         """Returns the strict conditions after the sure texts of a symbol."""
+        self.leaves: dict[tuple[int, int, bool], Collection[int] | None] = {}
+        """The answers of `leaf`."""
         self.avoiding: dict[Key, set[int]] = {key: set() for key in outs}
         """As `outs`, without demanding terminals. Also for symbols before which a strict condition is pending."""
         self.contexts: dict[Key, list[Context]] = {}
@@ -98,7 +100,11 @@ class Avoidance:
 
     def after(self, part: int, before: int, avoid: bool, reader: Key | None = None) -> Collection[int]:
         """Return the conditions that may be pending after a symbol."""
-        found = self.leaf(part, before, avoid)
+        question = (part, before, avoid)
+        if question in self.leaves:
+            found = self.leaves[question]
+        else:
+            self.leaves[question] = found = self.leaf(part, before, avoid)
         if found is not None:
             return found
         key = (part, before)
@@ -135,31 +141,35 @@ class Avoidance:
         possible = [{key[1]}]  # the same, with strict conditions
         for part in rhs:
             pending.append({after for before in pending[-1] for after in self.after(part, before, False)})
-            strict = {after for before in possible[-1] for after in self.after(part, before, True)}
-            possible.append(pending[-1] | strict)
+            possible.append(
+                {after for before in possible[-1] for after in self.after(part, before, True)} | pending[-1]
+            )
         leading: Relation = {after: {after} for after in pending[-1]}
         avoiding: Relation = {after: {after} for after in possible[-1]}
         for index in reversed(range(len(rhs))):
             part = rhs[index]
+            rest, avoiding_rest = leading, avoiding
+            leading, avoiding = {}, {}
+            for before in possible[index]:
+                lasts = united(avoiding_rest, self.after(part, before, True))
+                if lasts:
+                    avoiding[before] = lasts
             for before in pending[index]:
-                afters = leading.keys() & self.after(part, before, False)
-                if not afters:
+                afters = self.after(part, before, False)
+                lasts = united(rest, afters)
+                if not lasts:
                     continue
-                if self.leaf(part, before, False) is None:
+                leading[before] = lasts
+                if self.leaves[part, before, False] is None:
                     is_left = index == 0 and key == (part, before)
-                    self.contexts.setdefault((part, before), []).append(Context(key, leading, avoiding, is_left))
+                    self.contexts.setdefault((part, before), []).append(Context(key, rest, avoiding_rest, is_left))
                     continue
                 for after in afters:
-                    self.need(key, leading[after], avoiding.get(after, set()))
-                for after in self.claims(part, before):
-                    self.need(key, united(leading, afters), avoiding.get(after, set()))
-            leading = self.backwards(part, pending[index], leading, False)
-            avoiding = self.backwards(part, possible[index], avoiding, True)
-
-    def backwards(self, part: int, befores: set[int], relation: Relation, avoid: bool) -> Relation:
-        """Return a relation for one symbol more."""
-        found = {before: united(relation, self.after(part, before, avoid)) for before in befores}
-        return {before: lasts for before, lasts in found.items() if lasts}
+                    if after in rest:
+                        self.need(key, rest[after], avoiding_rest.get(after, set()))
+                if ANYTHING in rest:
+                    for after in self.claims(part, before):
+                        self.need(key, rest[ANYTHING], avoiding_rest.get(after, set()))
 
     def need(self, key: Key, leading: set[int], avoiding: set[int]) -> None:
         self.needs.append((key, frozenset(leading), frozenset(avoiding)))
@@ -195,4 +205,8 @@ class Avoidance:
 
 def united(relation: Relation, befores: Iterable[int]) -> set[int]:
     """Return what may be pending after any of these conditions."""
-    return {after for before in befores for after in relation.get(before, ())}
+    found: set[int] = set()
+    for before in befores:
+        if before in relation:
+            found |= relation[before]
+    return found

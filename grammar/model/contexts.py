@@ -432,7 +432,10 @@ class _Splitter:
             witnesses.skipped = list(self.terminals.ignored.values())
         witnesses.specials = self.terminals.specials
         try:
-            if not any(witnesses.find(n_terminals) and self.avoids(witnesses) for n_terminals in (1, 2)):
+            for n_terminals, last in ((0, False), (1, False), (1, True), (2, False), (2, True)):
+                if witnesses.find(n_terminals, last) and self.avoids(witnesses):
+                    break
+            else:
                 return False
         except LimitError as error:
             if error.limit:

@@ -7,18 +7,19 @@ or ` by`. Such a text is a *witness* of the terminal: after it nothing is demand
 
 Witnesses become one more context of the terminal, which only the proof uses:
 
-- Its texts are those before which each of the witnesses is enough, and after which the text may end or a code point
-  outside the lookaheads may come (`FoundLater.settled_texts`), if there are such texts.
-- Its condition is that one of these comes: the end, a code point outside, or a witness. It is an ordinary condition,
-  marked as *strict*, because it demands more than the terminal.
+- Its texts are those before which each of the witnesses is enough. If there are texts after which the whole text may
+  end, the end is a witness, too, and each code point that alone is enough.
+- Its condition is that one of the witnesses comes. It is an ordinary condition, marked as *strict*, because it demands
+  more than the terminal.
 
 If the conditions that may be pending between symbols lead to the end of the text with such contexts in place of the
 demanding terminals, then each text can be finished: the witnesses say how. The engine gets the texts of the context as
 a *sure* terminal (`Engine.add_sure`). Strict conditions never reach the productions.
 
 The search for witnesses reads texts of the terminals that may follow each other according to their FOLLOW sets. That is
-only a guess: the proof decides whether a witness can really come at each place. At first there is one witness for each
-terminal that may follow, then one for each two.
+only a guess: the proof decides whether a witness can really come at each place. At first there are no longer witnesses
+than one code point, then some for each terminal that may follow, then such after which the text has to end, and then
+those for each two terminals.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from ...earley._meter import tick
+from ..regex.cells import representative
 from ..regex.conditions import ANYTHING, NOTHING
 from .analysis import followers
 
@@ -57,6 +59,9 @@ MAX_DEMANDS = 8
 
 MAX_ROUTES = 64
 """The most pairs of following terminals for which witnesses are looked for. Further ones have none."""
+
+Witness = tuple[str, bool]
+"""A text that is enough, and whether the whole text must end after it."""
 
 Item = tuple[int, int, int]
 """A lexeme that is being read: its place in the route, the terminal whose FOLLOW set holds after it, what is left."""
@@ -90,11 +95,12 @@ class Witnesses:
         self.known: dict[tuple[int, int], set[int]] = {}  # see `ways`
         self.branches: dict[int, list[tuple[int, int]]] = {}  # by node: its derivatives, each with a set of bytes
         self.follow: dict[int, list[int]] = {}  # by terminal: those that may follow it
+        self.last: set[int] = set()  # the terminals after which the text may end
         self.n_searched = 0
 
-    def find(self, n_terminals: int) -> bool:
-        """Look for witnesses that begin with each so many terminals that may follow; return whether some terminal has
-        one."""
+    def find(self, n_terminals: int, last: bool) -> bool:
+        """Look for witnesses that begin with each so many terminals that may follow, and if `last`, for such after
+        which the text must end, too. Return whether some terminal has one."""
         self.strict = {}
         self.known = {}
         if not self.follow:
@@ -102,7 +108,7 @@ class Witnesses:
         for symbol in self.contexts:
             language = self.demanding(symbol)
             if language is not None:
-                context = self.context(symbol, language, self.later[language], n_terminals)
+                context = self.context(symbol, language, self.later[language], n_terminals, last)
                 if context is not None:
                     self.strict[symbol] = context
         return bool(self.strict)
@@ -118,46 +124,74 @@ class Witnesses:
         nullable = {symbol for symbol, node in self.nodes.items() if self.regexes.is_nullable(node)}
         follow = followers(self.productions, self.start, 1, bits | dict.fromkeys(self.specials, 1), nullable)
         for symbol in self.nodes:
-            self.follow[symbol] = [other for other, bit in bits.items() if bit & follow.get(symbol, 0)]
+            following = follow.get(symbol, 0)
+            self.follow[symbol] = [other for other, bit in bits.items() if bit & following]
+            if following & 1:
+                self.last.add(symbol)
 
-    def context(self, symbol: int, language: int, later: FoundLater, n_terminals: int) -> tuple[int, int] | None:
+    def context(
+        self, symbol: int, language: int, later: FoundLater, n_terminals: int, last: bool
+    ) -> tuple[int, int] | None:
         """Return the strict context of a terminal. `language` are its texts that demand something."""
         demand = self.demand(language)
+        following = self.following(symbol)
+        single = [cell for cell in later.cells if cell not in later.outside and self.meets(demand, cell, following)]
+        if not single and not n_terminals:
+            return None
+        single += later.outside
+        settled = later.settled_texts(single)
+        if self.regexes.is_empty(settled):
+            single = []
+        texts = [settled if single else language]
+        witnesses: list[tuple[list[Ranges], bool]] = []
+        for route in self.routes(symbol, n_terminals):
+            for text, is_last in self.search(demand, route, last, bool(single)):
+                witness = [later.cell_of(ord(char)) for char in text], is_last
+                if witness not in witnesses:
+                    witnesses.append(witness)
+                    texts.append(later.before(text, is_last))
+        node = self.regexes.intersection(texts)
+        if (not single and not witnesses) or len(witnesses) > MAX_WITNESSES or self.regexes.is_empty(node):
+            return None
+        return node, self.condition(witnesses, bool(single), single)
+
+    def following(self, symbol: int) -> int:
+        """Return the set of bytes with which the texts may begin that may follow a terminal."""
+        found = 0
+        for _, _, node in self.begin(0, symbol, (symbol,)):
+            found |= self.regexes.first_bytes(node)
+        return found
+
+    def meets(self, demand: int, cell: Ranges, following: int) -> bool:
+        """Tell whether a code point of the cell meets the demand, whatever follows it, and may come: it is represented
+        by one that begins with one of these bytes."""
+        text = chr(representative(cell)).encode()
+        if not following >> text[0] & 1:
+            return False
+        for byte in text:
+            demand = next((after for after, read in self.step(demand) if read >> byte & 1), self.regexes.EMPTY)
+        return self.regexes.is_anything(demand)
+
+    def routes(self, symbol: int, n_terminals: int) -> list[tuple[int, ...]]:
+        """Return lists of a terminal and so many that may follow, one after the other."""
         routes: list[tuple[int, ...]] = [(symbol,)]
         for _ in range(n_terminals):
             routes = [(*route, after) for route in routes for after in self.follow[route[-1]]][:MAX_ROUTES]
-        settled = later.settled_texts()
-        texts = [settled] if not self.regexes.is_empty(settled) else [language]
-        witnesses: list[list[Ranges]] = []
-        for route in routes:
-            found = self.search(demand, route)
-            if found is None:
-                continue
-            cells = [later.cell_of(ord(char)) for char in found]
-            if texts[0] == settled and cells[0] in later.outside:
-                continue  # the condition has it
-            if cells not in witnesses:
-                if len(witnesses) == MAX_WITNESSES:
-                    return None
-                witnesses.append(cells)
-                texts.append(later.before(found))
-        if not witnesses:
-            return None
-        outside = [(cell, ANYTHING) for cell in later.outside] if texts[0] == settled else []
-        node = self.regexes.intersection(texts)
-        if self.regexes.is_empty(node):
-            return None
-        return node, self.condition(witnesses, texts[0] == settled, outside)
+        return routes if n_terminals else []
 
-    def condition(self, texts: list[list[Ranges]], end: bool, others: list[tuple[Ranges, int]]) -> int:
-        """Return the strict condition that one of the texts comes, or one of the others, or the end."""
-        branches: dict[Ranges, list[list[Ranges]]] = {}
-        for text in texts:
-            if not text:
+    def condition(self, witnesses: list[tuple[list[Ranges], bool]], end: bool, others: list[Ranges]) -> int:
+        """Return the strict condition that one of the witnesses comes, or one of the other cells, or if `end`, the
+        end."""
+        branches: dict[Ranges, list[tuple[list[Ranges], bool]]] = {}
+        for cells, last in witnesses:
+            if cells:
+                branches.setdefault(cells[0], []).append((cells[1:], last))
+            elif last:
+                end = True
+            else:
                 return ANYTHING
-            branches.setdefault(text[0], []).append(text[1:])
         pairs = [(cell, self.condition(rests, False, [])) for cell, rests in branches.items()]
-        return self.conditions.make(end, pairs + others, strict=True)
+        return self.conditions.make(end, pairs + [(cell, ANYTHING) for cell in others], strict=True)
 
     # ---- the search ---------------------------------------------------------------------------------------------
 
@@ -187,33 +221,44 @@ class Witnesses:
             self.branches[node] = known = [(after, sum([1 << byte for byte in read])) for after, read in found]
         return known
 
-    def search(self, demand: int, route: tuple[int, ...]) -> str | None:
+    def search(self, demand: int, route: tuple[int, ...], last: bool, several: bool) -> list[Witness]:
         """Return a short text that meets the demand whatever follows, and begins with lexemes of the terminals of the
-        route after its first. None if there seems to be none."""
+        route after its first; if `last`, another one after which the text may end. Those that differ in the last byte
+        because of another lexeme come together. The list is empty if there seem to be none. If `several`, one code
+        point is not enough."""
         start = demand, frozenset(self.begin(0, route[0], route))
         seen = {start}
         agenda = [(0, 0, b"", start)]
+        found: list[Witness] = []
+        kinds: set[bool] = set()  # the second parts of what was found before the current state
         for _ in range(MAX_SEARCHED):
-            tick()
-            if not agenda or self.n_searched == MAX_SEARCHED_IN_ALL:
+            kinds.update([kind for _, kind in found])
+            if not agenda or len(kinds) > last or self.n_searched == MAX_SEARCHED_IN_ALL:
                 break
+            tick()
             self.n_searched += 1
             _, _, text, (here, items) = heappop(agenda)
             for after, lexemes, byte in self.move(here, items):
                 moved = set(lexemes)
+                may_end = False
                 for place, symbol, node in lexemes:
                     if self.regexes.is_nullable(node):
                         moved.update(self.begin(place, symbol, route))
+                        may_end = may_end or symbol in self.last
                 state = after, frozenset(moved)
                 if state in seen:
                     continue
                 seen.add(state)
                 longer = text + bytes([byte])
-                if self.regexes.is_anything(after) and is_text(longer):
-                    return longer.decode()
+                met = self.regexes.is_anything(after)
+                if met and several and is_text(longer) and len(longer.decode()) == 1:
+                    continue
+                enough = met or (last and may_end and self.regexes.is_nullable(after))
+                if enough and (not met) not in kinds and is_text(longer):
+                    found.append((longer.decode(), not met))
                 effort = len(longer) + LEXEME * min([place for place, _, _ in lexemes])
                 heappush(agenda, (effort, len(seen), longer, state))
-        return None
+        return found
 
     def begin(self, place: int, symbol: int, route: tuple[int, ...]) -> Iterable[Item]:
         """Return the lexemes that may begin after one of `symbol`, which is at this place of the route."""

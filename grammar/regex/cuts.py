@@ -126,14 +126,16 @@ class FoundLater:
     def node(self, question: int, cells: list[Ranges]) -> int:
         return self.builder.question(self.start, [representative(cell) for cell in cells], (), question)
 
-    def settled_texts(self) -> int:
-        """Return the language of the texts that demand something, but that the end of the text or any cell of `outside`
-        may follow."""
-        return self.node(self.builder.regexes.OUTSIDE, self.outside)
+    def settled_texts(self, cells: list[Ranges]) -> int:
+        """Return the language of the texts that demand something, but that the end of the text or any of these cells
+        may follow, whatever comes after it."""
+        return self.node(self.builder.regexes.OUTSIDE, cells)
 
-    def before(self, text: str) -> int:
-        """Return the language of the texts that demand something, but not if they come before this text."""
-        return self.builder.question(self.start, [ord(char) for char in text], (), self.builder.regexes.BEFORE)
+    def before(self, text: str, last: bool) -> int:
+        """Return the language of the texts that demand something, but not if they come before this text; if `last`, not
+        if the text ends after it, too."""
+        question = self.builder.regexes.LAST if last else self.builder.regexes.BEFORE
+        return self.builder.question(self.start, [ord(char) for char in text], (), question)
 
     def cell_of(self, code: int) -> Ranges:
         return next(cell for cell in self.cells if codepoints.contains(cell, code))
@@ -225,7 +227,7 @@ def _found_by_the_parser(
     later = FoundLater(builder, start, loose, inside, outside, cells, unclassed)
     undecided = later.node(regexes.OPEN, outside)
     decided = later.node(regexes.DECIDED, outside)
-    settled = later.settled_texts()
+    settled = later.settled_texts(outside)
     if not inside or regexes.is_nullable(loose) or (regexes.is_empty(decided) and regexes.is_empty(settled)):
         return []
     ranges = codepoints.complement(inside)

@@ -86,6 +86,9 @@ CASES = [
     ({"start": [["[ab]+(?! ?(?:a|bb))", " ", "x", "start"], ["b"]], "x": [["ba?", ","], ["a", ","]]}, [], "ab ,"),
     ({"start": [["(?!ab\\b)[ab]+(?! ab\\b)", "x"]], "x": [[" ", "abb?", ","], [" ", "ba", " "]]}, [], "ab ,"),
     ({"start": [["[ab]+(?=[ ,](?:a|b,))", "x", "start"], ["a"]], "x": [[" "], [","], [" ", "b"]]}, [], "ab ,"),
+    ({"start": [["x"], ["start", "x"]], "x": [["[ab]+(?! (?:ab|b)\\b)", " "]]}, [], "ab "),
+    ({"start": [["x"], ["start", "x"]], "x": [["[ab]+(?! ?(?:a|bb))", " ", ","]]}, [], "ab ,"),
+    ({"start": [["[ab](?! a\\b)", " ", "[ab](?! a\\b)", " "]]}, [], "ab ,"),
     # In one production all that may follow is excluded, so another one counts.
     ({"start": [["[ab]+(?! (?:a|b)\\b)", " ", "b"], ["[ab]+(?! (?:a|b)\\b)", " ", "bb"]]}, [], "ab "),
     ({"start": [["x", " ", "b"], ["x", " ", "ab"]], "x": [["[ab](?! b)"], ["x", ",", "[ab](?! b)"]]}, [], "ab ,"),
@@ -408,6 +411,8 @@ def test_a_thousand_words_after_names_and_a_written_blank():
         ('start: NAME (" " (KW | NAME))+\nKW: /x?(?:as|order)\\b/', " ", "{} {}"),
         ('start: NAME NAME\n%ignore " "', " ", "{} {}"),
         ("start: NAME+\n%ignore / +/", " ", "{} {}"),
+        ('start: (NAME " ")+', " ", "{} {} "),
+        ('start: (NAME "\\n")* NAME "\\n"', r"\n", "{}\n{}\n"),
     ],
 )
 def test_a_thousand_words_after_names_that_must_be_followed(rules, blank, text):
