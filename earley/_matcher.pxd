@@ -36,6 +36,7 @@ cdef class Matcher:
     cdef void unlock(self) noexcept
     cdef Matcher copy(self)
     cdef int tidy(self) except -1
+    cdef int forget(self) except -1
     cdef int make_room(self, error) except -1
     cdef Py_ssize_t count_accepted(self, list tokens) except -1
     cdef bytes force(self)

@@ -886,13 +886,19 @@ cdef class Matcher:
         """
         if error.limit in FINAL:
             raise error
+        return self.forget()
+
+    cdef int forget(self) except -1:
+        """Drop what was learned. That takes up to some 50 ms, which count as time of the call."""
+        self.engine.regexes.meter.look_at_clock()
         forget(self.engine)
+        self.engine.regexes.meter.left = 0              # so the next step looks at it, too
         return 0
 
     cdef int tidy(self) except -1:
         history_sweep(&self.chart.histories)
         if self.engine.is_full():
-            forget(self.engine)
+            self.forget()
         self.masks.tidy()
         if self.chart.n_words() > self.chart.collect_at:
             self.chart.collect()
