@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from random import Random
 from typing import Any, TypeVar
@@ -57,6 +57,15 @@ def pieces(items: Listed) -> Iterator[Listed]:
     for begin in range(0, len(items), PIECE):
         tick()
         yield items[begin : begin + PIECE]  # type: ignore[misc]
+
+
+def once(items: Iterable[Item]) -> dict[Item, bool]:
+    """Return a dict whose keys are the items, with a `tick` before each: to hash a large one takes long."""
+    found: dict[Item, bool] = {}
+    for item in items:
+        tick()
+        found[item] = True
+    return found
 
 
 def distinct(items: Sequence[Item]) -> list[Item]:

@@ -151,6 +151,7 @@ class Evaluation(OfAlgebra):
         for values, evaluated in left:
             tick()
             for other, also in right:
+                tick()
                 both = self.algebra.sets.intersection(values, other)
                 if not is_nothing(both):
                     found[both, evaluated.union(also)] = True

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ...earley._meter import tick
 from ..errors import GrammarLimitError
+from ..loading import once
 from .shapes import (
     ALL_VALUES,
     ANY_OBJECT,
@@ -64,7 +65,7 @@ class ObjectSets(OfAlgebra):
         """Return the objects that are in all of the unions."""
         base = ANY_OBJECT
         clauses: list[Clause] = []
-        for union in dict.fromkeys(unions):
+        for union in once(unions):
             if not union:
                 return ()
             if len(union) > 1:
@@ -86,7 +87,7 @@ class ObjectSets(OfAlgebra):
                 for shape in union:
                     both = self.intersection(base, shape)
                     if both is not None:
-                        found |= dict.fromkeys(self.intersection_of([(both,), *others]) if others else (both,), True)
+                        found |= once(self.intersection_of([(both,), *others]) if others else (both,))
                 return self.absorbed(tuple(found))
         settled = self.with_clauses(base._replace(clauses=()), [*base.clauses, *clauses])
         return () if settled is None else self.absorbed(self.opened(settled))
@@ -153,13 +154,15 @@ class ObjectSets(OfAlgebra):
         common: dict[object, int] = {}
         for clause in clauses:
             for one in clause:
+                tick()
                 common[one] = common.get(one, 0) + 1
                 for name, _ in one.named:
                     tick()
                     common[name] = common.get(name, 0) + 1
         best = None
         best_score = (False, 0, 0)
-        for one in {one: True for clause in clauses for one in clause}:
+        for one in once([one for clause in clauses for one in clause]):
+            tick()
             if len(one.named) != 1 or not is_atomic(one):
                 continue
             name, value = one.named[0]
@@ -197,7 +200,7 @@ class ObjectSets(OfAlgebra):
         before: a shape beside which the clauses were in simple form; only those about names for which `base` says
             something else are simplified again.
         """
-        waiting = dict.fromkeys(clauses, True)
+        waiting = once(clauses)
         changed = None if before is None else changed_names(before, base)
         is_settled = False
         while not is_settled:
@@ -206,6 +209,7 @@ class ObjectSets(OfAlgebra):
             found: dict[Clause, bool] = {}
             then: set[str] | None = set()  # the names whose values this round has changed; None: perhaps all
             for clause in waiting:
+                tick()
                 left = self.relative_clause(base, clause, changed)
                 if left is None:
                     continue
@@ -220,14 +224,14 @@ class ObjectSets(OfAlgebra):
                     changed = None if now is None or changed is None else changed | now
                     then = None if now is None or then is None else then | now
                     base = both
-                    found |= dict.fromkeys(more, True)
+                    found |= once(more)
                     is_settled = False
                 else:
                     found[left] = True
             waiting = found
             changed = then
         if len(waiting) > 1:
-            sets = [frozenset(clause) for clause in waiting]
+            sets = [frozenset(once(clause)) for clause in waiting]
             least: dict[Clause, bool] = {}
             for clause, own in zip(waiting, sets, strict=True):
                 tick()
