@@ -57,7 +57,8 @@ cdef inline void* enlarged(void* memory, size_t n_before, size_t n_bytes) noexce
         larger = malloc(MAPPED)
         if larger != NULL:
             larger = shrunk(larger, n_bytes)
-            memcpy(larger, memory, n_before)
+            if n_before:                                # memcpy must not get NULL
+                memcpy(larger, memory, n_before)
             stdlib.free(memory)
             return larger
     return realloc(memory, n_bytes)
