@@ -2,8 +2,9 @@
 
     python -m bench.loading [--repeat 500]
 
-The grammars: one of 50 rules; and queries in which a name may stand next to another and is none of so many keywords,
-which is a lookahead by a list of words.
+The grammars: one of 50 rules; queries in which a name may stand next to another and is none of so many keywords, which
+is a lookahead by a list of words; and lists of names after which a blank and one of so many words must not stand, though
+a blank must follow.
 
 The vocabulary is tekken, prepared as in a server (`earleymask.prepare`). Each repetition reads the text anew; only what
 the vocabulary has learned about terminals is kept. *Hot*: one repetition right after the other. *Cold*: 32 MB are
@@ -35,6 +36,10 @@ NAME: /(?!(?:{})\\b)[A-Za-z_][A-Za-z_0-9]*/i
 WS: /[ \\t\\n]+/
 %ignore WS
 """
+LIST = """\
+start: NAME (" " NAME)+
+NAME: /[A-Za-z]+(?! (?:{})\\b)/i
+"""
 EVICTED_BYTES = 32 << 20
 """The number of bytes that are written to empty the processor's caches; most processors have smaller ones."""
 
@@ -50,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     earleymask.prepare(vocabulary)
     texts = {GRAMMAR.name: GRAMMAR.read_text(encoding="utf-8")}
     texts |= {f"{n} keywords": QUERY.format("|".join(keywords(n))) for n in KEYWORDS}
+    texts |= {f"{n} words after names": LIST.format("|".join(keywords(n))) for n in KEYWORDS}
     for title, text in texts.items():
         print(f"{title}, {vocabulary.size:,} tokens, microseconds")
         for name, evicted in (("hot", 0), ("cold", EVICTED_BYTES)):
