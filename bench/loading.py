@@ -3,8 +3,8 @@
     python -m bench.loading [--repeat 500]
 
 The grammars: one of 50 rules; queries in which a name may stand next to another and is none of so many keywords, which
-is a lookahead by a list of words; and lists of names after which a blank and one of so many words must not stand, though
-a blank must follow.
+is a lookahead by a list of words; and lists of names after which a blank and one of so many words must not stand,
+though a blank must follow.
 
 The vocabulary is tekken, prepared as in a server (`earleymask.prepare`). Each repetition reads the text anew; only what
 the vocabulary has learned about terminals is kept. *Hot*: one repetition right after the other. *Cold*: 32 MB are

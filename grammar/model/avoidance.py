@@ -9,7 +9,7 @@ come, up to the end of the text, such that all these symbols derive a text witho
 The text of a symbol has not ended: conditions may be pending after it, and with some of them no demanding terminal is
 needed up to there. From the latter, the text must come to an end in each production in which the symbol may stand, and
 so on up to the start of the grammar. A production counts if one of the former leads to its end; otherwise `contexts`
-has no such symbol in it.
+has no such symbol in it. Productions that begin alike count together up to the place where they differ.
 
 One case is left out: in `list: list " " NAME`, no blank may follow the inner list under some condition. The parser
 expects a list there only because it expects a list anyway, so a text is finished if the productions around the outer
@@ -92,8 +92,7 @@ class Avoidance:
         self.find_avoiding()
         root = (start, ANYTHING)
         for key in self.outs:
-            for rhs in self.productions.get(key[0], ()):
-                self.visit(key, rhs)
+            self.visit(key)
         ends = {after: {after} for after in self.outs[root] | self.avoiding[root] if accepts(after)}
         self.contexts.setdefault(root, []).append(Context(None, ends, ends, False))
         return not ends.keys().isdisjoint(self.avoiding[root]) and self.finishes()
@@ -134,42 +133,59 @@ class Avoidance:
                 self.avoiding[key] |= found
                 self.agenda += self.readers.get(key, ())
 
-    def visit(self, key: Key, rhs: Symbols) -> None:
-        """Note the contexts of the symbols of a production, and what is needed after its lexemes."""
-        tick()
-        pending = [{key[1]}]  # before each symbol, and after the last one
-        possible = [{key[1]}]  # the same, with strict conditions
-        for part in rhs:
-            pending.append({after for before in pending[-1] for after in self.after(part, before, False)})
-            possible.append(
-                {after for before in possible[-1] for after in self.after(part, before, True)} | pending[-1]
-            )
-        leading: Relation = {after: {after} for after in pending[-1]}
-        avoiding: Relation = {after: {after} for after in possible[-1]}
-        for index in reversed(range(len(rhs))):
-            part = rhs[index]
-            rest, avoiding_rest = leading, avoiding
-            leading, avoiding = {}, {}
-            for before in possible[index]:
-                lasts = united(avoiding_rest, self.after(part, before, True))
+    def visit(self, key: Key) -> None:
+        """Note the contexts of the symbols in the productions of a symbol, and what is needed after their lexemes.
+
+        Productions that begin alike come together in the parser, so they are asked together: as a trie. A node of it is
+        a place after some symbols.
+        """
+        children: dict[tuple[int, int], int] = {}  # by node and symbol: the node after it
+        edges: list[tuple[int, int]] = [(0, 0)]  # by node: the node before it, and the symbol between them
+        pending: list[set[int]] = [{key[1]}]  # by node: what may be pending there
+        possible: list[set[int]] = [{key[1]}]  # the same, with strict conditions
+        leading: list[Relation] = [{}]  # by node: what may be pending at the end of the productions, by what is there
+        avoiding: list[Relation] = [{}]
+        for rhs in self.productions.get(key[0], ()):
+            tick()
+            node = 0
+            for part in rhs:
+                before, node = node, children.setdefault((node, part), len(edges))
+                if node == len(edges):
+                    edges.append((before, part))
+                    afters = [after for each in pending[before] for after in self.after(part, each, False)]
+                    pending.append(set(afters))
+                    possible.append({after for each in possible[before] for after in self.after(part, each, True)})
+                    possible[node] |= pending[node]
+                    leading.append({})
+                    avoiding.append({})
+            for relation, afters_here in ((leading[node], pending[node]), (avoiding[node], possible[node])):
+                for after in afters_here:
+                    relation.setdefault(after, set()).add(after)
+        for node in range(len(edges) - 1, 0, -1):  # later symbols first
+            parent, part = edges[node]
+            rest = leading[node], avoiding[node]
+            for before in possible[parent]:
+                add(avoiding[parent], before, united(rest[1], self.after(part, before, True)))
+            for before in pending[parent]:
+                lasts = united(rest[0], self.after(part, before, False))
                 if lasts:
-                    avoiding[before] = lasts
-            for before in pending[index]:
-                afters = self.after(part, before, False)
-                lasts = united(rest, afters)
-                if not lasts:
-                    continue
-                leading[before] = lasts
-                if self.leaves[part, before, False] is None:
-                    is_left = index == 0 and key == (part, before)
-                    self.contexts.setdefault((part, before), []).append(Context(key, rest, avoiding_rest, is_left))
-                    continue
-                for after in afters:
-                    if after in rest:
-                        self.need(key, rest[after], avoiding_rest.get(after, set()))
-                if ANYTHING in rest:
-                    for after in self.claims(part, before):
-                        self.need(key, rest[ANYTHING], avoiding_rest.get(after, set()))
+                    add(leading[parent], before, lasts)
+                    self.note(key, (part, before), *rest, parent == 0)
+
+    def note(self, key: Key, symbol: Key, leading: Relation, avoiding: Relation, is_first: bool) -> None:
+        """Note the context of a symbol, or what is needed after a lexeme."""
+        part, before = symbol
+        afters = self.leaves[part, before, False]
+        if afters is None:
+            is_left = is_first and key == symbol
+            self.contexts.setdefault(symbol, []).append(Context(key, leading, avoiding, is_left))
+            return
+        for after in afters:
+            if after in leading:
+                self.need(key, leading[after], avoiding.get(after, set()))
+        if ANYTHING in leading:
+            for after in self.claims(part, before):
+                self.need(key, leading[ANYTHING], avoiding.get(after, set()))
 
     def need(self, key: Key, leading: set[int], avoiding: set[int]) -> None:
         self.needs.append((key, frozenset(leading), frozenset(avoiding)))
@@ -201,6 +217,11 @@ class Avoidance:
             agenda += [need for need in dict.fromkeys(found) if need not in seen]
             seen.update(found)
         return True
+
+
+def add(relation: Relation, before: int, lasts: set[int]) -> None:
+    if lasts:
+        relation.setdefault(before, set()).update(lasts)
 
 
 def united(relation: Relation, befores: Iterable[int]) -> set[int]:

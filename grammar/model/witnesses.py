@@ -51,7 +51,7 @@ words needs one state for each letter of the alphabet."""
 MAX_SEARCHED_IN_ALL = 1024
 """The most such states for one grammar. Beyond it, terminals have no further witnesses. A state takes 0.1 ms."""
 
-LEXEME = 4
+LEXEME = 2
 """So many bytes more may a witness have if it needs one lexeme less. The fewer lexemes, the more places it suits."""
 
 MAX_DEMANDS = 8
@@ -65,6 +65,9 @@ Witness = tuple[str, bool]
 
 Item = tuple[int, int, int]
 """A lexeme that is being read: its place in the route, the terminal whose FOLLOW set holds after it, what is left."""
+
+State = tuple[int, frozenset[Item]]
+"""What is demanded, and the lexemes that are being read."""
 
 
 class Witnesses:
@@ -133,8 +136,8 @@ class Witnesses:
         self, symbol: int, language: int, later: FoundLater, n_terminals: int, last: bool
     ) -> tuple[int, int] | None:
         """Return the strict context of a terminal. `language` are its texts that demand something."""
-        demand = self.demand(language)
         following = self.following(symbol)
+        demand = self.demand(language, following)
         single = [cell for cell in later.cells if cell not in later.outside and self.meets(demand, cell, following)]
         if not single and not n_terminals:
             return None
@@ -195,15 +198,18 @@ class Witnesses:
 
     # ---- the search ---------------------------------------------------------------------------------------------
 
-    def demand(self, language: int) -> int:
-        """Return what all of the shortest texts that demand something demand of the text after them."""
+    def demand(self, language: int, following: int) -> int:
+        """Return what all of the shortest texts that demand something demand of the text after them. Those count that
+        one of these bytes may follow."""
         demands: set[int] = set()
         states = [language]
         seen = {language}
         for state in states:  # grows while it is read
             tick()
             if self.regexes.is_nullable(state):
-                demands.add(self.regexes.demand(state))
+                demand = self.regexes.demand(state)
+                if any([read & following for _, read in self.step(demand)]):
+                    demands.add(demand)
             if len(demands) == MAX_DEMANDS:
                 break
             if len(states) < MAX_SEARCHED:
@@ -226,38 +232,47 @@ class Witnesses:
         route after its first; if `last`, another one after which the text may end. Those that differ in the last byte
         because of another lexeme come together. The list is empty if there seem to be none. If `several`, one code
         point is not enough."""
-        start = demand, frozenset(self.begin(0, route[0], route))
-        seen = {start}
-        agenda = [(0, 0, b"", start)]
+        state = demand, frozenset(self.begin(0, route[0], route))
+        seen = {state}
+        agenda: list[tuple[int, int, bytes, State, bool | None]] = [(0, 0, b"", state, None)]
+        met: dict[tuple[bytes, bool], list[Witness]] = {}  # by the text without the last byte, and by kind
+        kinds: set[bool] = set()
         found: list[Witness] = []
-        kinds: set[bool] = set()  # the second parts of what was found before the current state
         for _ in range(MAX_SEARCHED):
-            kinds.update([kind for _, kind in found])
             if not agenda or len(kinds) > last or self.n_searched == MAX_SEARCHED_IN_ALL:
                 break
             tick()
             self.n_searched += 1
-            _, _, text, (here, items) = heappop(agenda)
-            for after, lexemes, byte in self.move(here, items):
+            _, _, text, state, kind = heappop(agenda)
+            if kind is not None and kind not in kinds:
+                kinds.add(kind)
+                found += met[text[:-1], kind]
+            if kind is False:
+                continue
+            for after, lexemes, byte in self.move(*state):
+                longer = text + bytes([byte])
                 moved = set(lexemes)
                 may_end = False
                 for place, symbol, node in lexemes:
                     if self.regexes.is_nullable(node):
                         moved.update(self.begin(place, symbol, route))
                         may_end = may_end or symbol in self.last
-                state = after, frozenset(moved)
-                if state in seen:
+                next_ = after, frozenset(moved)
+                if next_ in seen:
                     continue
-                seen.add(state)
-                longer = text + bytes([byte])
-                met = self.regexes.is_anything(after)
-                if met and several and is_text(longer) and len(longer.decode()) == 1:
-                    continue
-                enough = met or (last and may_end and self.regexes.is_nullable(after))
-                if enough and (not met) not in kinds and is_text(longer):
-                    found.append((longer.decode(), not met))
+                seen.add(next_)
+                kind = None
+                if is_text(longer):
+                    if self.regexes.is_anything(after):
+                        if several and len(longer.decode()) == 1:
+                            continue
+                        kind = False
+                    elif last and may_end and self.regexes.is_nullable(after):
+                        kind = True
+                if kind is not None:
+                    met.setdefault((text, kind), []).append((longer.decode(), kind))
                 effort = len(longer) + LEXEME * min([place for place, _, _ in lexemes])
-                heappush(agenda, (effort, len(seen), longer, state))
+                heappush(agenda, (effort, len(seen), longer, next_, kind))
         return found
 
     def begin(self, place: int, symbol: int, route: tuple[int, ...]) -> Iterable[Item]:
@@ -269,7 +284,7 @@ class Witnesses:
             language = self.demanding(other)
             yield place, other, self.nodes[other] if language is None else self.later[language].loose
 
-    def move(self, demand: int, items: Iterable[Item]) -> Iterable[tuple[int, tuple[Item, ...], int]]:
+    def move(self, demand: int, items: frozenset[Item]) -> Iterable[tuple[int, tuple[Item, ...], int]]:
         """Return the demands and lexemes to which a byte leads, each with a byte that does."""
         parts: list[tuple[int, int, tuple[Item, ...]]] = [(after, read, ()) for after, read in self.step(demand)]
         for place, symbol, node in items:
