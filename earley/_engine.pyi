@@ -71,14 +71,16 @@ class Engine:
         lexeme, the grammar must always lead to a sentence (`grammar/model/commits` decides that).
         """
 
-    def add_followed(self, name: str, node: int, follow: Callable[..., int], *arguments: Any, kind: int = 0) -> int:
+    def add_followed(
+        self, name: str, node: int, follow: Callable[..., int], *arguments: Any, kind: int = 0, untracked: bool = False
+    ) -> int:
         """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol
         `follow(*arguments, text)`.
 
         In a production it is the first of two symbols. The second one is used where the text is not known, so it must
         derive at least what `follow` gives for each text. Masks are made with it, and then the tokens in which the text
         makes a difference are tried one by one, see `set_doubtful`. `kind` says which tokens these are. `follow` may
-        add symbols, like the function of a lazy symbol.
+        add symbols, like the function of a lazy symbol. `untracked` as in `add_lazy`.
         """
 
     def set_doubtful(self, make: Callable[[], Sequence[int]]) -> None:
@@ -113,12 +115,14 @@ class Engine:
         nullable: bool = False,
         witness: Iterable[int] | None = None,
         size: int = 0,
+        untracked: bool = False,
     ) -> int:
         """Add a nonterminal whose productions `expand(*arguments)` makes when the parser first predicts it.
 
         `expand` returns right-hand sides, of symbols that exist or of terminals and lazy symbols that it adds. Texts
         may add very many symbols, and a garbage collection visits what each of them holds: for the method of an object
-        pass the function, and the object as an argument.
+        pass the function, and the object as an argument. With `untracked`, it does not visit the tuple of the
+        arguments: they must not refer to the engine, directly or not, except weakly.
         `nullable` says whether the symbol derives the empty string. Alternatives with unproductive symbols are dropped.
         `witness`: symbols that all derive a string exactly if this one does, if they are known without its productions.
         `size`: bytes that `expand` holds, beyond the few hundred that each symbol counts for.

@@ -15,6 +15,7 @@ from operator import index
 from weakref import ref
 
 from earleymask.earley._locks cimport ENGINE, Lock, forking, let_fork
+from earleymask.earley._large cimport untrack
 from earleymask.earley._meter cimport Meter, n_taken, start
 from earleymask.earley._nodes cimport R_EMPTY
 from earleymask.earley._rules cimport COVERED, DEMANDING, LOOSE, S_NONTERMINAL, S_SPECIAL, S_TERMINAL, SURE
@@ -120,20 +121,23 @@ cdef class Engine:
         self.rules.has_commits = True
         self.rules.n_commits += 1
 
-    def add_followed(self, str name not None, node, follow, *arguments, kind=0) -> int:
+    def add_followed(self, str name not None, node, follow, *arguments, kind=0, bint untracked=False) -> int:
         """Add a terminal whose text decides what may follow it: after the bytes `text`, the symbol
         `follow(*arguments, text)`.
 
         In a production it is the first of two symbols. The second one is used where the text is not known, so it must
         derive at least what `follow` gives for each text. Masks are made with it, and then the tokens in which the text
         makes a difference are tried one by one, see `set_doubtful`. `kind` says which tokens these are. `follow` may add
-        symbols, like the function of a lazy symbol.
+        symbols, like the function of a lazy symbol. `untracked` as in `add_lazy`.
         """
         if not 0 <= kind < MAX_KINDS:
             raise ValueError(f"a kind of followed terminals must be from 0 to {MAX_KINDS - 1}, not {kind}")
         symbol = self.add_terminal(name, node)
         self.rules.symbols[<uint32_t> symbol].followed = 1 + kind
-        self.rules.followers[symbol] = follow, *arguments
+        arguments = follow, *arguments
+        if untracked:
+            untrack(arguments)
+        self.rules.followers[symbol] = arguments
         self.rules.has_followed = True
         return symbol
 
@@ -180,17 +184,22 @@ cdef class Engine:
         self.open_for_changes()
         return self.rules.add_symbol(name, S_NONTERMINAL)
 
-    def add_lazy(self, str name not None, expand, *arguments, nullable=False, witness=None, size=0) -> int:
+    def add_lazy(self, str name not None, expand, *arguments, nullable=False, witness=None, size=0,
+                 bint untracked=False) -> int:
         """Add a nonterminal whose productions `expand(*arguments)` makes when the parser first predicts it.
 
         `expand` returns right-hand sides, of symbols that exist or of terminals and lazy symbols that it adds. Texts may
         add very many symbols, and a garbage collection visits what each of them holds: for the method of an object pass
-        the function, and the object as an argument.
+        the function, and the object as an argument. With `untracked`, it does not visit the tuple of the arguments: they
+        must not refer to the engine, directly or not, except weakly.
         `nullable` says whether the symbol derives the empty string. Alternatives with unproductive symbols are dropped.
         `witness`: symbols that all derive a string exactly if this one does, if they are known without its productions.
         `size`: bytes that `expand` holds, beyond the few hundred that each symbol counts for.
         """
-        return self.rules.add_lazy(name, nullable, (expand, *arguments), witness, size)
+        arguments = expand, *arguments
+        if untracked:
+            untrack(arguments)
+        return self.rules.add_lazy(name, nullable, arguments, witness, size)
 
     def add_capture(self, symbol, name, *, end_name=None, body=None, end=None, bint inside=True) -> None:
         """Let `Matcher.captures` report texts of the nonterminal as `name`, if that is not None.

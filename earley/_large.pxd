@@ -9,4 +9,4 @@ cdef class Table:
     cdef dict part(self, key)
 
 
-cpdef int untrack(items) except -1
+cpdef int untrack(one) except -1

@@ -18,9 +18,9 @@ def free(given: list[object], circular: Sequence[object] = (), nanoseconds: int 
 def frozen_in_pieces(items: Iterable[Item]) -> frozenset[Item]:
     """Return the set of many items."""
 
-def untrack(items: Sequence[object]) -> int:
-    """Tell the garbage collector not to visit a tuple or a list, which it would do all at once. The items must refer to
-    nothing that could refer to it, such as numbers and texts."""
+def untrack(one: object) -> int:
+    """Tell the garbage collector not to visit an object: a large tuple or list, which it would visit all at once, or
+    one of very many. Its parts must refer to nothing that could refer to it; numbers and texts do not."""
 
 class Table(Generic[Key, Value]):
     """Values by key, as in a dict, but it grows in pieces: Python enlarges a dict of a million items at once.

@@ -158,10 +158,10 @@ def frozen_in_pieces(items) -> frozenset:
     return found
 
 
-cpdef int untrack(items) except -1:
-    """Tell the garbage collector not to visit a tuple or a list, which it would do all at once. The items must refer to
-    nothing that could refer to it, such as numbers and texts."""
-    PyObject_GC_UnTrack(items)
+cpdef int untrack(one) except -1:
+    """Tell the garbage collector not to visit an object: a large tuple or list, which it would visit all at once, or one of
+    very many. Its parts must refer to nothing that could refer to it; numbers and texts do not."""
+    PyObject_GC_UnTrack(one)
     return 0
 
 

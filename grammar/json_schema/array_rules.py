@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...earley._large import untrack
 from ...earley._meter import take, tick
 from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
@@ -51,6 +52,7 @@ class State:
         self.length = length
         self.claimed = claimed
         self.used = used
+        untrack(self)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -135,6 +137,7 @@ class ArrayRules:
                 state,
                 witness=() if is_done else self.witness(state),
                 size=STATE_BYTES + 50 * len(state.used),
+                untracked=True,  # see `SchemaLoader`
             )
         return symbol
 
@@ -199,7 +202,7 @@ class ArrayRules:
         for value, then in self.claims(item, count, claimed):
             if shape.unique and used != REPEATED:
                 made = ArrayRules.different, item, value, State(after, then, used)
-                found.append([*comma, loader.engine.add_lazy("item", ArrayRules.expand, self, *made)])
+                found.append([*comma, loader.engine.add_lazy("item", ArrayRules.expand, self, *made, untracked=True)])
                 continue
             symbol = loader.value(value)
             if symbol is not None:

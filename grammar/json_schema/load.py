@@ -112,7 +112,8 @@ class SchemaLoader:
     """Makes the symbols of one engine; lazy ones as long as the engine lives.
 
     The engine holds the loader, and the loader refers to the engine weakly. Nothing that is made of a schema refers to
-    itself, so all of it is freed with the last reference to its grammar and its matchers.
+    itself, so all of it is freed with the last reference to its grammar and its matchers, and the garbage collector
+    need not visit it.
     """
 
     def __init__(self, algebra: Algebra, engine: Engine, around: SchemaLoader | None = None) -> None:
@@ -310,7 +311,7 @@ class SchemaLoader:
         node = self.key_node(texts)
         if self.regexes.is_empty(node):
             return None
-        symbol: int = self.engine.add_followed("key", node, follow, *arguments, kind=KEYS)
+        symbol: int = self.engine.add_followed("key", node, follow, *arguments, kind=KEYS, untracked=True)
         return symbol
 
     def key_of(self, names: int) -> int | None:
@@ -358,7 +359,10 @@ class SchemaLoader:
         else:
             node = self.without_exponent(content)
             name, sort = "number", NUMBER_PARTS if is_part else NUMBER_ITEMS
-        return None if regexes.is_empty(node) else self.engine.add_followed(name, node, follow, *arguments, kind=sort)
+        if regexes.is_empty(node):
+            return None
+        symbol: int = self.engine.add_followed(name, node, follow, *arguments, kind=sort, untracked=True)
+        return symbol
 
     def without_exponent(self, numbers: NumberSet) -> int:
         """Return a regex node for the numbers of a set, without an exponent."""

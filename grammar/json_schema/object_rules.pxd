@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.earley._large cimport untrack
 from earleymask.grammar.json_schema.shortcuts cimport is_something
 from earleymask.grammar.json_schema.load cimport SchemaLoader
 from earleymask.grammar.json_schema.text_sets cimport Texts, has_surrogate

@@ -20,6 +20,7 @@ from functools import partial
 from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
+from ...earley._large import untrack
 from ...earley._meter import take, tick
 from ...earley.errors import LimitError
 from ..errors import GrammarLimitError
@@ -85,6 +86,7 @@ class State:
         self.missing = missing
         self.others = others
         self.clauses = clauses
+        untrack(self)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -277,6 +279,7 @@ class ObjectRules:
                 state,
                 witness=witness,
                 size=STATE_BYTES + state.passed.bit_length() // 4 + 100 * len(state.others),
+                untracked=True,  # see `SchemaLoader`
             )
         return symbol
 
@@ -566,7 +569,7 @@ class ObjectRules:
         """
         witness = (value, self.symbol(after)) if is_possible else None
         return self.loader.engine.add_lazy(
-            "member", ObjectRules.expand_other, self, keys, value, after, witness=witness
+            "member", ObjectRules.expand_other, self, keys, value, after, witness=witness, untracked=True
         )
 
     def expand_other(self, keys: Texts, value: int, after: State) -> list[list[int]]:

@@ -167,6 +167,9 @@ def run(attack: Attack, counts: Counter[str]) -> None:
     longest = bystander.longest
     held = f"most ms held by {bystander.longest_in}"
     counts[held] = max(counts[held], round(longest * 1000))
+    if bystander.collected_in:
+        collected = f"most ms of a full collection in {bystander.collected_in}"
+        counts[collected] = max(counts[collected], round(bystander.longest_collection * 1000))
     if is_measured and longest > MOST_HELD and not siege.is_callers:
         raise Wrong(f"{bystander.longest_in}: another thread waits {longest * 1000:.0f} ms\n{attack}")
 

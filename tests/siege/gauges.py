@@ -55,7 +55,7 @@ class Bystander:
 
     Both the time and the processor time of the main thread between two wakings are taken, and the lesser one counts, as
     in `bench.pauses`: so neither other processes nor a late system look like a lock that is held. Full garbage
-    collections are left out: they visit all objects of the process, whoever has made them.
+    collections are left out: they visit all objects of the process, whoever has made them. The longest one is noted.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -63,6 +63,7 @@ class Bystander:
         self.longest = 0.0
         self.longest_in = self.name = ""
         self.collected = self.collecting_since = 0.0  # seconds of full garbage collections
+        self.longest_collection, self.collected_in = 0.0, ""
         self.begin = self.end = 0.0  # of the latest call, by `time.perf_counter`
         self.is_stopped = False
         self.matcher = Matcher(Grammar.json(), vocabulary)
@@ -100,7 +101,10 @@ class Bystander:
             if phase == "start":
                 self.collecting_since = time.perf_counter()
             else:
+                took = time.perf_counter() - self.collecting_since
                 self.collected, self.collecting_since = self.in_collections(), 0.0
+                if took > self.longest_collection and self.end == math.inf:
+                    self.longest_collection, self.collected_in = took, self.name
 
     def in_collections(self) -> float:
         """Return the seconds of full collections so far. The lock may have been given away before one is noted."""
