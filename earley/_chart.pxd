@@ -89,6 +89,7 @@ cdef class Chart:
     cdef Words arrived              # rows at which lexemes begin after the last `step_unchecked`
     cdef uint32_t barrier           # what the last `commit` demanded of lexemes that do not commit, or NONE
     cdef Words searched             # positions, by `leads_to_sentence`
+    cdef Words depths               # of these: the bytes from the first one
     cdef Map sentences              # position of which only demands are known -> whether it leads to a sentence
     cdef Words named                # argument of `step_named`
     cdef uint64_t* pairs

@@ -130,6 +130,7 @@ cdef class Chart:
         words_free(&self.begun)
         words_free(&self.arrived)
         words_free(&self.searched)
+        words_free(&self.depths)
 
     # ---- bytes --------------------------------------------------------------------------------------------------
 
@@ -399,9 +400,11 @@ cdef class Chart:
         return least
 
     cdef bint leads_to_sentence(self, uint32_t position) except -1 nogil:
-        cdef uint32_t known, byte, here, target
+        cdef uint32_t known, byte, here, target, index
         cdef size_t i, n_pending = 0, capacity = 0
-        cdef uint64_t* pending = NULL       # a heap: effort, indexes into `searched` from the last one
+        # A heap: effort and bytes so far, indexes into `searched` from the last one. Without the bytes, a name of which
+        # nothing is demanded before it ends would be made longer and longer.
+        cdef uint64_t* pending = NULL
         cdef ByteSet seen, same
         cdef bint found = False, decided = False
         if self.plainly_leads_on(position):
@@ -409,13 +412,15 @@ cdef class Chart:
         known = self.sentences.get(position)
         if known == SENTENCE or known == NO_SENTENCE:
             return known == SENTENCE
-        self.searched.n = 0
+        self.searched.n = self.depths.n = 0
         words_push(&self.searched, position)
+        words_push(&self.depths, 0)
         self.sentences.put(position, SEARCHED)
         try:
             push(&pending, &n_pending, &capacity, NONE)
             while n_pending and not found:
-                here = self.searched.data[NONE - <uint32_t> pop(pending, &n_pending)]
+                index = NONE - <uint32_t> pop(pending, &n_pending)
+                here = self.searched.data[index]
                 byteset_fill(&seen, 0)
                 for byte in range(256):
                     if byteset_has(&seen, byte):
@@ -433,8 +438,10 @@ cdef class Chart:
                             with gil:
                                 raise LimitError(f"what lookaheads demand of the text: more than {MAX_SEARCHED} positions "
                                                  "were searched for a text that meets it; simplify the lookaheads")
+                        words_push(&self.depths, self.depths.data[index] + 1)
                         push(&pending, &n_pending, &capacity,
-                             (<uint64_t> self.effort(target) << 32) | (NONE - <uint32_t> self.searched.n))
+                             (<uint64_t> (self.effort(target) + self.depths.data[index] + 1) << 32)
+                             | (NONE - <uint32_t> self.searched.n))
                         words_push(&self.searched, target)
                         self.sentences.put(target, SEARCHED)
             decided = True

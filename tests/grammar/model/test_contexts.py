@@ -89,6 +89,8 @@ CASES = [
     ({"start": [["x"], ["start", "x"]], "x": [["[ab]+(?! (?:ab|b)\\b)", " "]]}, [], "ab "),
     ({"start": [["x"], ["start", "x"]], "x": [["[ab]+(?! ?(?:a|bb))", " ", ","]]}, [], "ab ,"),
     ({"start": [["[ab](?! a\\b)", " ", "[ab](?! a\\b)", " "]]}, [], "ab ,"),
+    # Nothing is demanded before a name ends, but nothing else may stand there.
+    ({"start": [["x", "start", " b "], [" b ", "x"]], "x": [["(?:[ab]+(?!,? (?:a|ba)$)|,)"]]}, [], "ab ,"),
     # In one production all that may follow is excluded, so another one counts.
     ({"start": [["[ab]+(?! (?:a|b)\\b)", " ", "b"], ["[ab]+(?! (?:a|b)\\b)", " ", "bb"]]}, [], "ab "),
     ({"start": [["x", " ", "b"], ["x", " ", "ab"]], "x": [["[ab](?! b)"], ["x", ",", "[ab](?! b)"]]}, [], "ab ,"),
