@@ -170,8 +170,9 @@ def run(attack: Attack, counts: Counter[str]) -> None:
     if bystander.collected_in:
         collected = f"most ms of a full collection in {bystander.collected_in}"
         counts[collected] = max(counts[collected], round(bystander.longest_collection * 1000))
+    longest, name = max((longest, bystander.longest_in), (bystander.longest_collection, bystander.collected_in))
     if is_measured and longest > MOST_HELD and not siege.is_callers:
-        raise Wrong(f"{bystander.longest_in}: another thread waits {longest * 1000:.0f} ms\n{attack}")
+        raise Wrong(f"{name}: another thread waits {longest * 1000:.0f} ms\n{attack}")
 
 
 class Siege:
