@@ -44,7 +44,8 @@ def kept_by_weight(most: int, weigh: Callable[..., int]) -> Callable[[Callable[.
 
 def drop_oldest(results: dict[tuple[Any, ...], tuple[R, int]], most: int) -> None:
     """Drop the oldest results until the others weigh no more than `most`. Other threads may do so at the same time."""
-    entries = list(results.items())
+    # To make pairs takes memory, so the garbage collector may run, and with it a finalizer that calls the function.
+    entries = list(results.copy().items())
     total = sum(weight for _, (_, weight) in entries)
     for arguments, (_, weight) in entries:
         if total <= most:

@@ -18,7 +18,8 @@ MAX_CELLS = 256
 """The most cells of one terminal: the following text is read for each of them. Beyond it, LimitError is raised."""
 
 KEPT_RANGES = 50_000
-"""The most ranges of the classes whose division is remembered. `\\w` has some 800. A range takes 120 bytes."""
+"""The most ranges of the classes whose division is remembered. `\\w` has some 800. A range takes 120 bytes. Each
+division counts for 64 more, so that there are never too many short ones."""
 
 SHORT = 128
 """The most code points of a class whose code points are visited one by one."""
@@ -82,7 +83,7 @@ def is_short(ranges: Ranges) -> bool:
     return True
 
 
-@kept_by_weight(KEPT_RANGES, lambda classes: sum(map(len, classes)))
+@kept_by_weight(KEPT_RANGES, lambda classes: 64 + sum(map(len, classes)))
 def divided(classes: tuple[Ranges, ...]) -> dict[int, Ranges]:
     """Return the parts into which the classes divide Unicode, by the bits of the classes that have them."""
     changes: dict[int, int] = {0: 0}  # by code point: bits of the classes that begin or end there

@@ -10,6 +10,7 @@ import pytest
 
 from earleymask import Grammar
 from earleymask.grammar.kept import kept_by_weight
+from earleymask.grammar.regex.cells import divided
 
 
 def test_results_are_remembered() -> None:
@@ -38,6 +39,38 @@ def test_the_oldest_results_are_dropped_first() -> None:
     assert upper("e") == "E" and upper("b") == "B" and len(made) == 5
     assert upper("a") == "A" and len(made) == 6  # dropped when "e" came
     assert upper("b") == "B" and len(made) == 7  # dropped when "a" came again
+
+
+def test_a_finalizer_may_call_while_results_are_dropped() -> None:
+    @kept_by_weight(1000, lambda number: 1)
+    def negative(number: int) -> int:
+        return -number
+
+    class Circle:
+        """Is finalized by the garbage collector, at any allocation."""
+
+        def __init__(self, number: int) -> None:
+            self.number = number
+            self.circle = self
+
+        def __del__(self) -> None:
+            assert negative(self.number) == -self.number
+
+    thresholds = gc.get_threshold()
+    gc.set_threshold(50, 2, 2)
+    try:
+        for number in range(1, 500):
+            Circle(10_000 + number)
+            assert negative(number) == -number
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+def test_few_divisions_of_short_classes_are_remembered() -> None:
+    """What a division takes is more than its ranges, and each new one visits all that are remembered."""
+    for first in range(3000):
+        divided((((first, first),), ((first + 1, first + 0x8000),)))
+    assert len(divided.results) < 1000  # type: ignore[attr-defined]
 
 
 LOADS: dict[str, Callable[[int], Grammar]] = {
