@@ -161,15 +161,16 @@ cdef class Meter:
 
     cdef int exceeded(self, str limit, str what) except -1:
         value = getattr(self.limits, limit)
-        raise LimitError(f"{what} than the limit {limit}={value}; simplify the grammar, or give it "
-                         f"limits=Limits({limit}=...)", limit=limit)
+        error = LimitError(f"{what} than the limit {limit}={value}; simplify the grammar, or give it "
+                           f"limits=Limits({limit}=...)")
+        error.limit = limit
+        raise error
 
     cdef int exceed_time(self) except -1:
         if self.what:
             return self.exceeded(self.time_limit, f"{self.what} takes longer")
         # (An arena that goes on with a call has the time of that call, and other limits.)
-        raise LimitError(f"the call takes longer than the limit seconds={self.most_ns / 1e9:g}; simplify the grammar, or give "
-                         "it limits=Limits(seconds=...)", limit="seconds")
+        return exceed_seconds(self.most_ns)
 
     cdef int exceed_bytes(self) except -1:
         if self.what:
@@ -182,8 +183,14 @@ cdef class Meter:
 
 
 cdef int exceed_together() except -1:
-    raise LimitError(f"the call takes longer than the limit seconds={together / 1e9:g}; simplify the grammar, or give it "
-                     "limits=Limits(seconds=...)", limit="seconds")
+    return exceed_seconds(together)
+
+
+cdef int exceed_seconds(int64_t most_ns) except -1:
+    error = LimitError(f"the call takes longer than the limit seconds={most_ns / 1e9:g}; simplify the grammar, or give it "
+                       "limits=Limits(seconds=...)")
+    error.limit = "seconds"
+    raise error
 
 
 cdef int look_at_signals() except -1:

@@ -22,12 +22,14 @@ class LimitError(EarleymaskError):
         limit: the field of `Limits` that was reached; "" if the limit is a constant (docs/limits.md lists these).
     """
 
+    # No `__init__`: compiled code makes this error while it holds locks. In a function of Python the handler of a
+    # signal could run, and wait for such a lock for ever.
     limit = ""
 
-    def __init__(self, *args: object, limit: str = "") -> None:
-        super().__init__(*args)
-        if limit:
-            self.limit = limit
+    def at_limit(self, limit: str) -> LimitError:
+        """Set `limit`. Return this error."""
+        self.limit = limit
+        return self
 
 
 def too_deep() -> LimitError:

@@ -216,9 +216,8 @@ class _Parser:
     def contents(self, start: int) -> Node:
         if self.depth >= MAX_NESTING:
             raise LimitError(
-                f"groups are nested deeper than {MAX_NESTING} at position {self.offset + start}; use fewer levels",
-                limit="nesting",
-            )
+                f"groups are nested deeper than {MAX_NESTING} at position {self.offset + start}; use fewer levels"
+            ).at_limit("nesting")
         self.depth += 1
         node = self.disjunction()
         self.depth -= 1

@@ -122,9 +122,8 @@ def count(digits: str, position: int) -> int:
     if len(digits) > 10 or int(digits) > MAX_COUNT:
         digits = digits if len(digits) <= 20 else f"{digits[:20]}..."
         raise LimitError(
-            f"repetition count {digits} at position {position}, limit {MAX_COUNT}; write {{n,}} without a bound",
-            limit="repetitions",
-        )
+            f"repetition count {digits} at position {position}, limit {MAX_COUNT}; write {{n,}} without a bound"
+        ).at_limit("repetitions")
     return int(digits)
 
 
@@ -563,9 +562,8 @@ class _Parser:
         """Read the inside of the group opened at `start`, under `flags`, and its closing parenthesis."""
         if self.depth >= MAX_NESTING:
             raise LimitError(
-                f"groups are nested deeper than {MAX_NESTING} at position {self.offset + start}; use fewer levels",
-                limit="nesting",
-            )
+                f"groups are nested deeper than {MAX_NESTING} at position {self.offset + start}; use fewer levels"
+            ).at_limit("nesting")
         outside = self.flags
         self.flags = flags
         self.depth += 1

@@ -33,21 +33,24 @@ def slow_matcher() -> Matcher:
     return matcher
 
 
-def first_masks(tag: str, vocabulary: Vocabulary) -> None:
+def first_masks(tag: str, vocabulary: Vocabulary, limits: Limits | None = None) -> None:
     """Make first masks of a grammar that nobody has loaded before: they build parts, which all grammars share."""
+    limits = limits or Limits.trusted()
     ways = "|".join(f"[a-m{i}]{{1,{i + 9}}}[^{letter}]*{tag}" for i, letter in enumerate("nopqrstu"))
-    matcher = Matcher(Grammar.from_regex(f"(?:{ways})*", limits=Limits.trusted()), vocabulary)
+    matcher = Matcher(Grammar.from_regex(f"(?:{ways})*", limits=limits), vocabulary)
     matcher.mask()
     assert matcher.accept(matcher.mask().nonzero()[0][0])
     matcher.mask()
 
 
+@pytest.mark.parametrize("milliseconds", [[30_000], [2, 4, 6, 8, 10, 12, 14]], ids=["in time", "out of time"])
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")
-def test_the_handler_of_a_signal_may_make_masks() -> None:
-    """A mask under way never has a lock that the handler's mask would wait for. In a process of its own, because a
-    thread that waits for itself cannot be woken."""
+def test_the_handler_of_a_signal_may_make_masks(milliseconds: list[int]) -> None:
+    """A mask under way never has a lock that the handler's mask would wait for, not even while its LimitError is made.
+    In a process of its own, because a thread that waits for itself cannot be woken."""
     code = (
         "import signal, time\n"
+        "from earleymask import LimitError, Limits\n"
         "from masks.test_interrupts import first_masks\n"
         "from support import vocabularies\n"
         "vocabulary, n = vocabularies.load('tekken'), [0]\n"
@@ -61,7 +64,11 @@ def test_the_handler_of_a_signal_may_make_masks() -> None:
         "ends, k = time.monotonic() + 3, 0\n"
         "while time.monotonic() < ends or n[0] < 5:\n"
         "    k += 1\n"
-        "    first_masks(f'm{k}', vocabulary)\n"
+        f"    seconds = {milliseconds}[k % {len(milliseconds)}] / 1000\n"
+        "    try:\n"
+        "        first_masks(f'm{k}', vocabulary, Limits(seconds=seconds))\n"
+        "    except LimitError as error:\n"
+        "        assert error.limit == 'seconds'\n"
         "signal.setitimer(signal.ITIMER_REAL, 0)\n"
         "print('done')\n"
     )

@@ -180,7 +180,7 @@ class Tick:
     def __call__(self) -> int:
         self.n_calls += 1
         if self.n_calls == self.fails_at:
-            raise earleymask.LimitError("the time is used up", limit="seconds")
+            raise earleymask.LimitError("the time is used up").at_limit("seconds")
         return 0
 
 
