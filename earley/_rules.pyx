@@ -62,7 +62,7 @@ cdef class Rules:
             raise TypeError("a symbol needs a name, not None")
         if exceeds(<size_t> symbol + 1, self.most_symbols):
             raise LimitError(f"texts have added more symbols than the limit symbols={self.most_symbols} allows; load the "
-                             "grammar again, or give it limits=Limits(symbols=...)", limit="symbols")
+                             "grammar again, or give it limits=Limits(symbols=...)").at_limit("symbols")
         take_here(SYMBOL_BYTES)
         reserve(<void**> &self.symbols, &self.symbols_capacity, symbol + 1, sizeof(Symbol))
         self.symbols[symbol] = Symbol(kind, nullable, ignored, False, PLAIN, False, NOT_KNOWN, node, NONE, NONE, NONE, NONE)

@@ -77,7 +77,8 @@ def read_text(text: str) -> Any:
         raise _repeated(text, error.key) from None
     except RecursionError:
         raise GrammarLimitError(
-            "the schema is nested too deeply to be read; give it as a dict, or simplify it"
+            "the schema is nested too deeply to be read; give it as a dict, simplify it, or make the call from "
+            "a function that is called less deeply"
         ) from None
     except GrammarError:
         raise
