@@ -590,7 +590,8 @@ def test_a_caller_that_is_called_deeply() -> None:
         else:
             assert "a function that is called less deeply" in str(found)
             n_refused += 1
-    assert n_explained and n_refused
+    assert n_explained
+    assert n_refused or sys.version_info >= (3, 12)  # from then on, Python does not count calls of compiled functions
 
 
 def test_a_text_that_is_too_much_to_read_with_all_readings() -> None:
