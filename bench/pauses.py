@@ -336,6 +336,9 @@ CASES: dict[str, Callable[[], Load]] = {
     "schema: dependent": lambda: schema(
         {"type": "object", "dependentRequired": {w: [v] for w, v in zip(words(1_000), words(1_000, 2), strict=True)}}
     ),
+    "schema: dependent, closed": lambda: schema(
+        {"type": "object", "dependentRequired": {f"n{i}": [f"n{17 * i % 200}"] for i in range(200)}}, closed=True
+    ),
     "schema: unevaluated": lambda: schema(
         {"anyOf": [{"properties": {w: {"type": "integer"}}} for w in words(12)], "unevaluatedProperties": False}
     ),

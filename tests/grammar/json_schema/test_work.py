@@ -16,6 +16,7 @@ pytest.importorskip("jsonschema")
 
 import earleymask
 from earleymask import Grammar, Limits, Matcher
+from earleymask.grammar.json_schema.shapes import ObjectShape
 from support.schema_grammars import BYTES, accepts
 
 
@@ -56,6 +57,39 @@ def test_oneof_of_many_objects_that_are_told_apart_is_no_work() -> None:
         assert thread_time() - begin < 2
         for text, is_one in [('{"kind": "k7"}', True), ('{"v": 1}', False), ('{"kind": "l"}', False), ("1", False)]:
             assert accepts(grammar, text) == is_one, text
+
+
+class Name(str):
+    """A name that counts how often it is hashed."""
+
+    __slots__ = ()
+    n_hashed = 0
+
+    def __hash__(self) -> int:
+        Name.n_hashed += 1
+        return super().__hash__()
+
+
+def test_a_shape_of_an_object_is_hashed_once() -> None:
+    """A shape that holds others is looked up again and again: to hash all of their names each time took 100 ms at once."""
+    inner = ObjectShape(((Name("a"), 2),))
+    outer = ObjectShape(clauses=((inner, ObjectShape(most=1)),))
+    found = {outer: 1, (outer, outer): 2}
+    assert Name.n_hashed == 1
+    assert found[ObjectShape(clauses=((ObjectShape((("a", 2),)), ObjectShape(most=1)),))] == 1
+    more = outer._replace(least=1)
+    assert type(more) is ObjectShape and more not in found
+    assert hash(more) == hash(ObjectShape(least=1, clauses=outer.clauses)) != hash(outer)
+
+
+def test_many_names_that_demand_others_are_loaded_where_all_members_must_be_evaluated() -> None:
+    """This took more than 10 s, nearly all of it to hash shapes."""
+    needed = {f"n{i}": [f"n{17 * i % 108}"] for i in range(108)}
+    grammar = Grammar.from_json_schema(
+        {"type": "object", "dependentRequired": needed}, closed=True, limits=Limits(load_seconds=5)
+    )
+    assert accepts(grammar, "{}")
+    assert not accepts(grammar, '{"n1": 1}')
 
 
 def test_many_items_that_differ_are_no_work() -> None:
