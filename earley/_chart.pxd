@@ -111,6 +111,8 @@ cdef class Chart:
     cdef uint32_t demand_after(self, uint32_t state, uint32_t terminal) except? 0xFFFFFFFE nogil
     cdef uint32_t position_after_demands(self) except? 0xFFFFFFFF nogil
     cdef int commit(self) except -1 nogil
+    # Return whether a sentence may end at the position, or a special token may come.
+    cdef bint may_end(self, uint32_t position) except -1 nogil
     # Return whether the position leads to a sentence, if that can be seen without reading on.
     cdef bint plainly_leads_on(self, uint32_t position) except -1 nogil
     cdef uint32_t effort(self, uint32_t position) noexcept nogil

@@ -26,6 +26,7 @@ All functions need the engine's lock. Not here: tokens (`_walk`, `_matcher`).
 from libc.stdlib cimport free
 from libc.string cimport memset
 
+from earleymask.earley._demands cimport UNDECIDED, can_be_met
 from earleymask.earley._emptiness cimport pop, push
 from earleymask.earley._history cimport (
     Block, FORGOTTEN, entries_of, history_blocks, history_free_all, history_free_dropped, history_is_sound,
@@ -49,6 +50,7 @@ from earleymask.trie._memory cimport calloc, malloc, realloc
 
 from earleymask.earley.errors import LimitError
 
+
 cdef extern from "Python.h":
     int PyGILState_Check() nogil
 
@@ -65,7 +67,8 @@ cdef enum:
     SENTENCE = 1
     SEARCHED = 2                # by the current search
     NOT_KNOWN = 3
-    MAX_SEARCHED = 1 << 13      # positions that one such search may visit; beyond this the call fails
+    FEW_SEARCHED = 1 << 9       # positions that one such search visits before `_demands` is asked
+    MAX_SEARCHED = 1 << 13      # positions that it may visit if that does not decide; beyond this the call fails
 
 
 # The fewest words kept at which a collection starts. Few in debug builds, so that tests collect all the time.
@@ -364,17 +367,25 @@ cdef class Chart:
         self.begun.n = 0
         return 0
 
-    cdef bint plainly_leads_on(self, uint32_t position) except -1 nogil:
-        cdef uint32_t row = row_at(self, position), state
+    cdef bint may_end(self, uint32_t position) except -1 nogil:
+        cdef uint32_t row = row_at(self, position)
         cdef const Closure* closure
-        cdef size_t i, k
-        if row != NO_ROW:
-            if accepts_at(self.skeletons, skeleton_of(self, row)):
+        cdef size_t k
+        if row == NO_ROW:
+            return False
+        if accepts_at(self.skeletons, skeleton_of(self, row)):
+            return True
+        closure = self.skeletons.closure(skeleton_of(self, row))
+        for k in range(closure.n_scans):
+            if self.rules.symbols[closure.scans[k].symbol].kind == S_SPECIAL:
                 return True
-            closure = self.skeletons.closure(skeleton_of(self, row))
-            for k in range(closure.n_scans):
-                if self.rules.symbols[closure.scans[k].symbol].kind == S_SPECIAL:
-                    return True
+        return False
+
+    cdef bint plainly_leads_on(self, uint32_t position) except -1 nogil:
+        cdef uint32_t state
+        cdef size_t i, k
+        if self.may_end(position):
+            return True
         for i in range(n_pairs_at(self, position)):
             state = pair_state(self, position, i)
             if demand_at(self.lexer, state) == NONE:
@@ -407,6 +418,8 @@ cdef class Chart:
         cdef uint64_t* pending = NULL
         cdef ByteSet seen, same
         cdef bint found = False, decided = False
+        cdef int answer
+        cdef size_t most = FEW_SEARCHED
         if self.plainly_leads_on(position):
             return True
         known = self.sentences.get(position)
@@ -419,6 +432,18 @@ cdef class Chart:
         try:
             push(&pending, &n_pending, &capacity, NONE)
             while n_pending and not found:
+                if self.searched.n > most:
+                    if most == FEW_SEARCHED:
+                        with gil:
+                            answer = can_be_met(self, position, True)
+                        if answer != UNDECIDED:
+                            found = answer
+                            break
+                        most = MAX_SEARCHED
+                    elif exceeds(self.searched.n, MAX_SEARCHED):
+                        with gil:
+                            raise LimitError(f"what lookaheads demand of the text: more than {MAX_SEARCHED} positions were "
+                                             "searched for a text that meets it; simplify the lookaheads")
                 index = NONE - <uint32_t> pop(pending, &n_pending)
                 here = self.searched.data[index]
                 byteset_fill(&seen, 0)
@@ -434,10 +459,6 @@ cdef class Chart:
                         found = True
                         break
                     if known != SEARCHED and known != NO_SENTENCE:
-                        if exceeds(self.searched.n, MAX_SEARCHED):
-                            with gil:
-                                raise LimitError(f"what lookaheads demand of the text: more than {MAX_SEARCHED} positions "
-                                                 "were searched for a text that meets it; simplify the lookaheads")
                         words_push(&self.depths, self.depths.data[index] + 1)
                         push(&pending, &n_pending, &capacity,
                              (<uint64_t> (self.effort(target) + self.depths.data[index] + 1) << 32)

@@ -33,6 +33,10 @@ class Explorer:
     def classes(self, position: int) -> list[tuple[list[int], int]]:
         """Return the bytes that may come next, those together that lead to the same position, and that position."""
 
+    def unproven(self, position: int) -> bytes:
+        """Return the bytes that may come next, without what loading has proved of lookaheads: a slow oracle for tests.
+        Raises TimeoutError if that takes too long."""
+
     def plain(self, position: int) -> int:
         """Return the position without what followed terminals have read: texts that differ in that alone have one."""
 

@@ -13,6 +13,7 @@ from libc.stdint cimport uint32_t, uint64_t
 
 from earleymask.earley._captures cimport Reading, Scanner
 from earleymask.earley._chart cimport DEAD, FINISHED, NO_ROW, Chart, row_at
+from earleymask.earley._demands cimport UNDECIDED, can_be_met
 from earleymask.earley._engine cimport Engine
 from earleymask.earley._lexer cimport n_terminals, node_at, terminal_at
 from earleymask.earley._meter cimport count, tick
@@ -106,6 +107,22 @@ cdef class Explorer:
                     same.w[k] &= same.w[k] - 1
                     members.append(64 * k + other)
         return [(sorted(members), target) for target, members in found.items() if target != DEAD]
+
+    def unproven(self, uint32_t position) -> bytes:
+        """Return the bytes that may come next, without what loading has proved of lookaheads: a slow oracle for tests.
+        Raises TimeoutError if that takes too long."""
+        cdef ByteSet same
+        cdef uint32_t byte, target
+        cdef int answer
+        found = []
+        for byte in range(256):
+            target = self.chart.step_unchecked(position, byte, &same)
+            answer = target != DEAD and can_be_met(self.chart, target, False)
+            if answer == UNDECIDED:
+                raise TimeoutError
+            if answer:
+                found.append(byte)
+        return bytes(found)
 
     def plain(self, uint32_t position) -> int:
         """Return the position without what followed terminals have read: texts that differ in that alone have one."""

@@ -94,6 +94,15 @@ CASES = [
     # In one production all that may follow is excluded, so another one counts.
     ({"start": [["[ab]+(?! (?:a|b)\\b)", " ", "b"], ["[ab]+(?! (?:a|b)\\b)", " ", "bb"]]}, [], "ab "),
     ({"start": [["x", " ", "b"], ["x", " ", "ab"]], "x": [["[ab](?! b)"], ["x", ",", "[ab](?! b)"]]}, [], "ab ,"),
+    # `aaa` begins no sentence, though names can be nested without end. So there are infinitely many positions.
+    (
+        {
+            "start": [["aa?(?= (?:aaa)\\b|[ ,]?a)", "[ ,]", "start"], ["x"]],
+            "x": [["aa?(?!(?:a|aa|aaa)\\b)", "x", "aa?(?!(?:a|aa|aaa)\\b)"], [" "]],
+        },
+        ["[ ,]"],
+        "a ,",
+    ),
 ]
 
 
