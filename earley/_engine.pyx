@@ -369,7 +369,8 @@ cdef class Engine:
                     "could wait. This process has only half of what the call has changed: load the grammar again")
             if self.lock.owner == thread:
                 # A finalizer, or the function of a lazy symbol, calls a matcher: waiting would never end.
-                raise RuntimeError("a call of a matcher was interrupted by another one of the same grammar in its own thread")
+                raise MatcherInUseError(
+                    "a call of a matcher was interrupted by another one of the same grammar in its own thread")
             with nogil:
                 PyThread_acquire_lock(self.lock.handle, WAIT_LOCK)
         self.lock.owner = thread

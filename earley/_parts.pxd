@@ -56,7 +56,7 @@ cdef class Parts:
     cdef RestTrie* need_rests(self, Part* part, Exits* exits, uint32_t k) except NULL nogil
 
     # All others but `n_bytes` need it:
-    cdef void acquire(self) noexcept nogil
+    cdef int acquire(self) except -1 nogil      # raises MatcherInUseError if this thread has it, instead of waiting for ever
     cdef void release(self) noexcept nogil
     # The part of a regex of `automaton` if it is there, or NULL.
     cdef Part* find(self, uint32_t trie_node, uint32_t regex) noexcept nogil

@@ -35,7 +35,7 @@ import weakref
 from libc.stdlib cimport free
 from libc.string cimport memcmp
 
-from cpython.pythread cimport WAIT_LOCK, PyThread_acquire_lock, PyThread_release_lock
+from cpython.pythread cimport NOWAIT_LOCK, WAIT_LOCK, PyThread_acquire_lock, PyThread_release_lock
 
 from earleymask.earley._families cimport Family, is_wide
 from earleymask.earley._locks cimport PARTS, Lock
@@ -43,6 +43,11 @@ from earleymask.earley._meter cimport NO_LIMIT, go_on
 from earleymask.earley._nodes cimport K_UNION
 from earleymask.earley._part cimport free_part, new_part, part_key, part_size
 from earleymask.earley._tables cimport NONE, reserve, sequence, sequence_length, sort_unique, words_extend, words_free
+
+from earleymask.earley.errors import MatcherInUseError
+
+cdef extern from "Python.h":
+    unsigned long PyThread_get_thread_ident() nogil
 
 cdef enum:
     NOTHING = 0                 # the part without tokens and exits, which most literals have below most nodes
@@ -93,10 +98,21 @@ cdef class Parts:
 
     # ---- under the lock -----------------------------------------------------------------------------------------
 
-    cdef void acquire(self) noexcept nogil:
-        PyThread_acquire_lock(self.lock.handle, WAIT_LOCK)
+    cdef int acquire(self) except -1 nogil:
+        cdef unsigned long thread = PyThread_get_thread_ident()
+        if not PyThread_acquire_lock(self.lock.handle, NOWAIT_LOCK):
+            if self.lock.owner == thread:               # nobody else writes the number of this thread there
+                with gil:
+                    # To make an error may start a garbage collection (up to Python 3.11), which calls finalizers.
+                    raise MatcherInUseError(
+                        "a mask, or `prepare`, was interrupted by a call of its own thread, from a finalizer, that needs what "
+                        "it is changing for all grammars over this vocabulary. Make no masks in finalizers")
+            PyThread_acquire_lock(self.lock.handle, WAIT_LOCK)
+        self.lock.owner = thread
+        return 0
 
     cdef void release(self) noexcept nogil:
+        self.lock.owner = 0
         PyThread_release_lock(self.lock.handle)
 
     def _lose(self):

@@ -44,6 +44,9 @@ class MatcherInUseError(EarleymaskError, RuntimeError):
     """A matcher is called while another call of it has not returned: by another thread, or from within that call.
 
     Neither call has an effect on the other. Each thread needs a matcher of its own; `Matcher.fork` makes one.
+
+    A call that a finalizer (`__del__`) makes within a call of another matcher raises this error, too, if both matchers
+    have the same grammar, or the call within the other one needs what that call is changing for their vocabulary.
     """
 
 

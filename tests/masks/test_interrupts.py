@@ -80,6 +80,55 @@ def test_the_handler_of_a_signal_may_make_masks(milliseconds: list[int]) -> None
     assert done.stdout == "done\n", done.stderr[-2000:]
 
 
+def test_a_finalizer_may_make_masks() -> None:
+    """Up to Python 3.11, to make an error may start a garbage collection. A mask that a finalizer makes then is refused
+    while the mask that it interrupts holds what both need. In a process of its own, as above."""
+    code = (
+        "import gc, sys\n"
+        "from random import Random\n"
+        "from earleymask import Grammar, LimitError, Limits, Matcher, MatcherInUseError, Vocabulary\n"
+        "from masks.test_interrupts import first_masks\n"
+        "rng = Random(1)\n"
+        "tokens = {bytes(rng.choices(range(97, 123), k=rng.randrange(1, 9))) for _ in range(60_000)}\n"
+        "vocabulary = Vocabulary.from_tokens([*sorted(tokens), b''], eos_token_id=len(tokens))\n"
+        "outcomes, is_making, n_limits = [], False, 0\n"
+        "class Knot:\n"
+        "    def __init__(self):\n"
+        "        self.itself = self\n"
+        "    def __del__(self):\n"
+        "        if is_making:\n"
+        "            Knot()  # for the next collection\n"
+        "            k = len(outcomes) % 900 + 2\n"
+        "            try:\n"
+        "                outcomes.append(Matcher(Grammar.from_regex(f'a|[b-t]{{{k}}}c'), vocabulary).mask().any())\n"
+        "            except MatcherInUseError as error:\n"
+        "                outcomes.append(str(error))\n"
+        "gc.disable()\n"
+        "gc.set_threshold(1)\n"
+        "for k in range(40):\n"
+        "    Knot()\n"
+        "    is_making = True\n"
+        "    gc.enable()\n"
+        "    try:\n"
+        "        first_masks(f'm{k}', vocabulary, Limits(seconds=(k % 10 + 1) / 1000))\n"
+        "    except LimitError:\n"
+        "        n_limits += 1\n"
+        "    gc.disable()\n"
+        "    is_making = False\n"
+        "    if any('interrupted by a call of its own thread' in str(each) for each in outcomes):\n"
+        "        break\n"
+        "else:\n"
+        "    assert sys.version_info >= (3, 12), (n_limits, len(outcomes))\n"
+        "assert n_limits\n"
+        "print('done')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=TESTS, capture_output=True, text=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+    assert done.stdout == "done\n", done.stderr[-2000:]
+
+
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no os.kill with SIGINT for itself")
 def test_ctrl_c_ends_a_call(name: str) -> None:

@@ -71,7 +71,7 @@ class Name(str):
 
 
 def test_a_shape_of_an_object_is_hashed_once() -> None:
-    """A shape that holds others is looked up again and again: to hash all of their names each time took 100 ms at once."""
+    """A shape that holds others is looked up again and again: to hash all of their names each time took 100 ms."""
     inner = ObjectShape(((Name("a"), 2),))
     outer = ObjectShape(clauses=((inner, ObjectShape(most=1)),))
     found = {outer: 1, (outer, outer): 2}
