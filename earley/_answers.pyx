@@ -37,7 +37,7 @@ from earleymask.earley._parts cimport MAX_MEMBERS, parts_of, union_members
 from earleymask.earley._rules cimport COVERED, SURE
 from earleymask.earley._skeletons cimport item_dot, item_number, n_items_of
 from earleymask.earley._tables cimport (
-    NONE, byteset_has, reserve, sequence, sequence_length, sort_u64, words_extend, words_free, words_push,
+    NONE, byteset_has, radix_sort, reserve, sequence, sequence_length, sort_u64, words_extend, words_free, words_push,
 )
 from earleymask.earley._template cimport mark_of, marks_at, n_marks_of, rest_of
 from earleymask.trie._bitmask cimport mask_allow
@@ -728,13 +728,13 @@ cdef int sort_unique_pairs(Words* words) except -1 nogil:
     cdef uint64_t* keys
     if n_pairs < 2:
         return 0
-    keys = <uint64_t*> malloc(n_pairs * sizeof(uint64_t))
+    keys = <uint64_t*> malloc(2 * n_pairs * sizeof(uint64_t))
     if keys == NULL:
         with gil:
             raise MemoryError("mask")
     for i in range(n_pairs):
         keys[i] = (<uint64_t> words.data[2 * i] << 32) | words.data[2 * i + 1]
-    sort_u64(keys, n_pairs)
+    radix_sort(keys, keys + n_pairs, n_pairs)
     for i in range(n_pairs):
         if n == 0 or keys[i] != keys[i - 1]:
             words.data[2 * n] = <uint32_t> (keys[i] >> 32)

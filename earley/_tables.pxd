@@ -158,5 +158,6 @@ cdef class Map:
 
 cdef void sort_words(uint32_t* data, size_t n) noexcept nogil
 cdef void sort_u64(uint64_t* data, size_t n) noexcept nogil
+cdef void radix_sort(uint64_t* data, uint64_t* scratch, size_t n) noexcept nogil
 # Sort the words and drop repeated ones.
 cdef void sort_unique(Words* words) noexcept nogil

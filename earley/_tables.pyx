@@ -347,6 +347,40 @@ cdef void sort_u64(uint64_t* data, size_t n) noexcept nogil:
     quicksort(data, n, 64)
 
 
+cdef void radix_sort(uint64_t* data, uint64_t* scratch, size_t n) noexcept nogil:
+    """Sort n keys, with room for n more. The time is linear in n: for keys of which many bytes are equal in all."""
+    # Least significant byte first (Seward 1954). Bytes that are equal in all keys are skipped.
+    cdef size_t counts[256]
+    cdef size_t i, place, count
+    cdef uint64_t differing = 0
+    cdef uint64_t* source = data
+    cdef uint64_t* target = scratch
+    cdef int shift
+    if n < 256:
+        quicksort(data, n, 64)
+        return
+    for i in range(1, n):
+        differing |= data[i] ^ data[0]
+    for shift in range(0, 64, 8):
+        if not (differing >> shift) & 0xFF:
+            continue
+        memset(counts, 0, sizeof(counts))
+        for i in range(n):
+            counts[(source[i] >> shift) & 0xFF] += 1
+        place = 0
+        for i in range(256):
+            count = counts[i]
+            counts[i] = place
+            place += count
+        for i in range(n):
+            place = (source[i] >> shift) & 0xFF
+            target[counts[place]] = source[i]
+            counts[place] += 1
+        source, target = target, source
+    if source != data:
+        memcpy(data, source, n * sizeof(uint64_t))
+
+
 cdef void quicksort(key_t* data, size_t n, int depth) noexcept nogil:
     # Introsort (Musser 1997): quicksort at the median of three, insertion sort for short parts, heapsort if it goes too
     # deep.
