@@ -102,7 +102,7 @@ WARM = full_names(
     {
         "grammar.json_schema": "check shortcuts terms",
         "grammar.lark": "expressions load scan tree",
-        "grammar.model": "compile",
+        "grammar.model": "avoidance compile contexts",
     }
 )
 

@@ -130,15 +130,15 @@ def first_sets(
     """Return the FIRST sets of parsing theory (Aho, Sethi, Ullman 1986, section 4.4): by symbol, with which terminals
     it may begin, as a set of bits; and the symbols that can be empty.
 
-    `first` has a bit for each terminal. `nullable` are the terminals that can be empty. The sets are least fixpoints;
-    the number of rounds grows with the depth of the grammar.
+    `first` has a bit for each terminal. `nullable` are the terminals that can be empty. The sets are least fixpoints,
+    found in rounds. What a symbol derives mostly comes after it, so each round begins with the last symbols.
     """
     first = dict(first)
     nullable = set(nullable)
     changed = True
     while changed:
         changed = False
-        for lhs, alternatives in productions.items():
+        for lhs, alternatives in reversed(productions.items()):
             found = first.get(lhs, 0)
             empty = lhs in nullable
             for rhs in alternatives:
@@ -166,17 +166,29 @@ def followers(
     """
     first, nullable = first_sets(productions, first, nullable)
     follow = {start: end}
-    changed = True
-    while changed:
-        changed = False
-        for lhs, alternatives in productions.items():
-            for rhs in alternatives:
-                tick()
-                after = follow.get(lhs, 0)
-                for part in reversed(rhs):
-                    known = follow.get(part, 0)
-                    if after & ~known:
-                        changed = True
-                        follow[part] = known | after
-                    after = first.get(part, 0) | (after if part in nullable else 0)
+    lasts: dict[int, list[int]] = {}  # by symbol: those that may end its text
+    for lhs, alternatives in productions.items():
+        for rhs in alternatives:
+            tick()
+            after, is_last = 0, True
+            for part in reversed(rhs):
+                if is_last:
+                    lasts.setdefault(lhs, []).append(part)
+                if after:
+                    follow[part] = follow.get(part, 0) | after
+                if part in nullable:
+                    after |= first.get(part, 0)
+                else:
+                    after, is_last = first.get(part, 0), False
+    agenda = list(follow)
+    while agenda:
+        changed: dict[int, None] = {}
+        for symbol in agenda:
+            tick()
+            for part in lasts.get(symbol, ()):
+                known = follow.get(part, 0)
+                if follow[symbol] & ~known:
+                    follow[part] = known | follow[symbol]
+                    changed[part] = None
+        agenda = list(changed)
     return follow

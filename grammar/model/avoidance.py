@@ -17,10 +17,13 @@ list can be finished. Without this, no list of names with a written blank betwee
 
 If demanding terminals cannot be avoided, texts that are sure to meet what they demand may do (`witnesses`). These are
 strict conditions here: they may be pending without demanding terminals, but never in the productions.
+
+A set of conditions is an integer here: each condition has a bit.
 """
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...earley._meter import tick
@@ -34,23 +37,61 @@ if TYPE_CHECKING:
 Key = tuple[int, int]
 """A symbol, and the condition that is pending before it."""
 
-Relation = dict[int, set[int]]
-"""By condition that is pending before some symbols: those that may be pending after them."""
+Place = tuple[int, int]
+"""The same, with the bit of the condition."""
 
-Need = tuple[Key, frozenset[int] | None, frozenset[int]]
-"""A symbol whose text has not ended; the conditions that may be pending after it, or None, see `finishes`; and those of
-them that may be pending without demanding terminals."""
+Relation = dict[int, int]
+"""By the bit of a condition that is pending before some symbols: those that may be pending after them."""
+
+Need = tuple[Place, int, int]
+"""A symbol whose text has not ended; the conditions that may be pending after it, or `ANY`, see `finishes`; and those
+of them that may be pending without demanding terminals."""
+
+ANY = -1
+"""Any condition."""
 
 MAX_NEEDS = 1 << 14
 """The most needs that are followed up to the end of the text. Beyond it, some text counts as one that cannot be
 finished."""
 
 
+class Agenda:
+    """The symbols of which a least fixpoint is to be computed (again). The one that came last for the first time goes
+    first, because symbols mostly come before those that they derive."""
+
+    def __init__(self) -> None:
+        self.keys: list[Key] = []
+        """The symbols, in the order in which they came."""
+        self.numbers: dict[Key, int] = {}
+        """By symbol: its place in `keys`."""
+        self.waiting: list[int] = []
+        """The negative places of those that are on the agenda, as a heap."""
+        self.is_waiting: list[bool] = []
+        """By place: whether it is among them."""
+
+    def add(self, key: Key) -> None:
+        number = self.numbers.get(key)
+        if number is None:
+            self.numbers[key] = number = len(self.keys)
+            self.keys.append(key)
+            self.is_waiting.append(False)
+        if not self.is_waiting[number]:
+            self.is_waiting[number] = True
+            heappush(self.waiting, -number)
+
+    def take(self) -> Key:
+        number = -heappop(self.waiting)
+        self.is_waiting[number] = False
+        return self.keys[number]
+
+
 class Context(NamedTuple):
     """A place at which a symbol stands in a production."""
 
-    lhs: Key | None
+    lhs: Place | None
     """The left-hand side, None for the start of the grammar."""
+    leads: int
+    """The conditions after which the end of the production can be reached."""
     leading: Relation
     """What may be pending after the symbols after it."""
     avoiding: Relation
@@ -70,125 +111,166 @@ class Avoidance:
         claims: Callable[[int, int], Collection[int]],
     ) -> None:
         self.productions = productions
-        self.outs = outs
+        self.bits: dict[int, int] = {}
+        """By condition: its bit."""
+        self.conditions: list[int] = []
+        """The conditions, in the order of their bits."""
+        self.outs = {(symbol, self.bit(before)): self.set_of(afters) for (symbol, before), afters in outs.items()}
         """By symbol that is split: the conditions that may be pending after it."""
         self.leaf = leaf
         """Returns the same for any other symbol, with or without demanding terminals, and None for one that is split.
         Without them, strict conditions may be among them."""
         self.claims = claims
         """Returns the strict conditions after the sure texts of a symbol."""
-        self.leaves: dict[tuple[int, int, bool], Collection[int] | None] = {}
-        """The answers of `leaf`."""
-        self.avoiding: dict[Key, set[int]] = {key: set() for key in outs}
+        self.leaves: tuple[dict[Place, int | None], ...] = {}, {}
+        """The answers of `leaf`: with demanding terminals, and without them."""
+        self.avoiding = dict.fromkeys(self.outs, 0)
         """As `outs`, without demanding terminals. Also for symbols before which a strict condition is pending."""
-        self.contexts: dict[Key, list[Context]] = {}
+        self.contexts: dict[Place, list[Context]] = {}
         """By symbol: where it stands."""
-        self.needs: list[Need] = []
-        """What is needed after each lexeme."""
+        self.needs: dict[Need, None] = {}
+        """What is needed after each lexeme, in the order in which it was found."""
+        self.readers: dict[Place, set[Place]] = {}
+        """By symbol: those of which `avoiding` depends on it."""
+        self.agenda = Agenda()
+
+    def bit(self, condition: int) -> int:
+        found = self.bits.get(condition)
+        if found is None:
+            self.bits[condition] = found = 1 << len(self.conditions)
+            self.conditions.append(condition)
+        return found
+
+    def set_of(self, conditions: Iterable[int]) -> int:
+        found = 0
+        for condition in conditions:
+            found |= self.bit(condition)
+        return found
 
     def always(self, start: int, accepts: Callable[[int], bool]) -> bool:
         """Tell whether demanding terminals can be avoided after each lexeme. `accepts` tells whether the end of the
         text meets a condition."""
         self.find_avoiding()
-        root = (start, ANYTHING)
-        for key in self.outs:
-            self.visit(key)
-        ends = {after: {after} for after in self.outs[root] | self.avoiding[root] if accepts(after)}
-        self.contexts.setdefault(root, []).append(Context(None, ends, ends, False))
-        return not ends.keys().isdisjoint(self.avoiding[root]) and self.finishes()
+        befores: dict[int, list[int]] = {}
+        for symbol, before in self.outs:
+            befores.setdefault(symbol, []).append(before)
+        for symbol, each in befores.items():
+            self.visit(symbol, each)
+        root = start, self.bit(ANYTHING)
+        ends = {bit: bit for bit in bits_of(self.outs[root] | self.avoiding[root])}
+        ends = {bit: bit for bit in ends if accepts(self.conditions[bit.bit_length() - 1])}
+        self.contexts.setdefault(root, []).append(Context(None, sum(ends), ends, ends, False))
+        return bool(sum(ends) & self.avoiding[root]) and self.finishes()
 
-    def after(self, part: int, before: int, avoid: bool, reader: Key | None = None) -> Collection[int]:
+    def after(self, part: int, before: int, avoid: bool, reader: Place | None = None) -> int:
         """Return the conditions that may be pending after a symbol."""
-        question = (part, before, avoid)
-        if question in self.leaves:
-            found = self.leaves[question]
+        place = part, before
+        leaves = self.leaves[avoid]
+        if place in leaves:
+            found = leaves[place]
         else:
-            self.leaves[question] = found = self.leaf(part, before, avoid)
+            afters = self.leaf(part, self.conditions[before.bit_length() - 1], avoid)
+            leaves[place] = found = None if afters is None else self.set_of(afters)
         if found is not None:
             return found
-        key = (part, before)
         if reader is not None:
-            self.readers.setdefault(key, set()).add(reader)
-            if key not in self.avoiding:
-                self.avoiding[key] = set()
-                self.agenda.append(key)
-        return (self.avoiding if avoid else self.outs).get(key, ())
+            self.readers.setdefault(place, set()).add(reader)
+            if place not in self.avoiding:
+                self.avoiding[place] = 0
+                self.agenda.add(place)
+        return (self.avoiding if avoid else self.outs).get(place, 0)
+
+    def after_any(self, part: int, befores: int, avoid: bool, reader: Place | None = None) -> int:
+        """Return the same for any of these conditions before it."""
+        if not befores & (befores - 1):
+            return befores and self.after(part, befores, avoid, reader)
+        found = 0
+        for before in bits_of(befores):
+            found |= self.after(part, before, avoid, reader)
+        return found
 
     def find_avoiding(self) -> None:
         """Fill `avoiding`: a least fixpoint, as that of `outs`."""
-        self.readers: dict[Key, set[Key]] = {}
-        self.agenda = list(self.outs)
-        while self.agenda:
+        for place in self.outs:
+            self.agenda.add(place)
+        while self.agenda.waiting:
             tick()
-            key = self.agenda.pop()
-            found: set[int] = set()
-            for rhs in self.productions.get(key[0], ()):
-                states = {key[1]}
+            place = self.agenda.take()
+            found = 0
+            for rhs in self.productions.get(place[0], ()):
+                pending = place[1]
                 for part in rhs:
-                    states = {after for before in states for after in self.after(part, before, True, key)}
-                    if not states:
+                    pending = self.after_any(part, pending, True, place)
+                    if not pending:
                         break
-                found |= states
-            if found - self.avoiding[key]:
-                self.avoiding[key] |= found
-                self.agenda += self.readers.get(key, ())
+                found |= pending
+            if found & ~self.avoiding[place]:
+                self.avoiding[place] |= found
+                for reader in self.readers.get(place, ()):
+                    self.agenda.add(reader)
 
-    def visit(self, key: Key) -> None:
+    def visit(self, symbol: int, befores: list[int]) -> None:
         """Note the contexts of the symbols in the productions of a symbol, and what is needed after their lexemes.
 
         Productions that begin alike come together in the parser, so they are asked together: as a trie. A node of it is
         a place after some symbols.
         """
-        children: dict[tuple[int, int], int] = {}  # by node and symbol: the node after it
-        edges: list[tuple[int, int]] = [(0, 0)]  # by node: the node before it, and the symbol between them
-        pending: list[set[int]] = [{key[1]}]  # by node: what may be pending there
-        possible: list[set[int]] = [{key[1]}]  # the same, with strict conditions
-        leading: list[Relation] = [{}]  # by node: what may be pending at the end of the productions, by what is there
-        avoiding: list[Relation] = [{}]
-        for rhs in self.productions.get(key[0], ()):
+        children: dict[Place, int] = {}  # by node and symbol: the node after it
+        edges: list[Place] = [(0, 0)]  # by node: the node before it, and the symbol between them
+        ends: set[int] = set()  # the nodes at which productions end
+        for rhs in self.productions.get(symbol, ()):
             tick()
             node = 0
             for part in rhs:
                 before, node = node, children.setdefault((node, part), len(edges))
                 if node == len(edges):
                     edges.append((before, part))
-                    afters = [after for each in pending[before] for after in self.after(part, each, False)]
-                    pending.append(set(afters))
-                    possible.append({after for each in possible[before] for after in self.after(part, each, True)})
-                    possible[node] |= pending[node]
-                    leading.append({})
-                    avoiding.append({})
-            for relation, afters_here in ((leading[node], pending[node]), (avoiding[node], possible[node])):
-                for after in afters_here:
-                    relation.setdefault(after, set()).add(after)
+            ends.add(node)
+        # By node: what may be pending there, and the same with strict conditions.
+        pending, possible = [sum(befores)], [sum(befores)]
+        # By node: what may be pending after its symbol, by what is before it; and without demanding terminals.
+        passing: list[Relation] = [{}]
+        careful: list[Relation] = [{}]
+        # By node: what may be pending at the end of the productions, by what is there; and without demanding terminals.
+        leading: list[Relation] = []
+        avoiding: list[Relation] = []
+        for node, (parent, part) in enumerate(edges):
+            if node:
+                passing.append({before: self.after(part, before, False) for before in bits_of(pending[parent])})
+                careful.append({before: self.after(part, before, True) for before in bits_of(possible[parent])})
+                pending.append(any_of(passing[node].values()))
+                possible.append(any_of(careful[node].values()) | pending[node])
+            leading.append({bit: bit for bit in bits_of(pending[node])} if node in ends else {})
+            avoiding.append({bit: bit for bit in bits_of(possible[node])} if node in ends else {})
         for node in range(len(edges) - 1, 0, -1):  # later symbols first
-            parent, part = edges[node]
-            rest = leading[node], avoiding[node]
-            for before in possible[parent]:
-                add(avoiding[parent], before, united(rest[1], self.after(part, before, True)))
-            for before in pending[parent]:
-                lasts = united(rest[0], self.after(part, before, False))
-                if lasts:
-                    add(leading[parent], before, lasts)
-                    self.note(key, (part, before), *rest, parent == 0)
+            parent = edges[node][0]
+            compose(passing[node], leading[node], leading[parent])
+            compose(careful[node], avoiding[node], avoiding[parent])
+        for before in befores:
+            place = symbol, before
+            here = [before]
+            for node, (parent, part) in enumerate(edges):
+                if node:
+                    here.append(united(passing[node], here[parent]))
+                    for each in bits_of(here[parent]) if leading[node] else ():
+                        self.note(place, (part, each), leading[node], avoiding[node], parent == 0)
 
-    def note(self, key: Key, symbol: Key, leading: Relation, avoiding: Relation, is_first: bool) -> None:
+    def note(self, lhs: Place, place: Place, leading: Relation, avoiding: Relation, is_first: bool) -> None:
         """Note the context of a symbol, or what is needed after a lexeme."""
-        part, before = symbol
-        afters = self.leaves[part, before, False]
+        afters = self.leaves[False][place]
         if afters is None:
-            is_left = is_first and key == symbol
-            self.contexts.setdefault(symbol, []).append(Context(key, leading, avoiding, is_left))
+            leads = sum(leading)
+            if leads & self.outs.get(place, 0):
+                context = Context(lhs, leads, leading, avoiding, is_first and lhs == place)
+                self.contexts.setdefault(place, []).append(context)
             return
-        for after in afters:
+        for after in bits_of(afters):
             if after in leading:
-                self.need(key, leading[after], avoiding.get(after, set()))
-        if ANYTHING in leading:
-            for after in self.claims(part, before):
-                self.need(key, leading[ANYTHING], avoiding.get(after, set()))
-
-    def need(self, key: Key, leading: set[int], avoiding: set[int]) -> None:
-        self.needs.append((key, frozenset(leading), frozenset(avoiding)))
+                self.needs[lhs, leading[after], avoiding.get(after, 0)] = None
+        if self.bit(ANYTHING) in leading:
+            for condition in self.claims(place[0], self.conditions[place[1].bit_length() - 1]):
+                after = self.bit(condition)
+                self.needs[lhs, leading[self.bit(ANYTHING)], avoiding.get(after, 0)] = None
 
     def finishes(self) -> bool:
         """Tell whether demanding terminals can be avoided from each need up to the end of the text.
@@ -196,38 +278,58 @@ class Avoidance:
         A context counts only if some condition leads on there. If a symbol at the beginning of its own production is
         left out, all its other contexts count.
         """
-        agenda = list(dict.fromkeys(self.needs))
+        agenda = list(self.needs)
         seen = set(agenda)
-        for key, leading, avoiding in agenda:  # grows while it is read
+        for place, leading, avoiding in agenda:  # grows while it is read
             tick()
             if not avoiding or len(agenda) > MAX_NEEDS:
                 return False
-            found: list[Need] = []
-            for context in self.contexts.get(key, ()):
-                if leading is not None and leading.isdisjoint(context.leading):
+            for context in self.contexts.get(place, ()):
+                if not leading & context.leads:
                     continue
-                lasts = frozenset(united(context.avoiding, avoiding))
+                lasts = united(context.avoiding, avoiding)
                 if not lasts and not context.is_left:
                     return False
                 if not lasts:
-                    found.append((key, None, avoiding))
+                    need = place, ANY, avoiding
                 elif context.lhs is not None:
-                    all_ = None if leading is None else frozenset(united(context.leading, leading))
-                    found.append((context.lhs, all_, lasts))
-            agenda += [need for need in dict.fromkeys(found) if need not in seen]
-            seen.update(found)
+                    need = context.lhs, ANY if leading == ANY else united(context.leading, leading), lasts
+                else:
+                    continue
+                if need not in seen:
+                    seen.add(need)
+                    agenda.append(need)
         return True
 
 
-def add(relation: Relation, before: int, lasts: set[int]) -> None:
-    if lasts:
-        relation.setdefault(before, set()).update(lasts)
+def bits_of(conditions: int) -> list[int]:
+    """Return the bits of a set."""
+    found = []
+    while conditions:
+        bit = conditions & -conditions
+        found.append(bit)
+        conditions ^= bit
+    return found
 
 
-def united(relation: Relation, befores: Iterable[int]) -> set[int]:
+def any_of(sets: Iterable[int]) -> int:
+    found = 0
+    for conditions in sets:
+        found |= conditions
+    return found
+
+
+def compose(first: Relation, then: Relation, into: Relation) -> None:
+    """Add one relation after the other."""
+    for before, afters in first.items():
+        lasts = united(then, afters)
+        if lasts:
+            into[before] = into.get(before, 0) | lasts
+
+
+def united(relation: Relation, befores: int) -> int:
     """Return what may be pending after any of these conditions."""
-    found: set[int] = set()
-    for before in befores:
-        if before in relation:
-            found |= relation[before]
+    found = 0
+    for before in bits_of(befores):
+        found |= relation.get(before, 0)
     return found

@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.grammar.model.avoidance cimport Agenda
 from earleymask.grammar.model.model cimport Model
 
 
@@ -10,7 +11,8 @@ cdef class _Splitter:
     cdef Model model
     cdef dict productions, nodes, new_nodes, later, contexts, lexemes, joined, outs, readers, made
     cdef object terminals, regexes, conditions, found_later, skipped, top, start
-    cdef list waiting, agenda
+    cdef list waiting
+    cdef Agenda agenda
     cdef set contextful, kept, unavoidable
 
     @cython.locals(result=list, key=tuple)
@@ -31,6 +33,6 @@ cdef class _Splitter:
     cdef rest(self, tuple name, tuple rhs, before, after)
     @cython.locals(states=set)
     cdef bint leads(self, tuple rhs, before, after) except -1
-    @cython.locals(beginnings=dict, following=dict, rest=tuple, prefixes=list, steps=list, prefix=tuple, step=tuple)
+    @cython.locals(passing=list, pending=set, afters=dict, beginnings=dict, following=dict, prefixes=list, steps=list, prefix=tuple, step=tuple)
     cdef list ways(self, tuple rhs, before, after)
     cdef list step(self, part, before, after)

@@ -45,7 +45,7 @@ from ..regex import codepoints
 from ..regex.conditions import ANYTHING, NOTHING, Conditions
 from .analysis import followers, users_of
 from .attributes import RuleAttributes
-from .avoidance import Avoidance
+from .avoidance import Agenda, Avoidance
 from .witnesses import Witnesses
 
 if TYPE_CHECKING:
@@ -135,6 +135,7 @@ class _Splitter:
             tuple[int, int], set[int]
         ] = {}  # by (symbol, condition before): conditions after, see `outs_of`
         self.readers: dict[tuple[int, int], set[tuple[int, int]]] = {}  # by key of `outs`: keys that depend on it
+        self.agenda = Agenda()
         self.made: dict[object, int] = {}  # symbols of the model, by what they stand for
         self.waiting: list[tuple[int, int, int, int]] = []  # new symbols without productions, for `expand`
         self.contextful: set[int] = set()  # symbols that derive a terminal with a condition
@@ -398,15 +399,15 @@ class _Splitter:
             self.readers.setdefault(key, set()).add(reader)
             if key not in self.outs:
                 self.outs[key] = set()
-                self.agenda.append(key)
+                self.agenda.add(key)
         return self.outs.get(key, ())
 
     def find_outs(self, start: int) -> None:
         """Fill `outs`: a least fixpoint over the pairs of symbol and condition that are reached."""
-        self.agenda = [(start, ANYTHING)]
+        self.agenda.add((start, ANYTHING))
         self.outs[start, ANYTHING] = set()
-        while self.agenda:
-            key = self.agenda.pop()
+        while self.agenda.waiting:
+            key = self.agenda.take()
             found: set[int] = set()
             for rhs in self.productions.get(key[0], ()):
                 states = {key[1]}
@@ -417,7 +418,8 @@ class _Splitter:
                 found |= states
             if found - self.outs[key]:
                 self.outs[key] |= found
-                self.agenda += self.readers.get(key, ())
+                for reader in self.readers.get(key, ()):
+                    self.agenda.add(reader)
 
     def can_avoid(self) -> bool:
         """See `Split.can_avoid`."""
@@ -532,18 +534,27 @@ class _Splitter:
         """Return the right-hand sides that `rhs` becomes between two conditions, or None if there are too many."""
         if not rhs:
             return [()] if before == after else []
+        # By symbol: the conditions that may be pending after it, by the one before it, as far as they lead to `after`.
+        passing: list[dict[int, Collection[int]]] = []
+        pending = {before}
+        for part in rhs:
+            passing.append({state: set(self.outs_of(part, state)) for state in pending})
+            pending = set().union(*passing[-1].values())
+        leading: Collection[int] = (after,)
+        for afters in reversed(passing):
+            for state, outs in list(afters.items()):
+                afters[state] = [out for out in outs if out in leading]
+                if not afters[state]:
+                    del afters[state]
+            leading = afters
         # From left to right: by condition, the beginnings of right-hand sides after which it is pending.
         beginnings: dict[int, list[Symbols]] = {before: [()]}
-        for index, part in enumerate(rhs):
-            rest = rhs[index + 1 :]
+        for part, afters in zip(rhs, passing, strict=True):
             following: dict[int, list[Symbols]] = {}
             for state, prefixes in beginnings.items():
-                for out in set(self.outs_of(part, state)):
-                    if self.leads(rest, out, after):
-                        steps = self.step(part, state, out)
-                        following.setdefault(out, []).extend(
-                            [(*prefix, *step) for prefix in prefixes for step in steps]
-                        )
+                for out in afters.get(state, ()):
+                    steps = self.step(part, state, out)
+                    following.setdefault(out, []).extend([prefix + step for prefix in prefixes for step in steps])
             if sum([len(prefixes) for prefixes in following.values()]) > MAX_PATHS and len(rhs) > 1:
                 return None
             beginnings = following
