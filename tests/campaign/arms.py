@@ -16,7 +16,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from campaign import commits, names, texts
+from campaign import commits, demands, names, texts
 from campaign.fronts import Source
 from campaign.sessions import Session, Tokens
 from campaign.texts import ENDS
@@ -350,6 +350,7 @@ ARMS = {
         Arm("terminals", "texts of ordered and plain terminals, with re.match and re.fullmatch", texts.terminals, 2),
         Arm("lexemes", "terminals that look ahead, with re and all ways of cutting the text", texts.lexemes, 2),
         Arm("names", "names that are no keywords, next to each other, with re and all ways of cutting", names.names, 2),
+        Arm("demands", "masks of names that demand what follows, by all that may be demanded", demands.demands, 2),
         Arm("ecma", "texts of ECMA-262's patterns, with re.fullmatch of the same spelled out", texts.ecma, 2),
         Arm(
             "attributes",

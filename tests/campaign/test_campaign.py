@@ -48,6 +48,7 @@ CASES = {
     "terminals": 200,
     "lexemes": 150,
     "names": 25,
+    "demands": 200,
     "ecma": 100,
     "attributes": 60,
     "commits": 25,

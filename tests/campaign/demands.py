@@ -1,0 +1,158 @@
+"""Names that demand something of the text after them, at places where only the context decides whether that can come.
+
+Loading proves that each text can be finished without such names, or that some texts are sure to meet what they demand
+(`grammar/model/avoidance`, `witnesses`). The oracle decides for each byte whether a sentence goes on with it, without
+relying on that proof: `Explorer.unproven`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from random import Random
+
+import numpy as np
+
+from campaign.cases import Case, Found, Wrong
+from campaign.names import Names, Rules, smaller_rules
+from campaign.texts import hold, language
+from earleymask import Grammar, Matcher, Vocabulary
+from support.lexemes import Definition
+from support.refusals import Skipped, loaded
+from support.shrinking import shorter
+
+BYTES = Vocabulary.bytes()
+
+
+@dataclass(frozen=True)
+class Finishable(Case):
+    """After this text, the mask has exactly the bytes with which a sentence goes on."""
+
+    kind = "finishable"
+    rules: Rules
+    ignored: list[str]
+    text: str
+
+    def check(self) -> None:
+        definition = Definition(self.rules, self.ignored).text()
+        grammar = loaded(lambda: Grammar.from_lark(definition))
+        if grammar is None:
+            raise Skipped("no sentence")
+        matcher = Matcher(grammar, BYTES)
+        for byte in self.text.encode("latin-1"):
+            if not matcher.accept(byte):
+                raise Skipped("oracle: this is no viable prefix")
+        wrong = difference(matcher)
+        if wrong:
+            raise Wrong(f"{definition}\nafter {self.text!r}: {wrong}")
+
+    def smaller(self) -> Iterator[Case]:
+        yield from (replace(self, text=text) for text in shorter(self.text))
+        yield from (replace(self, rules=rules) for rules in smaller_rules(self.rules))
+        if self.ignored:
+            yield replace(self, ignored=[])
+
+
+def difference(matcher: Matcher) -> str | None:
+    """Return how the bytes in the mask differ from those with which a sentence goes on, or None."""
+    seen = bytes(np.flatnonzero(matcher.mask()[:256]).tolist())
+    try:
+        with matcher._explorer() as explorer:
+            expected = explorer.unproven(explorer.now())
+    except TimeoutError:
+        raise Skipped("oracle: too many demands") from None
+    if seen == expected:
+        return None
+    return f"the mask has {seen!r}, sentences go on with {expected!r}"
+
+
+def make_demand(rng: Random) -> str:
+    """Make a name with a lookahead at two characters or more."""
+    body = rng.choice(["[ab]+", "aa?", "[ab]", "a", "a", "b", "b?a", "(?:a|bb)"])
+    texts = set()
+    for _ in range(rng.randint(1, 3)):
+        blank = rng.choice([" ", " ", ",", ",", "[ ,]", " ?", "[ ,]?", "  ", ", "])
+        word = rng.choice(["a", "b", "a", "b", "ab", "aa", "[ab]", "(?:a|ba)"])
+        texts.add(blank + word + rng.choice(["", "", r"\b", r"\b", "$", " ", ","]))
+    return f"{body}(?{rng.choice('!!=')}{'|'.join(sorted(texts))})"
+
+
+def make_rules(rng: Random) -> tuple[Rules, list[str]]:
+    """Make rules that derive each other, so that a name at the end of one stands in several contexts."""
+    names = [make_demand(rng) for _ in range(rng.randint(1, 3))]
+    symbols = ["start", "x", "y"][: rng.choice([1, 2, 2, 3])]
+
+    def name() -> str:
+        return rng.choice(names)
+
+    def blank() -> str:
+        return rng.choice([" ", " ", ",", ",", "[ ,]", " +", "  ", " ?"])
+
+    def word() -> str:
+        return rng.choice(["a", "b", "ab", "[ab]", r"[ab]+\b", name()])
+
+    def end(later: list[str]) -> list[str]:
+        """Make an alternative that is not recursive."""
+        last = rng.choice(later) if later else name()
+        return rng.choice(
+            [
+                [name()],
+                [last],
+                [name(), blank(), last],
+                [last, blank(), word()],
+                [blank(), last],
+                [last, blank()],
+                [word()],
+                [blank()],
+            ]
+        )
+
+    def recursive(lhs: str) -> list[str]:
+        other = rng.choice([lhs, lhs, *symbols])
+        return rng.choice(
+            [
+                [lhs, blank(), rng.choice([name(), other])],
+                [name(), blank(), other],
+                [name(), blank(), other, rng.choice([blank(), word()])],
+                [name(), other, name()],
+                [word(), other, blank()],
+                [blank(), other, word()],
+                [other, name()],
+                [other, blank()],
+                [other, blank(), word()],
+            ]
+        )
+
+    rules: Rules = {}
+    for i, lhs in enumerate(symbols):
+        later = symbols[i + 1 :]
+        rules[lhs] = [recursive(lhs) for _ in range(rng.randint(0, 2))] + [end(later) for _ in range(rng.randint(1, 2))]
+        if rng.randrange(10) == 0:
+            rules[lhs].append([])
+    return rules, rng.choice([[], [], [], [], [" "], [" +"], ["[ ,]"], [" ", ","]])
+
+
+def demands(rng: Random, counts: Counter[str]) -> None:
+    """Walk through grammars of names that demand something, and compare each mask with the oracle. Compare with `re`
+    whether the last text and its beginnings are sentences."""
+    rules, ignored = make_rules(rng)
+    text = Definition(rules, ignored).text()
+    grammar = language(counts, lambda: Grammar.from_lark(text), Finishable(rules, ignored, ""))
+    if grammar is None:
+        return
+    for _ in range(3):
+        matcher = Matcher(grammar, BYTES)
+        for _ in range(8):
+            counts["masks"] += 1
+            wrong = difference(matcher)
+            if wrong:
+                done = bytes(matcher.tokens).decode("latin-1")
+                raise Found(Finishable(rules, ignored, done), f"{text}\nafter {done!r}: {wrong}")
+            allowed = np.flatnonzero(matcher.mask()[:256]).tolist()
+            if not allowed:
+                break
+            matcher.accept(rng.choice(allowed))
+    text = bytes(matcher.tokens).decode("latin-1")
+    for end in range(len(text) + 1):
+        hold(counts, Names(rules, ignored, text[:end]))
