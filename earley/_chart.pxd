@@ -134,7 +134,7 @@ cdef class Chart:
     cdef bint expects_special(self, uint32_t position, uint32_t symbol) except -1 nogil
     cdef bint is_accepting(self, uint32_t position) noexcept nogil
     cdef set terminals_at(self, uint32_t position, among=*)
-    cdef bint goes_on(self, uint32_t row, uint32_t state, uint32_t terminal) except -1
+    cdef bint goes_on(self, uint32_t row, uint32_t state, size_t k) except -1
     cdef int start_afresh(self) except -1
     cdef uint32_t initial(self) except? 0xFFFFFFFF nogil
     cdef int collect(self) except -1 nogil

@@ -607,28 +607,29 @@ cdef class Chart:
         for i in range(n_pairs_at(self, position)):
             row = pair_row(self, position, i)
             state = pair_state(self, position, i)
-            spend_steps(self.meter, 10 * (1 + n_terminals(self.lexer, state)))
             for k in range(n_terminals(self.lexer, state)):
+                if not k & 0xFF:
+                    spend_steps(self.meter, 10 << 8)
                 # If nothing of a lexeme is left, it has ended here; another pair has what may follow it.
                 terminal = terminal_at(self.lexer, state, k)
                 if node_at(self.lexer, state, k) == R_EPSILON or self.rules.symbols[terminal].role >= LOOSE:
                     continue
-                if terminal not in found and (among is None or terminal in among) and self.goes_on(row, state, terminal):
+                if terminal not in found and (among is None or terminal in among) and self.goes_on(row, state, k):
                     found.add(terminal)
         return found
 
-    cdef bint goes_on(self, uint32_t row, uint32_t state, uint32_t terminal) except -1:
-        """Return whether a sentence goes on with at least one byte of this terminal of a live pair, in spite of what is
-        demanded of the text."""
-        cdef uint32_t demand = demand_at(self.lexer, state), node, byte, target
+    cdef bint goes_on(self, uint32_t row, uint32_t state, size_t k) except -1:
+        """Return whether a sentence goes on with at least one byte of the k-th terminal of a live pair, in spite of what
+        is demanded of the text."""
+        cdef uint32_t terminal = terminal_at(self.lexer, state, k), node = node_at(self.lexer, state, k)
+        cdef uint32_t demand = demand_at(self.lexer, state), byte, target
         cdef ByteSet seen, same
         byteset_fill(&seen, 0)
         if demand == NONE and self.rules.symbols[terminal].role in (PLAIN, COVERED):
-            node = self.lexer.node_of(state, terminal)
             if not nullable(self.lexer.regexes, node) or not self.lexer.regexes.flags[node] & F_SEARCH:
                 return True
             return self.lexer.regexes.next_derivative(node, &seen, &same) != R_EMPTY
-        state = self.lexer.alone(state, terminal)
+        state = self.lexer.alone(state, k)
         for byte in range(256):
             if byteset_has(&seen, byte):
                 continue

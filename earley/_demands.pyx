@@ -76,7 +76,7 @@ cdef class _Demands:
             for k in range(n_terminals(chart.lexer, state)):
                 terminal = terminal_at(chart.lexer, state, k)
                 if chart.rules.symbols[terminal].role < LOOSE:
-                    self.end_lexeme(row, terminal, self.after_lexeme(chart.lexer.alone(state, terminal)))
+                    self.end_lexeme(row, terminal, self.after_lexeme(chart.lexer.alone(state, k)))
         while self.agenda and not self.met:
             key = self.agenda.pop()
             if len(key) == 3:

@@ -44,9 +44,9 @@ cdef class Lexer:
     cdef uint32_t kinds_read(self, uint32_t state, const Symbol* symbols) noexcept nogil
     # Return the state of which `demand` is demanded, too.
     cdef uint32_t with_demand(self, uint32_t state, uint32_t demand) except? 0xFFFFFFFF nogil
-    # Return the state with this terminal only; and whether some text of a state's only terminal, with any text after it, is
+    # Return the state with its k-th terminal only; and whether some text of a state's only terminal, with any text after it, is
     # what the state demands.
-    cdef uint32_t alone(self, uint32_t state, uint32_t terminal) except? 0xFFFFFFFF nogil
+    cdef uint32_t alone(self, uint32_t state, size_t k) except? 0xFFFFFFFF nogil
     cdef bint may_end(self, uint32_t state) except -1 nogil
     # Return the state without its demand; and with only those terminals that commit, or that do not.
     cdef uint32_t without_demand(self, uint32_t state) except? 0xFFFFFFFF nogil

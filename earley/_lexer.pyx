@@ -185,10 +185,10 @@ cdef class Lexer:
         words_extend(&self.moved, sequence(self.states, state), 2 * n_terminals(self, state))
         return self.state(self.moved.data, self.moved.n)
 
-    cdef uint32_t alone(self, uint32_t state, uint32_t terminal) except? 0xFFFFFFFF nogil:
+    cdef uint32_t alone(self, uint32_t state, size_t k) except? 0xFFFFFFFF nogil:
         self.moved.n = 0
-        words_push(&self.moved, terminal)
-        words_push(&self.moved, self.node_of(state, terminal))
+        words_push(&self.moved, terminal_at(self, state, k))
+        words_push(&self.moved, node_at(self, state, k))
         if demand_at(self, state) != NONE:
             words_push(&self.moved, demand_at(self, state))
         return self.state(self.moved.data, self.moved.n)

@@ -248,8 +248,13 @@ def _copy(value: Any, most: int) -> Any:
         return None
     if kind is dict:
         return dict(value)
+    # What follows may be many objects of the caller's making, which are not freed at once if a limit is met.
     if isinstance(value, Mapping):
-        return {name: value[name] for name in _first(value, most)}
+        members: dict[Any, Any] = {}
+        keep(members)
+        for name in _first(value, most):
+            members[name] = value[name]
+        return members
     if kind is list or kind is tuple:
         if len(value) <= PIECE:
             return list(value)
@@ -258,7 +263,10 @@ def _copy(value: Any, most: int) -> Any:
             copy += piece
         return copy
     if isinstance(value, (list, tuple)):
-        return list(_first(value, most))
+        items: list[Any] = []
+        keep(items)
+        items.extend(_first(value, most))
+        return items
     return None
 
 
