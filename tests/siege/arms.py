@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 from collections import Counter
 from random import Random
@@ -98,7 +97,3 @@ ARMS = {
         Arm("calls", "small inputs and hundreds of calls", long, 4),
     )
 }
-
-# Full garbage collections hold the lock while they visit all objects. Those of the tests themselves would hide others.
-gc.collect()
-gc.freeze()

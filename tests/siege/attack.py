@@ -6,6 +6,7 @@ changes nothing. No call may take longer than its limit allows, or let the proce
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -206,7 +207,9 @@ class Siege:
                 return Grammar.from_choices(made.split("\n"), limits=self.limits)
             return Grammar.from_json_schema(made, limits=self.limits, **options)
 
-        self.rss = begin_growth() if is_measured else 0
+        if is_measured:
+            self.rss = begin_growth()
+            gc.freeze()  # full collections hold the lock while they visit all objects: those of this attack only
         bound = getattr(self.limits, "load_bytes", 256 * MiB)
         grammar = self.call("load", make, self.limits.load_seconds, bound)
         if isinstance(grammar, Grammar):
