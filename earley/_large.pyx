@@ -100,19 +100,20 @@ cdef enum:
     PIECE = 1 << 12             # items of one list, tuple, dict or set that are freed at once: it takes less than 1 ms
     MOST_AT_FIRST = 1 << 15     # items of the first dict of a table: to enlarge one of so many takes about 1 ms
     N_PARTS = 61                # other dicts of a table
+    MOST_HELPERS = 4            # threads that free something at a time
 
 # Seconds for which the thread of its own sleeps after each turn: those who wait for the interpreter's lock get it.
 cdef double REST_SECONDS = 1e-4
-# The thread that frees what a call of `free` has left, or the last one that did.
-cdef object helper = None
+# The threads that free what calls of `free` have left, and some that did.
+cdef list helpers = []
 
 
 def free(list given, circular=(), nanoseconds=None):
     """Empty a list, and free its items in pieces, with all to which nothing else refers.
 
     `circular`: objects in circles of references, whose references are dropped, whatever refers to them.
-    `nanoseconds`: of processor time of this thread. Then a thread of its own frees the rest, unless one still frees
-    what an earlier call has left: so no more than one call's objects wait. None: this thread frees everything.
+    `nanoseconds`: of processor time of this thread. Then a thread of its own frees the rest, unless `MOST_HELPERS` still
+    free what earlier calls have left: so no more than so many calls' objects wait. None: this thread frees everything.
 
     What a handler of a signal raises in the meantime is raised as soon as the rest has been left to that thread.
     """
@@ -133,11 +134,13 @@ def free(list given, circular=(), nanoseconds=None):
 
 cdef int leave_rest(Freeing freeing) except -1:
     """Let a thread of its own free the rest if there is none yet."""
-    global helper
-    if helper is None or not helper.is_alive():
+    global helpers
+    helpers = [one for one in helpers if one.is_alive()]
+    if len(helpers) < MOST_HELPERS:
         helper = Thread(target=freeing.run_aside, name="earleymask frees what it loaded", daemon=True)
         try:
             helper.start()
+            helpers.append(helper)
             return 0
         except RuntimeError:                                # the system, or an interpreter that ends, has no more
             pass

@@ -187,6 +187,19 @@ def test_a_thread_of_its_own_frees_what_the_caller_has_no_time_for() -> None:
     assert becomes(lambda: all(one() is None for one in watched))
 
 
+def test_several_callers_in_a_row_need_not_free_what_they_have_no_time_for() -> None:
+    assert becomes(lambda: "earleymask frees what it loaded" not in {thread.name for thread in threading.enumerate()})
+    watched = []
+    for _ in range(3):
+        parts = [Node({i: [i]}) for i in range(200_000)]
+        watched.append(weakref.ref(parts[0]))
+        given: list[object] = [parts]
+        del parts
+        free(given, (), 0)
+        assert given == [] and watched[-1]() is not None  # the last part is freed first
+    assert becomes(lambda: all(one() is None for one in watched))
+
+
 def test_without_another_thread_the_caller_frees_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
