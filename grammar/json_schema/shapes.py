@@ -13,11 +13,15 @@ or another shape needs it. So recursion ends: the shapes of a schema refer to fi
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from ...earley._large import untrack
 from ..errors import GrammarLimitError
 from ..json.numbers import ALL, NumberSet
 from .text_sets import ALL_TEXTS, NO_TEXTS, Texts, Words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 T = TypeVar("T")
 
@@ -96,10 +100,24 @@ class ObjectShape(_ObjectShape):
     is_constant: the shape is made of one constant, maybe with more demands, and the names are in the constant's order.
 
     A shape keeps its hash. Python would otherwise visit all names and clauses again whenever a shape, or a union of
-    shapes, is looked up: 40 ms at a time for some dozens of shapes with a hundred clauses each.
+    shapes, is looked up: 40 ms at a time for some dozens of shapes with a hundred clauses each. Nor do garbage
+    collections visit shapes and their clauses: nothing in them refers to what could refer to them.
     """
 
     _hash: int | None = None
+
+    def __new__(cls, *parts: Any, **named: Any) -> ObjectShape:
+        return cls._untracked(super().__new__(cls, *parts, **named))
+
+    @classmethod
+    def _make(cls, iterable: Iterable[Any]) -> ObjectShape:  # type: ignore[override]
+        return cls._untracked(super()._make(iterable))
+
+    @staticmethod
+    def _untracked(made: ObjectShape) -> ObjectShape:
+        untrack(made)
+        untrack(made.clauses)
+        return made
 
     def __hash__(self) -> int:
         if self._hash is None:
