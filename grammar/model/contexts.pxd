@@ -33,6 +33,6 @@ cdef class _Splitter:
     cdef rest(self, tuple name, tuple rhs, before, after)
     @cython.locals(states=set)
     cdef bint leads(self, tuple rhs, before, after) except -1
-    @cython.locals(passing=list, pending=set, afters=dict, beginnings=dict, following=dict, prefixes=list, steps=list, prefix=tuple, step=tuple)
+    @cython.locals(passing=list, pending=set, possible=set, found=dict, leading=dict, kept=dict, ways=dict, afters=dict, beginnings=dict, following=dict, prefixes=list, steps=list, prefix=tuple, step=tuple)
     cdef list ways(self, tuple rhs, before, after)
     cdef list step(self, part, before, after)

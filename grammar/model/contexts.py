@@ -538,15 +538,23 @@ class _Splitter:
         passing: list[dict[int, Collection[int]]] = []
         pending = {before}
         for part in rhs:
-            passing.append({state: set(self.outs_of(part, state)) for state in pending})
-            pending = set().union(*passing[-1].values())
-        leading: Collection[int] = (after,)
-        for afters in reversed(passing):
-            for state, outs in list(afters.items()):
-                afters[state] = [out for out in outs if out in leading]
-                if not afters[state]:
-                    del afters[state]
-            leading = afters
+            found: dict[int, Collection[int]] = {}
+            possible: set[int] = set()
+            for state in pending:
+                found[state] = outs = self.outs_of(part, state)
+                possible.update(outs)
+            passing.append(found)
+            pending = possible
+        if after not in pending:
+            return []
+        leading: dict[int, Collection[int]] = {after: ()}
+        for index in range(len(rhs) - 1, -1, -1):
+            kept: dict[int, Collection[int]] = {}
+            for state, outs in passing[index].items():
+                ways = dict.fromkeys([out for out in outs if out in leading])
+                if ways:
+                    kept[state] = ways
+            passing[index] = leading = kept
         # From left to right: by condition, the beginnings of right-hand sides after which it is pending.
         beginnings: dict[int, list[Symbols]] = {before: [()]}
         for part, afters in zip(rhs, passing, strict=True):
