@@ -94,6 +94,22 @@ CASES = [
     # In one production all that may follow is excluded, so another one counts.
     ({"start": [["[ab]+(?! (?:a|b)\\b)", " ", "b"], ["[ab]+(?! (?:a|b)\\b)", " ", "bb"]]}, [], "ab "),
     ({"start": [["x", " ", "b"], ["x", " ", "ab"]], "x": [["[ab](?! b)"], ["x", ",", "[ab](?! b)"]]}, [], "ab ,"),
+    # At some place all that may follow is excluded. It does not count that the symbol may stand elsewhere: in a list
+    # that is to go on, in the middle of its own production, inside the start symbol.
+    ({"start": [["x", " b"], ["b"]], "x": [["x", "c(?! b|c)"], ["a(?=c)"]]}, [], "abc "),
+    ({"start": [["x", "b(?! b)", " b"], [",", "x", "[cd]"], ["b"]], "x": [["a(?!c)"]]}, [], "abc, "),
+    (
+        {"start": [["x", ", b"]], "x": [["a", "x", "z"], ["b"], ["c(?=,)"]], "z": [[";"], [",(?!;|,|  )"]]},
+        [],
+        "abc,; ",
+    ),
+    ({"start": [[",", "start", "b"], ["a", "z"], ["b"]], "z": [["c(?=b)"], ["a(?! b)", " b"]]}, [], "abc, "),
+    # Only the end may follow there, and the name demands more.
+    ({"start": [["c(?=a)", "a(?= b)|;;", " b"], [",", "c(?=a)", "a(?= b)|;;"]]}, [], "abc,; "),
+    # Some texts of the name demand something else than the others, which what follows never meets.
+    ({"start": [["a(?! a)|b(?! |;a)", " ", "[ab]"]]}, [], "ab ;"),
+    ({"start": [["b(?! a)|c(?=;a)", "a"]]}, [], "abc ;"),
+    ({"start": [["|".join(f"{text}(?!  |{text})" for text in "abcdefgh") + "|i(?! bb)", " ", "bb"]]}, [], "abi "),
     # `aaa` begins no sentence, though names can be nested without end. So there are infinitely many positions.
     (
         {
@@ -442,6 +458,31 @@ def test_a_thousand_words_after_names_that_must_be_followed(rules, blank, text):
         for second, expected in ((word, False), (f"{word}z", True), (f"z{word}", True)):
             assert we_accept(grammar, text.format(word, second)) == expected, (word, second)
     no_dead_ends(grammar, "as z,=", 3)
+
+
+def test_a_thousand_words_after_names_ignored_text_and_a_comma():
+    """A comma and a letter are no way to meet the demand, but a comma, ignored text and a letter are."""
+    rng = random.Random(8)
+    words = {"as", "order"}
+    while len(words) < 1000:
+        words.add("".join(rng.choices("aeinorst", k=rng.randint(3, 8))))
+
+    def grammar_of(words: list[str]) -> Grammar:
+        name = rf"[a-z]+(?![\w ])(?!,\w|, (?:{'|'.join(words)})\b|=[0-9])"
+        return Grammar.from_lark(f'start: NAME "," NAME "=="\nNAME: /{name}/\n%ignore " "')
+
+    grammar = grammar_of(sorted(words))
+    assert grammar.engine.stats()["symbols"] == grammar_of(["as"]).engine.stats()["symbols"] < 40
+    for word in [*rng.sample(sorted(words), 50), "as"]:
+        for text, expected in ((f"x, {word}==", False), (f"x, z{word}==", True), (f"x,z{word}==", False)):
+            assert we_accept(grammar, text) == expected, text
+    no_dead_ends(grammar, "as ,=", 4)
+
+
+def test_names_after_which_all_is_excluded_have_no_sentence():
+    """Every sentence would begin with such a name: nothing is demanded before it, and nothing can come."""
+    with pytest.raises(GrammarError, match="no sentence: what must follow a terminal never follows it"):
+        Grammar.from_lark("start: /a(?! b)/ / b/")
 
 
 NAMES = [
