@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -17,9 +18,9 @@ import numpy as np
 from campaign.cases import Case, Found, Wrong
 from campaign.names import Names, Rules, smaller_rules
 from campaign.texts import hold, language
-from earleymask import Grammar, Matcher, Vocabulary
+from earleymask import Grammar, LimitError, Matcher, Vocabulary
 from support.lexemes import Definition
-from support.refusals import Skipped, loaded
+from support.refusals import Skipped, general, loaded
 from support.shrinking import shorter
 
 BYTES = Vocabulary.bytes()
@@ -40,10 +41,11 @@ class Finishable(Case):
         if grammar is None:
             raise Skipped("no sentence")
         matcher = Matcher(grammar, BYTES)
-        for byte in self.text.encode("latin-1"):
-            if not matcher.accept(byte):
-                raise Skipped("oracle: this is no viable prefix")
-        wrong = difference(matcher)
+        with skipping_limits():
+            for byte in self.text.encode("latin-1"):
+                if not matcher.accept(byte):
+                    raise Skipped("oracle: this is no viable prefix")
+            wrong = difference(matcher)
         if wrong:
             raise Wrong(f"{definition}\nafter {self.text!r}: {wrong}")
 
@@ -54,9 +56,22 @@ class Finishable(Case):
             yield replace(self, ignored=[])
 
 
+@contextmanager
+def skipping_limits() -> Iterator[None]:
+    """Skip a case in which a matcher reaches a limit, such as its time."""
+    try:
+        yield
+    except LimitError as error:
+        raise Skipped(f"limit: {general(str(error))}") from None
+
+
 def difference(matcher: Matcher) -> str | None:
-    """Return how the bytes in the mask differ from those with which a sentence goes on, or None."""
-    seen = bytes(np.flatnonzero(matcher.mask()[:256]).tolist())
+    """Return how the bytes in the mask differ from those with which a sentence goes on, or None. A grammar without a
+    sentence must be refused, so the mask is never empty."""
+    mask = matcher.mask()
+    if not mask.any():
+        return "the mask is empty"
+    seen = bytes(np.flatnonzero(mask[:256]).tolist())
     try:
         with matcher._explorer() as explorer:
             expected = explorer.unproven(explorer.now())
@@ -133,26 +148,69 @@ def make_rules(rng: Random) -> tuple[Rules, list[str]]:
     return rules, rng.choice([[], [], [], [], [" "], [" +"], ["[ ,]"], [" ", ","]])
 
 
+def make_tight_demand(rng: Random) -> str:
+    """Make a name of which each text may have a lookahead of its own, by few characters."""
+
+    def text(body: str, kinds: str, aheads: list[str]) -> str:
+        some = {rng.choice(aheads) for _ in range(rng.randint(1, 3))}
+        return f"{body}(?{rng.choice(kinds)}{'|'.join(sorted(some))})"
+
+    aheads = [" b", " b", " a", "b", " ", ",", "c", ";a", "  ", "a", " bb"]
+    if rng.randrange(8) == 0:  # more demands than a witness is made to meet
+        few = rng.sample([" a", "  ", ";a", "c", ",", "b"], 3)
+        return "|".join([text(body, "!", few) for body in "abcdefghij"] + [text("k", "!", [*few, " bb"])])
+    texts = [text(body, "!!=", aheads) for body in rng.sample("abc,", rng.choice([1, 1, 2, 2, 3]))]
+    return "|".join(texts) + rng.choice(["", "", "|;;"])
+
+
+def make_tight_rules(rng: Random) -> tuple[Rules, list[str]]:
+    """Make rules of few parts, so that often nothing that may follow a name meets its demand."""
+    names = [make_tight_demand(rng) for _ in range(rng.randint(1, 2))]
+    for _ in range(rng.randint(0, 2)):
+        names.append(f"{rng.choice('abc')}(?{rng.choice('!=')}{rng.choice(['a', 'b', 'c', ',', ' ', '[ab]'])})")
+    words = rng.sample(["a", "b", "c", ",", ";", " ", " b", " [ab]", ", b", " bb", " bb", "[cd]"], rng.randint(1, 3))
+    before = f"c(?={names[0][0]})"  # after it, only the first text of the name may come
+    has_before = rng.randrange(3) == 0
+    symbols = ["start", "x", "y"][: rng.choice([1, 2, 2, 3])]
+
+    def alternative(lhs: str) -> list[str]:
+        parts = [*names, *words, *words, *symbols]
+        made = [rng.choice(parts) for _ in range(rng.choice([1, 1, 2, 2, 3, 3]))]
+        if rng.randrange(4) == 0:
+            made[0] = lhs
+        if has_before:
+            made = [each for part in made for each in ([before, part] if part in names[:1] else [part])]
+        return made
+
+    rules: Rules = {}
+    for lhs in symbols:
+        rules[lhs] = [alternative(lhs) for _ in range(rng.randint(1, 3))]
+        if rng.randrange(2):
+            rules[lhs].append([rng.choice([*names, *words])])
+    return rules, rng.choice([[], [], [], [], [" "], [","]])
+
+
 def demands(rng: Random, counts: Counter[str]) -> None:
     """Walk through grammars of names that demand something, and compare each mask with the oracle. Compare with `re`
     whether the last text and its beginnings are sentences."""
-    rules, ignored = make_rules(rng)
+    rules, ignored = rng.choice([make_rules, make_tight_rules, make_tight_rules])(rng)
     text = Definition(rules, ignored).text()
     grammar = language(counts, lambda: Grammar.from_lark(text), Finishable(rules, ignored, ""))
     if grammar is None:
         return
-    for _ in range(3):
-        matcher = Matcher(grammar, BYTES)
-        for _ in range(8):
-            counts["masks"] += 1
-            wrong = difference(matcher)
-            if wrong:
-                done = bytes(matcher.tokens).decode("latin-1")
-                raise Found(Finishable(rules, ignored, done), f"{text}\nafter {done!r}: {wrong}")
-            allowed = np.flatnonzero(matcher.mask()[:256]).tolist()
-            if not allowed:
-                break
-            matcher.accept(rng.choice(allowed))
+    with skipping_limits():
+        for _ in range(3):
+            matcher = Matcher(grammar, BYTES)
+            for _ in range(8):
+                counts["masks"] += 1
+                wrong = difference(matcher)
+                if wrong:
+                    done = bytes(matcher.tokens).decode("latin-1")
+                    raise Found(Finishable(rules, ignored, done), f"{text}\nafter {done!r}: {wrong}")
+                allowed = np.flatnonzero(matcher.mask()[:256]).tolist()
+                if not allowed:
+                    break
+                matcher.accept(rng.choice(allowed))
     text = bytes(matcher.tokens).decode("latin-1")
     for end in range(len(text) + 1):
         hold(counts, Names(rules, ignored, text[:end]))
