@@ -20,7 +20,7 @@ from .text_sets import ALL_TEXTS, NO_TEXTS, NO_WORDS
 from .tree import is_reference
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator
 
     from .terms import Meaning
     from .tree import Place
@@ -185,17 +185,17 @@ def exactly_one(algebra: Meaning, terms: list[int], around: Values) -> list[int]
     left = [
         values if mask is None else sets.intersection(values, mask) for values, mask in zip(within, masks, strict=True)
     ]
-    rivals: Sequence[Sequence[int]] = [range(len(terms))] * len(terms)
+    rivals: Iterable[Iterable[int]] = [range(len(terms))] * len(terms)
     if len(terms) > FEW_BRANCHES:
         rivals = meeting(algebra, left, within)
     cases = []
-    for index, term in enumerate(terms):
+    for index, others in enumerate(rivals):
         tick()
-        values = left[index]
+        term, values = terms[index], left[index]
         parts = [term]
         if values != within[index]:
             parts.append(algebra.meaning(kinds_of(values)))
-        for at in rivals[index]:
+        for at in others:
             if at != index and not is_nothing(sets.intersection(values, branches[at])):
                 parts.append(terms[at] ^ 1)
         cases.append(algebra.intersection_of(parts))
@@ -247,8 +247,8 @@ def kinds_of(values: Values) -> Values:
     )
 
 
-def meeting(algebra: Meaning, left: list[Values], right: list[Values]) -> list[list[int]]:
-    """Return for each of the sets on the left the indexes of the sets on the right that may share a value with it."""
+def meeting(algebra: Meaning, left: list[Values], right: list[Values]) -> Iterator[list[int]]:
+    """Yield for each of the sets on the left the indexes of the sets on the right that may share a value with it."""
     scalars = meeting_keys(
         [scalar_keys(values._replace(objects=())) for values in left],
         [scalar_keys(values._replace(objects=())) for values in right],
@@ -258,10 +258,11 @@ def meeting(algebra: Meaning, left: list[Values], right: list[Values]) -> list[l
         [object_keys(algebra, values, name) for values in left],
         [object_keys(algebra, values, name) for values in right],
     )
-    return [sorted(one | other) for one, other in zip(scalars, objects, strict=True)]
+    for one, other in zip(scalars, objects, strict=True):
+        yield sorted(one | other)
 
 
-def meeting_keys(left: list[Keys], right: list[Keys]) -> list[set[int]]:
+def meeting_keys(left: list[Keys], right: list[Keys]) -> Iterator[set[int]]:
     having: dict[object, list[int]] = {}
     unknown: list[int] = []
     for index, keys in enumerate(right):
@@ -271,10 +272,11 @@ def meeting_keys(left: list[Keys], right: list[Keys]) -> list[set[int]]:
             for key in keys:
                 having.setdefault(key, []).append(index)
     some = {index for index, keys in enumerate(right) if keys is None or keys}
-    return [
-        some if keys is None else {*(unknown if keys else ()), *[at for key in keys for at in having.get(key, ())]}
-        for keys in left
-    ]
+    for keys in left:
+        if keys is None:
+            yield some
+        else:
+            yield {*(unknown if keys else ()), *[at for key in keys for at in having.get(key, ())]}
 
 
 def scalar_keys(values: Values) -> Keys:

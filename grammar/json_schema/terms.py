@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import ref
 
+from ...earley._large import untrack
 from ...earley._meter import keep, take, tick
 from ..errors import GrammarError, GrammarLimitError
 from ..json.numbers import exact
@@ -132,6 +133,8 @@ class Terms:
             if len(self.kinds) >= MAX_TERMS:
                 raise GrammarLimitError(f"the schema has more than {MAX_TERMS} combinations of sub-schemas")
             take(TERM_BYTES + 40 * len(part) if kind == BOTH else TERM_BYTES)
+            if kind == BOTH:
+                untrack(part)  # a thousand branches that exclude each other have a million numbers in such tuples
             term = self.known[whole] = 2 * len(self.kinds)
             if not term & 0x7E:
                 tick()
