@@ -50,7 +50,6 @@ from earleymask.trie._memory cimport calloc, malloc, realloc
 
 from earleymask.earley.errors import LimitError
 
-
 cdef extern from "Python.h":
     int PyGILState_Check() nogil
 
@@ -609,7 +608,7 @@ cdef class Chart:
             state = pair_state(self, position, i)
             for k in range(n_terminals(self.lexer, state)):
                 if not k & 0xFF:
-                    spend_steps(self.meter, 10 << 8)
+                    spend_steps(self.meter, 10 * (1 + min(n_terminals(self.lexer, state) - k, 256)))
                 # If nothing of a lexeme is left, it has ended here; another pair has what may follow it.
                 terminal = terminal_at(self.lexer, state, k)
                 if node_at(self.lexer, state, k) == R_EPSILON or self.rules.symbols[terminal].role >= LOOSE:

@@ -53,6 +53,7 @@ cdef class _Demands:
     cdef dict readers           # the same -> what on the agenda depends on it
     cdef set seen               # items: (dot, continuation, demand)
     cdef list agenda            # items, and keys of `outs`
+    cdef set waiting            # those on the agenda
 
     def __cinit__(self, Chart chart, bint proven):
         self.chart = chart
@@ -63,6 +64,7 @@ cdef class _Demands:
         self.readers = {}
         self.seen = set()
         self.agenda = []
+        self.waiting = set()
 
     cdef bint hold(self, uint32_t position) except -1:
         cdef size_t i, k
@@ -79,6 +81,7 @@ cdef class _Demands:
                     self.end_lexeme(row, terminal, self.after_lexeme(chart.lexer.alone(state, k)))
         while self.agenda and not self.met:
             key = self.agenda.pop()
+            self.waiting.discard(key)
             if len(key) == 3:
                 self.move(key)
             else:
@@ -91,6 +94,14 @@ cdef class _Demands:
         spend_steps(self.chart.meter, 64)
         if self.n_asked > MAX_ASKED:
             raise TooMuch
+        return 0
+
+    cdef int enter(self, tuple one) except -1:
+        """Put an item, or a key of `outs`, on the agenda if it is not there yet."""
+        spend_steps(self.chart.meter, 8)
+        if one not in self.waiting:
+            self.waiting.add(one)
+            self.agenda.append(one)
         return 0
 
     # ---- lexemes ------------------------------------------------------------------------------------------------
@@ -198,7 +209,7 @@ cdef class _Demands:
         if item not in self.seen:
             self.ask()
             self.seen.add(item)
-            self.agenda.append(item)
+            self.enter(item)
         return 0
 
     cdef int move(self, tuple item) except -1:
@@ -240,7 +251,7 @@ cdef class _Demands:
         if known is None:
             self.ask()
             self.outs[key] = known = set()
-            self.agenda.append(key)
+            self.enter(key)
         return known
 
     cdef int fill(self, tuple key) except -1:
@@ -268,5 +279,6 @@ cdef class _Demands:
             for _ in found:
                 self.ask()
             self.outs[key] |= found
-            self.agenda += self.readers[key]
+            for reader in self.readers[key]:
+                self.enter(reader)
         return 0

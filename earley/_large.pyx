@@ -104,7 +104,7 @@ cdef enum:
 
 # Seconds for which the thread of its own sleeps after each turn: those who wait for the interpreter's lock get it.
 cdef double REST_SECONDS = 1e-4
-# The threads that free what calls of `free` have left, and some that did.
+# The threads that free what calls of `free` have left, some that did, and one that begins.
 cdef list helpers = []
 
 
@@ -133,17 +133,21 @@ def free(list given, circular=(), nanoseconds=None):
 
 
 cdef int leave_rest(Freeing freeing) except -1:
-    """Let a thread of its own free the rest if there is none yet."""
-    global helpers
-    helpers = [one for one in helpers if one.is_alive()]
+    """Let a thread of its own free the rest if there are not too many yet."""
+    helper = Thread(target=freeing.run_aside, name="earleymask frees what it loaded", daemon=True)
+    for one in list(helpers):
+        if one.ident is not None and not one.is_alive() and one in helpers:
+            helpers.remove(one)
     if len(helpers) < MOST_HELPERS:
-        helper = Thread(target=freeing.run_aside, name="earleymask frees what it loaded", daemon=True)
+        helpers.append(helper)                              # before `start`, which lets other threads come here
         try:
             helper.start()
-            helpers.append(helper)
             return 0
         except RuntimeError:                                # the system, or an interpreter that ends, has no more
             pass
+        finally:
+            if helper.ident is None:
+                helpers.remove(helper)
     while freeing.stack.n:                                  # an interrupt ends `run`
         freeing.run(NO_LIMIT)
     return 0

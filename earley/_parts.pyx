@@ -105,8 +105,8 @@ cdef class Parts:
                 with gil:
                     # To make an error may start a garbage collection (up to Python 3.11), which calls finalizers.
                     raise MatcherInUseError(
-                        "a mask, or `prepare`, was interrupted by a call of its own thread, from a finalizer, that needs what "
-                        "it is changing for all grammars over this vocabulary. Make no masks in finalizers")
+                        "a finalizer (`__del__`) made a mask while a mask, or `prepare`, of the same thread was changing "
+                        "what all grammars over this vocabulary share. Make no masks in finalizers")
             PyThread_acquire_lock(self.lock.handle, WAIT_LOCK)
         self.lock.owner = thread
         return 0

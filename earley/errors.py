@@ -45,8 +45,8 @@ class MatcherInUseError(EarleymaskError, RuntimeError):
 
     Neither call has an effect on the other. Each thread needs a matcher of its own; `Matcher.fork` makes one.
 
-    A call that a finalizer (`__del__`) makes within a call of another matcher raises this error, too, if both matchers
-    have the same grammar, or the call within the other one needs what that call is changing for their vocabulary.
+    A finalizer (`__del__`) may make a call within a call of another matcher. Its call raises this error, too, if both
+    matchers have the same grammar, or if the outer call is changing what all grammars over their vocabulary share.
     """
 
 

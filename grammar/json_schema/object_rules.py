@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from ...earley._large import untrack
 from ...earley._meter import take, tick
 from ...earley.errors import LimitError
+from ..bits import BIT
 from ..errors import GrammarLimitError
 from ..json.strings import is_dumped_as_it_is
 from ..loading import frozen, pieces
@@ -260,7 +261,7 @@ class ObjectRules:
 
     def start(self) -> int:
         clauses = self.clauses.start if self.clauses is not None else ()
-        return self.symbol(State(0, 0, (1 << len(self.shape.exists)) - 1, NO_WORDS, clauses))
+        return self.symbol(State(0, 0, (BIT << len(self.shape.exists)) - 1, NO_WORDS, clauses))
 
     def symbol(self, state: State) -> int:
         symbol = self.known.get(state)

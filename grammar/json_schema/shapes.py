@@ -113,6 +113,9 @@ class ObjectShape(_ObjectShape):
     def _make(cls, iterable: Iterable[Any]) -> ObjectShape:  # type: ignore[override]
         return cls._untracked(super()._make(iterable))
 
+    def __getstate__(self) -> None:
+        """Leave the hash out of pickles: another process has another one."""
+
     @staticmethod
     def _untracked(made: ObjectShape) -> ObjectShape:
         untrack(made)

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ...earley.errors import LimitError
+from ..bits import BIT
 from ..model.analysis import first_sets, followers, nullable_symbols
 from ..model.model import HELPER, IGNORED, RULE, TERMINAL
 from ..regex.ast import Behind, Chars, Concat, Literal, Look, Union
@@ -88,7 +89,7 @@ class _Traps:
         self.productions = productions
         self.terminals = terminals
         bits = {symbol: 1 << at for at, symbol in enumerate(terminals)}
-        end = 1 << len(terminals)
+        end = BIT << len(terminals)
         self.bits, self.end = bits, end
         nullable = {symbol for symbol in terminals if symbol in self.finder.nullable}
         self.first = first_sets(productions, bits, nullable)[0]

@@ -27,6 +27,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...earley._meter import tick
+from ..bits import BIT
 from ..regex.conditions import ANYTHING
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ finished."""
 
 
 class Agenda:
-    """The symbols of which a least fixpoint is to be computed (again). The one that came last for the first time goes
-    first, because symbols mostly come before those that they derive."""
+    """The symbols that wait until a least fixpoint computes them, for the first time or once more. Of those that wait,
+    the one that was first added last goes first, because symbols mostly come before those that they derive."""
 
     def __init__(self) -> None:
         self.keys: list[Key] = []
@@ -137,7 +138,7 @@ class Avoidance:
     def bit(self, condition: int) -> int:
         found = self.bits.get(condition)
         if found is None:
-            self.bits[condition] = found = 1 << len(self.conditions)
+            self.bits[condition] = found = BIT << len(self.conditions)
             self.conditions.append(condition)
         return found
 
@@ -213,7 +214,8 @@ class Avoidance:
         """Note the contexts of the symbols in the productions of a symbol, and what is needed after their lexemes.
 
         Productions that begin alike come together in the parser, so they are asked together: as a trie. A node of it is
-        a place after some symbols.
+        a place after some symbols. All conditions that may be pending before the symbol are asked together, too: what
+        some symbols do with a condition does not depend on where it comes from.
         """
         children: dict[Place, int] = {}  # by node and symbol: the node after it
         edges: list[Place] = [(0, 0)]  # by node: the node before it, and the symbol between them
@@ -235,6 +237,7 @@ class Avoidance:
         leading: list[Relation] = []
         avoiding: list[Relation] = []
         for node, (parent, part) in enumerate(edges):
+            tick()
             if node:
                 passing.append({before: self.after(part, before, False) for before in bits_of(pending[parent])})
                 careful.append({before: self.after(part, before, True) for before in bits_of(possible[parent])})
@@ -243,6 +246,7 @@ class Avoidance:
             leading.append({bit: bit for bit in bits_of(pending[node])} if node in ends else {})
             avoiding.append({bit: bit for bit in bits_of(possible[node])} if node in ends else {})
         for node in range(len(edges) - 1, 0, -1):  # later symbols first
+            tick()
             parent = edges[node][0]
             compose(passing[node], leading[node], leading[parent])
             compose(careful[node], avoiding[node], avoiding[parent])
@@ -250,6 +254,7 @@ class Avoidance:
             place = symbol, before
             here = [before]
             for node, (parent, part) in enumerate(edges):
+                tick()
                 if node:
                     here.append(united(passing[node], here[parent]))
                     for each in bits_of(here[parent]) if leading[node] else ():

@@ -188,7 +188,7 @@ def test_a_thread_of_its_own_frees_what_the_caller_has_no_time_for() -> None:
 
 
 def test_several_callers_in_a_row_need_not_free_what_they_have_no_time_for() -> None:
-    assert becomes(lambda: "earleymask frees what it loaded" not in {thread.name for thread in threading.enumerate()})
+    assert becomes(lambda: n_freeing() == 0)
     watched = []
     for _ in range(3):
         parts = [Node({i: [i]}) for i in range(200_000)]
@@ -200,11 +200,37 @@ def test_several_callers_in_a_row_need_not_free_what_they_have_no_time_for() -> 
     assert becomes(lambda: all(one() is None for one in watched))
 
 
+def test_not_many_threads_free_at_a_time() -> None:
+    begin = threading.Barrier(16)
+
+    def work() -> None:
+        parts = [Node({i: [i]}) for i in range(30_000)]
+        given: list[object] = [parts]
+        del parts
+        begin.wait()
+        free(given, (), 0)
+        assert given == []
+
+    assert becomes(lambda: n_freeing() == 0)
+    threads = [threading.Thread(target=work) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    most = 0
+    while any(thread.is_alive() for thread in threads):
+        most = max(most, n_freeing())
+        time.sleep(0.001)
+    assert 1 <= most <= 4
+
+
+def n_freeing() -> int:
+    return sum(thread.name == "earleymask frees what it loaded" for thread in threading.enumerate())
+
+
 def test_without_another_thread_the_caller_frees_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    assert becomes(lambda: "earleymask frees what it loaded" not in {thread.name for thread in threading.enumerate()})
+    assert becomes(lambda: n_freeing() == 0)
     monkeypatch.setattr(threading.Thread, "start", refuse)
     parts = [Node({i: [i]}) for i in range(100_000)]
     watched = [weakref.ref(part) for part in parts]

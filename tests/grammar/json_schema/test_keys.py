@@ -310,3 +310,12 @@ def test_many_names_that_must_come_beside_a_demand_for_one(order: str, n: int, l
     grammar = Grammar.from_json_schema({"type": "object", **schema}, property_order=order, limits=limits)
     for written, is_valid in ((n, True), (least, True), (least - 1, False)):
         assert accepts(grammar, json.dumps({f"n{index}": None for index in range(written)})) == is_valid
+
+
+@pytest.mark.parametrize("n", [31, 32, 33, 64, 65])
+def test_more_demands_than_a_word_has_bits(n: int) -> None:
+    """Some key must begin with each of n beginnings."""
+    schema = {"type": "object", "allOf": [{"not": {"patternProperties": {f"^k{i:02d}": False}}} for i in range(n)]}
+    grammar = Grammar.from_json_schema(schema, whitespace="compact")
+    for text in (b"{}", b'{"k00":1}', b'{"k00":1,"k01":1}', b'{"k%02d":1}' % (n - 1)):
+        assert Matcher(grammar, BYTES).validate(text) == len(text) - 1, "all but the bracket at the end"

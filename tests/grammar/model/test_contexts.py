@@ -326,6 +326,19 @@ def test_too_many_conditions_are_a_limit():
     assert "line 2" in str(caught.value)
 
 
+@pytest.mark.parametrize("n", [31, 32, 33, 64, 65])
+def test_more_conditions_than_a_word_has_bits(n):
+    """Each name must not stand before a blank and the name after it in the alphabet."""
+    names = [chr(97 + i // 26) * 2 + chr(97 + i % 26) for i in range(n)]
+    rules = [f"N{i}: /{name}[0-9]*(?! ?{names[(i + 1) % n]}\\b)/" for i, name in enumerate(names)]
+    start = 'start: (n x)+ ";"\nx: " " | " " y | ";"\ny: n | n " " y\nn: ' + " | ".join(f"N{i}" for i in range(n))
+    grammar = Grammar.from_lark("\n".join([start, *rules]))
+    for i in range(n):
+        for step in (1, 2, n - 1):
+            text = f"{names[i]} {names[(i + step) % n]} ;"
+            assert we_accept(grammar, text) == (step != 1), text
+
+
 def test_demands_found_by_the_parser_have_no_such_limit():
     """If some text of the terminal demands nothing, only the demands of the text that is read are kept."""
     grammar = Grammar.from_lark("start: A+\nA: /a(?=.{15}b)|b/")

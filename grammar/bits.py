@@ -1,0 +1,7 @@
+"""Sets as integers: bit i stands for member i."""
+
+from __future__ import annotations
+
+BIT = 1
+"""The bit of member 0, as an integer of Python: `BIT << n` has any length, also as compiled. Of `1 << len(x)`, Cython
+makes a shift of 32 bits, in which the bit of member 32 would be that of member 0."""
