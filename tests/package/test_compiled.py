@@ -24,9 +24,7 @@ def shifts(source: str) -> list[str]:
 
 
 def test_no_number_is_shifted_by_a_length() -> None:
-    assert shifts("a = (1 << len(b)) - 1; c = 2 ** (len(b) + 1); d = BIT << len(b)") == [
-        "1 << len(b)",
-        "2 ** (len(b) + 1)",
-    ]
+    wrong = shifts("a = (1 << len(b)) - 1; c = 2 ** (len(b) + 1); d = BIT << len(b)")
+    assert sorted(wrong) == ["1 << len(b)", "2 ** (len(b) + 1)"]
     assert len(FILES) > 50
     assert {path.name: found for path in FILES if (found := shifts(path.read_text(encoding="utf-8")))} == {}
