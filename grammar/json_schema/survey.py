@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...earley._meter import keep, tick
+from ..bits import BIT
 from ..json.formats import NARROWED as NARROWED_FORMATS
 from ..json.numbers import exact
 from .constants import are_constants, have_own_constants
@@ -266,7 +267,7 @@ class Survey:
                 n *= self.n_cases(self.documents.child(place, keyword).written, cases, depth)
             elif keyword in _BY_NAME:
                 branches = self.branches(place, keyword)
-                n *= 2 ** (len(value) - len(branches))  # lists of names
+                n *= BIT << min(len(value) - len(branches), 64)  # lists of names
                 for branch in branches:
                     n *= 1 + self.n_cases(branch, cases, depth)
             n = min(n, MAX_CASES)
