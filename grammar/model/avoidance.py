@@ -309,6 +309,8 @@ class Avoidance:
 
 def bits_of(conditions: int) -> list[int]:
     """Return the bits of a set."""
+    if not conditions & (conditions - 1):
+        return [conditions] if conditions else []
     found = []
     while conditions:
         bit = conditions & -conditions
@@ -334,6 +336,8 @@ def compose(first: Relation, then: Relation, into: Relation) -> None:
 
 def united(relation: Relation, befores: int) -> int:
     """Return what may be pending after any of these conditions."""
+    if not befores & (befores - 1):
+        return relation.get(befores, 0)
     found = 0
     for before in bits_of(befores):
         found |= relation.get(before, 0)
