@@ -9,8 +9,8 @@ def free(given: list[object], circular: Sequence[object] = (), nanoseconds: int 
     """Empty a list, and free its items in pieces, with all to which nothing else refers.
 
     `circular`: objects in circles of references, whose references are dropped, whatever refers to them.
-    `nanoseconds`: of processor time of this thread. Then a thread of its own frees the rest, unless one still frees
-    what an earlier call has left: so no more than one call's objects wait. None: this thread frees everything.
+    `nanoseconds`: of processor time of this thread. Then a thread of its own frees the rest, unless four such threads
+    still free what earlier calls have left: so the objects of at most four calls wait. None: this thread frees all.
 
     What a handler of a signal raises in the meantime is raised as soon as the rest has been left to that thread.
     """

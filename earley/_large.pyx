@@ -112,8 +112,8 @@ def free(list given, circular=(), nanoseconds=None):
     """Empty a list, and free its items in pieces, with all to which nothing else refers.
 
     `circular`: objects in circles of references, whose references are dropped, whatever refers to them.
-    `nanoseconds`: of processor time of this thread. Then a thread of its own frees the rest, unless `MOST_HELPERS` still
-    free what earlier calls have left: so no more than so many calls' objects wait. None: this thread frees everything.
+    `nanoseconds`: of processor time of this thread. Then a thread of its own frees the rest, unless four such threads
+    still free what earlier calls have left: so the objects of at most four calls wait. None: this thread frees all.
 
     What a handler of a signal raises in the meantime is raised as soon as the rest has been left to that thread.
     """

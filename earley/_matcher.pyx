@@ -353,15 +353,15 @@ cdef class Matcher:
         cdef uint32_t token
         cdef Py_ssize_t n = 0
         cdef Matcher other
-        if self.budgets is None:
-            try:
-                return self.count_accepted(tokens)
-            except LimitError as error:
-                if error.limit in FINAL:
-                    raise
-        # Budgets are counted along a history. And if a limit is reached on the way, only what histories need is kept.
-        other = self.fork()
         with Within(self.engine.limits.seconds):
+            if self.budgets is None:
+                try:
+                    return self.count_accepted(tokens)
+                except LimitError as error:
+                    if error.limit in FINAL:
+                        raise
+            # Budgets are counted along a history. And if a limit is reached on the way, only what histories need is kept.
+            other = self.fork()
             for token in tokens:
                 if token == NONE or not other.accept(token):
                     break

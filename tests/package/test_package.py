@@ -24,8 +24,9 @@ ALLOWED = {
     "earleymask": {"trie", "earley", "grammar", "integration"},
 }
 # The same within `grammar/`, for its folders and for the modules that stand beside them. All may import `COMMON`.
-COMMON = {"errors", "kept", "loading", "source"}
+COMMON = {"bits", "errors", "kept", "loading", "source"}
 ALLOWED_IN_GRAMMAR = {
+    "bits": set(),
     "errors": set(),
     "kept": set(),
     "loading": set(),
@@ -47,6 +48,9 @@ CIRCLES = [
     # `_nodes` derives a node of any kind, with the help of `_choices` or `_multiples` if it is a list of texts or
     # computes multiples; both make nodes.
     "earley._choices earley._multiples earley._nodes",
+    # `_chart` asks `_demands` whether demands can be met where its own search does not end; that moves the dots of the
+    # chart's rows.
+    "earley._chart earley._demands",
 ]
 # The same with what is imported under `if TYPE_CHECKING`, which nothing follows at run time, and with the headers
 # (`.pxd`) of `grammar/`. A compiled module imports the modules that its header names before it runs its own statements;
