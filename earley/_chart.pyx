@@ -66,7 +66,7 @@ cdef enum:
     SENTENCE = 1
     SEARCHED = 2                # by the current search
     NOT_KNOWN = 3
-    FEW_SEARCHED = 1 << 9       # positions that one such search visits before `_demands` is asked
+    FEW_SEARCHED = 1 << 6       # positions that one such search visits before `_demands` is asked
     MAX_SEARCHED = 1 << 13      # positions that it may visit if that does not decide; beyond this the call fails
 
 
