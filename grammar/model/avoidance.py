@@ -122,7 +122,7 @@ class Avoidance:
         """Returns the same for any other symbol, with or without demanding terminals, and None for one that is split.
         Without them, strict conditions may be among them."""
         self.claims = claims
-        """Returns the strict conditions after the sure texts of a symbol."""
+        """Returns the conditions after the sure texts of a symbol, of which one must lead to the end of the text."""
         self.leaves: tuple[dict[Place, int | None], ...] = {}, {}
         """The answers of `leaf`: with demanding terminals, and without them."""
         self.avoiding = dict.fromkeys(self.outs, 0)
@@ -273,9 +273,9 @@ class Avoidance:
             if after in leading:
                 self.needs[lhs, leading[after], avoiding.get(after, 0)] = None
         if self.bit(ANYTHING) in leading:
-            for condition in self.claims(place[0], self.conditions[place[1].bit_length() - 1]):
-                after = self.bit(condition)
-                self.needs[lhs, leading[self.bit(ANYTHING)], avoiding.get(after, 0)] = None
+            claims = self.claims(place[0], self.conditions[place[1].bit_length() - 1])
+            if claims:
+                self.needs[lhs, leading[self.bit(ANYTHING)], united(avoiding, self.set_of(claims))] = None
 
     def finishes(self) -> bool:
         """Tell whether demanding terminals can be avoided from each need up to the end of the text.

@@ -319,6 +319,11 @@ class Witnesses:
                 if not self.regexes.is_empty(lexemes):
                     found.add(self.conditions.intersection(left, own))
         found.discard(NOTHING)
+        self.known[key] = self.with_skipped(found)
+        return found
+
+    def with_skipped(self, found: set[int]) -> set[int]:
+        """Add the conditions that may be pending after ignored text, and return the set."""
         agenda = list(found) if self.skipped else []
         for condition in agenda:  # grows while it is read
             if condition == ANYTHING:
@@ -329,7 +334,6 @@ class Witnesses:
                 ):
                     found.add(left)
                     agenda.append(left)
-        self.known[key] = found
         return found
 
     def languages(self, terminal: int, all_: bool) -> Iterable[tuple[int, int]]:
@@ -352,8 +356,11 @@ class Witnesses:
         return self.regexes.intersection([node, self.conditions.leading(before).get(ANYTHING, self.regexes.EMPTY)])
 
     def claims(self, terminal: int, before: int) -> set[int]:
-        """Return the conditions after such a text, of which one must lead to the end of the text."""
-        return set() if self.regexes.is_empty(self.sure(terminal, before)) else {self.strict[terminal][1]}
+        """Return the conditions after such a text, and after ignored text behind it. One of them must lead to the end
+        of the text."""
+        if self.regexes.is_empty(self.sure(terminal, before)):
+            return set()
+        return self.with_skipped({self.strict[terminal][1]})
 
 
 def is_text(data: bytes) -> bool:

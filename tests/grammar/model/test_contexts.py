@@ -492,6 +492,30 @@ def test_a_thousand_words_after_names_ignored_text_and_a_comma():
     no_dead_ends(grammar, "as ,=", 4)
 
 
+def test_a_thousand_words_after_names_that_stand_side_by_side():
+    """The witness of the first name begins with ignored text."""
+    rng = random.Random(9)
+    words = {"as", "order"}
+    while len(words) < 1000:
+        words.add("".join(rng.choices("aeinorst", k=rng.randint(3, 8))))
+
+    def grammar_of(words: list[str]) -> Grammar:
+        name = rf"[a-z]+(?![\w!])(?! (?:{'|'.join(words)})\b)"
+        return Grammar.from_lark(f'start: NAME NAME / /\nNAME: /{name}/\n%ignore " "')
+
+    grammar = grammar_of(sorted(words))
+    assert grammar.engine.stats()["symbols"] == grammar_of(["as"]).engine.stats()["symbols"] < 40
+    for word in [*rng.sample(sorted(words), 50), "as"]:
+        for text, expected in (
+            (f"x {word} ", False),
+            (f"x z{word} ", True),
+            (f"x  {word} ", True),
+            (f"x {word}!", False),
+        ):
+            assert we_accept(grammar, text) == expected, text
+    no_dead_ends(grammar, "as o", 4)
+
+
 def test_names_after_which_all_is_excluded_have_no_sentence():
     """Every sentence would begin with such a name: nothing is demanded before it, and nothing can come."""
     with pytest.raises(GrammarError, match="no sentence: what must follow a terminal never follows it"):
