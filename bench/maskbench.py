@@ -15,7 +15,8 @@ TTFM is the time from the schema in memory to its first mask, TBM the time of ea
 At each token, the engines fill their masks one after the other; the engine that begins changes from schema to schema.
 So each finds the processor's caches as the other engines and the tokenizer left them. `--first-masks` measures TTFM
 without that effect: each engine in turn has a block of schemas to itself, and fills their first masks one after the
-other.
+other. With `--own-processes` each engine has a process of its own, and they take turns schema by schema
+(`bench.own_processes`), as a server with one engine would work.
 
 `--data` is a file with a JSON object on each line (`name`, `schema`, `tests`: `valid`, `data`), gzipped or not, or a
 folder with such an object in each file, as in the public data set.
@@ -38,7 +39,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from . import ROOT
+from . import ROOT, own_processes
 from .engines import Earleymask, Engine, Session, engines
 from .harness import vocabularies
 from .harness.environment import environment
@@ -378,8 +379,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--first-masks", action="store_true", help="measure first masks only, one schema right after the other"
     )
+    parser.add_argument("--own-processes", action="store_true", help="give each engine a process of its own")
+    parser.add_argument("--runs", type=int, default=3, help="with --own-processes (default: %(default)s)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the Markdown here, and the JSON beside it")
     given = parser.parse_args(arguments)
+    command = _command(sys.argv[1:] if arguments is None else arguments)
+    if given.own_processes:
+        jobs = [own_processes.Job(name, given.vocabulary, given.order, given.spellings) for name in given.engines]
+        vocabulary, encode = vocabularies.load(given.vocabulary)
+        spell = partial(vocabularies.spelled, vocabulary, encode)
+        cases = [tokenised(*each, spell)[0] for each in spread(list(read(given.data)), given.limit)]
+        record = own_processes.measured([(case.schema, case.tests) for case in cases], jobs, given.runs)
+        name = f"own-processes-{given.order}"
+        write(record | {"command": command}, own_processes.markdown, given.output or RESULTS / f"maskbench-{name}.md")
+        return
     record = measured(
         given.data,
         given.vocabulary,
@@ -389,10 +402,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         given.first_masks,
         given.spellings,
     )
-    record["command"] = _command(sys.argv[1:] if arguments is None else arguments)
-    text = markdown(record)
+    record["command"] = command
     kind = f"{'first-masks-' if given.first_masks else ''}{given.order}{'-all' if given.spellings == 'all' else ''}"
-    output = given.output or RESULTS / f"maskbench-{kind}.md"
+    write(record, markdown, given.output or RESULTS / f"maskbench-{kind}.md")
+
+
+def write(record: Record, shown: Callable[[Record], str], output: Path) -> None:
+    """Write a record as Markdown, and as JSON beside it, and print the former."""
+    text = shown(record)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(text, encoding="utf-8")
     write_json(record, output.with_suffix(".json"))
