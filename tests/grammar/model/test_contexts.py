@@ -370,12 +370,18 @@ def test_an_identifier_that_is_no_keyword():
     assert not we_accept(only_names, "iff if")
 
 
+def a_thousand_words(rng: random.Random, *some: str) -> set[str]:
+    """Return some words and random ones."""
+    words = set(some)
+    while len(words) < 1000:
+        words.add("".join(rng.choices("aeinorst", k=rng.randint(3, 8))))
+    return words
+
+
 def test_a_thousand_keywords_before_names_that_stand_side_by_side():
     """The grammar does not grow with the words: what their beginnings demand is found while a text is read."""
     rng = random.Random(3)
-    words = {"select", "from", "where", "as", "asc"}
-    while len(words) < 1000:
-        words.add("".join(rng.choices("aeinorst", k=rng.randint(3, 8))))
+    words = a_thousand_words(rng, "select", "from", "where", "as", "asc")
 
     def query(words: list[str]) -> Grammar:
         return Grammar.from_lark(
@@ -395,9 +401,7 @@ def test_a_thousand_keywords_before_names_that_stand_side_by_side():
 def test_a_thousand_keywords_after_names_that_demand_something_in_any_case():
     """A comma may follow each name, so the demands that begin with a blank are found while a text is read."""
     rng = random.Random(4)
-    words = {"as"}
-    while len(words) < 1000:
-        words.add("".join(rng.choices("aeinorst", k=rng.randint(3, 8))))
+    words = a_thousand_words(rng, "as")
 
     def aliases(words: list[str]) -> Grammar:
         name = rf"[a-z]+(?!\w)(?! ?(?:{'|'.join(words)})\b)"
@@ -421,9 +425,7 @@ def test_a_thousand_keywords_after_names_that_demand_something_in_any_case():
 def test_a_thousand_words_after_names_and_a_written_blank():
     """Only the blank, at which the lookahead reads on, may follow a name; demands are found while a text is read."""
     rng = random.Random(6)
-    words = {"as", "order"}
-    while len(words) < 1000:
-        words.add("".join(rng.choices("aeinorst", k=rng.randint(3, 8))))
+    words = a_thousand_words(rng, "as", "order")
 
     def listed(words: list[str]) -> Grammar:
         return Grammar.from_lark(f'start: NAME (" " NAME)*\nNAME: /[a-z]+(?! (?:{"|".join(words)})\\b)/')
@@ -458,9 +460,7 @@ def test_a_thousand_words_after_names_and_a_written_blank():
 def test_a_thousand_words_after_names_that_must_be_followed(rules, blank, text):
     """Some text that meets the demand can always follow, such as one that begins no word."""
     rng = random.Random(8)
-    words = {"as", "order"}
-    while len(words) < 1000:
-        words.add("".join(rng.choices("aeinorst", k=rng.randint(3, 8))))
+    words = a_thousand_words(rng, "as", "order")
 
     def grammar_of(words: list[str]) -> Grammar:
         return Grammar.from_lark(f"{rules}\nNAME: /[a-z]+(?!{blank}(?:{'|'.join(words)})\\b)/")
@@ -476,9 +476,7 @@ def test_a_thousand_words_after_names_that_must_be_followed(rules, blank, text):
 def test_a_thousand_words_after_names_ignored_text_and_a_comma():
     """A comma and a letter are no way to meet the demand, but a comma, ignored text and a letter are."""
     rng = random.Random(8)
-    words = {"as", "order"}
-    while len(words) < 1000:
-        words.add("".join(rng.choices("aeinorst", k=rng.randint(3, 8))))
+    words = a_thousand_words(rng, "as", "order")
 
     def grammar_of(words: list[str]) -> Grammar:
         name = rf"[a-z]+(?![\w ])(?!,\w|, (?:{'|'.join(words)})\b|=[0-9])"
@@ -495,9 +493,7 @@ def test_a_thousand_words_after_names_ignored_text_and_a_comma():
 def test_a_thousand_words_after_names_that_stand_side_by_side():
     """The witness of the first name begins with ignored text."""
     rng = random.Random(9)
-    words = {"as", "order"}
-    while len(words) < 1000:
-        words.add("".join(rng.choices("aeinorst", k=rng.randint(3, 8))))
+    words = a_thousand_words(rng, "as", "order")
 
     def grammar_of(words: list[str]) -> Grammar:
         name = rf"[a-z]+(?![\w!])(?! (?:{'|'.join(words)})\b)"
