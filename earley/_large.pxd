@@ -10,3 +10,4 @@ cdef class Table:
 
 
 cpdef int untrack(one) except -1
+cdef int free_quietly(list given) except -1

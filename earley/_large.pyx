@@ -18,7 +18,7 @@ from cpython.set cimport PySet_Add
 
 from libc.stdint cimport int64_t, uint64_t
 
-from earleymask.earley._meter cimport NO_LIMIT, clock, let_others_run, tick, turn_is_due
+from earleymask.earley._meter cimport NO_LIMIT, clock, give_way, let_others_run, plan_turn, tick, turn_is_due
 
 cdef extern from "Python.h":
     frozenset PyFrozenSet_New(void* items)
@@ -132,6 +132,17 @@ def free(list given, circular=(), nanoseconds=None):
         raise freeing.error
 
 
+cdef int free_quietly(list given) except -1:
+    """Do the same in a finalizer, which may run anywhere: look at no signals, and begin no thread."""
+    cdef Freeing freeing = Freeing()
+    freeing.is_quiet = True
+    for one in given:
+        push(&freeing.stack, one)
+    one = None
+    given.clear()
+    return freeing.run(NO_LIMIT)
+
+
 cdef int leave_rest(Freeing freeing) except -1:
     """Let a thread of its own free the rest if there are not too many yet."""
     helper = Thread(target=freeing.run_aside, name="earleymask frees what it loaded", daemon=True)
@@ -212,6 +223,7 @@ cdef class Freeing:
     cdef bint is_late           # whether that is now
     cdef object error           # what the handler of a signal has raised
     cdef bint is_aside          # whether this runs in a thread of its own
+    cdef bint is_quiet          # whether it runs in a finalizer
 
     def __dealloc__(self):
         while self.stack.n:                                 # after an error only
@@ -301,6 +313,9 @@ cdef class Freeing:
     cdef int rest(self) except -1:
         """Let other threads run if it is time."""
         if turn_is_due():
+            if self.is_quiet:
+                give_way()
+                return plan_turn()
             self.is_late = clock() > self.until
             try:
                 let_others_run()

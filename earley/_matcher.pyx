@@ -95,6 +95,9 @@ cdef class Matcher:
     def __init__(self, grammar, vocabulary):
         if self.history != NULL:
             return
+        renewed = getattr(self.grammar, "_renewed", None)
+        if renewed is not None:
+            self.engine = renewed()
         if not self.eos_token_ids:
             raise VocabularyError("the vocabulary has no EOS token, so no sequence could end; make it with eos_token_id=")
         named = [*self.engine.special_names, *[name for each in self.engine.token_sets for name in each[3]]]
@@ -545,7 +548,7 @@ cdef class Matcher:
         """Return a fork. Needs the lock."""
         cdef type cls = type(self)
         cdef Matcher other = cls.__new__(cls, self.grammar, self.vocabulary)
-        other.engine = self.engine      # a grammar may have made another one since
+        other.engine = self.engine      # the grammar may have another one by now
         other.chart = self.chart
         other.masks = self.masks
         other.special_symbols = self.special_symbols

@@ -10,6 +10,8 @@ cdef enum:
     NO_LIMIT = 0x7FFFFFFFFFFFFFFF
     STEPS = 1 << 12             # steps between two readings of the clock: some tenths of a millisecond
     TURN_NS = 1_000_000         # time between two turns of other threads: a fifth of what they wait for one by default
+    BREAK_NS = 7_000_000        # time between two breaks
+    BREAK_MICROSECONDS = 500    # how long one is
     TURNS_BEFORE_LONG = 8       # loading that has had so many turns is long: what it has made is freed in pieces
     SIGNALS_NS = 10_000_000     # time between two looks at signals
     NEVER = 0x7FFFFFFF          # the threshold of the oldest generation while they wait
@@ -68,6 +70,7 @@ cdef int pause() except -1 nogil
 cpdef int keep(object one) except -1
 cpdef int keep_circular(object one) except -1
 cdef int let_others_run() except -1
+cdef int give_way() except -1
 cdef bint turn_is_due() noexcept
 cdef int64_t clock() noexcept
 cdef int plan_turn() except -1

@@ -30,7 +30,17 @@ from earleymask.earley.errors import LimitError
 from earleymask.earley.limits import DEFAULT
 from earleymask.earley.turns import turn
 
+from cpython.pythread cimport NOWAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_type_lock
+
 cdef extern from "Python.h":
+    ctypedef struct PyInterpreterState:
+        pass
+    ctypedef struct PyThreadState:
+        pass
+    PyInterpreterState* PyInterpreterState_Get()
+    PyThreadState* PyInterpreterState_ThreadHead(PyInterpreterState*)
+    PyThreadState* PyThreadState_Next(PyThreadState*)
+    int PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds, int may_be_interrupted) nogil
     int PyGILState_Check() nogil
     int PyErr_CheckSignals() except -1
     unsigned long PyThread_get_thread_ident() nogil
@@ -61,6 +71,7 @@ cdef extern from *:
     #define EARLEYMASK_OF_THREAD __thread
     #endif
     static EARLEYMASK_OF_THREAD long long earleymask_next_turn = 0;
+    static EARLEYMASK_OF_THREAD long long earleymask_next_break = 0;
     static EARLEYMASK_OF_THREAD PyObject *earleymask_current = NULL;
     static EARLEYMASK_OF_THREAD size_t earleymask_own_waiting = 0;
     static EARLEYMASK_OF_THREAD long long earleymask_collecting_since = 0;
@@ -78,6 +89,8 @@ cdef extern from *:
     int64_t spent "earleymask_spent"() noexcept nogil
     # Of this thread: when its next turn is due by `now`, and the meter of what it loads (owned; NULL: nothing).
     int64_t next_turn "earleymask_next_turn"
+    # Of this thread: when `give_way` waits next, by `now`.
+    int64_t next_break "earleymask_next_break"
     PyObject* current "earleymask_current"
     # Of this thread: its part of `n_waiting`.
     size_t own_waiting "earleymask_own_waiting"
@@ -100,6 +113,10 @@ cdef extern from *:
 
 # The thread that runs the handlers of signals.
 cdef unsigned long main_thread = threading.main_thread().ident
+
+# A lock that nobody gives back: to wait for it is to sleep without looking at signals.
+cdef PyThread_type_lock never = PyThread_allocate_lock()
+PyThread_acquire_lock(never, NOWAIT_LOCK)
 
 # Loadings for which full garbage collections wait, since when, and the thresholds of the collector before.
 cdef size_t n_waiting = 0
@@ -310,6 +327,7 @@ cdef int take_turn() except -1:
     deadline = 0
     try:
         turn()
+        give_way()
     finally:
         most_taken_bytes = most
         deadline = until
@@ -365,6 +383,25 @@ def collecting(str phase, dict info) -> None:
         collecting_since = 0
 
 
+cdef int give_way() except -1:
+    """Do without the interpreter's lock for a moment, if there are other threads and 7 ms have passed since the last time.
+
+    A thread that waits for the lock asks for it when nobody has released it for 5 ms. The core releases it for
+    microseconds whenever it goes from Python's objects to its own work. That wakes the waiting thread too late, and it
+    waits another 5 ms before it asks: again and again, for 50 ms and more."""
+    global next_break
+    cdef int64_t time = now()
+    if time < next_break:
+        return 0
+    if time < next_break + 4 * BREAK_NS:                    # otherwise something new has begun
+        if PyThreadState_Next(PyInterpreterState_ThreadHead(PyInterpreterState_Get())) != NULL:
+            with nogil:
+                PyThread_acquire_lock_timed(never, BREAK_MICROSECONDS, 0)
+            time = now()
+    next_break = time + BREAK_NS
+    return 0
+
+
 cdef int let_others_run() except -1:
     """Do what `tick` does when a turn is due, but look at no limit."""
     global deadline
@@ -373,6 +410,7 @@ cdef int let_others_run() except -1:
     deadline = 0
     try:
         turn()
+        give_way()
     finally:
         deadline = until
     return plan_turn()
@@ -558,6 +596,7 @@ cdef class Explaining(Loading):
         explaining = <PyObject*> self.meter
         counted = 0
         deadline -= self.most_ns // 11                      # which is for freeing what has been made
+        self.meter.turns_left = 0                           # most turns are those of the calls and loadings in the block
         return self
 
     def __exit__(self, kind, error, trace):

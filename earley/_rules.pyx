@@ -12,7 +12,7 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from earleymask.earley._large cimport untrack
+from earleymask.earley._large cimport free_quietly, untrack
 from earleymask.earley._meter cimport NO_LIMIT, enter, exceeds, learned_bytes, leave, take_here, tick
 from earleymask.earley._tables cimport NONE, reserve, words_free, words_push
 from earleymask.trie._memory cimport malloc
@@ -28,7 +28,7 @@ cdef enum:
     # Estimates, with what the front end keeps of them:
     SYMBOL_BYTES = 500
     PRODUCTION_BYTES = 100
-    MANY = 1 << 12              # alternatives from which on they are freed in pieces
+    MANY = 1 << 12              # symbols, and alternatives of one, from which on they are freed in pieces
     # Whether a lazy symbol derives a string:
     NOT_KNOWN = 0
     SOMETHING = 1
@@ -48,6 +48,12 @@ cdef class Rules:
         self.follow_dots = {}
         self.start = NONE
         self.most_symbols = NONE - 1
+
+    def __del__(self):
+        if self.n_symbols > MANY:
+            parts = [self.names, self.expansions, self.witnesses, self.followers, self.follow_dots]
+            self.names = self.expansions = self.witnesses = self.followers = self.follow_dots = None
+            free_quietly(parts)
 
     def __dealloc__(self):
         free(self.symbols)

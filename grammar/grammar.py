@@ -313,7 +313,7 @@ class Grammar:
         elif not isinstance(limits, Limits):
             raise TypeError(f"limits must be Limits, not {type(limits).__name__}")
         with loading(limits):
-            return cls._of_schema(schema_source.ReadSchema(schema, options, registry, limits), limits)
+            return cls._of_schema(schema_source.read_schema(schema, options, registry, limits), limits)
 
     @classmethod
     def from_type(cls, kind: Any, **options: Unpack[SchemaOptions]) -> Grammar:
@@ -401,9 +401,13 @@ class Grammar:
 
     @property
     def engine(self) -> Engine:
-        """The compiled form. It is made anew, for the matchers to come, after matching has added MAX_ADDED symbols."""
+        """The compiled form."""
+        return self._engine
+
+    def _renewed(self) -> Engine:
+        """Return the engine for a new matcher: a new one if texts have added more than MAX_ADDED symbols."""
         if self._engine.n_added > MAX_ADDED:
-            object.__setattr__(self, "_engine", _unpickle(*self._content())._engine)
+            object.__setattr__(self, "_engine", self._again()._engine)
         return self._engine
 
     @property
@@ -476,7 +480,9 @@ class Grammar:
         return hash(self.fingerprint)
 
     def __repr__(self) -> str:
-        return f"<Grammar from {self.kind}, start={self.start!r}, {len(self.source)} characters>"
+        source = self._schema if isinstance(self._schema, str) else self._schema.given
+        size = "given as values" if source is None else f"{len(source)} characters"
+        return f"<Grammar from {self.kind}, start={self.start!r}, {size}>"
 
     def __copy__(self) -> Grammar:
         return self
@@ -488,8 +494,13 @@ class Grammar:
         return _unpickle, self._content()
 
     def _again(self) -> Grammar:
-        """Return an equal grammar that shares nothing with this one, for work that must not change this one."""
-        return _unpickle(*self._content())
+        """Return an equal grammar with an engine of its own, for work that must not change this one's."""
+        source = self._schema
+        if isinstance(source, str):
+            return _unpickle(*self._content())
+        limits = self._engine.limits
+        with loading(limits):
+            return Grammar._of_schema(source.again(limits), limits)
 
     def _content(self) -> tuple[Any, ...]:
         """Return the arguments with which `_unpickle` makes this grammar again."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -11,6 +10,7 @@ from ...earley.limits import DEFAULT
 from ...trie.errors import shortened
 from ..errors import IGNORED, Row
 from ..json.strings import own_spellings
+from ..json.writer import dumps
 from ..source import MAX_WARNINGS, GrammarWarning, did_you_mean
 from .documents import Documents
 from .load import SchemaLoader, load, scanned
@@ -26,27 +26,24 @@ if TYPE_CHECKING:
 class ReadSchema:
     """One schema, its options, and the engine that is made of them."""
 
-    def __init__(
-        self, given: Any, options: Options, registry: Any = None, limits: Limits = DEFAULT, *, is_new: bool = True
-    ) -> None:
-        """`is_new`: whether the schema comes from the caller, who may mistake for a schema what only holds one."""
-        self.options = check(options)
-        self.given = given if isinstance(given, str) else None
-        self.schema = read(given, limits)
-        if isinstance(given, (bytes, bytearray)):
-            self.given = bytes(given).decode("utf-8")
-        if is_new and self.options.strict and type(self.schema) is dict and may_wrap(self.schema):
-            error = wrapping(self.schema)
-            if error is not None:
-                raise error
-        self.documents = Documents(
+    def __init__(self, schema: Any, options: Options, documents: Documents, limits: Limits, given: str | None) -> None:
+        """`given`: the text of the schema, if it was given as one."""
+        self.schema = schema
+        self.options = options
+        self.documents = documents
+        self.given = given
+        self.engine, self.algebra = load(documents, options, limits)
+
+    def again(self, limits: Limits) -> ReadSchema:
+        """Return the same schema with an engine of its own."""
+        documents = Documents(
             self.schema,
-            registry=registry,
-            own=own_spellings(self.given or ""),
+            remote=dict(self.documents.remote),
+            own=self.documents.own,
             draft=self.options.draft_number,
             limits=limits,
         )
-        self.engine, self.algebra = load(self.documents, self.options, limits)
+        return ReadSchema(self.schema, self.options, documents, limits, self.given)
 
     def text(self) -> str:
         """Return the JSON text of the schema: the text that was given, if the schema was given as one."""
@@ -71,6 +68,23 @@ class ReadSchema:
         if more > 0:
             found[MAX_WARNINGS:] = [found[MAX_WARNINGS]._replace(message=f"and {more} more warnings")]
         return tuple(found)
+
+
+def read_schema(
+    given: Any, options: Options, registry: Any = None, limits: Limits = DEFAULT, *, is_new: bool = True
+) -> ReadSchema:
+    """Read a schema. `is_new`: whether it comes from the caller, who may mistake for a schema what only holds one."""
+    options = check(options)
+    schema = read(given, limits)
+    text = bytes(given).decode("utf-8") if isinstance(given, (bytes, bytearray)) else given
+    text = text if isinstance(text, str) else None
+    if is_new and options.strict and type(schema) is dict and may_wrap(schema):
+        error = wrapping(schema)
+        if error is not None:
+            raise error
+    own = own_spellings(text or "")
+    documents = Documents(schema, registry=registry, own=own, draft=options.draft_number, limits=limits)
+    return ReadSchema(schema, options, documents, limits, text)
 
 
 def warning_of(row: Row) -> GrammarWarning:
@@ -114,7 +128,7 @@ def block_options(schema: Any) -> tuple[Any, str]:
 
 def reread(given: Any, options: str, limits: Limits) -> ReadSchema:
     """Return the schema that was pickled as its text and its `written_options`, or stands in a Lark grammar."""
-    return ReadSchema(given, *read_options(options), limits, is_new=False)
+    return read_schema(given, *read_options(options), limits, is_new=False)
 
 
 _FOLLOWING: WeakSet[Engine] = WeakSet()
@@ -153,14 +167,4 @@ def written(value: Any) -> str:
 
     Annotations may hold values that JSON does not have, and integers that Python does not read; null replaces them.
     """
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError):
-        pass
-    if isinstance(value, Decimal) and value.is_finite():
-        return str(own_spelling(value))
-    if isinstance(value, dict):
-        return f"{{{', '.join([f'{json.dumps(name)}: {written(member)}' for name, member in value.items()])}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(written, value))}]"
-    return "null"
+    return dumps(value, lambda number: str(own_spelling(number)))

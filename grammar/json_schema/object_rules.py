@@ -116,6 +116,7 @@ class ObjectRules:
         self.shape = shape
         self.known: dict[State, int] = {}
         self.names = [one for piece in pieces(shape.named) for one in piece if one[1] != FALSE]
+        untrack(self.names)  # this and `known` may be as large, and as many, as the words of `Texts`
         self.origin = origin  # see `SchemaLoader.scalar`
         self.n_ordered = sum([value != FALSE for _, value in shape.named[:n_ordered]])
         self.is_plain = is_plain(shape)
@@ -282,6 +283,7 @@ class ObjectRules:
                 size=STATE_BYTES + state.passed.bit_length() // 4 + 100 * len(state.others),
                 untracked=True,  # see `SchemaLoader`
             )
+            untrack(self.known)
         return symbol
 
     def ending(self, state: State) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 cimport cython
 
+from earleymask.earley._large cimport untrack
 from earleymask.earley._regex cimport Regexes
 
 

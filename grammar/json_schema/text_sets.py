@@ -8,6 +8,7 @@ decisions, exactly.
 
 from __future__ import annotations
 
+from ...earley._large import untrack
 from ...earley._meter import tick
 from ...earley._regex import Regexes
 from ..errors import GrammarLimitError
@@ -39,6 +40,8 @@ class Texts:
         trees: regex trees over texts; a text is in all of them.
         but: words that are not in the set.
         weight: how many sets this one is combined of.
+
+    Garbage collections do not visit the sets of words: the thousand branches of an `anyOf` have a million in theirs.
     """
 
     __slots__ = ("_hash", "_lowered", "but", "least", "most", "trees", "weight", "words")
@@ -59,6 +62,9 @@ class Texts:
     ) -> None:
         if weight > MAX_WEIGHT:
             raise GrammarLimitError(f"a combination of schemas becomes one of more than {MAX_WEIGHT} sets of strings")
+        if words is not None:
+            untrack(words)
+        untrack(but)
         self.weight = weight
         self.words = words
         self.least = least

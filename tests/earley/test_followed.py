@@ -195,8 +195,10 @@ def test_what_texts_add_is_bounded() -> None:
         old.reset()
         assert old.validate(text.encode()) == len(text)
         n_keys += 50
-    assert grammar.engine is not begun and grammar.engine.n_added == 0
+    old.fork()
+    assert grammar.engine is begun
     new = Matcher(grammar, Vocabulary.bytes())
+    assert grammar.engine is not begun and grammar.engine.n_added < 100
     for matcher in (old, new):
         matcher.reset()
         assert matcher.validate(b'{"a":null,"b":null}') == 19

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from earleymask.earley import Engine, Regexes
 from earleymask.earley._large import Table, free, frozen_in_pieces, untrack
 
 MANY = 20_000
@@ -120,24 +121,67 @@ def test_finalizers_find_what_they_refer_to() -> None:
     assert sorted(seen) == list(range(50))
 
 
-def test_other_threads_run_meanwhile() -> None:
-    n_wakings = 0
+def n_wakings(work: Callable[[], object]) -> int:
+    """Return how often another thread runs meanwhile."""
+    n = 0
     done = threading.Event()
 
     def wake() -> None:
-        nonlocal n_wakings
+        nonlocal n
         while not done.wait(0.0005):
-            n_wakings += 1
+            n += 1
 
-    given = [[{i: [i]} for i in range(1_000_000)]]
     thread = threading.Thread(target=wake)
     thread.start()
-    n_wakings = 0
-    free(given)
-    n_found = n_wakings
+    n = 0
+    work()
+    found = n
     done.set()
     thread.join()
-    assert n_found > 3
+    return found
+
+
+def test_other_threads_run_meanwhile() -> None:
+    given = [[{i: [i]} for i in range(1_000_000)]]
+    assert n_wakings(lambda: free(given)) > 3
+
+
+def test_other_threads_run_while_the_rules_of_a_grammar_are_freed() -> None:
+    """Nothing calls `free` for an engine whose last matcher is gone: the rules do it when they are finalized."""
+    regexes = Regexes()
+    engines = [Engine(regexes)]
+    terminal = engines[0].add_terminal("a", regexes.literal(b"a"))
+    symbols = [engines[0].add_lazy("lazy", list, [{j: [j]} for j in range(10)]) for _ in range(50_000)]
+    start = engines[0].add_nonterminal("start")
+    engines[0].add_production(start, [terminal])
+    engines[0].finish(start)
+    assert len(symbols) == 50_000 and n_wakings(engines.clear) > 3
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")
+def test_finalized_rules_leave_signals_to_the_caller() -> None:
+    """An exception in a finalizer would be lost."""
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    engines = [Engine(Regexes())]
+    for _ in range(50_000):
+        engines[0].add_lazy("lazy", list, [{j: [j]} for j in range(10)])
+    before = signal.signal(signal.SIGVTALRM, interrupt)
+    try:
+        with pytest.raises(Interrupted):  # noqa: PT012
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0.01)  # of processor time
+            engines.clear()
+            until = time.monotonic() + 10
+            while time.monotonic() < until:
+                pass
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")

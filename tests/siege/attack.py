@@ -191,7 +191,7 @@ class Siege:
         self.row = np.zeros((vocabulary.size + 31) // 32, dtype=np.int32)
         self.is_callers = attack.front == "python"  # iterating the caller's own objects may hold the lock
         self.rss = 0
-        self.most_growth = 0.0
+        self.with_copies: set[str] = set()  # calls so far that load a grammar of their own
 
     def load(self, made: Any) -> None:
         front, options = self.attack.front, self.attack.options
@@ -222,7 +222,10 @@ class Siege:
     ) -> Any:
         """Do one call, and return its result; None if it was refused."""
         seconds = seconds or self.limits.seconds
-        n_bytes = n_bytes or self.limits.grammar_bytes + self.limits.matcher_bytes + MASKS
+        if name in ("explain", "constraint"):
+            self.with_copies.add(name)
+        copies = 1 + len(self.with_copies)
+        n_bytes = n_bytes or copies * (self.limits.grammar_bytes + self.limits.matcher_bytes) + MASKS
         self.counts["calls"] += 1
         found = None
         begin = time.thread_time()
@@ -379,7 +382,7 @@ class Siege:
 
     def do_constraint(self, matcher: Matcher) -> None:
         tokens = matcher.tokens
-        seconds = self.limits.seconds * (len(tokens) + 1)
+        seconds = self.limits.load_seconds + self.limits.seconds * (len(tokens) + 1)  # see `Grammar.engine`
         self.call("constraint", lambda: Constraint(matcher.grammar, self.vocabulary).mask(tokens), seconds)
 
     def do_deep(self, matcher: Matcher, left: int) -> None:
